@@ -1,0 +1,41 @@
+//! The custom resources, one file a kind, and the arithmetic and names that they share.
+//! Nothing here knows a client or a runtime.
+
+pub mod condition;
+pub mod crd;
+pub mod custom;
+pub mod environment;
+pub mod image_list;
+pub mod instance;
+pub mod instance_snapshot;
+pub mod labels;
+mod lenient;
+pub mod lifetime;
+pub mod meta;
+pub mod names;
+pub mod object;
+pub mod pod_config;
+pub mod quantity;
+pub mod reference;
+pub mod shared_volume;
+pub mod template;
+pub mod tenant;
+mod wire;
+pub mod workspace;
+
+pub use condition::Condition;
+pub use custom::{Column, CustomResource};
+pub use image_list::ImageList;
+pub use instance::Instance;
+pub use instance_snapshot::InstanceSnapshot;
+pub use object::{Kind, Object};
+pub use pod_config::PodConfig;
+pub use quantity::{Quantity, RawQuantity};
+pub use reference::GenericRef;
+pub use shared_volume::SharedVolume;
+pub use template::Template;
+pub use tenant::Tenant;
+pub use workspace::Workspace;
+
+/// The API group of all kinds but [`PodConfig`].
+pub const GROUP: &str = "crownlabs.polito.it";

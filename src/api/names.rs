@@ -1,0 +1,293 @@
+//! Names of objects and values of labels: what Kubernetes allows, and how ours are formed (01 §8).
+
+use std::fmt;
+
+/// Every dot replaced by a dash: the form that the names of an object's children are made from.
+#[must_use]
+pub fn canonical(name: &str) -> String {
+    name.replace('.', "-")
+}
+
+/// Why a text cannot be a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Longer than Kubernetes allows.
+    #[error("{what} {text:?} has {} characters, at most {limit} are allowed", .text.len())]
+    TooLong {
+        /// What it was to be.
+        what: &'static str,
+        /// The text.
+        text: String,
+        /// The most characters.
+        limit: usize,
+    },
+    /// Characters that Kubernetes does not allow there.
+    #[error("{what} {text:?} must {must}")]
+    Malformed {
+        /// What it was to be.
+        what: &'static str,
+        /// The text.
+        text: String,
+        /// What it must do.
+        must: &'static str,
+    },
+}
+
+/// What Kubernetes allows as a kind of name.
+struct Rule {
+    what: &'static str,
+    limit: usize,
+    matches: fn(&str) -> bool,
+    must: &'static str,
+}
+
+impl Rule {
+    fn check(&self, text: &str) -> Result<(), NameError> {
+        let Self { what, limit, must, .. } = *self;
+        if text.len() > limit {
+            Err(NameError::TooLong { what, text: text.to_owned(), limit })
+        } else if (self.matches)(text) {
+            Ok(())
+        } else {
+            Err(NameError::Malformed { what, text: text.to_owned(), must })
+        }
+    }
+}
+
+/// Whether a text begins and ends with a byte of `ends`, and holds bytes of `inside` between.
+fn is_word(text: &str, ends: fn(u8) -> bool, inside: fn(u8) -> bool) -> bool {
+    match text.as_bytes() {
+        [] => false,
+        [only] => ends(*only),
+        [first, middle @ .., last] => {
+            ends(*first) && ends(*last) && middle.iter().all(|byte| ends(*byte) || inside(*byte))
+        }
+    }
+}
+
+fn is_lower(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+}
+
+fn is_dns_label(text: &str) -> bool {
+    is_word(text, is_lower, |byte| byte == b'-')
+}
+
+/// RFC 1123 label, `IsDNS1123Label` of apimachinery.
+const DNS_LABEL: Rule = Rule {
+    what: "name",
+    limit: 63,
+    matches: is_dns_label,
+    must: "consist of lower-case letters, digits and dashes, and begin and end with a letter or digit",
+};
+/// RFC 1123 subdomain, `IsDNS1123Subdomain` of apimachinery.
+const OBJECT_NAME: Rule = Rule {
+    what: "name",
+    limit: 253,
+    matches: |text| text.split('.').all(is_dns_label),
+    must: "consist of lower-case letters, digits, dashes and dots, and begin and end with a letter or digit",
+};
+/// `IsValidLabelValue` of apimachinery.
+const LABEL_VALUE: Rule = Rule {
+    what: "label value",
+    limit: 63,
+    matches: |text| {
+        let inside = |byte| matches!(byte, b'-' | b'_' | b'.');
+        text.is_empty() || is_word(text, |byte| byte.is_ascii_alphanumeric(), inside)
+    },
+    must: "be empty, or consist of letters, digits, dashes, underscores and dots, and begin and end with a letter or digit",
+};
+
+/// Declares a checked kind of text.
+macro_rules! checked_text {
+    ($(#[$doc:meta])* $name:ident, $rule:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Checks a text.
+            pub fn new(text: impl Into<String>) -> Result<Self, NameError> {
+                let text = text.into();
+                $rule.check(&text)?;
+                Ok(Self(text))
+            }
+
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0
+            }
+        }
+    };
+}
+
+checked_text!(
+    /// The name of an object, as users give it: at most 253 characters, dots allowed.
+    ObjectName, OBJECT_NAME
+);
+checked_text!(
+    /// The name of a namespace, Service, port or container: at most 63 characters, no dots.
+    DnsLabel, DNS_LABEL
+);
+checked_text!(
+    /// The value of a label: at most 63 characters, upper case and underscores allowed.
+    LabelValue, LABEL_VALUE
+);
+
+/// A name in canonical form, with dashes for its dots: what the names of an object's children are
+/// made from. Neither the object's own name nor the value of a label, which keep their dots.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CanonicalName(String);
+
+impl CanonicalName {
+    /// The canonical form of an object's name.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        Self(canonical(name))
+    }
+
+    /// The text; also the name of the children of an Instance with one environment, `<c>`.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// `<c>-<environment>`: the children of an Instance with several environments.
+    #[must_use]
+    pub fn environment(&self, environment: &str) -> Self {
+        self.with(environment)
+    }
+
+    /// `<c>-gui`: the Ingress of a desktop.
+    #[must_use]
+    pub fn gui(&self) -> String {
+        self.with("gui").0
+    }
+
+    /// `<c>-app`: the Ingress of a web application.
+    #[must_use]
+    pub fn app(&self) -> String {
+        self.with("app").0
+    }
+
+    /// `<c>-pe`: the Service on a public address.
+    #[must_use]
+    pub fn public_exposure(&self) -> String {
+        self.with("pe").0
+    }
+
+    /// `<c>-submitter`: the Job that sends the content.
+    #[must_use]
+    pub fn submitter(&self) -> String {
+        self.with("submitter").0
+    }
+
+    /// `tenant-<c>`: the namespace of a Tenant.
+    #[must_use]
+    pub fn tenant_namespace(&self) -> String {
+        format!("tenant-{}", self.0)
+    }
+
+    /// `sandbox-<c>`: the namespace in which a Tenant tries Kubernetes.
+    #[must_use]
+    pub fn sandbox_namespace(&self) -> String {
+        format!("sandbox-{}", self.0)
+    }
+
+    /// `workspace-<c>`: the namespace of a Workspace.
+    #[must_use]
+    pub fn workspace_namespace(&self) -> String {
+        format!("workspace-{}", self.0)
+    }
+
+    /// `<c>-drive`: a Tenant's personal volume.
+    #[must_use]
+    pub fn drive(&self) -> String {
+        self.with("drive").0
+    }
+
+    fn with(&self, suffix: &str) -> Self {
+        Self(format!("{}-{suffix}", self.0))
+    }
+}
+
+impl fmt::Display for CanonicalName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_named_after_the_canonical_form() {
+        let name = CanonicalName::of("green-tea.6831");
+        assert_eq!(name.as_str(), "green-tea-6831");
+        assert_eq!(name.gui(), "green-tea-6831-gui");
+        assert_eq!(name.app(), "green-tea-6831-app");
+        assert_eq!(name.public_exposure(), "green-tea-6831-pe");
+        assert_eq!(name.submitter(), "green-tea-6831-submitter");
+        assert_eq!(name.environment("db").as_str(), "green-tea-6831-db");
+        assert_eq!(name.environment("db").gui(), "green-tea-6831-db-gui");
+        let tenant = CanonicalName::of("john.doe");
+        assert_eq!(tenant.tenant_namespace(), "tenant-john-doe");
+        assert_eq!(tenant.sandbox_namespace(), "sandbox-john-doe");
+        assert_eq!(tenant.drive(), "john-doe-drive");
+        assert_eq!(CanonicalName::of("tea.v2").workspace_namespace(), "workspace-tea-v2");
+    }
+
+    #[test]
+    fn names_follow_the_rules_of_kubernetes() {
+        // Text, and whether it is an object's name, a DNS label, a label value.
+        let cases = [
+            ("", false, false, true),
+            ("a", true, true, true),
+            ("0a", true, true, true),
+            ("a.b", true, false, true),
+            ("a..b", false, false, true),
+            ("a.-b", false, false, true),
+            ("a-.b", false, false, true),
+            ("-a", false, false, false),
+            ("a-", false, false, false),
+            ("a--b", true, true, true),
+            ("A", false, false, true),
+            ("a_b", false, false, true),
+            ("_a", false, false, false),
+            ("a b", false, false, false),
+            ("é", false, false, false),
+        ];
+        for (text, object, label, value) in cases {
+            assert_eq!(ObjectName::new(text).is_ok(), object, "object {text:?}");
+            assert_eq!(DnsLabel::new(text).is_ok(), label, "label {text:?}");
+            assert_eq!(LabelValue::new(text).is_ok(), value, "value {text:?}");
+        }
+    }
+
+    #[test]
+    fn names_have_a_limit() {
+        let long = "a".repeat(64);
+        assert!(DnsLabel::new(&long[1..]).is_ok());
+        assert!(LabelValue::new(&long[1..]).is_ok());
+        assert!(ObjectName::new("a".repeat(253)).is_ok());
+        assert!(ObjectName::new("a".repeat(254)).is_err());
+        let error = LabelValue::new(&*long).unwrap_err().to_string();
+        assert_eq!(error, format!("label value {long:?} has 64 characters, at most 63 are allowed"));
+        let error = DnsLabel::new("A").unwrap_err().to_string();
+        assert!(error.starts_with("name \"A\" must consist of lower-case letters"), "{error}");
+    }
+}

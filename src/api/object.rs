@@ -1,0 +1,185 @@
+//! The shape that all custom resources share: metadata, a spec and a status, read leniently.
+//!
+//! The API server may hold objects that today's schema would refuse: stored before a schema
+//! changed, or written while another generation of the CRDs was installed. A reader that fails on
+//! one of them fails on the whole list, and every other object with it. So an [`Object`] always
+//! decodes: what cannot be read is replaced by its default and named in [`Object::malformed`], and
+//! the loops report it on the object itself (00 decision 1, 01 §6).
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::DynamicResourceScope;
+use serde::de::DeserializeOwned;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::lenient;
+use super::meta::SlimMeta;
+
+/// What is fixed about a kind: its names in the API, and the parts of it that we read.
+///
+/// Custom resources are kinds whose parts are complete; for the kinds of others (Deployments,
+/// virtual machines, …) `Spec` and `Status` hold only the fields that a loop looks at, and the
+/// rest is skipped while decoding, so that a store holds what it needs and nothing else.
+pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
+    /// API group; empty for the core group.
+    const GROUP: &'static str;
+    /// Version.
+    const VERSION: &'static str;
+    /// Kind, in `CamelCase`.
+    const KIND: &'static str;
+    /// Plural name, as in URLs.
+    const PLURAL: &'static str;
+    /// Whether objects live in a namespace.
+    const NAMESPACED: bool;
+    /// The member that holds [`Kind::Spec`]; `data` for Secrets, `spec` for all others.
+    const BODY: &'static str = "spec";
+    /// What is asked for.
+    type Spec: Debug + Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
+    /// What was reported.
+    type Status: Debug + Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
+}
+
+/// An object of kind `T` as it is stored: see the module's documentation for how it is read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Object<T: Kind> {
+    /// Names, labels, owners; never `managedFields`.
+    pub metadata: ObjectMeta,
+    /// What is asked for; the default where it is absent or unreadable.
+    pub spec: T::Spec,
+    /// What was reported; the default where it is absent or unreadable.
+    pub status: T::Status,
+    /// Why the spec could not be read, for example
+    /// `spec.running: invalid type: string "yes", expected a boolean`. Absent members are no fault.
+    pub malformed: Option<String>,
+}
+
+impl<T: Kind> Object<T> {
+    /// An object with a name and a spec, as a user would write it.
+    pub fn new(namespace: Option<&str>, name: &str, spec: T::Spec) -> Self {
+        Self {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                namespace: namespace.map(str::to_owned),
+                ..ObjectMeta::default()
+            },
+            spec,
+            status: T::Status::default(),
+            malformed: None,
+        }
+    }
+
+    /// `metadata.name`, empty when the object has none yet.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// `metadata.namespace`, empty for cluster-scoped objects.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.metadata.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// `metadata.uid`, empty when the object does not come from an API server.
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    /// The value of a label.
+    #[must_use]
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// The value of an annotation.
+    #[must_use]
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// Whether the object is being deleted.
+    #[must_use]
+    pub fn is_terminating(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// The uid of the owner that controls the object, if one does.
+    #[must_use]
+    pub fn controller_uid(&self) -> Option<&str> {
+        let owners = self.metadata.owner_references.as_ref()?;
+        owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
+    }
+}
+
+impl<T: Kind> kube::Resource for Object<T> {
+    type DynamicType = ();
+    type Scope = DynamicResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        T::KIND.into()
+    }
+    fn group((): &()) -> Cow<'_, str> {
+        T::GROUP.into()
+    }
+    fn version((): &()) -> Cow<'_, str> {
+        T::VERSION.into()
+    }
+    fn plural((): &()) -> Cow<'_, str> {
+        T::PLURAL.into()
+    }
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// The members of an object before its halves are read.
+#[derive(Deserialize)]
+struct Raw {
+    #[serde(default)]
+    metadata: SlimMeta,
+    spec: Option<Box<RawValue>>,
+    data: Option<Box<RawValue>>,
+    status: Option<Box<RawValue>>,
+}
+
+impl<'de, T: Kind> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Raw::deserialize(deserializer)?;
+        let body = if T::BODY == "data" { raw.data } else { raw.spec };
+        let (spec, malformed) = match lenient::read(body.as_deref()) {
+            Ok(spec) => (spec, None),
+            Err(reason) => (T::Spec::default(), Some(format!("{}{reason}", T::BODY))),
+        };
+        Ok(Self {
+            metadata: raw.metadata.into(),
+            spec,
+            // An unreadable status is ours to write again.
+            status: lenient::read(raw.status.as_deref()).unwrap_or_default(),
+            malformed,
+        })
+    }
+}
+
+impl<T: Kind> Serialize for Object<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let version =
+            if T::GROUP.is_empty() { T::VERSION.to_owned() } else { format!("{}/{}", T::GROUP, T::VERSION) };
+        map.serialize_entry("apiVersion", &version)?;
+        map.serialize_entry("kind", T::KIND)?;
+        map.serialize_entry("metadata", &self.metadata)?;
+        map.serialize_entry(T::BODY, &self.spec)?;
+        if self.status != T::Status::default() {
+            map.serialize_entry("status", &self.status)?;
+        }
+        map.end()
+    }
+}

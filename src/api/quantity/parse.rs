@@ -1,0 +1,163 @@
+//! Reading a quantity's text, as `ParseQuantity` of apimachinery reads it.
+
+use std::str::FromStr;
+
+use super::{BINARY_SUFFIXES, DECIMAL_SUFFIXES, Format, NANO, NANO_DIGITS, Quantity};
+
+/// The largest amount in binary format, the largest signed 64-bit integer.
+const BINARY_LIMIT: i128 = 9_223_372_036_854_775_807 * NANO;
+/// Digits that Go's short representation holds.
+const SHORT_DIGITS: i32 = 18;
+/// Digits that it holds of a number with a binary suffix.
+const SHORT_BINARY_DIGITS: i32 = 14;
+
+/// Why a text is not a quantity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// Not a number followed by a suffix.
+    #[error("{0:?} is not a quantity: expected a number and a suffix, such as 500m, 2G or 1.5Gi")]
+    Format(String),
+    /// The number is followed by something that is no suffix.
+    #[error("{text:?} is not a quantity: unknown suffix {suffix:?}")]
+    Suffix {
+        /// The whole text.
+        text: String,
+        /// What follows the number.
+        suffix: String,
+    },
+    /// More than can be computed with.
+    #[error("{0:?} is too large")]
+    TooLarge(String),
+}
+
+/// A quantity's text, taken apart.
+struct Parts<'a> {
+    negative: bool,
+    /// Digits before the point, without leading zeros; `0` when there are none.
+    whole: &'a str,
+    /// Digits after the point.
+    fraction: &'a str,
+    suffix: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    /// `None` if there is no digit.
+    fn split(text: &'a str) -> Option<Self> {
+        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let (digits, rest) = leading_digits(unsigned);
+        let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), leading_digits);
+        let whole = digits.trim_start_matches('0');
+        (digits.len() + fraction.len() > 0).then_some(Self {
+            negative: text.starts_with('-'),
+            whole: if whole.is_empty() { "0" } else { whole },
+            fraction,
+            suffix,
+        })
+    }
+
+    /// The power of the base that the suffix stands for, and its format.
+    fn exponent(&self) -> Option<(i32, Format)> {
+        let find = |list: &[(&str, i32)]| {
+            list.iter().find(|(suffix, _)| *suffix == self.suffix).map(|(_, exponent)| *exponent)
+        };
+        if let Some(exponent) = find(&DECIMAL_SUFFIXES) {
+            return Some((exponent, Format::DecimalSi));
+        }
+        if let Some(exponent) = find(&BINARY_SUFFIXES) {
+            return Some((exponent, Format::BinarySi));
+        }
+        let exponent = self.suffix.strip_prefix(['e', 'E'])?;
+        Some((exponent.parse().ok()?, Format::DecimalExponent))
+    }
+
+    /// Digits on both sides of the point.
+    fn digits(&self) -> i32 {
+        i32::try_from(self.whole.len() + self.fraction.len()).unwrap_or(i32::MAX)
+    }
+
+    fn fraction_digits(&self) -> i32 {
+        i32::try_from(self.fraction.len()).unwrap_or(i32::MAX)
+    }
+
+    /// Billionths of a number times `10^exponent`, rounded up; `None` when too large.
+    fn decimal(&self, exponent: i32) -> Option<i128> {
+        let digits = format!("{}{}", self.whole, self.fraction);
+        let shift = exponent.checked_sub(self.fraction_digits())?.checked_add(NANO_DIGITS)?;
+        if shift >= 0 {
+            let digits: i128 = digits.parse().ok()?;
+            return if digits == 0 { Some(0) } else { digits.checked_mul(power_of_ten(shift)?) };
+        }
+        let cut = usize::try_from(shift.unsigned_abs()).ok()?;
+        let (kept, lost) = digits.split_at(digits.len().saturating_sub(cut));
+        let kept: i128 = if kept.is_empty() { 0 } else { kept.parse().ok()? };
+        kept.checked_add(i128::from(lost.bytes().any(|digit| digit != b'0')))
+    }
+
+    /// Billionths of a number times `2^exponent`, rounded up and limited to [`BINARY_LIMIT`].
+    fn binary(&self, exponent: i32) -> i128 {
+        let unit = NANO << exponent;
+        // 0.d1d2…dn times the unit, from the last digit to the first.
+        let mut fraction = 0;
+        let mut inexact = false;
+        for digit in self.fraction.bytes().rev() {
+            fraction += i128::from(digit - b'0') * unit;
+            inexact |= fraction % 10 != 0;
+            fraction /= 10;
+        }
+        let whole = self.whole.parse().ok().and_then(|whole: i128| whole.checked_mul(unit));
+        let sum = whole.and_then(|whole| whole.checked_add(fraction + i128::from(inexact)));
+        sum.map_or(BINARY_LIMIT, |sum| sum.min(BINARY_LIMIT))
+    }
+
+    /// Whether Go keeps the text of this number as it was typed: numbers that fit its short
+    /// representation and look canonical.
+    fn kept_as_typed(&self, exponent: i32, format: Format) -> bool {
+        if format == Format::BinarySi {
+            // Each power of 2^10 takes three digits.
+            let fits = self.digits() + exponent * 3 / 10 <= SHORT_BINARY_DIGITS;
+            return self.fraction.is_empty()
+                && fits
+                && !self.whole.parse::<u64>().is_ok_and(|whole| whole % 8 == 0);
+        }
+        let Some(scale) = exponent.checked_sub(self.fraction_digits()) else { return false };
+        let ends_in_zeros = self.whole.bytes().chain(self.fraction.bytes()).rev().take(3);
+        SHORT_DIGITS >= self.digits()
+            && scale >= -NANO_DIGITS
+            && scale % 3 == 0
+            && !self.whole.starts_with('0')
+            && !(self.digits() >= 3 && ends_in_zeros.eq(*b"000"))
+    }
+}
+
+/// Splits a text after its leading digits.
+fn leading_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len()))
+}
+
+impl FromStr for Quantity {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let text = text.trim();
+        let malformed = || QuantityError::Format(text.to_owned());
+        let parts = Parts::split(text).ok_or_else(malformed)?;
+        let unknown = || QuantityError::Suffix { text: text.to_owned(), suffix: parts.suffix.to_owned() };
+        let (exponent, format) = parts.exponent().ok_or_else(unknown)?;
+        let too_large = || QuantityError::TooLarge(text.to_owned());
+        let nano = match format {
+            Format::BinarySi => parts.binary(exponent),
+            _ => parts.decimal(exponent).ok_or_else(too_large)?,
+        };
+        let kept = parts.kept_as_typed(exponent, format);
+        let below_one = format == Format::BinarySi && 0 < nano && nano < NANO;
+        Ok(Self {
+            nano: if parts.negative { -nano } else { nano },
+            format: if below_one { Format::DecimalSi } else { format },
+            text: kept.then(|| text.into()),
+        })
+    }
+}
+
+fn power_of_ten(exponent: i32) -> Option<i128> {
+    10_i128.checked_pow(u32::try_from(exponent).ok()?)
+}

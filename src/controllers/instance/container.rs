@@ -1,0 +1,342 @@
+//! Container environments: the Deployment, and the claim of a persistent one (02 §6).
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::{DeploymentSpec, DeploymentStrategy};
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource, HTTPGetAction,
+    NFSVolumeSource, ObjectFieldSelector, PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec,
+    PodTemplateSpec, Probe, ResourceFieldSelector, ResourceRequirements, SecurityContext, TCPSocketAction,
+    Volume, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde_json::{Value, json};
+
+use super::environment::Site;
+use super::exposure::GUI_PORT;
+use super::mounts::Mount;
+use super::observe::Observed;
+use super::resources::Resources;
+use crate::api::environment::{EnvironmentMode as Mode, EnvironmentType};
+use crate::config::InstanceConfig;
+use crate::kinds::{DeploymentKind, PersistentVolumeClaimKind};
+use crate::runtime::plan::{Desired, KindInfo, Manifest};
+
+/// User and group of all containers.
+const USER: i64 = 1010;
+/// The volume that holds the user's work.
+const VOLUME: &str = "persistent";
+const DATA_PATH: &str = "/media/data";
+
+/// The claim of a persistent environment.
+pub fn claim(observed: &Observed, site: &Site<'_>, disk: &str) -> Desired {
+    let labels = site.labels();
+    let kind = KindInfo::of::<PersistentVolumeClaimKind>();
+    let exists = observed.own(&observed.children.claims, &site.name).is_some();
+    let build = || {
+        let mut spec = json!({
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": disk}},
+        });
+        let class = &site.environment.storage_class_name;
+        if let (false, Some(spec)) = (class.is_empty(), spec.as_object_mut()) {
+            spec.insert("storageClassName".to_owned(), class.as_str().into());
+        }
+        Manifest::new(kind, &site.metadata(&site.name, &labels), &json!({"spec": spec}))
+    };
+    Desired {
+        kind,
+        key: site.key(&site.name),
+        step: site.environment.name.clone(),
+        stage: 0,
+        manifest: (!exists).then(build),
+        labels: labels.clone(),
+        annotations: BTreeMap::new(),
+        owner: site.owner(),
+        fields: Value::Null,
+    }
+}
+
+/// How many pods there should be (02 §6.2, D3).
+fn replicas(observed: &Observed, site: &Site<'_>) -> i32 {
+    let existing = observed.own(&observed.children.deployments, &site.name);
+    if observed.instance.spec.running {
+        1
+    } else if site.environment.persistent {
+        0
+    } else {
+        // The work of a container without a disk lives in its pod: it is kept, and never started.
+        existing.and_then(|deployment| deployment.spec.replicas).unwrap_or(0).min(1)
+    }
+}
+
+/// The Deployment. Without `built` it must exist already.
+pub fn deployment(
+    observed: &Observed,
+    config: &InstanceConfig,
+    site: &Site<'_>,
+    built: Option<(&Resources, &[Mount])>,
+) -> Desired {
+    let (labels, replicas) = (site.labels(), replicas(observed, site));
+    let kind = KindInfo::of::<DeploymentKind>();
+    let manifest = built.map(|(resources, mounts)| {
+        let spec = DeploymentSpec {
+            replicas: Some(replicas),
+            selector: LabelSelector { match_labels: Some(site.selector()), match_expressions: None },
+            strategy: Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None }),
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta { labels: Some(site.selector()), ..ObjectMeta::default() }),
+                spec: Some(pod(observed, config, site, resources, mounts)),
+            },
+            ..DeploymentSpec::default()
+        };
+        Manifest::new(kind, &site.metadata(&site.name, &labels), &json!({"spec": spec}))
+    });
+    Desired {
+        kind,
+        key: site.key(&site.name),
+        step: site.environment.name.clone(),
+        stage: 1,
+        manifest,
+        labels,
+        annotations: BTreeMap::new(),
+        owner: site.owner(),
+        fields: json!({"spec": {"replicas": replicas}}),
+    }
+}
+
+fn pod(
+    observed: &Observed,
+    config: &InstanceConfig,
+    site: &Site<'_>,
+    resources: &Resources,
+    mounts: &[Mount],
+) -> PodSpec {
+    let mut containers = Vec::new();
+    if site.environment.environment_type == EnvironmentType::Container {
+        containers.push(websockify(config, site));
+        containers.push(xvnc(config));
+    }
+    containers.push(application(site, resources, mounts));
+    PodSpec {
+        init_containers: downloader(observed, config, site).map(|container| vec![container]),
+        containers,
+        volumes: Some(volumes(site, mounts)),
+        security_context: Some(PodSecurityContext {
+            run_as_user: Some(USER),
+            run_as_group: Some(USER),
+            fs_group: Some(USER),
+            run_as_non_root: Some(true),
+            ..PodSecurityContext::default()
+        }),
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        termination_grace_period_seconds: Some(10),
+        hostname: match site.environment.mode {
+            Mode::Exam => Some("exam".to_owned()),
+            Mode::Exercise => Some("exercise".to_owned()),
+            _ => None,
+        },
+        node_selector: site.node_selector().filter(|selector| !selector.is_empty()),
+        ..PodSpec::default()
+    }
+}
+
+fn volumes(site: &Site<'_>, mounts: &[Mount]) -> Vec<Volume> {
+    let mut work = Volume { name: VOLUME.to_owned(), ..Volume::default() };
+    if site.environment.persistent {
+        let source = PersistentVolumeClaimVolumeSource { claim_name: site.name.clone(), read_only: None };
+        work.persistent_volume_claim = Some(source);
+    } else {
+        work.empty_dir = Some(EmptyDirVolumeSource::default());
+    }
+    let network = mounts.iter().map(|mount| Volume {
+        name: mount.volume.clone(),
+        nfs: Some(NFSVolumeSource {
+            server: mount.server.clone(),
+            path: mount.export.clone(),
+            // Kubernetes drops a `false` here.
+            read_only: mount.read_only.then_some(true),
+        }),
+        ..Volume::default()
+    });
+    std::iter::once(work).chain(network).collect()
+}
+
+/// A container with what all of ours have.
+fn container(name: &str, image: String, resources: ResourceRequirements) -> Container {
+    Container {
+        name: name.to_owned(),
+        image: Some(image),
+        resources: Some(resources),
+        security_context: Some(SecurityContext {
+            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
+            privileged: Some(false),
+            allow_privilege_escalation: Some(false),
+            ..SecurityContext::default()
+        }),
+        ..Container::default()
+    }
+}
+
+fn requirements(requests: (&str, &str), limits: (&str, &str)) -> ResourceRequirements {
+    let map = |(cpu, memory): (&str, &str)| {
+        Some(BTreeMap::from([
+            ("cpu".to_owned(), WireQuantity(cpu.to_owned())),
+            ("memory".to_owned(), WireQuantity(memory.to_owned())),
+        ]))
+    };
+    ResourceRequirements { requests: map(requests), limits: map(limits), claims: None }
+}
+
+fn port(name: &str, number: u16) -> ContainerPort {
+    ContainerPort {
+        name: Some(name.to_owned()),
+        container_port: i32::from(number),
+        protocol: Some("TCP".to_owned()),
+        ..ContainerPort::default()
+    }
+}
+
+fn probe() -> Probe {
+    Probe {
+        initial_delay_seconds: Some(10),
+        period_seconds: Some(2),
+        success_threshold: Some(2),
+        failure_threshold: Some(5),
+        ..Probe::default()
+    }
+}
+
+fn http_probe(path: &str, port: &str) -> Probe {
+    let get = HTTPGetAction {
+        path: Some(path.to_owned()),
+        port: IntOrString::String(port.to_owned()),
+        ..HTTPGetAction::default()
+    };
+    Probe { http_get: Some(get), ..probe() }
+}
+
+fn value(name: &str, value: impl Into<String>) -> EnvVar {
+    EnvVar { name: name.to_owned(), value: Some(value.into()), value_from: None }
+}
+
+fn resource(name: &str, container: &str, resource: &str, divisor: &str) -> EnvVar {
+    let source = EnvVarSource {
+        resource_field_ref: Some(ResourceFieldSelector {
+            container_name: Some(container.to_owned()),
+            resource: resource.to_owned(),
+            divisor: Some(WireQuantity(divisor.to_owned())),
+        }),
+        ..EnvVarSource::default()
+    };
+    EnvVar { name: name.to_owned(), value: None, value_from: Some(source) }
+}
+
+/// The sidecar that shows the desktop in a browser.
+fn websockify(config: &InstanceConfig, site: &Site<'_>) -> Container {
+    let (images, app) = (&config.container_images, &site.environment.name);
+    let pod_name = EnvVarSource {
+        field_ref: Some(ObjectFieldSelector { field_path: "metadata.name".to_owned(), api_version: None }),
+        ..EnvVarSource::default()
+    };
+    let args = [
+        "--http-addr=:6080".to_owned(),
+        format!("--base-path={}", site.base_path()),
+        "--metrics-addr=:9090".to_owned(),
+        format!("--show-controls={}", !site.environment.disable_controls),
+        format!("--instmetrics-server-endpoint={}", images.instmetrics_server_endpoint),
+        "--pod-name=$(POD_NAME)".to_owned(),
+        "--cpu-limit=$(APP_CPU_LIMITS)".to_owned(),
+        "--memory-limit=$(APP_MEM_LIMITS)".to_owned(),
+    ];
+    Container {
+        args: Some(args.to_vec()),
+        env: Some(vec![
+            EnvVar { name: "POD_NAME".to_owned(), value: None, value_from: Some(pod_name) },
+            resource("APP_CPU_LIMITS", app, "limits.cpu", "1m"),
+            resource("APP_MEM_LIMITS", app, "limits.memory", "0"),
+        ]),
+        ports: Some(vec![port("gui", GUI_PORT), port("metrics", 9090)]),
+        readiness_probe: Some(http_probe("/healthz", "gui")),
+        ..container(
+            "websockify",
+            format!("{}:{}", images.websockify, images.tag),
+            requirements(("10m", "30Mi"), ("100m", "100Mi")),
+        )
+    }
+}
+
+/// The sidecar that draws the desktop.
+fn xvnc(config: &InstanceConfig) -> Container {
+    let images = &config.container_images;
+    let socket = TCPSocketAction { port: IntOrString::String("xvnc".to_owned()), host: None };
+    Container {
+        ports: Some(vec![port("xvnc", 5900)]),
+        readiness_probe: Some(Probe { tcp_socket: Some(socket), ..probe() }),
+        ..container(
+            "xvnc",
+            format!("{}:{}", images.x_vnc, images.tag),
+            requirements(("50m", "200Mi"), ("250m", "600Mi")),
+        )
+    }
+}
+
+/// The container that the Template is about.
+fn application(site: &Site<'_>, resources: &Resources, mounts: &[Mount]) -> Container {
+    let environment = site.environment;
+    let options = environment.container_startup_options.as_ref();
+    let name = &environment.name;
+    let standalone = environment.environment_type == EnvironmentType::Standalone;
+    let mut env = vec![
+        resource("CROWNLABS_CPU_REQUESTS", name, "requests.cpu", "0"),
+        resource("CROWNLABS_CPU_LIMITS", name, "limits.cpu", "0"),
+    ];
+    if standalone {
+        env.push(value("CROWNLABS_BASE_PATH", site.base_path()));
+        env.push(value("CROWNLABS_LISTEN_PORT", GUI_PORT.to_string()));
+    }
+    let content_path = options.map(|options| options.content_path.as_str()).filter(|path| !path.is_empty());
+    let work_path = content_path.unwrap_or(DATA_PATH);
+    let mount = |name: &str, path: &str| VolumeMount {
+        name: name.to_owned(),
+        mount_path: path.to_owned(),
+        ..VolumeMount::default()
+    };
+    let network = mounts.iter().map(|shared| mount(&shared.volume, &shared.path));
+    let probe_path = if environment.rewrite_url { "/".to_owned() } else { site.base_path() };
+    Container {
+        args: options.map(|options| options.startup_args.clone()).filter(|args| !args.is_empty()),
+        working_dir: options.is_some_and(|options| options.enforce_workdir).then(|| work_path.to_owned()),
+        env: Some(env),
+        ports: standalone.then(|| vec![port("gui", GUI_PORT)]),
+        readiness_probe: standalone.then(|| http_probe(&probe_path, "gui")),
+        volume_mounts: Some(std::iter::once(mount(VOLUME, work_path)).chain(network).collect()),
+        ..container(name, environment.image.clone(), resources.container())
+    }
+}
+
+/// The init container that fetches the user's material (02 §6.4).
+fn downloader(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) -> Option<Container> {
+    let first = observed.environments().first().is_some_and(|first| first.name == site.environment.name);
+    let origin = observed.instance.spec.content_origin(site.environment, first);
+    if origin.is_empty() {
+        return None;
+    }
+    let images = &config.container_images;
+    Some(Container {
+        env: Some(vec![value("SOURCE_ARCHIVE", origin), value("DESTINATION_PATH", DATA_PATH)]),
+        volume_mounts: Some(vec![VolumeMount {
+            name: VOLUME.to_owned(),
+            mount_path: DATA_PATH.to_owned(),
+            ..VolumeMount::default()
+        }]),
+        ..container(
+            "content-downloader",
+            format!("{}:{}", images.content_downloader, images.tag),
+            requirements(("500m", "256Mi"), ("1", "1Gi")),
+        )
+    })
+}

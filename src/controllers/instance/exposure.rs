@@ -1,0 +1,193 @@
+//! How an environment is reached: its Service, and its Ingress or `HTTPRoute` (02 §4, §15).
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
+use k8s_openapi::api::networking::v1::{
+    HTTPIngressPath, HTTPIngressRuleValue, IngressBackend, IngressRule, IngressServiceBackend, IngressSpec,
+    IngressTLS, ServiceBackendPort,
+};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde_json::{Value, json};
+
+use super::environment::Site;
+use super::observe::Observed;
+use crate::api::environment::EnvironmentType;
+use crate::config::{AccessMode, InstanceConfig};
+use crate::kinds::{HttpRoute, HttpRouteKind, IngressKind, ServiceKind};
+use crate::runtime::plan::{Desired, KindInfo, Manifest};
+
+/// The port of the web interface.
+pub const GUI_PORT: u16 = 6080;
+/// The Secret with the certificate of the web site, which administrators replicate into every
+/// tenant's namespace.
+const TLS_SECRET: &str = "crownlabs-ingress-secret";
+const TIMEOUT: &str = "3600";
+const PREFIX: &str = "nginx.ingress.kubernetes.io";
+
+/// The ports of an environment's Service, in their order. Never empty.
+pub fn ports(site: &Site<'_>) -> Vec<(&'static str, u16)> {
+    let container = site.environment.environment_type == EnvironmentType::Container;
+    let mut ports = Vec::new();
+    if site.is_machine() {
+        ports.push(("ssh", 22));
+    }
+    if site.environment.gui_enabled {
+        ports.push(("gui", GUI_PORT));
+    }
+    if !site.is_machine() && site.is_standard() {
+        ports.push(("mydrive", 8080));
+    }
+    // A Service without ports is refused (02 D2).
+    if container || ports.is_empty() {
+        ports.push(("metrics", 9090));
+    }
+    ports
+}
+
+/// The Service.
+pub fn service(observed: &Observed, site: &Site<'_>) -> Desired {
+    let labels = site.service_labels();
+    let exists = observed.own(&observed.children.services, &site.name).is_some();
+    let build = || {
+        let port = |(name, number): (&str, u16)| ServicePort {
+            name: Some(name.to_owned()),
+            protocol: Some("TCP".to_owned()),
+            port: i32::from(number),
+            target_port: Some(IntOrString::Int(i32::from(number))),
+            ..ServicePort::default()
+        };
+        let spec = ServiceSpec {
+            type_: Some("ClusterIP".to_owned()),
+            selector: Some(site.selector()),
+            ports: Some(ports(site).into_iter().map(port).collect()),
+            ..ServiceSpec::default()
+        };
+        let metadata = site.metadata(&site.name, &labels);
+        Manifest::new(KindInfo::of::<ServiceKind>(), &metadata, &json!({"spec": spec}))
+    };
+    Desired {
+        kind: KindInfo::of::<ServiceKind>(),
+        key: site.key(&site.name),
+        step: site.environment.name.clone(),
+        stage: 0,
+        manifest: (!exists).then(build),
+        labels: labels.clone(),
+        annotations: BTreeMap::new(),
+        owner: site.owner(),
+        fields: Value::Null,
+    }
+}
+
+/// Our annotations of an Ingress: those to set, and those to remove.
+fn annotations(site: &Site<'_>, config: &InstanceConfig) -> BTreeMap<String, Option<String>> {
+    let auth = &config.instances_auth_url;
+    let guarded = site.is_standard() && config.access.mode == AccessMode::Shared;
+    let guard = |value: String| guarded.then_some(value);
+    let mut annotations = BTreeMap::from([
+        (format!("{PREFIX}/proxy-read-timeout"), Some(TIMEOUT.to_owned())),
+        (format!("{PREFIX}/proxy-send-timeout"), Some(TIMEOUT.to_owned())),
+        (format!("{PREFIX}/auth-url"), guard(format!("{auth}/auth"))),
+        (format!("{PREFIX}/auth-signin"), guard(format!("{auth}/start?rd=$escaped_request_uri"))),
+    ]);
+    if let (_, Some(target)) = site.ingress_path() {
+        annotations.insert(format!("{PREFIX}/rewrite-target"), Some(target.to_owned()));
+    }
+    annotations
+}
+
+/// The Ingress.
+pub fn ingress(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) -> Desired {
+    let name = site.ingress_name();
+    let (labels, annotations) = (site.labels(), annotations(site, config));
+    let exists = observed.own(&observed.children.ingresses, &name).is_some();
+    let build = || {
+        let host = site.host();
+        let path = HTTPIngressPath {
+            path: Some(site.ingress_path().0),
+            path_type: "Prefix".to_owned(),
+            backend: IngressBackend {
+                service: Some(IngressServiceBackend {
+                    name: site.name.clone(),
+                    port: Some(ServiceBackendPort { name: Some("gui".to_owned()), number: None }),
+                }),
+                resource: None,
+            },
+        };
+        let spec = IngressSpec {
+            tls: Some(vec![IngressTLS {
+                hosts: Some(vec![host.clone()]),
+                secret_name: Some(TLS_SECRET.to_owned()),
+            }]),
+            rules: Some(vec![IngressRule {
+                host: Some(host),
+                http: Some(HTTPIngressRuleValue { paths: vec![path] }),
+            }]),
+            ..IngressSpec::default()
+        };
+        let mut metadata = site.metadata(&name, &labels);
+        let set = annotations.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
+        metadata.annotations = Some(set.collect());
+        Manifest::new(KindInfo::of::<IngressKind>(), &metadata, &json!({"spec": spec}))
+    };
+    Desired {
+        kind: KindInfo::of::<IngressKind>(),
+        key: site.key(&name),
+        step: site.environment.name.clone(),
+        stage: 1,
+        manifest: (!exists).then(build),
+        labels: labels.clone(),
+        annotations: annotations.clone(),
+        owner: site.owner(),
+        fields: Value::Null,
+    }
+}
+
+/// The `HTTPRoute` (02 §15, Gateway API).
+pub fn route(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) -> Desired {
+    let labels = site.labels();
+    let exists = observed.own(&observed.children.routes, &site.name).is_some();
+    let build = || {
+        let rewrites = site.is_machine() && !site.classic || site.ingress_path().1.is_some();
+        let rewrite = json!({
+            "type": "URLRewrite",
+            "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": ""}},
+        });
+        let mut rule = json!({
+            "matches": [{"path": {"type": "PathPrefix", "value": site.base_path()}}],
+            "backendRefs": [{"name": site.name, "port": GUI_PORT}],
+            "timeouts": {"request": "3600s", "backendRequest": "3600s"},
+        });
+        if rewrites && let Some(rule) = rule.as_object_mut() {
+            rule.insert("filters".to_owned(), json!([rewrite]));
+        }
+        let parents: Vec<Value> = config
+            .gateway_api
+            .parent_refs
+            .iter()
+            .map(|parent| json!({"name": parent.name, "namespace": parent.namespace}))
+            .collect();
+        let metadata = site.metadata(&site.name, &labels);
+        let body = json!({"spec": {"parentRefs": parents, "rules": [rule]}});
+        Manifest::new(KindInfo::of::<HttpRouteKind>(), &metadata, &body)
+    };
+    Desired {
+        kind: KindInfo::of::<HttpRouteKind>(),
+        key: site.key(&site.name),
+        step: site.environment.name.clone(),
+        stage: 1,
+        manifest: (!exists).then(build),
+        labels: labels.clone(),
+        annotations: BTreeMap::new(),
+        owner: site.owner(),
+        fields: Value::Null,
+    }
+}
+
+/// Whether every Gateway that the route names, and at least one, has accepted it.
+pub fn is_accepted(route: &HttpRoute) -> bool {
+    let accepted = |parent: &crate::kinds::RouteParentStatus| {
+        parent.conditions.iter().any(|condition| condition.type_ == "Accepted" && condition.status == "True")
+    };
+    !route.status.parents.is_empty() && route.status.parents.iter().all(accepted)
+}

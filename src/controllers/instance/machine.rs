@@ -1,0 +1,210 @@
+//! Virtual machine environments: a `VirtualMachine` with a disk of its own, or a
+//! `VirtualMachineInstance` that lives once (02 §5).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::cloud_init::{self, Keys};
+use super::environment::Site;
+use super::exposure::GUI_PORT;
+use super::mounts::Mount;
+use super::observe::{Observed, named};
+use super::resources::Resources;
+use crate::api::environment::EnvironmentType;
+use crate::config::InstanceConfig;
+use crate::kinds::{SecretKind, VirtualMachine, VirtualMachineInstanceKind, VirtualMachineKind};
+use crate::runtime::plan::{Desired, KindInfo, Manifest, to_value};
+
+/// The Secret by which nodes pull container disks.
+const PULL_SECRET: &str = "registry-credentials";
+/// The Secret by which the importer pulls disks.
+const IMPORT_SECRET: &str = "registry-credentials-cdi";
+
+/// The Secret with the cloud-init document.
+pub fn secret(config: &InstanceConfig, site: &Site<'_>, keys: &Keys, mounts: &[Mount]) -> Desired {
+    let labels = site.labels();
+    let user_data = cloud_init::user_data(&config.vm_login, &keys.accepted, mounts);
+    let encoded = |text: &str| to_value(&k8s_openapi::ByteString(text.as_bytes().to_vec()));
+    let data = json!({"userdata": encoded(&user_data), "x-shellscript": encoded(cloud_init::SCRIPT)});
+    let kind = KindInfo::of::<SecretKind>();
+    let body = json!({"type": "Opaque", "data": data});
+    Desired {
+        kind,
+        key: site.key(&site.name),
+        step: site.environment.name.clone(),
+        stage: 0,
+        manifest: Some(Manifest::new(kind, &site.metadata(&site.name, &labels), &body)),
+        labels: labels.clone(),
+        annotations: BTreeMap::new(),
+        owner: site.owner(),
+        fields: json!({"data": data}),
+    }
+}
+
+/// The keys that may log in: the user's, the managers' of the course, and the web terminal's.
+pub fn keys(observed: &Observed) -> Keys {
+    let mut keys = Keys::default();
+    if let Some(tenant) = &observed.tenant {
+        keys.add(tenant.name(), &tenant.spec.public_keys);
+    }
+    let owner = &observed.instance.spec.tenant_ref.name;
+    for manager in observed.managers.iter().filter(|manager| manager.name() != owner) {
+        keys.add(manager.name(), &manager.spec.public_keys);
+    }
+    if let Some(content) = &observed.master_key {
+        keys.add_master(content);
+    }
+    keys
+}
+
+/// A volume of a machine, and the disk by which the guest sees it.
+fn volume(name: &str, source: Value) -> Value {
+    let mut volume = json!({"name": name});
+    if let (Some(volume), Value::Object(source)) = (volume.as_object_mut(), source) {
+        volume.extend(source);
+    }
+    volume
+}
+
+/// The machine, as `KubeVirt` takes it.
+fn spec(site: &Site<'_>, resources: &Resources) -> Value {
+    let disk = |name: &str| json!({"name": name, "disk": {"bus": "virtio"}});
+    let environment = site.environment;
+    let root = if environment.persistent {
+        json!({"dataVolume": {"name": site.name}})
+    } else {
+        json!({"containerDisk": {
+            "image": environment.image,
+            "imagePullSecret": PULL_SECRET,
+            "imagePullPolicy": "IfNotPresent",
+        }})
+    };
+    let mut disks = vec![disk("root")];
+    let mut volumes = vec![volume("root", root)];
+    if site.is_standard() {
+        disks.push(disk("cloud-init"));
+        volumes.push(volume("cloud-init", json!({"cloudInitNoCloud": {"secretRef": {"name": site.name}}})));
+    }
+    let mut spec = json!({
+        "domain": {
+            "cpu": {"cores": resources.cores},
+            "memory": {"guest": resources.memory.to_string()},
+            "resources": resources.machine(),
+            "devices": {"disks": disks, "interfaces": [{"name": "default", "bridge": {}}]},
+        },
+        "networks": [{"name": "default", "pod": {}}],
+        "volumes": volumes,
+        "readinessProbe": {
+            "initialDelaySeconds": 10,
+            "periodSeconds": 2,
+            "successThreshold": 2,
+            "failureThreshold": 5,
+            "tcpSocket": {"port": if environment.gui_enabled { GUI_PORT } else { 22 }},
+        },
+        "terminationGracePeriodSeconds": 60,
+    });
+    let selector = site.node_selector().filter(|selector| !selector.is_empty());
+    if let (Some(selector), Some(spec)) = (selector, spec.as_object_mut()) {
+        spec.insert("nodeSelector".to_owned(), to_value(&selector));
+    }
+    spec
+}
+
+/// Where the disk of a persistent machine comes from.
+fn source(site: &Site<'_>) -> Value {
+    let image = &site.environment.image;
+    match site.environment.environment_type {
+        EnvironmentType::CloudVm => json!({"http": {"url": image}}),
+        EnvironmentType::LocalVm => {
+            let (namespace, name) = image.split_once('/').unwrap_or_default();
+            json!({"pvc": {"namespace": namespace, "name": name}})
+        }
+        _ => json!({"registry": {"url": format!("docker://{image}"), "secretRef": IMPORT_SECRET}}),
+    }
+}
+
+/// The `VirtualMachine` of a persistent environment. Without `built` it must exist already.
+pub fn virtual_machine(observed: &Observed, site: &Site<'_>, built: Option<(&Resources, &str)>) -> Desired {
+    let labels = site.labels();
+    let running = observed.instance.spec.running;
+    let kind = KindInfo::of::<VirtualMachineKind>();
+    let manifest = built.map(|(resources, disk)| {
+        let mut claim = Map::new();
+        claim.insert("accessModes".to_owned(), json!(["ReadWriteOnce"]));
+        claim.insert("resources".to_owned(), json!({"requests": {"storage": disk}}));
+        let class = &site.environment.storage_class_name;
+        if !class.is_empty() {
+            claim.insert("storageClassName".to_owned(), class.as_str().into());
+        }
+        let body = json!({"spec": {
+            "running": running,
+            "template": {"metadata": {"labels": site.selector()}, "spec": spec(site, resources)},
+            "dataVolumeTemplates": [{
+                "metadata": {"name": site.name},
+                "spec": {"source": source(site), "pvc": claim},
+            }],
+        }});
+        Manifest::new(kind, &site.metadata(&site.name, &labels), &body)
+    });
+    let mut fields = json!({"spec": {"running": running}});
+    if let Some(existing) = observed.own(&observed.children.machines, &site.name)
+        && let Some(interfaces) = pinned(observed, existing)
+        && let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut)
+    {
+        let template = json!({"spec": {"domain": {"devices": {"interfaces": interfaces}}}});
+        spec.insert("template".to_owned(), template);
+    }
+    Desired {
+        kind,
+        key: site.key(&site.name),
+        step: site.environment.name.clone(),
+        stage: 1,
+        manifest,
+        labels,
+        annotations: BTreeMap::new(),
+        owner: site.owner(),
+        fields,
+    }
+}
+
+/// The interfaces of a machine with the address of the first one fixed to what it was given at its
+/// first start, so that its DHCP identity outlives a stop (02 §15). `None` when it is fixed, or
+/// not known yet.
+fn pinned(observed: &Observed, machine: &VirtualMachine) -> Option<Vec<Value>> {
+    let mut interfaces = machine.spec.template.spec.domain.devices.interfaces.clone();
+    let first = interfaces.first_mut()?.as_object_mut()?;
+    let name = first.get("name")?.as_str()?.to_owned();
+    if first.get("macAddress").and_then(Value::as_str).is_some_and(|address| !address.is_empty()) {
+        return None;
+    }
+    let running = named(&observed.children.machine_instances, machine.name())?;
+    let given = running.status.interfaces.iter().find(|interface| interface.name == name)?;
+    if given.mac.is_empty() {
+        return None;
+    }
+    first.insert("macAddress".to_owned(), given.mac.clone().into());
+    Some(interfaces)
+}
+
+/// The `VirtualMachineInstance` of an environment without a disk. Without `resources` it must
+/// exist already.
+pub fn virtual_machine_instance(site: &Site<'_>, resources: Option<&Resources>) -> Desired {
+    let labels = site.labels();
+    let kind = KindInfo::of::<VirtualMachineInstanceKind>();
+    let manifest = resources.map(|resources| {
+        let body = json!({"spec": spec(site, resources)});
+        Manifest::new(kind, &site.metadata(&site.name, &labels), &body)
+    });
+    Desired {
+        kind,
+        key: site.key(&site.name),
+        step: site.environment.name.clone(),
+        stage: 1,
+        manifest,
+        labels,
+        annotations: BTreeMap::new(),
+        owner: site.owner(),
+        fields: Value::Null,
+    }
+}

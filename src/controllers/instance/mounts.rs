@@ -1,0 +1,89 @@
+//! Network folders of an environment: the user's own (`MyDrive`) and those of the course (02 §7).
+
+use super::observe::Observed;
+use crate::api::environment::Environment;
+use crate::runtime::plan::Notice;
+
+/// The Secret that says where a user's `MyDrive` is. The tenant loop writes it.
+pub const MY_DRIVE_SECRET: &str = "mydrive-info";
+/// Where `MyDrive` appears in the environment.
+const MY_DRIVE_PATH: &str = "/media/mydrive";
+
+/// An NFS export to mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// Name of the volume in a Pod.
+    pub volume: String,
+    /// NFS server.
+    pub server: String,
+    /// Exported path.
+    pub export: String,
+    /// Where it appears.
+    pub path: String,
+    /// Whether it must not be written to.
+    pub read_only: bool,
+}
+
+/// The mounts of an environment, or what keeps them from being known.
+pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mount>, Notice> {
+    let mut mounts = Vec::new();
+    if environment.mount_my_drive_volume {
+        mounts.push(my_drive(observed, environment)?);
+    }
+    for (index, mount) in environment.shared_volume_mounts.iter().enumerate() {
+        let reference = &mount.shared_volume;
+        let name = format!("{}/{}", reference.namespace, reference.name);
+        let notice =
+            |reason, message, waiting| Notice { step: environment.name.clone(), reason, message, waiting };
+        let Some(volume) = observed.shared_volume(reference) else {
+            let message = format!("SharedVolume {name} not found; the environment starts when it exists");
+            return Err(notice("SharedVolumeNotFound", message, false));
+        };
+        let (server, export) = (&volume.status.server_address, &volume.status.export_path);
+        if server.is_empty() || export.is_empty() {
+            let message = format!("SharedVolume {name} is not exported yet; the environment waits for it");
+            return Err(notice("SharedVolumeNotReady", message, true));
+        }
+        mounts.push(Mount {
+            volume: format!("nfs{index}"),
+            server: server.clone(),
+            export: export.clone(),
+            path: mount.mount_path.clone(),
+            // A manager of the course maintains its material.
+            read_only: mount.read_only && !observed.owner_is_manager(),
+        });
+    }
+    Ok(mounts)
+}
+
+fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Notice> {
+    let read = |key: &str| observed.my_drive.as_ref().and_then(|secret| decoded(secret.spec.get(key)?));
+    let namespace = observed.instance.namespace();
+    let missing = |what: String| Notice {
+        step: environment.name.clone(),
+        reason: "MyDriveNotFound",
+        message: format!("{what}; the environment starts when it exists"),
+        waiting: false,
+    };
+    if observed.my_drive.is_none() {
+        return Err(missing(format!("Secret {namespace}/{MY_DRIVE_SECRET} not found")));
+    }
+    let field = |key: &str| {
+        let missing = || missing(format!("Secret {namespace}/{MY_DRIVE_SECRET} has no key {key}"));
+        read(key).filter(|value| !value.is_empty()).ok_or_else(missing)
+    };
+    Ok(Mount {
+        volume: "mydrive".to_owned(),
+        server: field("server-name")?,
+        export: field("path")?,
+        path: MY_DRIVE_PATH.to_owned(),
+        read_only: false,
+    })
+}
+
+/// The text behind a Secret's value.
+fn decoded(value: &String) -> Option<String> {
+    // `ByteString` is the wire form of a Secret's values.
+    let bytes: k8s_openapi::ByteString = serde_json::from_value(value.clone().into()).ok()?;
+    String::from_utf8(bytes.0).ok()
+}

@@ -1,0 +1,123 @@
+//! What a pass over an Instance knows: read from the stores, never from the API server.
+
+use std::sync::Arc;
+
+use crate::api::environment::Environment;
+use crate::api::instance::Instance;
+use crate::api::names::canonical;
+use crate::api::reference::GenericRef;
+use crate::api::shared_volume::SharedVolume;
+use crate::api::template::Template;
+use crate::api::tenant::Tenant;
+use crate::api::{Kind, Object};
+use crate::kinds::{
+    DataVolume, Deployment, HttpRoute, Ingress, PersistentVolumeClaim, Pod, Secret, Service, VirtualMachine,
+    VirtualMachineInstance,
+};
+use crate::runtime::ObjectKey;
+
+/// What the cluster can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Platform {
+    /// Virtual machines.
+    pub kubevirt: bool,
+    /// `HTTPRoute`s.
+    pub gateway: bool,
+}
+
+/// Everything that the plan and the status of one Instance depend on, but for the configuration
+/// and the time.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// The Instance.
+    pub instance: Arc<Instance>,
+    /// Its Template, if it exists.
+    pub template: Option<Arc<Template>>,
+    /// Its Tenant, if it exists.
+    pub tenant: Option<Arc<Tenant>>,
+    /// The managers of the Template's workspace, by name.
+    pub managers: Vec<Arc<Tenant>>,
+    /// The Secret that says where the user's `MyDrive` is.
+    pub my_drive: Option<Arc<Secret>>,
+    /// The shared volumes that the Template mounts, those that exist.
+    pub shared_volumes: Vec<Arc<SharedVolume>>,
+    /// An older Instance of the namespace whose objects would have the same names.
+    pub elder: Option<String>,
+    /// The content of the web terminal's public key file.
+    pub master_key: Option<Arc<str>>,
+    /// What exists: the objects of the Instance, and whatever stands where one of them should.
+    pub children: Children,
+    /// The pods that carry the Instance's labels.
+    pub pods: Vec<Arc<Pod>>,
+    /// What the cluster can do.
+    pub platform: Platform,
+}
+
+/// Objects by kind.
+#[derive(Debug, Clone, Default)]
+pub struct Children {
+    /// Services.
+    pub services: Vec<Arc<Service>>,
+    /// Ingresses.
+    pub ingresses: Vec<Arc<Ingress>>,
+    /// Routes.
+    pub routes: Vec<Arc<HttpRoute>>,
+    /// Secrets.
+    pub secrets: Vec<Arc<Secret>>,
+    /// Claims.
+    pub claims: Vec<Arc<PersistentVolumeClaim>>,
+    /// Deployments.
+    pub deployments: Vec<Arc<Deployment>>,
+    /// Virtual machines.
+    pub machines: Vec<Arc<VirtualMachine>>,
+    /// Running virtual machines, also those that a virtual machine made.
+    pub machine_instances: Vec<Arc<VirtualMachineInstance>>,
+    /// Disks being filled.
+    pub data_volumes: Vec<Arc<DataVolume>>,
+}
+
+/// The object of that name.
+pub fn named<'a, T: Kind>(list: &'a [Arc<Object<T>>], name: &str) -> Option<&'a Arc<Object<T>>> {
+    list.iter().find(|object| object.name() == name)
+}
+
+impl Observed {
+    /// The shared volume behind a reference.
+    pub fn shared_volume(&self, reference: &GenericRef) -> Option<&Arc<SharedVolume>> {
+        self.shared_volumes
+            .iter()
+            .find(|volume| volume.name() == reference.name && volume.namespace() == reference.namespace)
+    }
+
+    /// Whether the user of the Instance manages the workspace that its Template belongs to.
+    pub fn owner_is_manager(&self) -> bool {
+        let owner = &self.instance.spec.tenant_ref.name;
+        self.managers.iter().any(|manager| manager.name() == owner)
+    }
+
+    /// Whether the Instance controls the object.
+    pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
+        object.controller_uid() == Some(self.instance.uid())
+    }
+
+    /// The object of that name, if it is the Instance's.
+    pub fn own<'a, T: Kind>(&self, list: &'a [Arc<Object<T>>], name: &str) -> Option<&'a Arc<Object<T>>> {
+        named(list, name).filter(|object| self.owns(object))
+    }
+
+    /// The environments of the Template.
+    pub fn environments(&self) -> &[Environment] {
+        self.template.as_ref().map_or(&[], |template| &template.spec.environment_list)
+    }
+
+    /// `<c>`: the name that the Instance's objects are named after.
+    pub fn canonical(&self) -> String {
+        canonical(self.instance.name())
+    }
+}
+
+/// The key of the Template of an Instance.
+pub fn template_key(instance: &Instance) -> ObjectKey {
+    let reference = &instance.spec.template_ref;
+    ObjectKey::new(&reference.namespace, &reference.name)
+}

@@ -1,0 +1,319 @@
+//! The status of an Instance: a pure function of what is observed after the plan was carried out,
+//! and of what could not be.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::environment::Site;
+use super::exposure;
+use super::observe::{Observed, named};
+use super::phase::{self, Phased};
+use super::plan::{Chosen, environments};
+use crate::api::environment::EnvironmentType;
+use crate::api::instance::{EnvironmentStatus, InstancePhase as Phase, InstanceStatus};
+use crate::config::InstanceConfig;
+use crate::kinds::Pod;
+use crate::runtime::apply::Failure;
+use crate::runtime::conditions::{self, Observation};
+use crate::runtime::error::ApiError;
+use crate::runtime::events::{EventNote, EventType};
+use crate::runtime::plan::{Notice, Plan};
+
+/// Whether the Instance can be used.
+const READY: &str = "Ready";
+/// Whether everything that it needs is as it should be.
+const RECONCILED: &str = "Reconciled";
+/// Whether something of another owner stands in its way; absent when not.
+const NAME_CONFLICT: &str = "NameConflict";
+/// A label that KubeVirt puts on the selectors of its pods, which says nothing to a user.
+const SCHEDULABLE: &str = "kubevirt.io/schedulable";
+
+/// What a pass reports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The whole status.
+    pub status: InstanceStatus,
+    /// What changed, for `kubectl describe`.
+    pub events: Vec<EventNote>,
+    /// Environments that have become ready for the first time, and the seconds that it took.
+    pub first_ready: Vec<(String, i64)>,
+}
+
+/// A fault or a wait, whatever it comes from.
+struct Remark {
+    step: String,
+    reason: String,
+    message: String,
+    waiting: bool,
+}
+
+fn remarks(plan: &Plan, failures: &[Failure]) -> Vec<Remark> {
+    let noticed = plan.notices.iter().map(|Notice { step, reason, message, waiting }| Remark {
+        step: step.clone(),
+        reason: (*reason).to_owned(),
+        message: message.clone(),
+        waiting: *waiting,
+    });
+    // What the next try is likely to mend is no news for a user (02 D9).
+    let failed = failures.iter().filter(|failure| !failure.error.is_transient()).map(|failure| {
+        let Failure { step, kind, name, error } = failure;
+        let (reason, message) = match error {
+            ApiError::QuotaExceeded(message) => (
+                "ResourceQuotaExceeded".to_owned(),
+                format!("Resource quota exceeded, retrying automatically: {kind} {name}: {message}"),
+            ),
+            ApiError::NameConflict { .. } => {
+                ("NameConflict".to_owned(), format!("{error}: it is left alone"))
+            }
+            error => (
+                "EnvironmentEnforcementFailed".to_owned(),
+                format!("Failed to enforce environment {step}: {kind} {name}: {error}"),
+            ),
+        };
+        Remark { step: step.clone(), reason, message, waiting: false }
+    });
+    noticed.chain(failed).collect()
+}
+
+/// The report of a pass.
+pub fn report(
+    observed: &Observed,
+    config: &InstanceConfig,
+    plan: &Plan,
+    failures: &[Failure],
+    now: Timestamp,
+) -> Report {
+    let old = &observed.instance.status;
+    let remarks = remarks(plan, failures);
+    let mut status = old.clone();
+    let mut first_ready = Vec::new();
+    let mut causes = Vec::new();
+    let refused = remarks.iter().any(|remark| remark.step.is_empty());
+    if refused {
+        // The last known addresses stay (02 §9.2).
+        status.phase = Phase::CreationLoopBackoff;
+    } else {
+        let (chosen, removed) = environments(observed);
+        let sites: Vec<Site<'_>> = chosen
+            .iter()
+            .map(|Chosen { environment, classic }| Site::new(observed, config, environment, *classic))
+            .collect();
+        status.environments = Vec::new();
+        for site in &sites {
+            let before = old.environments.iter().find(|status| status.name == site.environment.name);
+            let (new, cause) = environment(observed, site, before, &remarks, now);
+            if !cause.is_empty() {
+                causes.push(cause);
+            }
+            let known = before.is_some_and(|before| !before.initial_ready_time.is_empty());
+            if !known && !new.initial_ready_time.is_empty() {
+                first_ready.push((new.name.clone(), age(observed, now)));
+            }
+            status.environments.push(new);
+        }
+        let kept = old.environments.iter().filter(|status| removed.contains(&status.name)).cloned();
+        status.environments.extend(kept);
+        overview(observed, config, &sites, &mut status);
+    }
+    let observations = observations(&status, &remarks, &causes);
+    let retired: &[&str] =
+        if observations.iter().any(|o| o.type_ == NAME_CONFLICT) { &[] } else { &[NAME_CONFLICT] };
+    let generation = observed.instance.metadata.generation;
+    status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
+    Report { events: events(old, &remarks), status, first_ready }
+}
+
+/// The members of the status that describe the Instance as a whole.
+fn overview(observed: &Observed, config: &InstanceConfig, sites: &[Site<'_>], status: &mut InstanceStatus) {
+    let phases: Vec<Phase> = status.environments.iter().map(|status| status.phase.clone()).collect();
+    status.phase = phase::overall(&phases);
+    let first = status.environments.first().cloned().unwrap_or_default();
+    status.ip = first.ip;
+    status.initial_ready_time = first.initial_ready_time;
+    status.url = match status.environments.as_slice() {
+        [only] => only.url.clone(),
+        several => {
+            let gui = several.iter().any(|environment| !environment.url.is_empty());
+            let host = sites.iter().find(|site| site.environment.gui_enabled);
+            let host = host.map_or_else(|| config.website_base_url.clone(), Site::host);
+            if gui { format!("https://{host}/instance/{}/", observed.instance.uid()) } else { String::new() }
+        }
+    };
+    let pod = observed.instance.spec.running.then(|| current_pod(&observed.pods)).flatten();
+    status.node_name = pod.and_then(|pod| pod.spec.node_name.clone()).unwrap_or_default();
+    let mut selector: BTreeMap<String, String> =
+        pod.and_then(|pod| pod.spec.node_selector.clone()).unwrap_or_default();
+    selector.remove(SCHEDULABLE);
+    status.node_selector = selector;
+}
+
+/// The pod that runs now: neither ending nor ended, the newest of them (02 D4).
+fn current_pod(pods: &[std::sync::Arc<Pod>]) -> Option<&Pod> {
+    let ended = |pod: &&Pod| {
+        pod.is_terminating() || matches!(pod.status.phase.as_deref(), Some("Failed" | "Succeeded"))
+    };
+    pods.iter()
+        .map(AsRef::as_ref)
+        .filter(|pod| !ended(pod))
+        .max_by_key(|pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone()))
+}
+
+/// The status of one environment, and the cause of its phase where there is one to tell.
+fn environment(
+    observed: &Observed,
+    site: &Site<'_>,
+    before: Option<&EnvironmentStatus>,
+    remarks: &[Remark],
+    now: Timestamp,
+) -> (EnvironmentStatus, String) {
+    let children = &observed.children;
+    let running = observed.instance.spec.running;
+    let mut status = before.cloned().unwrap_or_default();
+    status.name.clone_from(&site.environment.name);
+    let Phased { phase, cause } = phased(observed, site, remarks);
+    status.phase = phase;
+    let service = observed.own(&children.services, &site.name).filter(|_| running);
+    status.ip = service.and_then(|service| service.spec.cluster_ip.clone()).unwrap_or_default();
+    let route = observed.own(&children.routes, &site.name);
+    let ingress = observed.own(&children.ingresses, &site.ingress_name());
+    let shown = running && (route.is_some() || ingress.is_some());
+    status.url = if shown { site.url() } else { String::new() };
+    status.exposition_accepted = route.is_some_and(|route| exposure::is_accepted(route));
+    if status.phase == Phase::Ready && status.initial_ready_time.is_empty() {
+        status.initial_ready_time = duration(age(observed, now));
+    }
+    (status, cause)
+}
+
+fn phased(observed: &Observed, site: &Site<'_>, remarks: &[Remark]) -> Phased {
+    let children = &observed.children;
+    let (running, persistent) = (observed.instance.spec.running, site.environment.persistent);
+    let mine: Vec<&Remark> = remarks.iter().filter(|remark| remark.step == site.environment.name).collect();
+    let has = |reason: &str| mine.iter().any(|remark| remark.reason == reason);
+    if has("ResourceQuotaExceeded") {
+        return Phase::ResourceQuotaExceeded.into();
+    }
+    if has("NameConflict") || has("EnvironmentEnforcementFailed") {
+        return Phase::CreationLoopBackoff.into();
+    }
+    let workload = if !site.is_machine() {
+        observed
+            .own(&children.deployments, &site.name)
+            .map(|deployment| phase::deployment(deployment, running, persistent))
+    } else if persistent {
+        observed.own(&children.machines, &site.name).map(|machine| {
+            let running = named(&children.machine_instances, &site.name).map(AsRef::as_ref);
+            let disk = named(&children.data_volumes, &site.name).map(AsRef::as_ref);
+            phase::virtual_machine(machine, running, disk)
+        })
+    } else if running {
+        observed.own(&children.machine_instances, &site.name).map(|m| phase::virtual_machine_instance(m))
+    } else {
+        Some(Phase::Off.into())
+    };
+    if has("NotPersistent") {
+        return Phase::Failed.into();
+    }
+    match workload {
+        Some(phased) => phased,
+        None if mine.iter().any(|remark| !remark.waiting) => Phase::CreationLoopBackoff.into(),
+        None if !running && !persistent => Phase::Off.into(),
+        // Waiting for something, or not made yet.
+        None => Phase::Starting.into(),
+    }
+}
+
+fn observations(status: &InstanceStatus, remarks: &[Remark], causes: &[String]) -> Vec<Observation> {
+    let messages: Vec<&str> = remarks.iter().map(|remark| remark.message.as_str()).collect();
+    let worst = remarks.iter().find(|remark| !remark.waiting).or(remarks.first());
+    let reconciled = match worst {
+        None => Observation {
+            type_: RECONCILED,
+            holds: Some(true),
+            reason: "Reconciled".to_owned(),
+            message: "All objects of the Instance are as they should be".to_owned(),
+        },
+        Some(worst) => Observation {
+            type_: RECONCILED,
+            holds: Some(false),
+            reason: worst.reason.clone(),
+            message: messages.join("; "),
+        },
+    };
+    let phase = status.phase.to_string();
+    let ready = Observation {
+        type_: READY,
+        holds: Some(status.phase == Phase::Ready),
+        // Reasons are words: the empty phase has none of its own.
+        reason: if phase.is_empty() { "Unknown".to_owned() } else { phase },
+        message: if causes.is_empty() { sentence(&status.phase).to_owned() } else { causes.join("; ") },
+    };
+    let mut all = vec![ready, reconciled];
+    if let Some(conflict) = remarks.iter().find(|remark| remark.reason == NAME_CONFLICT) {
+        all.push(Observation {
+            type_: NAME_CONFLICT,
+            holds: Some(true),
+            reason: NAME_CONFLICT.to_owned(),
+            message: conflict.message.clone(),
+        });
+    }
+    all
+}
+
+fn sentence(phase: &Phase) -> &'static str {
+    match phase {
+        Phase::Importing => "The disk is being filled",
+        Phase::Starting => "The environment is starting",
+        Phase::ResourceQuotaExceeded => "The quota does not allow it now; it starts when there is room",
+        Phase::Running => "The environment runs and is not ready yet",
+        Phase::Ready => "The environment can be used",
+        Phase::Stopping => "The environment is stopping",
+        Phase::Off => "The environment is off",
+        Phase::Failed => "The environment has failed",
+        Phase::CreationLoopBackoff => "The environment cannot be made; see condition Reconciled",
+        _ => "The state of the environment is not known yet",
+    }
+}
+
+/// One event for each remark that the stored condition does not tell of yet.
+fn events(old: &InstanceStatus, remarks: &[Remark]) -> Vec<EventNote> {
+    let told =
+        old.conditions.iter().find(|condition| condition.type_ == RECONCILED && condition.status == "False");
+    let told = told.map_or("", |condition| condition.message.as_str());
+    remarks
+        .iter()
+        .filter(|remark| !told.contains(&remark.message))
+        .map(|remark| EventNote {
+            type_: if remark.waiting { EventType::Normal } else { EventType::Warning },
+            reason: remark.reason.clone(),
+            message: remark.message.clone(),
+        })
+        .collect()
+}
+
+/// Whole seconds since the Instance was made.
+fn age(observed: &Observed, now: Timestamp) -> i64 {
+    let created = observed.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
+    now.as_second().saturating_sub(created.as_second()).max(0)
+}
+
+/// Seconds in Go's notation: `45s`, `1m30s`, `26h3m4s` (01 §6).
+pub fn duration(seconds: i64) -> String {
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}h{minutes}m{rest}s")
+    } else if minutes > 0 {
+        format!("{minutes}m{rest}s")
+    } else {
+        format!("{rest}s")
+    }
+}
+
+/// The type of an environment, as the metrics name it.
+pub fn type_label(kind: &EnvironmentType) -> String {
+    kind.to_string()
+}
+
+#[cfg(test)]
+mod tests;

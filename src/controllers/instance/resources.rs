@@ -1,0 +1,123 @@
+//! What an environment may use, in Kubernetes' own arithmetic (02 §12).
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::ResourceRequirements;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
+
+use crate::api::environment::Environment;
+use crate::api::quantity::Quantity;
+use crate::runtime::plan::Notice;
+
+/// What a virtual machine needs beside what its guest sees.
+const MACHINE_CPU_OVERHEAD: &str = "500m";
+const MACHINE_MEMORY_OVERHEAD: &str = "500M";
+
+/// The resources of an environment, all in canonical form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resources {
+    /// Cores.
+    pub cores: i64,
+    /// CPU time that is set aside.
+    pub cpu_request: Quantity,
+    /// CPU time at most.
+    pub cpu_limit: Quantity,
+    /// Memory of the application or the guest.
+    pub memory: Quantity,
+    /// Extended resources, for requests and limits alike.
+    pub other: BTreeMap<String, Quantity>,
+}
+
+fn notice(environment: &Environment, reason: &'static str, message: String) -> Notice {
+    Notice { step: environment.name.clone(), reason, message, waiting: false }
+}
+
+fn parse(environment: &Environment, field: &str, text: &str) -> Result<Quantity, Notice> {
+    text.parse::<Quantity>().map_err(|error| {
+        let name = &environment.name;
+        let message = format!(
+            "environment {name}: resources.{field} is \"{text}\": {error}; a quantity such as 2Gi or 500M is expected"
+        );
+        notice(environment, "InvalidQuantity", message)
+    })
+}
+
+impl Resources {
+    /// Reads the resources of an environment, or says what is wrong with them.
+    pub fn of(environment: &Environment) -> Result<Self, Notice> {
+        let resources = &environment.resources;
+        let memory = parse(environment, "memory", resources.memory.as_str())?;
+        if memory <= Quantity::from_int(0) {
+            let message =
+                format!("environment {}: resources.memory must be more than zero", environment.name);
+            return Err(notice(environment, "InvalidQuantity", message));
+        }
+        if resources.cpu < 1 {
+            let message = format!("environment {}: resources.cpu must be at least 1", environment.name);
+            return Err(notice(environment, "InvalidQuantity", message));
+        }
+        let share = i64::from(resources.reserved_cpu_percentage);
+        let other = resources.other_resources.iter().map(|(name, amount)| {
+            let amount = parse(environment, &format!("otherResources.{name}"), amount.as_str())?;
+            Ok((name.clone(), amount))
+        });
+        Ok(Self {
+            cores: resources.cpu,
+            cpu_request: Quantity::from_milli(resources.cpu.saturating_mul(share).saturating_mul(10)),
+            cpu_limit: Quantity::from_milli(resources.cpu.saturating_mul(1000)),
+            memory,
+            other: other.collect::<Result<_, Notice>>()?,
+        })
+    }
+
+    /// The size of the disk, which a persistent environment must have (02 D14).
+    pub fn disk(environment: &Environment) -> Result<String, Notice> {
+        let text = environment.resources.disk.as_ref().map_or("0", |disk| disk.as_str());
+        let disk = parse(environment, "disk", text)?;
+        if disk <= Quantity::from_int(0) {
+            let message = format!(
+                "environment {} is persistent but has no disk: resources.disk must be set, for example to 10Gi",
+                environment.name
+            );
+            return Err(notice(environment, "DiskMissing", message));
+        }
+        Ok(disk.to_string())
+    }
+
+    /// As a container's requirements.
+    pub fn container(&self) -> ResourceRequirements {
+        let map = |cpu: &Quantity, memory: &Quantity| {
+            let fixed = [("cpu".to_owned(), cpu), ("memory".to_owned(), memory)];
+            let other = self.other.iter().map(|(name, amount)| (name.clone(), amount));
+            Some(
+                fixed.into_iter().chain(other).map(|(name, q)| (name, WireQuantity(q.to_string()))).collect(),
+            )
+        };
+        ResourceRequirements {
+            requests: map(&self.cpu_request, &self.memory),
+            limits: map(&self.cpu_limit, &self.memory),
+            claims: None,
+        }
+    }
+
+    /// As a virtual machine's requests and limits.
+    pub fn machine(&self) -> serde_json::Value {
+        let overhead = |quantity: &Quantity, overhead: &str| {
+            overhead.parse::<Quantity>().map_or_else(|_| quantity.clone(), |more| quantity.plus(&more))
+        };
+        let memory = overhead(&self.memory, MACHINE_MEMORY_OVERHEAD).to_string();
+        let map = |cpu: String| {
+            let mut map = serde_json::Map::new();
+            map.insert("cpu".to_owned(), cpu.into());
+            map.insert("memory".to_owned(), memory.clone().into());
+            for (name, amount) in &self.other {
+                map.insert(name.clone(), amount.to_string().into());
+            }
+            map
+        };
+        serde_json::json!({
+            "requests": map(self.cpu_request.to_string()),
+            "limits": map(overhead(&self.cpu_limit, MACHINE_CPU_OVERHEAD).to_string()),
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! One pass over an Instance: observe, plan, apply, report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics::histogram;
+use serde_json::json;
+use tracing::info;
+
+use super::observe::Observed;
+use super::plan::plan;
+use super::report::{Report, report, type_label};
+use super::world::World;
+use crate::api::instance::InstanceKind;
+use crate::config::InstanceConfig;
+use crate::runtime::ObjectKey;
+use crate::runtime::apply::{Engine, Failure};
+use crate::runtime::clock;
+use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::error::ApiError;
+use crate::runtime::events::Recorder;
+use crate::runtime::merge;
+use crate::runtime::plan::{KindInfo, ObjectPatch, Plan, to_value};
+use crate::runtime::queue::{Next, spread};
+
+/// A quota is asked again after this time, unless something changes before.
+const QUOTA_RETRY: Duration = Duration::from_secs(60);
+/// Ready times above this are not those of a start (02 §9.4).
+const READY_TIME_LIMIT: i64 = 30 * 60;
+
+/// The loop.
+pub struct Room {
+    /// What it reads.
+    pub world: Arc<World>,
+    /// What it writes with.
+    pub engine: Engine,
+    /// Where its events go.
+    pub events: Recorder,
+    /// Its settings.
+    pub config: Arc<InstanceConfig>,
+    /// The bounds of the time between two passes over an Instance that does not change.
+    pub resync: (Duration, Duration),
+}
+
+impl Reconciler for Room {
+    const NAME: &'static str = "instance";
+
+    async fn reconcile(&self, key: &ObjectKey) -> Pass {
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        if observed.instance.is_terminating() {
+            return Pass::done(Next::Await);
+        }
+        let plan = plan(&observed, &self.config, clock::now());
+        let failures = self.engine.apply(&plan).await;
+        if failures.iter().any(|failure| failure.error == ApiError::NotLeader) {
+            return Pass::done(Next::Await);
+        }
+        // Observed again: with the answers to what has been written.
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        let report = report(&observed, &self.config, &plan, &failures, clock::now());
+        if let Err(error) = self.publish(&observed, report).await {
+            return match error {
+                // Deleted meanwhile, or changed: the store will say, and the pass is repeated.
+                ApiError::NotFound(_) | ApiError::NotLeader => Pass::done(Next::Await),
+                error => Pass::failed(format!("status: {error}")),
+            };
+        }
+        self.outcome(key, &plan, &failures)
+    }
+}
+
+impl Room {
+    /// Publishes the events, then the status: a crash in between tells twice rather than never.
+    async fn publish(&self, observed: &Observed, report: Report) -> Result<(), ApiError> {
+        for note in &report.events {
+            self.events.publish(&observed.instance, note).await;
+        }
+        let (old, new) = (to_value(&observed.instance.status), to_value(&report.status));
+        let Some(difference) = merge::difference(&old, &new) else { return Ok(()) };
+        let patch = ObjectPatch {
+            kind: KindInfo::of::<InstanceKind>(),
+            key: ObjectKey::of(&observed.instance),
+            subresource: Some("status"),
+            uid: observed.instance.uid().to_owned(),
+            // Lists are replaced whole; other loops write into them too.
+            resource_version: observed.instance.metadata.resource_version.clone(),
+            patch: json!({"status": difference}),
+        };
+        self.engine.patch(&patch).await?;
+        let (was, is) = (&observed.instance.status.phase, &report.status.phase);
+        if was != is {
+            info!(instance = %patch.key, from = %was, to = %is, "phase changed");
+        }
+        for (environment, seconds) in &report.first_ready {
+            self.observe_ready_time(observed, environment, *seconds);
+        }
+        Ok(())
+    }
+
+    /// `instance_initial_ready_time_second` (02 §10).
+    fn observe_ready_time(&self, observed: &Observed, environment: &str, seconds: i64) {
+        let Some(template) = &observed.template else { return };
+        let Some(found) = template.spec.environment_list.iter().find(|e| e.name == environment) else {
+            return;
+        };
+        if seconds > READY_TIME_LIMIT {
+            return;
+        }
+        let workspace = template.spec.workspace_ref.name.clone();
+        histogram!(
+            "instance_initial_ready_time_second",
+            "workspace" => workspace,
+            "template" => template.name().to_owned(),
+            "environment" => environment.to_owned(),
+            "type" => type_label(&found.environment_type),
+            "persistent" => if found.persistent { "true" } else { "false" },
+        )
+        .record(f64::from(i32::try_from(seconds).unwrap_or(i32::MAX)));
+    }
+
+    /// When the Instance is wanted next.
+    fn outcome(&self, key: &ObjectKey, plan: &Plan, failures: &[Failure]) -> Pass {
+        let quota = failures.iter().any(|failure| matches!(failure.error, ApiError::QuotaExceeded(_)));
+        let others: Vec<String> = failures
+            .iter()
+            .filter(|failure| !matches!(failure.error, ApiError::QuotaExceeded(_)))
+            .map(|failure| format!("{} {}: {}", failure.kind, failure.name, failure.error))
+            .collect();
+        if others.is_empty() {
+            let (min, max) = self.resync;
+            let resync = min + max.saturating_sub(min).mul_f64(spread(key, 0));
+            let wanted = if quota { QUOTA_RETRY.min(resync) } else { resync };
+            return Pass::done(Next::After(plan.requeue.map_or(wanted, |requeue| requeue.min(wanted))));
+        }
+        Pass::failed(others.join("; "))
+    }
+}

@@ -1,0 +1,3 @@
+//! The rooms of the house: one folder a control loop.
+
+pub mod instance;

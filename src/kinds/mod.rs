@@ -1,0 +1,39 @@
+//! The kinds of others, as far as we read them: every member that is not named here is skipped
+//! while decoding and never kept.
+
+mod core;
+mod gateway;
+mod kubevirt;
+
+pub use self::core::*;
+pub use self::gateway::*;
+pub use self::kubevirt::*;
+
+/// Declares a kind: its marker, its names, and the parts of it that we read.
+macro_rules! kind {
+    ($(#[$doc:meta])* $marker:ident, $alias:ident, $group:literal, $version:literal, $kind:literal,
+     $plural:literal, namespaced: $namespaced:literal, $spec:ty, $status:ty $(, body: $body:literal)?) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $marker;
+
+        $(#[$doc])*
+        pub type $alias = crate::api::Object<$marker>;
+
+        impl crate::api::Kind for $marker {
+            const GROUP: &'static str = $group;
+            const VERSION: &'static str = $version;
+            const KIND: &'static str = $kind;
+            const PLURAL: &'static str = $plural;
+            const NAMESPACED: bool = $namespaced;
+            $(const BODY: &'static str = $body;)?
+            type Spec = $spec;
+            type Status = $status;
+        }
+    };
+}
+pub(crate) use kind;
+
+/// A half that we do not read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Unread {}

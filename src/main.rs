@@ -1,0 +1,120 @@
+//! The command line: parses, calls, exits.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use crownlabs::config::{self, Config};
+use crownlabs::{api, manager, offline};
+
+/// One daemon that runs every control loop of a `CrownLabs` cluster.
+#[derive(Parser)]
+#[command(name = "crownlabs", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the control loops until SIGTERM.
+    Run {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+        /// The cluster; else KUBECONFIG, else that of the pod.
+        #[arg(long, value_name = "FILE")]
+        kubeconfig: Option<PathBuf>,
+    },
+    /// Print, as YAML, the objects that the loops would make for the custom resources in files.
+    Plan {
+        /// YAML files with custom resources; may be given several times. `-` is standard input.
+        #[arg(short, long = "filename", value_name = "FILE", required = true)]
+        file: Vec<PathBuf>,
+        /// The configuration file; else the defaults.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+    /// Print the custom resource definitions.
+    Crd,
+    /// Print, check or describe the configuration file.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print the completion script of a shell.
+    Completion {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+#[derive(Subcommand)]
+enum ConfigCommand {
+    /// Print the default file: every key, its default, and what it means.
+    Default,
+    /// Check a file; every fault is named with its line.
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Print the JSON Schema of the file.
+    Schema,
+}
+
+fn main() -> ExitCode {
+    match execute(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("crownlabs: {error:#}");
+            let lost = error.is::<manager::lease::LostLease>();
+            ExitCode::from(if lost { manager::EXIT_LEASE_LOST } else { 1 })
+        }
+    }
+}
+
+fn execute(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Run { config: file, kubeconfig } => {
+            let config = Config::load(&file)?;
+            let log_filter = manager::logging::start(&config.log)?;
+            let options = manager::Options { config, config_file: file, kubeconfig, log_filter };
+            tokio::runtime::Builder::new_multi_thread()
+                .enable_all()
+                .build()
+                .context("the runtime cannot start")?
+                .block_on(manager::run(options))
+        }
+        Command::Plan { file, config } => {
+            let config = config.map_or_else(|| Ok(Config::default()), |file| Config::load(&file))?;
+            let output = offline::plan(&file, &config)?;
+            for remark in &output.remarks {
+                eprintln!("{remark}");
+            }
+            print(&output.yaml)
+        }
+        Command::Crd => print(&api::crd::to_yaml(&api::crd::crds())),
+        Command::Config(ConfigCommand::Default) => print(&config::default_document()),
+        Command::Config(ConfigCommand::Check { file }) => {
+            Config::load(&file)?;
+            print(&format!("{} is valid\n", file.display()))
+        }
+        Command::Config(ConfigCommand::Schema) => print(&format!("{:#}\n", config::schema())),
+        Command::Completion { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "crownlabs", &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
+    }
+}
+
+/// Prints, and takes a closed pipe (`crownlabs crd | head`) for the reader's wish.
+fn print(text: &str) -> anyhow::Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(error).context("standard output cannot be written")
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,209 @@
+//! A control loop as the manager sees it: what it needs, when it may work, how it ends.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::{BoxFuture, FutureExt, select_all};
+use k8s_openapi::api::core::v1::ObjectReference;
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use super::readiness::{LoopState, Readiness};
+use crate::api::Kind;
+use crate::runtime::controller::{self, Reconciler};
+use crate::runtime::events::{EventNote, EventType, Recorder};
+use crate::runtime::queue::Queue;
+use crate::runtime::store::{Store, StoreState};
+
+/// A store on which a loop depends.
+struct Need {
+    /// The name of the CRD, `<plural>.<group>`.
+    crd: String,
+    /// Whether the loop cannot work without it.
+    required: bool,
+    state: watch::Receiver<StoreState>,
+}
+
+/// A loop, ready to run.
+pub struct ControlLoop {
+    name: &'static str,
+    queue: Arc<Queue>,
+    workers: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
+    needs: Vec<Need>,
+    leading: watch::Sender<bool>,
+    /// Called when a kind that was missing is served.
+    appeared: Arc<dyn Fn() + Send + Sync>,
+    working: AtomicBool,
+}
+
+impl ControlLoop {
+    /// The loop of a reconciler; `appeared` is called when a missing kind is served after all.
+    pub fn new<R: Reconciler>(
+        reconciler: R,
+        queue: Arc<Queue>,
+        concurrency: usize,
+        appeared: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        let (reconciler, queued) = (Arc::new(reconciler), Arc::clone(&queue));
+        Self {
+            name: R::NAME,
+            workers: Box::new(move || {
+                controller::run(Arc::clone(&reconciler), Arc::clone(&queued), concurrency).boxed()
+            }),
+            queue,
+            needs: Vec::new(),
+            leading: watch::Sender::new(false),
+            appeared: Arc::new(appeared),
+            working: AtomicBool::new(false),
+        }
+    }
+
+    /// The loop cannot work before this store mirrors the cluster.
+    #[must_use]
+    pub fn requires<T: Kind>(self, store: &Store<T>) -> Self {
+        self.needs(store, true)
+    }
+
+    /// The loop waits for this store, but works without it where its kind is not served.
+    #[must_use]
+    pub fn uses<T: Kind>(self, store: &Store<T>) -> Self {
+        self.needs(store, false)
+    }
+
+    fn needs<T: Kind>(mut self, store: &Store<T>, required: bool) -> Self {
+        let crd =
+            if T::GROUP.is_empty() { T::PLURAL.to_owned() } else { format!("{}.{}", T::PLURAL, T::GROUP) };
+        self.needs.push(Need { crd, required, state: store.watch_state() });
+        self
+    }
+
+    /// Waits until the loop may work.
+    pub async fn synced(&self) {
+        for need in &self.needs {
+            let mut state = need.state.clone();
+            let settled = |state: &StoreState| match state {
+                StoreState::Syncing => false,
+                StoreState::Missing => !need.required,
+                StoreState::Synced => true,
+            };
+            // Stores live as long as the process: the wait cannot fail.
+            let _ = state.wait_for(settled).await;
+        }
+    }
+
+    /// Works until [`ControlLoop::stop`].
+    pub async fn run(&self) {
+        self.working.store(true, Ordering::SeqCst);
+        self.leading.send_replace(true);
+        info!(controller = self.name, "working");
+        (self.workers)().await;
+        self.working.store(false, Ordering::SeqCst);
+    }
+
+    /// Begins no new pass.
+    pub fn stop(&self) {
+        self.queue.close();
+    }
+
+    /// Whether passes may be under way.
+    #[must_use]
+    pub fn is_working(&self) -> bool {
+        self.working.load(Ordering::SeqCst)
+    }
+
+    /// Keeps the readiness of the loop up to date, and says by an event about `subject` what is
+    /// missing, for ever.
+    pub fn track(
+        &self,
+        readiness: Readiness,
+        events: Recorder,
+        subject: ObjectReference,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let mut needs: Vec<(String, bool, watch::Receiver<StoreState>)> =
+            self.needs.iter().map(|need| (need.crd.clone(), need.required, need.state.clone())).collect();
+        let mut leading = self.leading.subscribe();
+        let (name, appeared) = (self.name, Arc::clone(&self.appeared));
+        async move {
+            let mut missing_before = 0;
+            loop {
+                let states: Vec<_> = needs
+                    .iter_mut()
+                    .map(|(crd, required, state)| (crd.as_str(), *required, *state.borrow_and_update()))
+                    .collect();
+                let state = assess(&states, *leading.borrow_and_update());
+                let missing = states.iter().filter(|(_, _, state)| *state == StoreState::Missing).count();
+                if missing < missing_before {
+                    appeared();
+                }
+                missing_before = missing;
+                if readiness.set(name, state.clone()) {
+                    announce(name, &state, &events, &subject).await;
+                }
+                let changes = needs.iter_mut().map(|(_, _, state)| state.changed().boxed());
+                let changed = select_all(changes.chain([leading.changed().boxed()])).await.0;
+                if changed.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn assess(states: &[(&str, bool, StoreState)], leading: bool) -> LoopState {
+    let crds = |required: bool| -> Vec<String> {
+        let missing = |(_, needed, state): &&(&str, bool, StoreState)| {
+            *needed == required && *state == StoreState::Missing
+        };
+        states.iter().filter(missing).map(|(crd, _, _)| (*crd).to_owned()).collect()
+    };
+    let required = crds(true);
+    if !required.is_empty() {
+        return LoopState::WaitingForCrd(required);
+    }
+    if states.iter().any(|(_, _, state)| *state == StoreState::Syncing) {
+        return LoopState::Starting;
+    }
+    if !leading {
+        return LoopState::Standby;
+    }
+    let optional = crds(false);
+    if optional.is_empty() { LoopState::Ready } else { LoopState::Degraded(optional) }
+}
+
+async fn announce(name: &str, state: &LoopState, events: &Recorder, subject: &ObjectReference) {
+    let crds = match state {
+        LoopState::WaitingForCrd(crds) | LoopState::Degraded(crds) => crds.join(", "),
+        state => {
+            info!(controller = name, ?state, "state");
+            return;
+        }
+    };
+    let message = format!(
+        "The {name} loop misses CRDs that are not installed: {crds}; it uses them as soon as they are"
+    );
+    warn!(controller = name, crds, "CRDs are not installed");
+    events
+        .publish_about(
+            subject.clone(),
+            &EventNote { type_: EventType::Warning, reason: "WaitingForCRD".to_owned(), message },
+        )
+        .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_waits_for_what_it_requires_and_works_without_the_rest() {
+        use StoreState::{Missing, Synced, Syncing};
+        let state = |a, b, leading| assess(&[("a.x", true, a), ("b.y", false, b)], leading);
+        assert_eq!(state(Syncing, Synced, false), LoopState::Starting);
+        assert_eq!(state(Missing, Syncing, false), LoopState::WaitingForCrd(vec!["a.x".into()]));
+        assert_eq!(state(Synced, Syncing, true), LoopState::Starting);
+        assert_eq!(state(Synced, Missing, false), LoopState::Standby);
+        assert_eq!(state(Synced, Missing, true), LoopState::Degraded(vec!["b.y".into()]));
+        assert_eq!(state(Synced, Synced, true), LoopState::Ready);
+    }
+}

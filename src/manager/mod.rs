@@ -1,0 +1,294 @@
+//! Start-up and shut-down: which loops run, who leads, what is served.
+//!
+//! ```text
+//! start ── stores fill (every replica) ── lease ── workers (the leader) ── SIGTERM ── drain ── release
+//! ```
+//!
+//! The process ends when the lease is lost: a restart is the one way back that needs no proof that
+//! nothing of the former leader is left.
+
+pub mod control;
+mod files;
+pub mod lease;
+pub mod logging;
+pub mod process;
+pub mod readiness;
+pub mod server;
+pub mod telemetry;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use futures::future::{BoxFuture, FutureExt, select_all};
+use http::StatusCode;
+use k8s_openapi::api::core::v1::ObjectReference;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
+
+use crate::config::Config;
+use crate::controllers::instance;
+use crate::runtime::client;
+use crate::runtime::events::Recorder;
+use crate::runtime::gate::Gate;
+use crate::runtime::watch::Listing;
+use control::ControlLoop;
+pub use files::Watched;
+use lease::{Election, Watchdog};
+use logging::LogFilter;
+use readiness::Readiness;
+use server::Page;
+
+/// The exit code after the lease was lost.
+pub const EXIT_LEASE_LOST: u8 = 3;
+/// What is in work at a stop has this long to end; Kubernetes gives 30 s in all.
+const DRAIN_LIMIT: Duration = Duration::from_secs(25);
+
+/// What `run` is started with.
+pub struct Options {
+    /// The configuration.
+    pub config: Config,
+    /// The file that it came from, watched for a new log filter.
+    pub config_file: PathBuf,
+    /// A kubeconfig other than that of the environment.
+    pub kubeconfig: Option<PathBuf>,
+    /// The log filter, to be changed at run time.
+    pub log_filter: LogFilter,
+}
+
+/// Runs until SIGTERM or SIGINT, or until something without which there is no point in going on
+/// ends.
+///
+/// # Errors
+/// When the daemon cannot start, or had to stop by itself.
+pub async fn run(options: Options) -> anyhow::Result<()> {
+    let stop = stop_signal()?;
+    let metrics = telemetry::install()?;
+    let config = Arc::new(options.config);
+    let readiness = Readiness::default();
+    let mut tasks: Vec<Task> = servers(&config, &readiness, &metrics).await?;
+    let kubeconfig = kubeconfig(options.kubeconfig.as_deref()).await?;
+    let elected = config.leader_election.enabled;
+    let gate = if elected { Gate::closed() } else { Gate::open() };
+    let ungated = client::build(kubeconfig.clone(), Gate::open())?;
+    let gated = client::build(kubeconfig, gate.clone())?;
+    let listing = connect(&ungated).await?;
+
+    let setup = Setup { client: gated, listing, config: &config };
+    let mut running = Vec::new();
+    if config.controllers.instance.enabled {
+        running.push(instance::set_up(&setup));
+    }
+    let mut files = vec![Watched::config(options.config_file, Arc::clone(&config), options.log_filter)];
+    let events = Recorder::new(ungated.clone(), "crownlabs");
+    let mut loops = Vec::new();
+    for Running { control, tasks: watches, files: watched } in running {
+        tasks
+            .push(Task::new("readiness", control.track(readiness.clone(), events.clone(), subject(&config))));
+        tasks.extend(watches);
+        files.extend(watched);
+        loops.push(control);
+    }
+    tasks.push(Task::new("files", files::watch(files)));
+    lead(&config, ungated, gate, loops, tasks, stop).await
+}
+
+/// Waits for the lease, runs the loops, and ends them when asked to.
+async fn lead(
+    config: &Config,
+    client: kube::Client,
+    gate: Gate,
+    loops: Vec<ControlLoop>,
+    tasks: Vec<Task>,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let identity = process::identity();
+    let election = Election::new(client, config.leader_election.clone(), identity, gate.clone());
+    let mut stop = pin!(stop);
+    let mut ended = pin!(first_ended(tasks));
+    let work = async {
+        // The stores first: a leader that does not know the world yet would only keep others waiting.
+        for controller in &loops {
+            controller.synced().await;
+        }
+        if !config.leader_election.enabled {
+            for controller in &loops {
+                controller.run().await;
+            }
+            return anyhow::Ok(());
+        }
+        let lease = election.lead().await;
+        let _watchdog = Watchdog::start(gate.clone()).context("the lease watchdog cannot start")?;
+        let mut held = pin!(election.hold(lease));
+        let mut working = pin!(futures::future::join_all(loops.iter().map(|controller| controller.run())));
+        tokio::select! {
+            lost = &mut held => Err(lost.into()),
+            _ = &mut working => Ok(()),
+        }
+    };
+    let mut work = pin!(work);
+    tokio::select! {
+        result = &mut work => return result.context("leading ended"),
+        name = &mut ended => anyhow::bail!("the task {name} ended, which it must not"),
+        () = &mut stop => info!("asked to stop: no new work is begun"),
+    }
+    for controller in &loops {
+        controller.stop();
+    }
+    // The lease is renewed until the last pass has ended, so that none of its writes is refused.
+    if loops.iter().any(ControlLoop::is_working)
+        && tokio::time::timeout(DRAIN_LIMIT, &mut work).await.is_err()
+    {
+        warn!("some passes did not end in time; what they left is finished at the next start");
+    }
+    if config.leader_election.enabled {
+        election.release().await;
+    }
+    info!("stopped");
+    Ok(())
+}
+
+/// What a loop is put together from.
+pub struct Setup<'a> {
+    /// The client whose writes pass only while the lease is held.
+    pub client: kube::Client,
+    /// How first lists are fetched.
+    pub listing: Listing,
+    /// The configuration.
+    pub config: &'a Config,
+}
+
+/// A loop that has been put together.
+pub struct Running {
+    /// The loop.
+    pub control: ControlLoop,
+    /// Its watches.
+    pub tasks: Vec<Task>,
+    /// The files that it reads.
+    pub files: Vec<Watched>,
+}
+
+/// What events about the daemon itself are about: its lease.
+fn subject(config: &Config) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("coordination.k8s.io/v1".to_owned()),
+        kind: Some("Lease".to_owned()),
+        name: Some(config.leader_election.name.clone()),
+        namespace: Some(config.leader_election.namespace.clone()),
+        ..ObjectReference::default()
+    }
+}
+
+/// A task that must not end.
+pub struct Task {
+    name: &'static str,
+    future: BoxFuture<'static, ()>,
+}
+
+impl Task {
+    /// A task of that name.
+    pub fn new(name: &'static str, future: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self { name, future: future.boxed() }
+    }
+}
+
+/// Runs all tasks, and names the first one that ends.
+async fn first_ended(tasks: Vec<Task>) -> &'static str {
+    let spawned = tasks.into_iter().map(|task| {
+        let name = task.name;
+        let handle = tokio::spawn(task.future);
+        async move {
+            let _ = handle.await;
+            name
+        }
+        .boxed()
+    });
+    select_all(spawned).await.0
+}
+
+async fn servers(
+    config: &Config,
+    readiness: &Readiness,
+    metrics: &PrometheusHandle,
+) -> anyhow::Result<Vec<Task>> {
+    let (readiness, metrics, upkeep) = (readiness.clone(), metrics.clone(), metrics.clone());
+    let health: server::Pages = Arc::new(move |path| match path {
+        "/healthz" | "/livez" => Some(Page::text(StatusCode::OK, "ok\n")),
+        "/readyz" | "/ready" => {
+            let (ready, report) = readiness.report();
+            let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+            Some(Page::text(status, report))
+        }
+        _ => None,
+    });
+    let exposition: server::Pages = Arc::new(move |path| {
+        (path == "/metrics").then(|| {
+            process::record();
+            Page { status: StatusCode::OK, content_type: telemetry::CONTENT_TYPE, body: metrics.render() }
+        })
+    });
+    let mut tasks = Vec::new();
+    let wanted: [(&'static str, Option<SocketAddr>, server::Pages); 2] = [
+        ("health", config.server.health.address(), health),
+        ("metrics", config.server.metrics.address(), exposition),
+    ];
+    for (name, address, pages) in wanted {
+        if let Some(address) = address {
+            let listener = server::bind(name, address).await?;
+            info!(%address, "serving {name}");
+            tasks.push(Task::new(name, server::serve(listener, pages)));
+        }
+    }
+    tasks.push(Task::new("metrics upkeep", telemetry::upkeep(upkeep)));
+    Ok(tasks)
+}
+
+/// Ends at the first SIGTERM or SIGINT.
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut term = signal(SignalKind::terminate()).context("SIGTERM cannot be caught")?;
+    let mut int = signal(SignalKind::interrupt()).context("SIGINT cannot be caught")?;
+    Ok(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+    })
+}
+
+/// `--kubeconfig`, else `KUBECONFIG`, else that of the pod.
+async fn kubeconfig(file: Option<&std::path::Path>) -> anyhow::Result<kube::Config> {
+    let Some(file) = file else {
+        return kube::Config::infer()
+            .await
+            .context("no cluster to talk to: give --kubeconfig FILE, set KUBECONFIG, or run in a pod");
+    };
+    let read = kube::config::Kubeconfig::read_from(file)
+        .with_context(|| format!("--kubeconfig {} cannot be read", file.display()))?;
+    kube::Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default())
+        .await
+        .with_context(|| format!("--kubeconfig {} cannot be used", file.display()))
+}
+
+/// Waits for the API server to answer.
+async fn connect(client: &kube::Client) -> anyhow::Result<Listing> {
+    let mut wait = Duration::from_millis(500);
+    loop {
+        match Listing::supported(client).await {
+            Ok(listing) => return Ok(listing),
+            Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
+                anyhow::bail!("the API server refuses this account: {}", status.message)
+            }
+            Err(error) => {
+                let error = crate::runtime::error::with_sources(&error);
+                warn!(error, "the API server does not answer; trying again");
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(Duration::from_secs(10));
+            }
+        }
+    }
+}

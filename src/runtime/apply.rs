@@ -1,0 +1,300 @@
+//! The apply engine: the one writer of all loops.
+//!
+//! It compares what is desired with the stores and sends only what differs, and of that only what
+//! is enforced. Every write carries the uid of the object that was seen (and its version where the
+//! write replaces a list), every answer goes into the store at once, and a failure stops nothing
+//! but what depends on it. The lease is checked below, in the client ([`super::gate`]).
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::future::join_all;
+use http::{Method, Request};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::Client;
+use serde_json::{Map, Value, json};
+use tracing::debug;
+
+use super::error::ApiError;
+use super::key::ObjectKey;
+use super::merge;
+use super::plan::{Desired, KindInfo, ObjectPatch, Plan, Removal, to_value};
+use super::registry::{Registry, Seen};
+
+/// A request that gets no answer for this long has failed.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A part of a plan that could not be carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// See [`Desired::step`].
+    pub step: String,
+    /// The object.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub error: ApiError,
+}
+
+/// Carries out plans for one loop.
+#[derive(Clone)]
+pub struct Engine {
+    client: Client,
+    stores: Registry,
+    /// The name of the loop, see [`super::store::Change::origin`].
+    origin: &'static str,
+}
+
+/// Whose an existing object is.
+enum Belongs {
+    /// Ours, or to be adopted: it carries our labels and nobody controls it.
+    Us,
+    /// A predecessor of the same name that the garbage collector has not removed yet.
+    Leftover,
+    /// Somebody else: the end of a sentence.
+    Other(String),
+}
+
+impl Engine {
+    /// An engine that writes through `client` and keeps `stores` up to date with the answers.
+    pub fn new(client: Client, stores: Registry, origin: &'static str) -> Self {
+        Self { client, stores, origin }
+    }
+
+    /// Carries out a plan as far as possible and returns every failure.
+    pub async fn apply(&self, plan: &Plan) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        if let Some(patch) = &plan.patch
+            && let Err(error) = self.patch(patch).await
+        {
+            failures.push(Failure {
+                step: String::new(),
+                kind: patch.kind.kind,
+                name: patch.key.name.clone(),
+                error,
+            });
+        }
+        let removals = plan.remove.iter().map(async |removal| {
+            let result = self.remove(removal).await;
+            failure(&removal.step, removal.kind, &removal.key, result)
+        });
+        failures.extend(join_all(removals).await.into_iter().flatten());
+        let stages: BTreeSet<u8> = plan.ensure.iter().map(|desired| desired.stage).collect();
+        for stage in stages {
+            let conflicted: BTreeSet<String> = failures
+                .iter()
+                .filter(|failure| matches!(failure.error, ApiError::NameConflict { .. }))
+                .map(|failure| failure.step.clone())
+                .collect();
+            let wanted = plan
+                .ensure
+                .iter()
+                .filter(|desired| desired.stage == stage && !conflicted.contains(&desired.step));
+            let writes = wanted.map(async |desired| {
+                let result = self.ensure(desired).await;
+                failure(&desired.step, desired.kind, &desired.key, result)
+            });
+            failures.extend(join_all(writes).await.into_iter().flatten());
+        }
+        failures
+    }
+
+    /// Makes one object exist and carry what is enforced.
+    async fn ensure(&self, desired: &Desired) -> Result<(), ApiError> {
+        let store = self.stores.get(desired.kind)?;
+        if let Some(seen) = store.seen(&desired.key) {
+            return self.enforce(desired, &seen).await;
+        }
+        let Some(manifest) = &desired.manifest else {
+            return Err(ApiError::transient("the object has just been deleted"));
+        };
+        match self.send(Method::POST, &desired.kind.path(&desired.key.namespace), Some(manifest.json())).await
+        {
+            Ok(body) => store.record(&body, self.origin).map(drop),
+            // It stands outside of what we watch (its labels were removed), or the store is late.
+            Err(ApiError::AlreadyExists(_)) => {
+                let body = self.send(Method::GET, &path(desired.kind, &desired.key), None).await?;
+                let object: Value = serde_json::from_str(&body)
+                    .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
+                let metadata = object.get("metadata").cloned().unwrap_or_default();
+                let metadata: ObjectMeta = serde_json::from_value(metadata).unwrap_or_default();
+                self.enforce(desired, &Seen { metadata, json: object }).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Repairs what is enforced of an existing object, in one patch, if anything is to repair.
+    async fn enforce(&self, desired: &Desired, seen: &Seen) -> Result<(), ApiError> {
+        match belongs(&seen.metadata, &desired.owner, desired) {
+            Belongs::Us => {}
+            Belongs::Leftover => {
+                let message = format!(
+                    "{} {} of a deleted {} of the same name is still being removed",
+                    desired.kind.kind, desired.key.name, desired.owner.kind
+                );
+                return Err(ApiError::transient(message));
+            }
+            Belongs::Other(owner) => {
+                let (kind, name) = (desired.kind.kind, desired.key.name.clone());
+                return Err(ApiError::NameConflict { kind, name, owner });
+            }
+        }
+        if seen.metadata.deletion_timestamp.is_some() {
+            return Err(ApiError::transient(format!(
+                "{} {} is being deleted and will be made anew",
+                desired.kind.kind, desired.key.name
+            )));
+        }
+        let Some((patch, exact)) = repair(desired, seen) else { return Ok(()) };
+        debug!(kind = desired.kind.kind, name = desired.key.name, %patch, "repairing");
+        self.patch(&ObjectPatch {
+            kind: desired.kind,
+            key: desired.key.clone(),
+            subresource: None,
+            uid: seen.metadata.uid.clone().unwrap_or_default(),
+            resource_version: if exact { seen.metadata.resource_version.clone() } else { None },
+            patch,
+        })
+        .await
+    }
+
+    /// Sends a merge patch with its preconditions.
+    pub async fn patch(&self, patch: &ObjectPatch) -> Result<(), ApiError> {
+        let mut body = patch.patch.clone();
+        let metadata = body
+            .as_object_mut()
+            .map(|body| body.entry("metadata").or_insert_with(|| Value::Object(Map::new())));
+        if let Some(Value::Object(metadata)) = metadata {
+            metadata.insert("uid".into(), patch.uid.clone().into());
+            if let Some(version) = &patch.resource_version {
+                metadata.insert("resourceVersion".into(), version.clone().into());
+            }
+        }
+        let mut path = path(patch.kind, &patch.key);
+        if let Some(subresource) = patch.subresource {
+            path.push('/');
+            path.push_str(subresource);
+        }
+        let answer = self.send(Method::PATCH, &path, Some(&body)).await?;
+        self.stores.get(patch.kind)?.record(&answer, self.origin).map(drop)
+    }
+
+    /// Deletes an object, provided that it is still the one that was seen.
+    async fn remove(&self, removal: &Removal) -> Result<(), ApiError> {
+        let store = self.stores.get(removal.kind)?;
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+            "preconditions": {"uid": removal.uid, "resourceVersion": removal.resource_version},
+        });
+        match self.send(Method::DELETE, &path(removal.kind, &removal.key), Some(&options)).await {
+            Ok(_) | Err(ApiError::NotFound(_)) => {
+                store.record_deletion(&removal.key, &removal.uid, self.origin);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<String, ApiError> {
+        let content =
+            if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        let uri = if matches!(method, Method::POST | Method::PATCH) {
+            format!("{path}?fieldManager=crownlabs")
+        } else {
+            path.to_owned()
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header("content-type", content)
+            .header("accept", "application/json")
+            .body(body.map_or_else(Vec::new, |body| body.to_string().into_bytes()))
+            .map_err(|error| ApiError::Invalid(format!("the request cannot be built: {error}")))?;
+        match tokio::time::timeout(REQUEST_TIMEOUT, self.client.request_text(request)).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(ApiError::transient("the API server did not answer in time")),
+        }
+    }
+}
+
+fn failure(step: &str, kind: KindInfo, key: &ObjectKey, result: Result<(), ApiError>) -> Option<Failure> {
+    let error = result.err()?;
+    Some(Failure { step: step.to_owned(), kind: kind.kind, name: key.name.clone(), error })
+}
+
+fn path(kind: KindInfo, key: &ObjectKey) -> String {
+    format!("{}/{}", kind.path(&key.namespace), key.name)
+}
+
+/// Whose the object is that stands where `desired` should.
+fn belongs(metadata: &ObjectMeta, owner: &OwnerReference, desired: &Desired) -> Belongs {
+    let owners = metadata.owner_references.as_deref().unwrap_or_default();
+    match owners.iter().find(|owner| owner.controller == Some(true)) {
+        Some(controller) if controller.uid == owner.uid => Belongs::Us,
+        Some(controller) if controller.kind == owner.kind && controller.name == owner.name => {
+            Belongs::Leftover
+        }
+        Some(controller) => Belongs::Other(format!("belongs to {} {}", controller.kind, controller.name)),
+        None if carries(metadata, desired) => Belongs::Us,
+        None => Belongs::Other("was not made by this daemon".to_owned()),
+    }
+}
+
+/// Whether the object carries all labels that `desired` enforces.
+fn carries(metadata: &ObjectMeta, desired: &Desired) -> bool {
+    let labels = metadata.labels.as_ref();
+    !desired.labels.is_empty()
+        && desired.labels.iter().all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value))
+}
+
+/// The patch that repairs an object, and whether it is valid only for the version that was seen
+/// (because it replaces a list).
+fn repair(desired: &Desired, seen: &Seen) -> Option<(Value, bool)> {
+    let mut wanted = if desired.fields.is_object() { desired.fields.clone() } else { json!({}) };
+    let exact_fields = contains_array(&desired.fields);
+    let mut metadata = Map::new();
+    if !desired.labels.is_empty() {
+        metadata.insert("labels".into(), to_value(&desired.labels));
+    }
+    if !desired.annotations.is_empty() {
+        metadata.insert("annotations".into(), to_value(&desired.annotations));
+    }
+    let owners = owners(&seen.metadata, &desired.owner);
+    if let Some(owners) = &owners {
+        metadata.insert("ownerReferences".into(), to_value(owners));
+    }
+    if let Some(members) = wanted.as_object_mut() {
+        members.insert("metadata".into(), Value::Object(metadata));
+    }
+    let mut current = seen.json.clone();
+    if let Some(members) = current.as_object_mut() {
+        members.insert("metadata".into(), to_value(&seen.metadata));
+    }
+    let patch = merge::required(&current, &wanted)?;
+    Some((patch, owners.is_some() || exact_fields))
+}
+
+/// The owners that an object should have, unless it has them.
+fn owners(metadata: &ObjectMeta, ours: &OwnerReference) -> Option<Vec<OwnerReference>> {
+    let current = metadata.owner_references.as_deref().unwrap_or_default();
+    if current.contains(ours) {
+        return None;
+    }
+    let others = current.iter().filter(|owner| owner.uid != ours.uid).cloned();
+    Some(others.chain([ours.clone()]).collect())
+}
+
+fn contains_array(value: &Value) -> bool {
+    match value {
+        Value::Array(_) => true,
+        Value::Object(members) => members.values().any(contains_array),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::*;
+
+fn owner(uid: &str) -> OwnerReference {
+    OwnerReference {
+        api_version: "crownlabs.polito.it/v1alpha2".into(),
+        kind: "Instance".into(),
+        name: "i".into(),
+        uid: uid.into(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+fn desired() -> Desired {
+    Desired {
+        kind: KindInfo { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" },
+        key: ObjectKey::new("ns", "i"),
+        step: "main".into(),
+        stage: 0,
+        manifest: None,
+        labels: BTreeMap::from([("instance".into(), "i".into())]),
+        annotations: BTreeMap::from([("set".into(), Some("1".into())), ("unset".into(), None)]),
+        owner: owner("u1"),
+        fields: json!({"spec": {"replicas": 1}}),
+    }
+}
+
+fn seen(metadata: Value, spec: Value) -> Seen {
+    Seen { metadata: serde_json::from_value(metadata).expect("metadata"), json: json!({"spec": spec}) }
+}
+
+fn whole() -> Value {
+    json!({
+        "name": "i", "namespace": "ns", "uid": "d1", "resourceVersion": "7",
+        "labels": {"instance": "i", "theirs": "x"},
+        "annotations": {"set": "1", "theirs": "x"},
+        "ownerReferences": [owner("u1")],
+    })
+}
+
+#[test]
+fn nothing_differs_nothing_is_sent() {
+    assert_eq!(repair(&desired(), &seen(whole(), json!({"replicas": 1, "paused": true}))), None);
+}
+
+#[test]
+fn only_what_is_enforced_and_differs_is_sent() {
+    let mut metadata = whole();
+    metadata["labels"] = json!({"instance": "edited", "theirs": "x"});
+    metadata["annotations"] = json!({"unset": "y", "theirs": "x"});
+    let (patch, exact) = repair(&desired(), &seen(metadata, json!({"replicas": 3}))).expect("a repair");
+    let wanted = json!({
+        "metadata": {"labels": {"instance": "i"}, "annotations": {"set": "1", "unset": null}},
+        "spec": {"replicas": 1},
+    });
+    assert_eq!(patch, wanted);
+    assert!(!exact, "members of maps do not depend on the version");
+}
+
+#[test]
+fn a_lost_owner_is_restored_beside_the_others_for_the_seen_version_only() {
+    let mut metadata = whole();
+    let other = OwnerReference { controller: None, kind: "ConfigMap".into(), uid: "x".into(), ..owner("x") };
+    metadata["ownerReferences"] = json!([other]);
+    let (patch, exact) = repair(&desired(), &seen(metadata, json!({"replicas": 1}))).expect("a repair");
+    assert_eq!(patch, json!({"metadata": {"ownerReferences": [other, owner("u1")]}}));
+    assert!(exact);
+}
+
+#[test]
+fn an_owner_that_no_longer_blocks_is_repaired() {
+    let mut metadata = whole();
+    let weak = OwnerReference { block_owner_deletion: None, ..owner("u1") };
+    metadata["ownerReferences"] = json!([weak]);
+    let (patch, _) = repair(&desired(), &seen(metadata, json!({"replicas": 1}))).expect("a repair");
+    assert_eq!(patch, json!({"metadata": {"ownerReferences": [owner("u1")]}}));
+}
+
+#[test]
+fn only_our_own_objects_are_touched() {
+    let of = |owners: Value, labels: Value| {
+        let metadata = json!({"name": "i", "ownerReferences": owners, "labels": labels});
+        let metadata: ObjectMeta = serde_json::from_value(metadata).expect("metadata");
+        let desired = desired();
+        match belongs(&metadata, &desired.owner, &desired) {
+            Belongs::Us => "us".to_owned(),
+            Belongs::Leftover => "leftover".to_owned(),
+            Belongs::Other(whose) => whose,
+        }
+    };
+    let mut stranger = owner("u9");
+    stranger.name = "j".into();
+    assert_eq!(of(json!([owner("u1")]), json!({})), "us", "even without its labels");
+    assert_eq!(of(json!([owner("u0")]), json!({})), "leftover", "of a deleted namesake");
+    assert_eq!(of(json!([stranger]), json!({"instance": "i"})), "belongs to Instance j");
+    assert_eq!(of(json!([]), json!({"instance": "i"})), "us", "it lost its owner");
+    assert_eq!(of(json!([]), json!({})), "was not made by this daemon");
+}

@@ -1,0 +1,83 @@
+//! Runs a loop: workers take objects from its queue and pass them to it.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::join_all;
+use tokio::time::Instant;
+use tracing::{Instrument, debug, error, info_span, warn};
+
+use super::key::ObjectKey;
+use super::metrics::{LoopMetrics, PassResult};
+use super::queue::{Next, Queue};
+
+/// The end of one pass over one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pass {
+    /// When the object is wanted next.
+    pub next: Next,
+    /// What went wrong, for the log.
+    pub error: Option<String>,
+}
+
+impl Pass {
+    /// A pass that succeeded.
+    #[must_use]
+    pub fn done(next: Next) -> Self {
+        Self { next, error: None }
+    }
+
+    /// A pass that failed and is retried with backoff.
+    pub fn failed(error: impl Into<String>) -> Self {
+        Self { next: Next::Retry, error: Some(error.into()) }
+    }
+}
+
+/// A control loop: brings one object to where it should be.
+pub trait Reconciler: Send + Sync + 'static {
+    /// The name of the loop, in metrics and logs.
+    const NAME: &'static str;
+
+    /// One pass over the object of that key, which may be gone.
+    fn reconcile(&self, key: &ObjectKey) -> impl Future<Output = Pass> + Send;
+}
+
+/// Runs `concurrency` workers until the queue is closed, and returns when the last pass has ended.
+pub async fn run<R: Reconciler>(reconciler: Arc<R>, queue: Arc<Queue>, concurrency: usize) {
+    let metrics = LoopMetrics::new(R::NAME, concurrency);
+    let worker = async || {
+        while let Some(job) = queue.next().await {
+            let span = info_span!("reconcile", controller = R::NAME, object = %job.key);
+            metrics.begin();
+            let begin = Instant::now();
+            // A defect that shows with one object must not stop the work on all others.
+            let pass = AssertUnwindSafe(reconciler.reconcile(&job.key))
+                .catch_unwind()
+                .instrument(span.clone())
+                .await
+                .unwrap_or_else(|_| Pass::failed("the pass panicked; this is a defect of the daemon"));
+            let entered = span.entered();
+            let took = begin.elapsed();
+            match &pass.error {
+                Some(error) if job.failures >= 3 => {
+                    error!(failures = job.failures + 1, error, "the pass failed; it is tried again later");
+                }
+                Some(error) => warn!(error, "the pass failed; it is tried again shortly"),
+                None => debug!(?took, next = ?pass.next, "done"),
+            }
+            drop(entered);
+            metrics.end(
+                match (&pass.error, pass.next) {
+                    (Some(_), _) | (None, Next::Retry) => PassResult::Error,
+                    (None, Next::After(_)) => PassResult::RequeueAfter,
+                    (None, Next::Await | Next::Forget) => PassResult::Success,
+                },
+                took,
+            );
+            queue.done(job, pass.next);
+        }
+    };
+    join_all((0..concurrency.max(1)).map(|_| worker())).await;
+}

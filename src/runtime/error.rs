@@ -1,0 +1,143 @@
+//! What a request to the API server can end in, as far as a loop decides by it.
+
+use std::time::Duration;
+
+/// A request that did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    /// The object was changed or replaced since it was read (409).
+    #[error("the object has changed meanwhile: {0}")]
+    Conflict(String),
+    /// An object of that name exists already (409).
+    #[error("an object of that name exists already: {0}")]
+    AlreadyExists(String),
+    /// The object, or its namespace, or its kind, does not exist (404).
+    #[error("not found: {0}")]
+    NotFound(String),
+    /// A `ResourceQuota` refuses the object (403).
+    #[error("{0}")]
+    QuotaExceeded(String),
+    /// We are not allowed to do this (401, 403).
+    #[error("refused by the API server: {0}")]
+    Forbidden(String),
+    /// The object is not valid (400, 422).
+    #[error("refused by the API server as invalid: {0}")]
+    Invalid(String),
+    /// Overload, outage, timeout: the same request may succeed later (429, 5xx, no answer).
+    #[error("{message}")]
+    Transient {
+        /// What happened.
+        message: String,
+        /// When the API server asks us to come back.
+        retry_after: Option<Duration>,
+    },
+    /// The lease is not held (any more): nothing was sent.
+    #[error("not the leader: nothing was sent")]
+    NotLeader,
+    /// An object of that name exists and is not ours. Nothing was written to it.
+    #[error("{kind} {name} exists and {owner}")]
+    NameConflict {
+        /// Kind of the object.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Whose it is, as the end of the sentence.
+        owner: String,
+    },
+}
+
+impl ApiError {
+    /// A bounded word for metrics and conditions.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Conflict(_) => "Conflict",
+            Self::AlreadyExists(_) => "AlreadyExists",
+            Self::NotFound(_) => "NotFound",
+            Self::QuotaExceeded(_) => "ResourceQuotaExceeded",
+            Self::Forbidden(_) => "Forbidden",
+            Self::Invalid(_) => "Invalid",
+            Self::Transient { .. } => "Unavailable",
+            Self::NotLeader => "NotLeader",
+            Self::NameConflict { .. } => "NameConflict",
+        }
+    }
+
+    /// Whether trying again is all there is to do: no user need hear of it (02 D9).
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::Conflict(_)
+                | Self::AlreadyExists(_)
+                | Self::NotFound(_)
+                | Self::Transient { .. }
+                | Self::NotLeader
+        )
+    }
+
+    /// A transient failure with a reason of our own.
+    pub fn transient(message: impl Into<String>) -> Self {
+        Self::Transient { message: message.into(), retry_after: None }
+    }
+}
+
+impl From<kube::Error> for ApiError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => Self::from_status(&status),
+            kube::Error::Service(error) if error.is::<NotLeader>() => Self::NotLeader,
+            other => Self::transient(with_sources(&other)),
+        }
+    }
+}
+
+/// The error that the lease gate answers with instead of sending a write.
+#[derive(Debug, thiserror::Error)]
+#[error("the lease is not held")]
+pub struct NotLeader;
+
+impl ApiError {
+    fn from_status(status: &kube::core::Status) -> Self {
+        let message = status.message.clone();
+        match (status.code, status.reason.as_str()) {
+            (409, "AlreadyExists") => Self::AlreadyExists(message),
+            (409, _) => Self::Conflict(message),
+            (404, _) => Self::NotFound(message),
+            // A namespace that is being deleted refuses creations with 403.
+            (403, _) if message.contains("because it is being terminated") => Self::transient(message),
+            (403, _) if message.contains("exceeded quota") => Self::QuotaExceeded(message),
+            // Quotas are initialised by a controller; until then creations are refused.
+            (403, _) if message.contains("status unknown for quota") => Self::transient(message),
+            (401 | 403, _) => Self::Forbidden(message),
+            (400 | 405 | 406 | 413 | 415 | 422, _) => Self::Invalid(message),
+            _ => {
+                let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+                Self::Transient {
+                    message,
+                    retry_after: (seconds > 0).then(|| Duration::from_secs(u64::from(seconds))),
+                }
+            }
+        }
+    }
+}
+
+/// An error with everything that led to it, on one line.
+pub fn with_sources(error: &dyn std::error::Error) -> String {
+    // kube appends the whole Status in its debug form; its message stands before that already.
+    let brief = |error: &dyn std::error::Error| {
+        let text = error.to_string();
+        text.split(" (Status {").next().unwrap_or_default().to_owned()
+    };
+    let mut text = brief(error);
+    let mut source = error.source();
+    while let Some(inner) = source {
+        let inner_text = brief(inner);
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        source = inner.source();
+    }
+    text
+}

@@ -1,0 +1,83 @@
+//! The gate between the loops and the cluster: a write passes only while the lease is held.
+//!
+//! The gate is the outermost layer of the client that the leader loops use, so no code path can
+//! forget it. Time is that of `CLOCK_MONOTONIC`, which goes on while the process is stopped.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Says whether writes may pass. Clones share one state.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    /// Milliseconds since [`epoch`] until which writes pass.
+    open_until: Arc<AtomicU64>,
+}
+
+/// The start of this process' time scale.
+fn epoch() -> Instant {
+    static EPOCH: OnceLock<Instant> = OnceLock::new();
+    *EPOCH.get_or_init(Instant::now)
+}
+
+fn millis(time: Instant) -> u64 {
+    u64::try_from(time.saturating_duration_since(epoch()).as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Gate {
+    /// A gate through which nothing passes until it is opened.
+    #[must_use]
+    pub fn closed() -> Self {
+        let _ = epoch();
+        Self { open_until: Arc::new(AtomicU64::new(0)) }
+    }
+
+    /// A gate that stands open for ever: there is no election.
+    #[must_use]
+    pub fn open() -> Self {
+        Self { open_until: Arc::new(AtomicU64::new(u64::MAX)) }
+    }
+
+    /// Opens the gate until `deadline`.
+    pub fn open_until(&self, deadline: Instant) {
+        self.open_until.store(millis(deadline), Ordering::SeqCst);
+    }
+
+    /// Closes the gate.
+    pub fn close(&self) {
+        self.open_until.store(0, Ordering::SeqCst);
+    }
+
+    /// Whether a write may pass now.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.remaining().is_some()
+    }
+
+    /// For how long writes may pass; `None` when they may not.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        let until = self.open_until.load(Ordering::SeqCst);
+        let left = until.checked_sub(millis(Instant::now()))?;
+        (left > 0).then(|| Duration::from_millis(left))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_until_the_deadline_and_not_after() {
+        let gate = Gate::closed();
+        assert!(!gate.is_open());
+        gate.open_until(Instant::now() + Duration::from_secs(60));
+        assert!(gate.clone().is_open());
+        gate.open_until(Instant::now().checked_sub(Duration::from_millis(1)).unwrap_or_else(Instant::now));
+        assert!(!gate.is_open());
+        gate.open_until(Instant::now() + Duration::from_secs(60));
+        gate.close();
+        assert!(!gate.is_open());
+        assert!(Gate::open().is_open());
+    }
+}

@@ -1,0 +1,126 @@
+//! JSON merge patches (RFC 7396): what differs, and whether anything does.
+
+use serde_json::{Map, Value};
+
+/// Applies a merge patch: RFC 7396 §2.
+pub fn apply(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Some(target) = target.as_object_mut() else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            target.remove(key);
+        } else {
+            apply(target.entry(key.clone()).or_insert(Value::Null), value);
+        }
+    }
+}
+
+/// The smallest merge patch that makes every member of `wanted` true of `current`; `None` when it
+/// is. Members that `wanted` does not name are left alone; `null` asks for absence; arrays are
+/// compared and replaced whole.
+#[must_use]
+pub fn required(current: &Value, wanted: &Value) -> Option<Value> {
+    match (current, wanted) {
+        (_, Value::Object(wanted)) => {
+            let empty = Map::new();
+            let current = current.as_object().unwrap_or(&empty);
+            let mut patch = Map::new();
+            for (key, value) in wanted {
+                let difference = required(current.get(key).unwrap_or(&Value::Null), value);
+                if let Some(difference) = difference {
+                    patch.insert(key.clone(), difference);
+                }
+            }
+            (!patch.is_empty()).then_some(Value::Object(patch))
+        }
+        (current, wanted) if current == wanted => None,
+        (_, wanted) => Some(wanted.clone()),
+    }
+}
+
+/// The merge patch from `old` to `new`, with `null` for what has gone; `None` when they are equal.
+#[must_use]
+pub fn difference(old: &Value, new: &Value) -> Option<Value> {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            let mut patch = Map::new();
+            for key in old.keys().filter(|key| !new.contains_key(*key)) {
+                patch.insert(key.clone(), Value::Null);
+            }
+            for (key, value) in new {
+                let before = old.get(key).unwrap_or(&Value::Null);
+                if let Some(change) = difference(before, value) {
+                    patch.insert(key.clone(), change);
+                }
+            }
+            (!patch.is_empty()).then_some(Value::Object(patch))
+        }
+        (old, new) if old == new => None,
+        (_, new) => Some(new.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn json_value() -> impl Strategy<Value = Value> {
+        // No nulls: a stored object has none, and a merge patch cannot make one.
+        let leaf = prop_oneof![any::<bool>().prop_map(Value::from), (0..3i32).prop_map(Value::from)];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                proptest::collection::btree_map("[a-c]", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    fn object() -> impl Strategy<Value = Value> {
+        proptest::collection::btree_map("[a-c]", json_value(), 0..4)
+            .prop_map(|map| Value::Object(map.into_iter().collect()))
+    }
+
+    proptest! {
+        #[test]
+        fn a_difference_leads_from_old_to_new(old in object(), new in object()) {
+            let mut patched = old.clone();
+            if let Some(patch) = difference(&old, &new) {
+                prop_assert_ne!(&old, &new);
+                apply(&mut patched, &patch);
+            }
+            prop_assert_eq!(patched, new);
+        }
+
+        #[test]
+        fn what_is_required_is_required_once(current in object(), wanted in object()) {
+            let mut patched = current.clone();
+            if let Some(patch) = required(&current, &wanted) {
+                apply(&mut patched, &patch);
+            }
+            prop_assert_eq!(required(&patched, &wanted), None);
+            // Nothing that was not asked for has changed.
+            for (key, value) in current.as_object().into_iter().flatten() {
+                if wanted.get(key).is_none() {
+                    prop_assert_eq!(patched.get(key), Some(value));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn absence_can_be_required() {
+        let current = json!({"metadata": {"annotations": {"a": "1", "b": "2"}}});
+        let wanted = json!({"metadata": {"annotations": {"a": null, "c": null}}});
+        assert_eq!(required(&current, &wanted), Some(json!({"metadata": {"annotations": {"a": null}}})));
+    }
+}

@@ -1,0 +1,127 @@
+//! Metrics under the names and labels of controller-runtime, so that existing dashboards and
+//! alerts work.
+
+use std::time::Duration;
+
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+
+/// What is counted of a queue (`workqueue_*`).
+pub struct QueueMetrics {
+    depth: Gauge,
+    adds: Counter,
+    waited: Histogram,
+    worked: Histogram,
+    retries: Counter,
+}
+
+impl std::fmt::Debug for QueueMetrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("QueueMetrics")
+    }
+}
+
+impl QueueMetrics {
+    /// Metrics of the queue of that loop.
+    pub fn new(name: &'static str) -> Self {
+        Self {
+            depth: gauge!("workqueue_depth", "name" => name, "controller" => name),
+            adds: counter!("workqueue_adds_total", "name" => name, "controller" => name),
+            waited: histogram!("workqueue_queue_duration_seconds", "name" => name, "controller" => name),
+            worked: histogram!("workqueue_work_duration_seconds", "name" => name, "controller" => name),
+            retries: counter!("workqueue_retries_total", "name" => name, "controller" => name),
+        }
+    }
+
+    pub(super) fn depth(&self, depth: usize) {
+        self.depth.set(precise(depth));
+    }
+    pub(super) fn added(&self) {
+        self.adds.increment(1);
+    }
+    pub(super) fn retried(&self) {
+        self.retries.increment(1);
+    }
+    pub(super) fn waited(&self, time: Duration) {
+        self.waited.record(time);
+    }
+    pub(super) fn worked(&self, time: Duration) {
+        self.worked.record(time);
+    }
+}
+
+/// How a pass ended: the values of the `result` label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PassResult {
+    /// Nothing more to do until something changes.
+    Success,
+    /// It failed and is retried.
+    Error,
+    /// It is wanted again at a time.
+    RequeueAfter,
+}
+
+impl PassResult {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::RequeueAfter => "requeue_after",
+        }
+    }
+}
+
+/// What is counted of a loop (`controller_runtime_*`).
+#[derive(Clone)]
+pub struct LoopMetrics {
+    name: &'static str,
+    active: Gauge,
+    time: Histogram,
+    errors: Counter,
+}
+
+impl std::fmt::Debug for LoopMetrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LoopMetrics({})", self.name)
+    }
+}
+
+impl LoopMetrics {
+    /// Metrics of the loop of that name, which runs up to `concurrency` passes at once. All series
+    /// start at zero.
+    pub fn new(name: &'static str, concurrency: usize) -> Self {
+        gauge!("controller_runtime_max_concurrent_reconciles", "controller" => name)
+            .set(precise(concurrency));
+        for result in [PassResult::Success, PassResult::Error, PassResult::RequeueAfter] {
+            counter!("controller_runtime_reconcile_total", "controller" => name, "result" => result.label())
+                .increment(0);
+        }
+        let errors = counter!("controller_runtime_reconcile_errors_total", "controller" => name);
+        errors.increment(0);
+        Self {
+            name,
+            active: gauge!("controller_runtime_active_workers", "controller" => name),
+            time: histogram!("controller_runtime_reconcile_time_seconds", "controller" => name),
+            errors,
+        }
+    }
+
+    pub(super) fn begin(&self) {
+        self.active.increment(1.0);
+    }
+
+    pub(super) fn end(&self, result: PassResult, took: Duration) {
+        self.active.decrement(1.0);
+        self.time.record(took);
+        if result == PassResult::Error {
+            self.errors.increment(1);
+        }
+        counter!("controller_runtime_reconcile_total", "controller" => self.name, "result" => result.label())
+            .increment(1);
+    }
+}
+
+/// A count as a gauge value; exact up to 2^32.
+#[must_use]
+pub fn precise(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,187 @@
+//! What a loop intends to do, as a value: it can be printed, compared and carried out in part.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::key::ObjectKey;
+use crate::api::{Kind, Object};
+
+/// A kind, without its types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KindInfo {
+    /// API group, empty for the core group.
+    pub group: &'static str,
+    /// Version.
+    pub version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Plural name.
+    pub plural: &'static str,
+}
+
+impl KindInfo {
+    /// The names of `T`.
+    #[must_use]
+    pub const fn of<T: Kind>() -> Self {
+        Self { group: T::GROUP, version: T::VERSION, kind: T::KIND, plural: T::PLURAL }
+    }
+
+    /// `<group>/<version>`, or the version alone for the core group.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// The path of the collection in `namespace` (of the cluster where that is empty).
+    #[must_use]
+    pub fn path(&self, namespace: &str) -> String {
+        let root = if self.group.is_empty() { "/api" } else { "/apis" };
+        let version = self.api_version();
+        if namespace.is_empty() {
+            format!("{root}/{version}/{}", self.plural)
+        } else {
+            format!("{root}/{version}/namespaces/{namespace}/{}", self.plural)
+        }
+    }
+}
+
+/// A complete object, ready to be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest(Value);
+
+impl Manifest {
+    /// The object of the given kind with these metadata and these further members (`spec`, …).
+    ///
+    /// # Panics
+    /// Never for types that serialise to JSON objects with text keys, as all API types do.
+    pub fn new<B: Serialize>(kind: KindInfo, metadata: &ObjectMeta, body: &B) -> Self {
+        let mut object = serde_json::Map::new();
+        object.insert("apiVersion".into(), kind.api_version().into());
+        object.insert("kind".into(), kind.kind.into());
+        object.insert("metadata".into(), to_value(metadata));
+        if let Value::Object(members) = to_value(body) {
+            object.extend(members);
+        }
+        Self(Value::Object(object))
+    }
+
+    /// The object as JSON.
+    #[must_use]
+    pub fn json(&self) -> &Value {
+        &self.0
+    }
+}
+
+/// A value that serialises without failure, as JSON.
+pub fn to_value<T: Serialize>(value: &T) -> Value {
+    // API types have text keys and no fallible serialisers: the only two causes of an error.
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// An object that must exist, and the part of it that is enforced for as long as it does.
+/// Everything else is written at creation only, and stays as whoever changes it wants it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Desired {
+    /// Kind.
+    pub kind: KindInfo,
+    /// Where, and under which name.
+    pub key: ObjectKey,
+    /// The group of objects that stand or fall together, for example an environment's name.
+    pub step: String,
+    /// Objects of a lower stage are written first.
+    pub stage: u8,
+    /// The whole object, sent when it does not exist. `None` when it exists already, so that
+    /// nobody needs to build what is not sent; should it have gone meanwhile, the next pass does.
+    pub manifest: Option<Manifest>,
+    /// Labels that it must carry; others are kept.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations that it must carry (`Some`) or must not (`None`); others are kept.
+    pub annotations: BTreeMap<String, Option<String>>,
+    /// The owner reference that it must carry.
+    pub owner: OwnerReference,
+    /// Further enforced members, as a JSON merge patch; `Null` for none.
+    pub fields: Value,
+}
+
+/// An object that must not exist any more. It was seen with this uid and version, and ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removal {
+    /// Kind.
+    pub kind: KindInfo,
+    /// Where, and under which name.
+    pub key: ObjectKey,
+    /// See [`Desired::step`].
+    pub step: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resource version.
+    pub resource_version: String,
+}
+
+impl Removal {
+    /// The removal of an object as it was seen.
+    pub fn of<T: Kind>(object: &Object<T>, step: &str) -> Self {
+        Self {
+            kind: KindInfo::of::<T>(),
+            key: ObjectKey::of(object),
+            step: step.to_owned(),
+            uid: object.uid().to_owned(),
+            resource_version: object.metadata.resource_version.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// A JSON merge patch of one object, valid only for the version that was seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObjectPatch {
+    /// Kind.
+    pub kind: KindInfo,
+    /// Where, and under which name.
+    pub key: ObjectKey,
+    /// `status`, or `None` for the object itself.
+    pub subresource: Option<&'static str>,
+    /// The uid that was seen.
+    pub uid: String,
+    /// The version that was seen; `None` where a later one will do as well.
+    pub resource_version: Option<String>,
+    /// The patch, without the preconditions.
+    pub patch: Value,
+}
+
+/// Something that keeps a step from being done, other than a failing request: bad input, or
+/// something that does not exist yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// See [`Desired::step`]; empty when it concerns all of them.
+    pub step: String,
+    /// A stable word for conditions, events and metrics.
+    pub reason: &'static str,
+    /// A sentence for the user: what is wrong, where, and what would be right.
+    pub message: String,
+    /// Whether waiting is all there is to do: no fault of the input.
+    pub waiting: bool,
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plan {
+    /// What to change on the object itself.
+    pub patch: Option<ObjectPatch>,
+    /// What must exist.
+    pub ensure: Vec<Desired>,
+    /// What must not exist any more.
+    pub remove: Vec<Removal>,
+    /// What cannot be done, and why.
+    pub notices: Vec<Notice>,
+    /// When to look again although nothing has changed.
+    pub requeue: Option<Duration>,
+}

@@ -1,0 +1,277 @@
+//! The work queue of a loop: each object is in it at most once, and in work at most once.
+//!
+//! Two lanes: what a user or the cluster changed goes ahead of periodic passes and retries. A
+//! failed object waits for a time that doubles with each failure, is spread by a jitter that
+//! depends on the object, and is forgotten at the next success.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::key::ObjectKey;
+use super::metrics::QueueMetrics;
+
+/// How urgent a piece of work is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lane {
+    /// A periodic pass or a retry.
+    Background,
+    /// Something changed.
+    Change,
+}
+
+/// How failures space out.
+#[derive(Debug, Clone, Copy)]
+pub struct Backoff {
+    /// The wait after the first failure.
+    pub base: Duration,
+    /// The longest wait.
+    pub cap: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { base: Duration::from_millis(250), cap: Duration::from_secs(300) }
+    }
+}
+
+/// After this many pieces of the fast lane one of the slow lane is taken, so that it never starves.
+const FAIRNESS: u32 = 8;
+
+/// The queue of one loop.
+#[derive(Debug)]
+pub struct Queue {
+    inner: Mutex<Inner>,
+    wake: Notify,
+    backoff: Backoff,
+    metrics: QueueMetrics,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    entries: HashMap<ObjectKey, Entry>,
+    ready: [VecDeque<ObjectKey>; 2],
+    /// What waits for its time, in the order of it; the number keeps equal times apart.
+    delayed: BTreeMap<(Instant, u64), ObjectKey>,
+    serial: u64,
+    streak: u32,
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    /// The lane in which the object stands, and since when.
+    queued: Option<(Lane, Instant)>,
+    /// In work since.
+    running: Option<Instant>,
+    /// Asked for again while in work.
+    again: Option<Lane>,
+    /// Its place in `delayed`.
+    due: Option<(Instant, u64)>,
+    failures: u32,
+}
+
+/// A piece of work. It must be given back with [`Queue::done`].
+#[derive(Debug)]
+#[must_use = "the object stays in work until the job is given back"]
+pub struct Job {
+    /// The object.
+    pub key: ObjectKey,
+    /// How often it has failed in a row so far.
+    pub failures: u32,
+}
+
+/// When the object is wanted next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// When something changes.
+    Await,
+    /// After this time, or when something changes.
+    After(Duration),
+    /// It failed: after its backoff.
+    Retry,
+    /// It is gone: forget it.
+    Forget,
+}
+
+impl Queue {
+    /// An empty queue; `name` labels its metrics.
+    pub fn new(name: &'static str, backoff: Backoff) -> Self {
+        Self { inner: Mutex::default(), wake: Notify::new(), backoff, metrics: QueueMetrics::new(name) }
+    }
+
+    /// Asks for an object now.
+    pub fn add(&self, key: ObjectKey, lane: Lane) {
+        let mut inner = self.lock();
+        let entry = inner.entries.entry(key.clone()).or_default();
+        if entry.running.is_some() {
+            entry.again = entry.again.max(Some(lane));
+            return;
+        }
+        self.metrics.added();
+        inner.enqueue(key, lane);
+        self.metrics.depth(inner.depth());
+        drop(inner);
+        self.wake.notify_one();
+    }
+
+    /// Waits for work. `None` once the queue is closed.
+    pub async fn next(&self) -> Option<Job> {
+        loop {
+            let wake = self.wake.notified();
+            let due = {
+                let mut inner = self.lock();
+                if inner.closed {
+                    return None;
+                }
+                inner.release_due(Instant::now());
+                if let Some(job) = inner.pop(&self.metrics) {
+                    let more = inner.depth() > 0;
+                    self.metrics.depth(inner.depth());
+                    drop(inner);
+                    if more {
+                        self.wake.notify_one();
+                    }
+                    return Some(job);
+                }
+                inner.delayed.keys().next().map(|(due, _)| *due)
+            };
+            match due {
+                None => wake.await,
+                Some(due) => {
+                    let _ = tokio::time::timeout_at(due, wake).await;
+                }
+            }
+        }
+    }
+
+    /// Gives a piece of work back and says when it is wanted next.
+    pub fn done(&self, job: Job, next: Next) {
+        let mut inner = self.lock();
+        let now = Instant::now();
+        let Some(entry) = inner.entries.get_mut(&job.key) else { return };
+        if let Some(since) = entry.running.take() {
+            self.metrics.worked(now - since);
+        }
+        let again = entry.again.take();
+        match next {
+            Next::Retry => entry.failures += 1,
+            _ => entry.failures = 0,
+        }
+        let delay = match next {
+            Next::Retry => {
+                self.metrics.retried();
+                Some(self.delay(&job.key, entry.failures))
+            }
+            Next::After(delay) => Some(delay),
+            Next::Await | Next::Forget => None,
+        };
+        if let Some(lane) = again {
+            inner.enqueue(job.key, lane);
+        } else if let Some(delay) = delay {
+            inner.delay_until(job.key, now + delay);
+        } else if next == Next::Forget {
+            inner.entries.remove(&job.key);
+        }
+        self.metrics.depth(inner.depth());
+        drop(inner);
+        self.wake.notify_one();
+    }
+
+    /// Ends all waits; what is in work may still be given back.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.wake.notify_waiters();
+    }
+
+    /// How many objects are in work.
+    pub fn running(&self) -> usize {
+        self.lock().entries.values().filter(|entry| entry.running.is_some()).count()
+    }
+
+    /// The wait after `failures` failures in a row: between half and all of the doubled base.
+    fn delay(&self, key: &ObjectKey, failures: u32) -> Duration {
+        let doubled = self.backoff.base.saturating_mul(1 << (failures.saturating_sub(1)).min(20));
+        let whole = doubled.min(self.backoff.cap);
+        whole.mul_f64(0.5 + 0.5 * spread(key, u64::from(failures)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // No code that can panic runs while the lock is held with half-made changes.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn depth(&self) -> usize {
+        self.ready.iter().map(VecDeque::len).sum()
+    }
+
+    fn enqueue(&mut self, key: ObjectKey, lane: Lane) {
+        let entry = self.entries.entry(key.clone()).or_default();
+        if let Some(place) = entry.due.take() {
+            self.delayed.remove(&place);
+        }
+        match entry.queued {
+            Some((queued, _)) if queued >= lane => return,
+            Some((queued, _)) => self.ready[queued as usize].retain(|other| *other != key),
+            None => {}
+        }
+        let since = entry.queued.map_or_else(Instant::now, |(_, since)| since);
+        entry.queued = Some((lane, since));
+        self.ready[lane as usize].push_back(key);
+    }
+
+    fn delay_until(&mut self, key: ObjectKey, due: Instant) {
+        self.serial += 1;
+        let place = (due, self.serial);
+        if let Some(entry) = self.entries.get_mut(&key) {
+            if let Some(old) = entry.due.replace(place) {
+                self.delayed.remove(&old);
+            }
+            self.delayed.insert(place, key);
+        }
+    }
+
+    fn release_due(&mut self, now: Instant) {
+        while let Some(first) = self.delayed.first_entry().filter(|entry| entry.key().0 <= now) {
+            let key = first.remove();
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.due = None;
+            }
+            self.enqueue(key, Lane::Background);
+        }
+    }
+
+    fn pop(&mut self, metrics: &QueueMetrics) -> Option<Job> {
+        let slow_first = self.streak >= FAIRNESS;
+        let order =
+            if slow_first { [Lane::Background, Lane::Change] } else { [Lane::Change, Lane::Background] };
+        let (lane, key) =
+            order.into_iter().find_map(|lane| Some((lane, self.ready[lane as usize].pop_front()?)))?;
+        self.streak = if lane == Lane::Change { self.streak + 1 } else { 0 };
+        let entry = self.entries.entry(key.clone()).or_default();
+        let now = Instant::now();
+        if let Some((_, since)) = entry.queued.take() {
+            metrics.waited(now - since);
+        }
+        entry.running = Some(now);
+        Some(Job { key, failures: entry.failures })
+    }
+}
+
+/// A number in [0, 1) that depends on the object and `salt` alone: jitter without a random source.
+pub fn spread(key: &ObjectKey, salt: u64) -> f64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    salt.hash(&mut hasher);
+    // 32 bits are exact in an f64.
+    f64::from(u32::try_from(hasher.finish() >> 32).unwrap_or(0)) / (f64::from(u32::MAX) + 1.0)
+}
+
+#[cfg(test)]
+mod tests;

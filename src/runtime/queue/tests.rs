@@ -1,0 +1,180 @@
+use std::sync::Arc;
+
+use super::*;
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new("ns", name)
+}
+
+fn queue() -> Queue {
+    Queue::new("test", Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(60) })
+}
+
+async fn take(queue: &Queue) -> Job {
+    queue.next().await.expect("the queue is open")
+}
+
+/// Whether nothing is ready now. Time is paused: waiting would advance it.
+fn is_idle(queue: &Queue) -> bool {
+    use futures::FutureExt;
+    queue.next().now_or_never().is_none()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_queued_once_and_worked_on_once() {
+    let queue = queue();
+    queue.add(key("a"), Lane::Change);
+    queue.add(key("a"), Lane::Change);
+    let job = take(&queue).await;
+    assert!(is_idle(&queue), "queued twice");
+    queue.add(key("a"), Lane::Change);
+    assert!(is_idle(&queue), "worked on by two at once");
+    queue.done(job, Next::Await);
+    let again = take(&queue).await;
+    assert_eq!(again.key, key("a"), "a change during the work is not lost");
+    queue.done(again, Next::Await);
+    assert!(is_idle(&queue));
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_go_first_and_the_background_does_not_starve() {
+    let queue = queue();
+    queue.add(key("slow"), Lane::Background);
+    for n in 0..20 {
+        queue.add(key(&format!("fast-{n:02}")), Lane::Change);
+    }
+    let mut order = Vec::new();
+    for _ in 0..21 {
+        let job = take(&queue).await;
+        order.push(job.key.name.clone());
+        queue.done(job, Next::Await);
+    }
+    let place = order.iter().position(|name| name == "slow").expect("it had its turn");
+    assert_eq!(place, 8, "{order:?}");
+    let fast: Vec<_> = order.iter().filter(|name| *name != "slow").collect();
+    assert!(fast.is_sorted(), "first come, first served: {order:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_lifts_what_waits_in_the_background() {
+    let queue = queue();
+    queue.add(key("a"), Lane::Background);
+    queue.add(key("b"), Lane::Change);
+    queue.add(key("a"), Lane::Change);
+    assert_eq!(take(&queue).await.key, key("b"));
+    assert_eq!(take(&queue).await.key, key("a"));
+    assert!(is_idle(&queue));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_back_off_up_to_the_cap_and_are_forgotten_at_success() {
+    let queue = queue();
+    queue.add(key("a"), Lane::Change);
+    let mut waits = Vec::new();
+    for _ in 0..10 {
+        let begin = Instant::now();
+        let job = take(&queue).await;
+        waits.push(begin.elapsed().as_secs_f64());
+        queue.done(job, Next::Retry);
+    }
+    assert!(waits[0] == 0.0, "{waits:?}");
+    for (failures, wait) in waits.iter().enumerate().skip(1) {
+        let whole = f64::from(1 << (failures - 1)).min(60.0);
+        // The timer's grain is a millisecond.
+        assert!(*wait >= whole / 2.0 && *wait <= whole + 0.002, "after {failures} failures: {wait} s");
+    }
+    let job = take(&queue).await;
+    queue.done(job, Next::Await);
+    queue.add(key("a"), Lane::Change);
+    assert_eq!(take(&queue).await.failures, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_ends_a_backoff() {
+    let queue = queue();
+    queue.add(key("a"), Lane::Change);
+    let job = take(&queue).await;
+    queue.done(job, Next::Retry);
+    assert!(is_idle(&queue));
+    let begin = Instant::now();
+    queue.add(key("a"), Lane::Change);
+    let job = take(&queue).await;
+    assert_eq!((begin.elapsed(), job.failures), (Duration::ZERO, 1));
+    queue.done(job, Next::After(Duration::from_secs(5)));
+    let job = take(&queue).await;
+    assert!(begin.elapsed() >= Duration::from_secs(5));
+    queue.done(job, Next::Await);
+    assert!(is_idle(&queue), "the old retry is void");
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_fail_together_come_back_apart() {
+    let queue = queue();
+    for n in 0..100 {
+        queue.add(key(&format!("{n}")), Lane::Change);
+    }
+    for _ in 0..100 {
+        let job = take(&queue).await;
+        queue.done(job, Next::Retry);
+    }
+    let begin = Instant::now();
+    let mut first_half = 0;
+    for _ in 0..100 {
+        let job = take(&queue).await;
+        if begin.elapsed() < Duration::from_millis(750) {
+            first_half += 1;
+        }
+        queue.done(job, Next::Await);
+    }
+    // Uniform over half a second: about half of them by the middle.
+    assert!((30..=70).contains(&first_half), "{first_half} of 100 in the first half");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_queue_wakes_its_workers() {
+    let queue = Arc::new(queue());
+    let workers: Vec<_> = (0..4)
+        .map(|_| {
+            let queue = Arc::clone(&queue);
+            tokio::spawn(async move { queue.next().await.is_none() })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    queue.close();
+    for worker in workers {
+        assert!(worker.await.expect("no panic"));
+    }
+}
+
+#[tokio::test]
+async fn every_object_is_worked_on_with_many_workers() {
+    let queue = Arc::new(queue());
+    for n in 0..1000 {
+        queue.add(key(&format!("{n}")), Lane::Change);
+    }
+    let workers: Vec<_> = (0..8)
+        .map(|_| {
+            let queue = Arc::clone(&queue);
+            tokio::spawn(async move {
+                let mut seen = Vec::new();
+                while let Some(job) = queue.next().await {
+                    seen.push(job.key.clone());
+                    queue.done(job, Next::Forget);
+                    tokio::task::yield_now().await;
+                }
+                seen
+            })
+        })
+        .collect();
+    while !queue.lock().entries.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    queue.close();
+    let mut all = Vec::new();
+    for worker in workers {
+        all.extend(worker.await.expect("no panic"));
+    }
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 1000);
+}

@@ -1,0 +1,300 @@
+//! The shared stores: one a kind, filled by one watch, read by all loops.
+//!
+//! A store also takes the answers of our own writes at once ([`Store::record`]), so that a loop
+//! never plans on a world older than what it has itself done; the watch event of the same write,
+//! which arrives later, then changes nothing and wakes nobody.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
+use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::watch;
+
+use super::key::ObjectKey;
+use crate::api::{Kind, Object};
+
+/// A name under which objects can be looked up, for example the uid of their owner.
+pub type IndexFn<T> = fn(&Object<T>) -> Vec<String>;
+
+/// A change of one object, as the loops see it.
+#[derive(Debug, Clone)]
+pub struct Change<T: Kind> {
+    /// The object before, if it was known.
+    pub old: Option<Arc<Object<T>>>,
+    /// The object now, unless it is gone.
+    pub new: Option<Arc<Object<T>>>,
+    /// The loop whose own write this is; `None` when it comes from the watch.
+    pub origin: Option<&'static str>,
+}
+
+impl<T: Kind> Change<T> {
+    /// The object now, or as it last was.
+    #[must_use]
+    pub fn object(&self) -> Option<&Arc<Object<T>>> {
+        self.new.as_ref().or(self.old.as_ref())
+    }
+}
+
+type Handler<T> = Box<dyn Fn(&Change<T>) + Send + Sync>;
+
+/// Whether a store mirrors the cluster yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreState {
+    /// The first list has not ended.
+    Syncing,
+    /// The API server does not serve the kind: its CRD is not installed.
+    Missing,
+    /// The store mirrors the cluster.
+    Synced,
+}
+
+/// All objects of a kind that match the watch's selector.
+pub struct Store<T: Kind> {
+    inner: RwLock<Inner<T>>,
+    index: IndexFn<T>,
+    handlers: OnceLock<Vec<Handler<T>>>,
+    state: watch::Sender<StoreState>,
+}
+
+struct Entry<T: Kind> {
+    object: Arc<Object<T>>,
+    /// The list in which the object was last seen.
+    epoch: u64,
+}
+
+struct Inner<T: Kind> {
+    objects: HashMap<ObjectKey, Entry<T>>,
+    by_index: HashMap<String, HashSet<ObjectKey>>,
+    /// Uids of objects that we deleted ourselves, until the watch says so too: a late event about
+    /// one of them must not bring it back.
+    deleted: HashSet<String>,
+    epoch: u64,
+}
+
+impl<T: Kind> Debug for Store<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("kind", &T::KIND).field("state", &*self.state.borrow()).finish()
+    }
+}
+
+impl<T: Kind> Default for Store<T> {
+    fn default() -> Self {
+        Self::new(|_| Vec::new())
+    }
+}
+
+impl<T: Kind> Store<T> {
+    /// An empty store whose objects can also be found by the names that `index` gives them.
+    pub fn new(index: IndexFn<T>) -> Self {
+        Self {
+            inner: RwLock::new(Inner {
+                objects: HashMap::new(),
+                by_index: HashMap::new(),
+                deleted: HashSet::new(),
+                epoch: 0,
+            }),
+            index,
+            handlers: OnceLock::new(),
+            state: watch::Sender::new(StoreState::Syncing),
+        }
+    }
+
+    /// Names who is told of changes. Called once, before the watch starts.
+    pub fn subscribe(&self, handlers: Vec<Handler<T>>) {
+        assert!(self.handlers.set(handlers).is_ok(), "a store is subscribed to once, at start");
+    }
+
+    /// Whether the store mirrors the cluster.
+    pub fn state(&self) -> StoreState {
+        *self.state.borrow()
+    }
+
+    /// Waits until the store mirrors the cluster, or its kind is known to be missing.
+    pub async fn settled(&self) {
+        let mut state = self.state.subscribe();
+        // The sender lives as long as `self`: the wait cannot fail.
+        let _ = state.wait_for(|state| *state != StoreState::Syncing).await;
+    }
+
+    /// A receiver of [`Store::state`], for readiness.
+    pub fn watch_state(&self) -> watch::Receiver<StoreState> {
+        self.state.subscribe()
+    }
+
+    /// The object of that name.
+    pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<Object<T>>> {
+        let key = ObjectKey::new(namespace, name);
+        self.read().objects.get(&key).map(|entry| Arc::clone(&entry.object))
+    }
+
+    /// The objects that the index lists under `name`, in the order of their keys.
+    pub fn indexed(&self, name: &str) -> Vec<Arc<Object<T>>> {
+        let inner = self.read();
+        let Some(keys) = inner.by_index.get(name) else { return Vec::new() };
+        let mut found: Vec<_> = keys.iter().filter_map(|key| inner.objects.get_key_value(key)).collect();
+        found.sort_by_key(|(key, _)| *key);
+        found.into_iter().map(|(_, entry)| Arc::clone(&entry.object)).collect()
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        self.read().objects.keys().cloned().collect()
+    }
+
+    /// Takes the answer of one of our own writes.
+    pub fn record(&self, object: Object<T>, origin: &'static str) {
+        self.upsert(object, Some(origin));
+    }
+
+    /// Takes note that the API server has carried out a deletion of ours.
+    pub fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str) {
+        let mut inner = self.write();
+        if inner.objects.get(key).is_none_or(|entry| entry.object.uid() != uid) {
+            return;
+        }
+        let old = self.take(&mut inner, key);
+        inner.deleted.insert(uid.to_owned());
+        drop(inner);
+        self.notify(&Change { old, new: None, origin: Some(origin) });
+    }
+
+    /// A list begins: what it does not name is gone when it ends.
+    pub(crate) fn begin_list(&self) {
+        self.write().epoch += 1;
+    }
+
+    /// The list is complete.
+    pub(crate) fn end_list(&self) {
+        let mut inner = self.write();
+        let epoch = inner.epoch;
+        let gone: Vec<ObjectKey> = inner
+            .objects
+            .iter()
+            .filter(|(_, entry)| entry.epoch < epoch)
+            .map(|(key, _)| key.clone())
+            .collect();
+        let gone: Vec<_> = gone.iter().map(|key| self.take(&mut inner, key)).collect();
+        inner.deleted.clear();
+        drop(inner);
+        for old in gone {
+            self.notify(&Change { old, new: None, origin: None });
+        }
+        self.state.send_replace(StoreState::Synced);
+    }
+
+    /// The kind is not served.
+    pub(crate) fn mark_missing(&self) {
+        self.state.send_replace(StoreState::Missing);
+    }
+
+    /// An object as the watch shows it.
+    pub(crate) fn apply_event(&self, object: Object<T>) {
+        self.upsert(object, None);
+    }
+
+    /// A deletion as the watch shows it.
+    pub(crate) fn delete_event(&self, object: &Object<T>) {
+        let key = ObjectKey::of(object);
+        let mut inner = self.write();
+        inner.deleted.remove(object.uid());
+        if inner.objects.get(&key).is_some_and(|entry| entry.object.uid() != object.uid()) {
+            return; // an object of the same name has been made since
+        }
+        let old = self.take(&mut inner, &key);
+        drop(inner);
+        if old.is_some() {
+            self.notify(&Change { old, new: None, origin: None });
+        }
+    }
+
+    fn upsert(&self, object: Object<T>, origin: Option<&'static str>) {
+        let key = ObjectKey::of(&object);
+        let mut inner = self.write();
+        let epoch = inner.epoch;
+        if inner.deleted.contains(object.uid()) {
+            return;
+        }
+        let mut old = None;
+        if let Some(entry) = inner.objects.get_mut(&key) {
+            entry.epoch = epoch;
+            if entry.object.uid() == object.uid() && !is_newer(&object, &entry.object) {
+                return;
+            }
+            old = Some(Arc::clone(&entry.object));
+        }
+        if let Some(old) = &old {
+            self.unindex(&mut inner, &key, old);
+        }
+        for name in (self.index)(&object) {
+            inner.by_index.entry(name).or_default().insert(key.clone());
+        }
+        let new = Arc::new(object);
+        inner.objects.insert(key, Entry { object: Arc::clone(&new), epoch });
+        drop(inner);
+        if old.as_deref().is_none_or(|old| differs(old, &new)) {
+            self.notify(&Change { old, new: Some(new), origin });
+        }
+    }
+
+    fn take(&self, inner: &mut Inner<T>, key: &ObjectKey) -> Option<Arc<Object<T>>> {
+        let object = inner.objects.remove(key)?.object;
+        self.unindex(inner, key, &object);
+        Some(object)
+    }
+
+    fn unindex(&self, inner: &mut Inner<T>, key: &ObjectKey, object: &Object<T>) {
+        for name in (self.index)(object) {
+            if let Some(keys) = inner.by_index.get_mut(&name) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    inner.by_index.remove(&name);
+                }
+            }
+        }
+    }
+
+    fn notify(&self, change: &Change<T>) {
+        for handler in self.handlers.get().into_iter().flatten() {
+            handler(change);
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Inner<T>> {
+        // A poisoned lock means that another thread panicked; the data is still whole, because no
+        // code that can panic runs between two changes of it.
+        self.inner.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Inner<T>> {
+        self.inner.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// Whether `new` is a later version than `old` of the same object. Resource versions are integers
+/// that grow (Kubernetes API conventions since 1.35, and etcd revisions before); where one is not,
+/// any difference counts as later.
+fn is_newer<T: Kind>(new: &Object<T>, old: &Object<T>) -> bool {
+    let version = |object: &Object<T>| object.metadata.resource_version.as_ref()?.parse::<u128>().ok();
+    match (version(new), version(old)) {
+        (Some(new), Some(old)) => new > old,
+        _ => new.metadata.resource_version != old.metadata.resource_version,
+    }
+}
+
+/// Whether anything but the version differs.
+fn differs<T: Kind>(old: &Object<T>, new: &Object<T>) -> bool {
+    let (a, b) = (&old.metadata, &new.metadata);
+    old.spec != new.spec
+        || old.status != new.status
+        || old.malformed != new.malformed
+        || a.uid != b.uid
+        || a.labels != b.labels
+        || a.annotations != b.annotations
+        || a.owner_references != b.owner_references
+        || a.finalizers != b.finalizers
+        || a.deletion_timestamp != b.deletion_timestamp
+        || a.generation != b.generation
+}
+
+#[cfg(test)]
+mod tests;

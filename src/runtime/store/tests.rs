@@ -1,0 +1,107 @@
+use std::sync::Mutex;
+
+use super::*;
+use crate::kinds::{Service, ServiceKind, ServiceSpec};
+
+fn service(name: &str, uid: &str, version: u64, ip: &str) -> Service {
+    let mut object = Service::new(Some("ns"), name, ServiceSpec { cluster_ip: Some(ip.to_owned()) });
+    object.metadata.uid = Some(uid.to_owned());
+    object.metadata.resource_version = Some(version.to_string());
+    object
+}
+
+/// What was seen: `+name`, `~name`, `-name`, with `!` for one's own writes.
+fn recorded() -> (Arc<Store<ServiceKind>>, Arc<Mutex<Vec<String>>>) {
+    let store = Arc::new(Store::new(|service: &Service| vec![service.uid().to_owned()]));
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&log);
+    store.subscribe(vec![Box::new(move |change: &Change<ServiceKind>| {
+        let sign = match (&change.old, &change.new) {
+            (None, Some(_)) => "+",
+            (Some(_), Some(_)) => "~",
+            _ => "-",
+        };
+        let name = change.object().map(|object| object.name().to_owned()).unwrap_or_default();
+        let own = if change.origin.is_some() { "!" } else { "" };
+        sink.lock().expect("no panic").push(format!("{sign}{name}{own}"));
+    })]);
+    (store, log)
+}
+
+fn drain(log: &Mutex<Vec<String>>) -> Vec<String> {
+    std::mem::take(&mut *log.lock().expect("no panic"))
+}
+
+#[test]
+fn the_event_of_an_own_write_tells_nothing_new() {
+    let (store, log) = recorded();
+    store.begin_list();
+    store.end_list();
+    store.record(service("a", "1", 5, "x"), "loop");
+    assert_eq!(drain(&log), ["+a!"]);
+    store.apply_event(service("a", "1", 5, "x"));
+    assert_eq!(drain(&log), Vec::<String>::new());
+    store.apply_event(service("a", "1", 4, "old"));
+    assert_eq!(store.get("ns", "a").expect("kept").spec.cluster_ip.as_deref(), Some("x"), "an older event");
+    store.apply_event(service("a", "1", 6, "x"));
+    assert_eq!(drain(&log), Vec::<String>::new(), "only the version differs");
+    assert_eq!(store.get("ns", "a").expect("kept").metadata.resource_version.as_deref(), Some("6"));
+    store.apply_event(service("a", "1", 7, "y"));
+    assert_eq!(drain(&log), ["~a"]);
+}
+
+#[test]
+fn versions_are_compared_as_numbers() {
+    let (store, _) = recorded();
+    store.apply_event(service("a", "1", 9, "x"));
+    store.apply_event(service("a", "1", 10, "y"));
+    assert_eq!(store.get("ns", "a").expect("kept").spec.cluster_ip.as_deref(), Some("y"));
+}
+
+#[test]
+fn a_late_event_does_not_bring_back_what_we_deleted() {
+    let (store, log) = recorded();
+    store.apply_event(service("a", "1", 5, "x"));
+    store.record_deletion(&ObjectKey::new("ns", "a"), "1", "loop");
+    store.apply_event(service("a", "1", 6, "z"));
+    assert!(store.get("ns", "a").is_none());
+    store.delete_event(&service("a", "1", 7, "z"));
+    assert_eq!(drain(&log), ["+a", "-a!"]);
+    // A new object of the name is another object.
+    store.apply_event(service("a", "2", 8, "n"));
+    assert_eq!(drain(&log), ["+a"]);
+    store.delete_event(&service("a", "1", 7, "z"));
+    assert!(store.get("ns", "a").is_some(), "the deletion was that of its predecessor");
+}
+
+#[test]
+fn a_list_removes_what_it_does_not_name() {
+    let (store, log) = recorded();
+    store.begin_list();
+    store.apply_event(service("a", "1", 1, "x"));
+    store.apply_event(service("b", "2", 2, "x"));
+    store.end_list();
+    drain(&log);
+    store.begin_list();
+    store.apply_event(service("b", "2", 2, "x"));
+    store.record(service("c", "3", 9, "x"), "loop"); // made while the list was under way
+    assert!(store.get("ns", "a").is_some(), "nothing is gone before the list ends");
+    store.end_list();
+    assert_eq!(drain(&log), ["+c!", "-a"]);
+    assert!(store.get("ns", "c").is_some());
+    assert_eq!(store.state(), StoreState::Synced);
+}
+
+#[test]
+fn the_index_follows_the_objects() {
+    let (store, _) = recorded();
+    store.apply_event(service("b", "1", 1, "x"));
+    store.apply_event(service("a", "1", 2, "x"));
+    let names: Vec<_> = store.indexed("1").iter().map(|object| object.name().to_owned()).collect();
+    assert_eq!(names, ["a", "b"]);
+    store.apply_event(service("a", "2", 3, "x"));
+    assert_eq!(store.indexed("1").len(), 1);
+    assert_eq!(store.indexed("2").len(), 1);
+    store.delete_event(&service("b", "1", 4, "x"));
+    assert!(store.indexed("1").is_empty());
+}

@@ -1,0 +1,113 @@
+//! Fills a store: discovery, first list, watch, and again whenever any of them ends.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event, InitialListStrategy, watcher};
+use kube::{Api, Client};
+use tracing::{info, warn};
+
+use super::error::with_sources;
+use super::store::Store;
+use crate::api::{Kind, Object};
+
+/// How long to wait before asking again for a kind that is not served.
+const MISSING_RETRY: Duration = Duration::from_secs(10);
+
+/// What to watch of a kind.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Label selector, empty for all.
+    pub labels: String,
+    /// Field selector, empty for all.
+    pub fields: String,
+}
+
+impl Selection {
+    /// Objects with these labels.
+    pub fn labels(selector: impl Into<String>) -> Self {
+        Self { labels: selector.into(), fields: String::new() }
+    }
+
+    /// Objects with these fields.
+    pub fn fields(selector: impl Into<String>) -> Self {
+        Self { labels: String::new(), fields: selector.into() }
+    }
+}
+
+/// How a first list is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    /// As a stream of single objects (Kubernetes 1.34 and later): the smallest peak of memory.
+    Streaming,
+    /// In pages.
+    Paged,
+}
+
+impl Listing {
+    /// The best way that the API server knows.
+    pub async fn supported(client: &Client) -> kube::Result<Self> {
+        let version = client.apiserver_version().await?;
+        let number = |text: &str| {
+            text.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u32>().unwrap_or(0)
+        };
+        let streams = (number(&version.major), number(&version.minor)) >= (1, 34);
+        info!(version = version.git_version, "connected to the API server");
+        Ok(if streams { Self::Streaming } else { Self::Paged })
+    }
+}
+
+/// Keeps `store` equal to the cluster, for ever. The watch resumes where it broke off; a kind that
+/// is not served is asked for again until it is.
+pub async fn run<T: Kind>(client: Client, store: Arc<Store<T>>, selection: Selection, listing: Listing) {
+    let api: Api<Object<T>> = Api::all(client);
+    let mut config = watcher::Config::default();
+    config.label_selector = Some(selection.labels).filter(|selector| !selector.is_empty());
+    config.field_selector = Some(selection.fields).filter(|selector| !selector.is_empty());
+    config.page_size = Some(100);
+    if listing == Listing::Streaming {
+        config.initial_list_strategy = InitialListStrategy::StreamingList;
+        config.page_size = None;
+    }
+    loop {
+        let mut events = pin!(watcher(api.clone(), config.clone()).default_backoff());
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => take(&store, event),
+                Err(error) if is_missing(&error) => {
+                    store.mark_missing();
+                    tokio::time::sleep(MISSING_RETRY).await;
+                    break;
+                }
+                Err(error) => {
+                    let error = with_sources(&error);
+                    warn!(kind = T::KIND, error, "the watch broke off; it resumes after a moment");
+                }
+            }
+        }
+    }
+}
+
+fn take<T: Kind>(store: &Store<T>, event: Event<Object<T>>) {
+    match event {
+        Event::Init => store.begin_list(),
+        Event::InitApply(object) | Event::Apply(object) => store.apply_event(object),
+        Event::InitDone => store.end_list(),
+        Event::Delete(object) => store.delete_event(&object),
+    }
+}
+
+/// Whether the kind itself is not served (its CRD is not installed, or is being removed).
+fn is_missing(error: &watcher::Error) -> bool {
+    let status = match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => status,
+        _ => return false,
+    };
+    status.code == 404
+}

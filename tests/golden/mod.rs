@@ -1,0 +1,262 @@
+//! The recorded objects of the operators that we replace, and the list of where we differ from them
+//! on purpose. Everything else must be equal.
+
+#![allow(dead_code, reason = "each test target uses a part")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+/// Where recordings are.
+pub fn recorded() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded")
+}
+
+/// The input files, in the order in which they were applied.
+pub fn inputs() -> Vec<PathBuf> {
+    ["00-cluster.yaml", "10-templates.yaml", "20-instances.yaml"]
+        .map(|name| recorded().join("inputs").join(name))
+        .to_vec()
+}
+
+/// The Secret that the recording had beside the input files.
+pub const MY_DRIVE: &str = "apiVersion: v1
+kind: Secret
+metadata: {name: mydrive-info, namespace: tenant-ada-rossi}
+type: Opaque
+stringData: {server-name: nfs.example.org, path: /exports/ada}
+";
+
+/// The web terminal's public key file of the recording.
+pub const MASTER_KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA webssh\n";
+
+/// The settings of the recording.
+pub fn config(master_key_file: &Path) -> String {
+    format!(
+        "apiVersion: config.crownlabs.polito.it/v1alpha1
+kind: ControllerManagerConfiguration
+selector: {{crownlabs.polito.it/operator-selector: local}}
+controllers:
+  instance:
+    websiteBaseUrl: labs.example.org
+    instancesAuthUrl: https://labs.example.org/auth
+    websshMasterKeyFile: {}
+",
+        master_key_file.display()
+    )
+}
+
+/// Objects by kind and name.
+pub type Objects = BTreeMap<String, Value>;
+
+/// Reads YAML documents.
+pub fn documents(text: &str) -> Vec<Value> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).expect("YAML");
+    documents.into_iter().filter(|document| !document.is_null()).collect()
+}
+
+/// The recorded objects, with the intended differences applied to them.
+pub fn expected() -> Objects {
+    let text = std::fs::read_to_string(recorded().join("instances.yaml")).expect("the recording");
+    let mut objects = by_name(documents(&text));
+    objects.remove("EventsSeen/");
+    objects.remove("Secret/mydrive-info");
+    for object in objects.values_mut() {
+        drop_nulls(object);
+        remove(object, "/metadata/uid");
+        if object["kind"] != "Instance" {
+            remove(object, "/status");
+        }
+        if object["kind"] == "Secret" {
+            open_user_data(object);
+        }
+    }
+    differ(&mut objects);
+    objects
+}
+
+/// An object of ours in the form of [`expected`]; `uids` maps our uids to the recorded placeholders.
+pub fn normalised(mut object: Value, uids: &BTreeMap<String, String>) -> Value {
+    for key in ["uid", "resourceVersion", "generation", "managedFields", "creationTimestamp"] {
+        remove(&mut object, &format!("/metadata/{key}"));
+    }
+    if object["kind"] == "Instance" {
+        // The recorded input had an empty namespace where it means none.
+        object["spec"]["tenant.crownlabs.polito.it/TenantRef"]["namespace"] = "".into();
+        let ip = object.pointer_mut("/status/ip").filter(|ip| ip.is_string());
+        if let Some(ip) = ip {
+            *ip = "<clusterIP>".into();
+        }
+    } else {
+        remove(&mut object, "/status");
+    }
+    if object["kind"] == "Service" {
+        // Differ from cluster to cluster.
+        for key in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
+            remove(&mut object, &format!("/spec/{key}"));
+        }
+    }
+    if object["kind"] == "Deployment" {
+        remove(&mut object, "/metadata/annotations/deployment.kubernetes.io~1revision");
+        if object.pointer("/metadata/annotations") == Some(&json!({})) {
+            remove(&mut object, "/metadata/annotations");
+        }
+    }
+    if object["kind"] == "Secret" {
+        for (_, value) in object["data"].as_object_mut().into_iter().flatten() {
+            let bytes: k8s_openapi::ByteString = serde_json::from_value(value.clone()).expect("base64");
+            *value = String::from_utf8(bytes.0).expect("text").into();
+        }
+        open_user_data(&mut object);
+    }
+    drop_nulls(&mut object);
+    let mut text = object.to_string();
+    for (uid, placeholder) in uids {
+        text = text.replace(uid, placeholder);
+    }
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Objects by `Kind/name`.
+pub fn by_name(objects: Vec<Value>) -> Objects {
+    let name = |object: &Value| {
+        let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        format!("{}/{}", part(&object["kind"]), part(&object["metadata"]["name"]))
+    };
+    objects.into_iter().map(|object| (name(&object), object)).collect()
+}
+
+/// Where we differ on purpose, each with the id of its row (02 §14, or 00).
+fn differ(objects: &mut Objects) {
+    // 02 D16: the image of the content downloader has a name.
+    let downloader = "/spec/template/spec/initContainers/0/image";
+    set(
+        objects,
+        "Deployment/i-container-persistent",
+        downloader,
+        json!("crownlabs/content-downloader:latest"),
+    );
+    // 02 D13, 00-5: the storage class counts for disks of virtual machines too.
+    let class = "/spec/dataVolumeTemplates/0/spec/pvc/storageClassName";
+    set(objects, "VirtualMachine/i-vm-persistent", class, json!("fast-ssd"));
+    for name in ["i-cloudvm", "i-vm", "i-vm-persistent"] {
+        let secret = format!("Secret/{name}");
+        // 00-23: no login over SSH with the password that everybody knows.
+        set(objects, &secret, "/data/userdata/ssh_pwauth", json!(false));
+        // 00-23: the entry after the mounts is a plain sentence.
+        let userdata = objects.get_mut(&secret).and_then(|s| s.pointer_mut("/data/userdata/mounts"));
+        let last =
+            userdata.and_then(Value::as_array_mut).and_then(|mounts| mounts.last_mut()).expect("mounts");
+        last[0] = "# The mounts above are managed by CrownLabs: changes made here are lost.".into();
+    }
+}
+
+fn set(objects: &mut Objects, name: &str, pointer: &str, value: Value) {
+    let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+    let object = objects.get_mut(name).unwrap_or_else(|| panic!("{name} is recorded"));
+    object.pointer_mut(parent).unwrap_or_else(|| panic!("{name} has {parent}"))[key] = value;
+}
+
+fn remove(object: &mut Value, pointer: &str) {
+    let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+    let key = key.replace("~1", "/");
+    if let Some(parent) = object.pointer_mut(parent).and_then(Value::as_object_mut) {
+        parent.remove(&key);
+    }
+}
+
+/// The cloud-init document as a value: its layout does not matter (02 §13).
+fn open_user_data(secret: &mut Value) {
+    let Some(text) = secret["data"]["userdata"].as_str() else { return };
+    assert!(text.starts_with("#cloud-config\n"), "{text}");
+    let document: Value = serde_saphyr::from_str(text).expect("user data is YAML");
+    secret["data"]["userdata"] = document;
+}
+
+/// `creationTimestamp: null` and the like say nothing.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, value| !value.is_null());
+            members.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+/// Removes what the API server fills in: `crownlabs plan` has none.
+pub fn without_server_defaults(object: &mut Value) {
+    let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+    remove(object, "/status");
+    match kind.as_str() {
+        "Deployment" => {
+            remove(object, "/spec/progressDeadlineSeconds");
+            remove(object, "/spec/revisionHistoryLimit");
+            for key in ["dnsPolicy", "restartPolicy", "schedulerName"] {
+                remove(object, &format!("/spec/template/spec/{key}"));
+            }
+            for list in ["containers", "initContainers"] {
+                let pointer = format!("/spec/template/spec/{list}");
+                for container in
+                    object.pointer_mut(&pointer).and_then(Value::as_array_mut).into_iter().flatten()
+                {
+                    container_defaults(container);
+                }
+            }
+        }
+        "Service" => remove(object, "/spec/sessionAffinity"),
+        "PersistentVolumeClaim" => {
+            remove(object, "/spec/volumeMode");
+            remove(object, "/metadata/finalizers");
+        }
+        _ => {}
+    }
+}
+
+fn container_defaults(container: &mut Value) {
+    for key in ["imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy"] {
+        remove(container, &format!("/{key}"));
+    }
+    remove(container, "/readinessProbe/timeoutSeconds");
+    remove(container, "/readinessProbe/httpGet/scheme");
+    for variable in container["env"].as_array_mut().into_iter().flatten() {
+        remove(variable, "/valueFrom/fieldRef/apiVersion");
+    }
+}
+
+/// Compares, and shows the first difference of each object.
+pub fn assert_equal(expected: &Objects, actual: &Objects) {
+    let mut faults = Vec::new();
+    for name in expected.keys().filter(|name| !actual.contains_key(*name)) {
+        faults.push(format!("{name} is missing"));
+    }
+    for (name, object) in actual {
+        match expected.get(name) {
+            None => faults.push(format!("{name} is not expected")),
+            Some(wanted) => differences(name, wanted, object, &mut faults),
+        }
+    }
+    assert!(faults.is_empty(), "{} differences:\n{}", faults.len(), faults.join("\n"));
+}
+
+fn differences(path: &str, expected: &Value, actual: &Value, faults: &mut Vec<String>) {
+    match (expected, actual) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: std::collections::BTreeSet<_> = a.keys().chain(b.keys()).collect();
+            for key in keys {
+                let side = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+                differences(&format!("{path}.{key}"), &side(a), &side(b), faults);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                differences(&format!("{path}[{index}]"), a, b, faults);
+            }
+        }
+        (a, b) if a == b => {}
+        (a, b) => faults.push(format!("{path}: expected {a}, found {b}")),
+    }
+}

@@ -1,0 +1,82 @@
+//! `crownlabs plan`, as a user types it.
+
+mod golden;
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn crownlabs(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_crownlabs"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_objects_equal_the_recorded_ones() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let key = folder.path().join("key.pub");
+    std::fs::write(&key, golden::MASTER_KEY).expect("written");
+    let config = folder.path().join("crownlabs.yaml");
+    std::fs::write(&config, golden::config(&key)).expect("written");
+    let mut arguments = vec!["plan".to_owned(), "--config".to_owned(), config.display().to_string()];
+    for file in golden::inputs() {
+        arguments.extend(["-f".to_owned(), file.display().to_string()]);
+    }
+    arguments.extend(["-f".to_owned(), "-".to_owned()]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let output = crownlabs(&arguments, golden::MY_DRIVE);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+
+    let mut expected = golden::expected();
+    expected.values_mut().for_each(golden::without_server_defaults);
+    let uids = std::collections::BTreeMap::new();
+    let planned = golden::documents(&text(&output.stdout));
+    let planned: Vec<Value> = planned.into_iter().map(|object| golden::normalised(object, &uids)).collect();
+    golden::assert_equal(&expected, &golden::by_name(planned));
+}
+
+#[test]
+fn what_cannot_be_made_is_said_with_its_reason() {
+    let input = "
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Instance
+metadata: {name: lonely, namespace: tenant-ada}
+spec:
+  template.crownlabs.polito.it/TemplateRef: {name: nowhere, namespace: workspace-x}
+  tenant.crownlabs.polito.it/TenantRef: {name: ada}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other}
+";
+    let output = crownlabs(&["plan", "-f", "-"], input);
+    assert!(output.status.success());
+    let remarks = text(&output.stderr);
+    assert!(
+        remarks.contains("Instance tenant-ada/lonely: Template workspace-x/nowhere not found"),
+        "{remarks}"
+    );
+    assert!(remarks.contains("kind ConfigMap is not looked at"), "{remarks}");
+}
+
+#[test]
+fn a_file_that_is_missing_or_no_yaml_is_named() {
+    let missing = crownlabs(&["plan", "-f", "/does/not/exist.yaml"], "");
+    assert!(!missing.status.success());
+    assert!(text(&missing.stderr).contains("/does/not/exist.yaml"), "{}", text(&missing.stderr));
+    let broken = crownlabs(&["plan", "-f", "-"], "a: [1\n");
+    assert!(!broken.status.success());
+    assert!(text(&broken.stderr).contains("standard input"), "{}", text(&broken.stderr));
+}
