@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use crownlabs::config::{self, Config};
+use crownlabs::config::{self, Config, ConfigError};
 use crownlabs::{api, manager, offline};
 
 /// One daemon that runs every control loop of a `CrownLabs` cluster.
@@ -67,7 +67,12 @@ fn main() -> ExitCode {
     match execute(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("crownlabs: {error:#}");
+            if error.is::<ConfigError>() {
+                // A line a fault, each with its place, as compilers print them.
+                eprintln!("{error}");
+            } else {
+                eprintln!("crownlabs: {error:#}");
+            }
             let lost = error.is::<manager::lease::LostLease>();
             ExitCode::from(if lost { manager::EXIT_LEASE_LOST } else { 1 })
         }

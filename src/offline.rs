@@ -134,7 +134,9 @@ fn take(world: &World, document: Value) -> anyhow::Result<Option<String>> {
             put(&world.my_drives, encoded(document))?;
         }
         other => {
-            return Ok(Some(format!("kind {other} is not looked at: no loop that runs makes anything of it")));
+            return Ok(Some(format!(
+                "kind {other} is not looked at: no loop that runs makes anything of it"
+            )));
         }
     }
     Ok(None)

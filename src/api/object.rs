@@ -6,6 +6,9 @@
 //! decodes: what cannot be read is replaced by its default and named in [`Object::malformed`], and
 //! the loops report it on the object itself (00 decision 1, 01 §6).
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::fmt::Debug;
 

@@ -1,0 +1,13 @@
+# A static binary, alone in its image.
+FROM rust:1.95-alpine AS build
+RUN apk add --no-cache musl-dev
+WORKDIR /src
+COPY Cargo.toml Cargo.lock rust-toolchain.toml ./
+COPY config config
+COPY src src
+RUN cargo build --release --locked --bin crownlabs
+
+FROM scratch
+COPY --from=build /src/target/release/crownlabs /crownlabs
+USER 20000:20000
+ENTRYPOINT ["/crownlabs"]

@@ -1,0 +1,42 @@
+# Everything a contributor types. `make help` lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+CARGO ?= cargo
+
+.PHONY: help prerequisites build test lint generate demo bench image clean
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+prerequisites: ## What the build and the tests need: installed where that is possible, else named
+	@./tests/prerequisites.sh
+
+build: ## The release binary
+	$(CARGO) build --release --locked
+
+test: prerequisites ## Everything: unit, snapshot, property and integration tests on a real control plane
+	$(CARGO) test --locked
+
+lint: ## Format, lints, and what may enter the dependency tree
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	./tests/deny.sh
+
+generate: ## The files that are made from the code: CRDs, default configuration
+	UPDATE_MANIFESTS=1 $(CARGO) test --locked --lib api::crd
+	$(CARGO) run --locked -- config default > config/crownlabs.yaml.new
+	mv config/crownlabs.yaml.new config/crownlabs.yaml
+
+demo: prerequisites ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself
+	$(CARGO) build --release --locked --bin crownlabs
+	$(CARGO) run --locked --example demo -- $(if $(DETACH),--detach)
+
+bench: prerequisites ## The figures of the README, measured here; table and JSON in target/bench
+	$(CARGO) build --release --locked --bin crownlabs
+	$(CARGO) bench --locked --bench instances
+
+image: ## The container image
+	docker build -t crownlabs/crownlabs:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) .
+
+clean: ## Removes what was built here (the control plane in the cache stays)
+	$(CARGO) clean

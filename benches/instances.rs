@@ -1,0 +1,516 @@
+//! `make bench`: the figures of the README, measured on a real control plane on this machine.
+//!
+//! Requests are counted from the API server's audit log, processor time and peak memory are read
+//! from `/proc`. The floor is a loader that sends the needed writes and does nothing else. Nodes and
+//! machines are not played here: phases that change by themselves would be counted as ours.
+
+#[path = "../tests/cluster/mod.rs"]
+mod cluster;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use cluster::audit::{AuditEntry, Mark, by_agent};
+use cluster::{Cluster, Options};
+use crownlabs::config::Config;
+use futures::stream::{self, StreamExt};
+use jiff::Timestamp;
+use kube::Client;
+use serde_json::{Value, json};
+
+/// How long nothing may happen; `BENCH_IDLE=3600` for the whole hour.
+fn idle_time() -> Duration {
+    let seconds = std::env::var("BENCH_IDLE").ok().and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(120))
+}
+
+const TEMPLATES: [&str; 3] = ["container", "vm", "vm-persistent"];
+/// Requests under way at once, of the loader as of the daemon.
+const CONCURRENCY: usize = 16;
+const AGENT: &str = "crownlabs/";
+
+/// A figure and what it must not exceed.
+struct Figure {
+    work: &'static str,
+    value: f64,
+    unit: &'static str,
+    limit: Option<f64>,
+}
+
+fn main() -> Result<()> {
+    // `cargo test --benches` asks for a list; there are no tests here.
+    if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let mut figures = Vec::new();
+    runtime.block_on(async {
+        cold_600(&mut figures).await?;
+        cold_2400(&mut figures).await
+    })?;
+    report(&figures)
+}
+
+struct Bench {
+    cluster: Cluster,
+    client: Client,
+    dir: PathBuf,
+}
+
+impl Bench {
+    async fn start() -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut crds: Vec<PathBuf> = fs::read_dir(root.join("manifests/crds"))?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<Result<_, _>>()?;
+        crds.sort();
+        let cluster =
+            Cluster::start(Options { crds, play: false, load_balancer: false, ..Options::default() })?;
+        let (namespace, rbac) =
+            (root.join("manifests/00-namespace.yaml"), root.join("manifests/10-rbac.yaml"));
+        cluster.apply_files(&[&namespace, &rbac])?;
+        cluster.apply_yaml(FURNITURE)?;
+        let client = cluster.client().await?;
+        let dir = cluster.dir().to_path_buf();
+        Ok(Self { cluster, client, dir })
+    }
+
+    async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let request = http::Request::builder().method(method).uri(path).header("content-type", kind);
+        let request = request.body(body.to_string().into_bytes())?;
+        self.client.request(request).await.with_context(|| format!("{method} {path}"))
+    }
+
+    /// Creates Instances, a third of each Template.
+    async fn instances(&self, namespace: &str, from: usize, count: usize) -> Result<()> {
+        let path = format!("/apis/crownlabs.polito.it/v1alpha2/namespaces/{namespace}/instances");
+        let creations = (from..from + count).map(|n| {
+            let body = instance(&format!("bench-{n:05}"), TEMPLATES[n % TEMPLATES.len()]);
+            let path = path.clone();
+            async move { self.send("POST", &path, &body).await.map(drop) }
+        });
+        stream::iter(creations).buffer_unordered(CONCURRENCY).collect::<Vec<_>>().await.into_iter().collect()
+    }
+
+    fn daemon(&self) -> Result<Daemon> {
+        let kubeconfig = self.cluster.service_account_kubeconfig("crownlabs-system", "crownlabs")?;
+        let config = self.dir.join("crownlabs.yaml");
+        fs::write(&config, CONFIG)?;
+        let child = Command::new(env!("CARGO_BIN_EXE_crownlabs"))
+            .args(["run", "--config"])
+            .arg(&config)
+            .arg("--kubeconfig")
+            .arg(&kubeconfig)
+            .stderr(fs::File::create(self.dir.join("daemon.log"))?)
+            .spawn()
+            .context("the daemon")?;
+        Ok(Daemon { child })
+    }
+
+    /// Waits until `count` Instances have a status in the audit log since `mark`.
+    fn await_statuses(&self, mark: Mark, count: usize) -> Result<Vec<AuditEntry>> {
+        let audit = self.cluster.audit();
+        let (mut entries, mut position) = (Vec::new(), mark);
+        let begin = Instant::now();
+        loop {
+            let (more, next) = audit.read(position)?;
+            entries.extend(more);
+            position = next;
+            let done =
+                entries.iter().filter(|entry| entry.resource == "instances" && entry.subresource == "status");
+            if done.count() >= count {
+                return Ok(entries);
+            }
+            anyhow::ensure!(begin.elapsed() < Duration::from_secs(600), "{count} statuses within 10 minutes");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+struct Daemon {
+    child: Child,
+}
+
+impl Daemon {
+    fn proc(&self, file: &str) -> Result<String> {
+        Ok(fs::read_to_string(format!("/proc/{}/{file}", self.child.id()))?)
+    }
+
+    /// Processor time so far, in seconds: user and system, in ticks of 10 ms (`man 5 proc`).
+    fn processor_seconds(&self) -> Result<f64> {
+        let stat = self.proc("stat")?;
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+        Ok((ticks(11) + ticks(12)) / 100.0)
+    }
+
+    /// Peak memory (RSS) so far, in MiB.
+    fn peak_mebibytes(&self) -> Result<f64> {
+        let status = self.proc("status")?;
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).context("VmHWM")?;
+        let kibibytes: f64 = line.split_whitespace().nth(1).context("a number")?.parse()?;
+        Ok(kibibytes / 1024.0)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn is_work(entry: &&AuditEntry) -> bool {
+    entry.verb != "watch" && entry.resource != "leases" && entry.code < 400
+}
+
+fn requests(entries: &[AuditEntry]) -> f64 {
+    count(by_agent(entries, AGENT).filter(is_work).count())
+}
+
+fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// From `begin` to the last write that counts, in seconds.
+fn wall(begin: Timestamp, entries: &[AuditEntry]) -> f64 {
+    let last = entries.iter().filter(|entry| entry.is_write() && entry.resource != "leases");
+    let last = last.map(|entry| entry.stage_timestamp).max().unwrap_or(begin);
+    (last - begin).total(jiff::Unit::Second).unwrap_or(f64::NAN)
+}
+
+async fn cold_600(figures: &mut Vec<Figure>) -> Result<()> {
+    const COUNT: usize = 600;
+    let bench = Bench::start().await?;
+    let audit = bench.cluster.audit();
+
+    eprintln!("floor: a loader that sends the needed writes for {COUNT} Instances …");
+    bench.instances("tenant-floor", 0, COUNT).await?;
+    let planned = planned(&bench)?;
+    let (mark, begin) = (audit.mark()?, now());
+    load(&bench, &planned).await?;
+    let entries = bench.await_statuses(mark, COUNT)?;
+    let floor_wall = wall(begin, &entries);
+    let floor_writes =
+        count(entries.iter().filter(|e| e.is_write() && e.namespace == "tenant-floor").count());
+
+    eprintln!("cold: the daemon, {COUNT} Instances …");
+    bench.instances("tenant-bench", 0, COUNT).await?;
+    let (mark, begin) = (audit.mark()?, now());
+    let daemon = bench.daemon()?;
+    let entries = bench.await_statuses(mark, COUNT)?;
+    let (processor, memory) = (daemon.processor_seconds()?, daemon.peak_mebibytes()?);
+    let ours = wall(begin, &by_agent(&entries, AGENT).cloned().collect::<Vec<_>>());
+    figures.push(Figure {
+        work: "600 cold: floor, writes per Instance",
+        value: floor_writes / count(COUNT),
+        unit: "",
+        limit: None,
+    });
+    figures.push(Figure {
+        work: "600 cold: requests per Instance",
+        value: requests(&entries) / count(COUNT),
+        unit: "",
+        limit: Some(5.8),
+    });
+    figures.push(Figure { work: "600 cold: processor time", value: processor, unit: "s", limit: Some(2.0) });
+    figures.push(Figure { work: "600 cold: peak memory", value: memory, unit: "MiB", limit: Some(45.0) });
+    figures.push(Figure { work: "600 cold: floor, wall time", value: floor_wall, unit: "s", limit: None });
+    figures.push(Figure {
+        work: "600 cold: wall time",
+        value: ours,
+        unit: "s",
+        limit: Some(1.05 * floor_wall),
+    });
+
+    eprintln!("reaction: one Instance at a time, idle daemon …");
+    std::thread::sleep(Duration::from_secs(5));
+    let mark = audit.mark()?;
+    const TRIES: usize = 100;
+    for n in 0..TRIES {
+        // Templates with a web interface: `container` and `vm`.
+        let body = instance(&format!("react-{n:03}"), TEMPLATES[n % 2]);
+        bench
+            .send("POST", "/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-bench/instances", &body)
+            .await?;
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+    let mut times = reactions(&audit.since(mark)?);
+    anyhow::ensure!(times.len() == TRIES, "{} of {TRIES} reactions", times.len());
+    times.sort_by(f64::total_cmp);
+    figures.push(Figure {
+        work: "accepted to Ingress: median",
+        value: times[TRIES / 2],
+        unit: "ms",
+        limit: Some(20.0),
+    });
+    figures.push(Figure {
+        work: "accepted to Ingress: 95 %",
+        value: times[TRIES * 95 / 100],
+        unit: "ms",
+        limit: Some(40.0),
+    });
+    Ok(())
+}
+
+/// Milliseconds from the answer to an Instance's creation to that of its Ingress.
+fn reactions(entries: &[AuditEntry]) -> Vec<f64> {
+    let mut made: BTreeMap<String, Timestamp> = BTreeMap::new();
+    let mut times = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.verb == "create" && entry.code == 201) {
+        if entry.resource == "instances" {
+            made.insert(entry.name.clone(), entry.stage_timestamp);
+        } else if entry.resource == "ingresses"
+            && let Some(begin) = entry.name.strip_suffix("-gui").and_then(|name| made.get(name))
+        {
+            let time = (entry.stage_timestamp - *begin).total(jiff::Unit::Millisecond);
+            times.extend(time.ok());
+        }
+    }
+    times
+}
+
+async fn cold_2400(figures: &mut Vec<Figure>) -> Result<()> {
+    const COUNT: usize = 2400;
+    let bench = Bench::start().await?;
+    let audit = bench.cluster.audit();
+    eprintln!("cold: the daemon, {COUNT} Instances …");
+    bench.instances("tenant-bench", 0, COUNT).await?;
+    let mark = audit.mark()?;
+    let daemon = bench.daemon()?;
+    let entries = bench.await_statuses(mark, COUNT)?;
+    figures.push(Figure {
+        work: "2400 cold: requests per Instance",
+        value: requests(&entries) / count(COUNT),
+        unit: "",
+        limit: Some(5.8),
+    });
+    figures.push(Figure {
+        work: "2400 cold: processor time",
+        value: daemon.processor_seconds()?,
+        unit: "s",
+        limit: None,
+    });
+    figures.push(Figure {
+        work: "2400 cold: peak memory",
+        value: daemon.peak_mebibytes()?,
+        unit: "MiB",
+        limit: Some(80.0),
+    });
+    drop(daemon);
+
+    eprintln!("restart with {COUNT} Instances in place, then idle for {:?} …", idle_time());
+    let mark = audit.mark()?;
+    let daemon = bench.daemon()?;
+    // The old leader was killed: its lease has to expire first.
+    std::thread::sleep(Duration::from_secs(30));
+    let entries = audit.since(mark)?;
+    let leads = by_agent(&entries, AGENT).any(|entry| entry.resource == "leases" && entry.verb == "update");
+    anyhow::ensure!(leads, "the restarted daemon leads");
+    let writes = by_agent(&entries, AGENT).filter(is_work).filter(|entry| entry.is_write()).count();
+    figures.push(Figure { work: "2400 restart: writes", value: count(writes), unit: "", limit: Some(0.0) });
+    figures.push(Figure {
+        work: "2400 restart: processor time",
+        value: daemon.processor_seconds()?,
+        unit: "s",
+        limit: None,
+    });
+    figures.push(Figure {
+        work: "2400 restart: peak memory",
+        value: daemon.peak_mebibytes()?,
+        unit: "MiB",
+        limit: Some(80.0),
+    });
+    let mark = audit.mark()?;
+    let before = daemon.processor_seconds()?;
+    std::thread::sleep(idle_time());
+    let idle = requests(&audit.since(mark)?);
+    figures.push(Figure {
+        work: "2400 idle: requests other than watches and the lease",
+        value: idle,
+        unit: "",
+        limit: Some(0.0),
+    });
+    let spent = (daemon.processor_seconds()? - before) / idle_time().as_secs_f64() * 3600.0;
+    figures.push(Figure {
+        work: "2400 idle: processor time in an hour",
+        value: spent,
+        unit: "s",
+        limit: None,
+    });
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a bench measures by the wall clock, like the audit log")]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// What the floor sends, an Instance at a time: labels, objects, status.
+fn planned(bench: &Bench) -> Result<Vec<Vec<Value>>> {
+    let file = bench.dir.join("floor.yaml");
+    let get = |arguments: &[&str]| -> Result<String> {
+        let output = bench.cluster.kubectl().args(["get", "-o", "json"]).args(arguments).output()?;
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let mut text = String::new();
+    for arguments in [
+        &["templates", "-A"][..],
+        &["tenants"],
+        &["secret", "mydrive-info", "-n", "tenant-floor"],
+        &["instances.crownlabs.polito.it", "-n", "tenant-floor"],
+    ] {
+        text.push_str("---\n");
+        text.push_str(&get(arguments)?);
+        text.push('\n');
+    }
+    fs::write(&file, text)?;
+    let output = crownlabs::offline::plan(&[file], &Config::default())?;
+    anyhow::ensure!(output.remarks.is_empty(), "{:?}", output.remarks);
+    let objects: Vec<Value> =
+        serde_saphyr::from_multiple(&output.yaml).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let mut groups: Vec<Vec<Value>> = Vec::new();
+    for object in objects {
+        match groups.last_mut() {
+            Some(group) if object["kind"] != "Instance" => group.push(object),
+            _ => groups.push(vec![object]),
+        }
+    }
+    Ok(groups)
+}
+
+async fn load(bench: &Bench, planned: &[Vec<Value>]) -> Result<()> {
+    let loads = planned.iter().map(async |group| -> Result<()> {
+        for object in group {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            let base = "/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-floor/instances";
+            let (method, path, body) = match object["kind"].as_str().unwrap_or_default() {
+                "Instance" => {
+                    let labels = json!({"metadata": {"labels": object["metadata"]["labels"]}, "spec": {"prettyName": object["spec"]["prettyName"]}});
+                    ("PATCH", format!("{base}/{name}"), labels)
+                }
+                kind => ("POST", collection(kind)?, object.clone()),
+            };
+            bench.send(method, &path, &body).await?;
+        }
+        let name = group.first().map_or("", |object| object["metadata"]["name"].as_str().unwrap_or_default());
+        let status = json!({"status": {"phase": "Starting", "ip": "10.0.0.1", "url": "https://labs.example.org/instance/0/app/"}});
+        let path = format!("/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-floor/instances/{name}/status");
+        bench.send("PATCH", &path, &status).await?;
+        Ok(())
+    });
+    stream::iter(loads).buffer_unordered(CONCURRENCY).collect::<Vec<_>>().await.into_iter().collect()
+}
+
+fn collection(kind: &str) -> Result<String> {
+    let (group, plural) = match kind {
+        "Service" => ("/api/v1", "services"),
+        "Secret" => ("/api/v1", "secrets"),
+        "Ingress" => ("/apis/networking.k8s.io/v1", "ingresses"),
+        "Deployment" => ("/apis/apps/v1", "deployments"),
+        "VirtualMachine" => ("/apis/kubevirt.io/v1", "virtualmachines"),
+        "VirtualMachineInstance" => ("/apis/kubevirt.io/v1", "virtualmachineinstances"),
+        other => anyhow::bail!("kind {other} is not part of the bench"),
+    };
+    Ok(format!("{group}/namespaces/tenant-floor/{plural}"))
+}
+
+fn instance(name: &str, template: &str) -> Value {
+    json!({
+        "apiVersion": "crownlabs.polito.it/v1alpha2",
+        "kind": "Instance",
+        "metadata": {"name": name},
+        "spec": {
+            "template.crownlabs.polito.it/TemplateRef": {"name": template, "namespace": "workspace-bench"},
+            "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
+        },
+    })
+}
+
+fn report(figures: &[Figure]) -> Result<()> {
+    println!("\n{:<56} {:>10} {:>10}", "work", "measured", "at most");
+    for Figure { work, value, unit, limit } in figures {
+        let limit_text = limit.map_or_else(|| "-".to_owned(), |limit| format!("{limit:.2} {unit}"));
+        let mark = if limit.is_some_and(|limit| *value > limit) { "  MISSED" } else { "" };
+        println!("{work:<56} {:>10} {limit_text:>10}{mark}", format!("{value:.2} {unit}"));
+    }
+    let json: Vec<Value> = figures
+        .iter()
+        .map(|f| json!({"work": f.work, "value": f.value, "unit": f.unit, "limit": f.limit}))
+        .collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("instances.json"), format!("{:#}\n", Value::from(json)))?;
+    println!("\nas JSON: target/bench/instances.json");
+    Ok(())
+}
+
+const CONFIG: &str = "apiVersion: config.crownlabs.polito.it/v1alpha1
+kind: ControllerManagerConfiguration
+selector: {crownlabs.polito.it/operator-selector: bench}
+server: {metrics: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}
+";
+
+const FURNITURE: &str = "
+apiVersion: v1
+kind: Namespace
+metadata: {name: workspace-bench, labels: {crownlabs.polito.it/operator-selector: bench}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: tenant-bench, labels: {crownlabs.polito.it/operator-selector: bench}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: tenant-floor}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: mydrive-info, namespace: tenant-bench}
+stringData: {server-name: nfs.example.org, path: /exports/ada}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: mydrive-info, namespace: tenant-floor}
+stringData: {server-name: nfs.example.org, path: /exports/ada}
+---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Tenant
+metadata: {name: ada}
+spec: {firstName: Ada, lastName: Rossi, email: ada@example.org, publicKeys: [\"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1bGxzaGl0a2V5Zm9ydGVzdGluZ29ubHkxMjM0NTY3 ada@lab\"]}
+---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {name: container, namespace: workspace-bench}
+spec:
+  prettyName: container
+  description: bench
+  workspace.crownlabs.polito.it/WorkspaceRef: {name: bench}
+  environmentList:
+  - {name: main, environmentType: Container, image: \"r.example.org/app:1\", resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G}}
+---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {name: vm, namespace: workspace-bench}
+spec:
+  prettyName: vm
+  description: bench
+  workspace.crownlabs.polito.it/WorkspaceRef: {name: bench}
+  environmentList:
+  - {name: main, environmentType: VirtualMachine, image: \"r.example.org/vm:1\", resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G}}
+---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {name: vm-persistent, namespace: workspace-bench}
+spec:
+  prettyName: vm-persistent
+  description: bench
+  workspace.crownlabs.polito.it/WorkspaceRef: {name: bench}
+  environmentList:
+  - {name: main, environmentType: VirtualMachine, image: \"r.example.org/vm:1\", persistent: true, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G, disk: 10G}}
+";

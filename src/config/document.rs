@@ -1,0 +1,95 @@
+//! The default file: every key with its default, and its description as a comment above it.
+
+use serde_json::{Map, Value};
+
+use super::schema::schema;
+use super::types::Config;
+
+/// The longest line of a comment, with its indentation.
+const WIDTH: usize = 100;
+
+/// The file with every key at its default, as YAML with comments. Reads back as [`Config::default`].
+#[must_use]
+pub fn default_document() -> String {
+    let schema = schema();
+    // Serialisation of plain data to a value has no case that fails.
+    let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
+    let mut document = String::new();
+    comment(&mut document, &schema, 0);
+    if let Some(defaults) = defaults.as_object() {
+        mapping(&mut document, &schema, defaults, 0);
+    }
+    document
+}
+
+/// Writes the keys of a mapping, in the order of the schema.
+fn mapping(document: &mut String, schema: &Value, values: &Map<String, Value>, depth: usize) {
+    for (key, value) in values {
+        let described = schema.get("properties").and_then(|properties| properties.get(key));
+        if depth == 0 {
+            document.push('\n');
+        }
+        if let Some(described) = described {
+            comment(document, described, depth);
+        }
+        indent(document, depth);
+        document.push_str(&scalar(key));
+        document.push(':');
+        match value {
+            Value::Object(inner) if !inner.is_empty() => {
+                document.push('\n');
+                mapping(document, described.unwrap_or(&Value::Null), inner, depth + 1);
+            }
+            Value::String(text) => {
+                document.push(' ');
+                document.push_str(&scalar(text));
+                document.push('\n');
+            }
+            // JSON is YAML in flow style.
+            other => {
+                document.push(' ');
+                document.push_str(&other.to_string());
+                document.push('\n');
+            }
+        }
+    }
+}
+
+/// Writes the description of a key, in as many lines as it needs.
+fn comment(document: &mut String, schema: &Value, depth: usize) {
+    let words = schema.get("description").and_then(Value::as_str).unwrap_or_default().split_whitespace();
+    let mut column = 0;
+    for word in words {
+        let length = word.chars().count() + 1;
+        if column == 0 || column + length > WIDTH {
+            if column > 0 {
+                document.push('\n');
+            }
+            indent(document, depth);
+            document.push('#');
+            column = 2 * depth + 1;
+        }
+        document.push(' ');
+        document.push_str(word);
+        column += length;
+    }
+    if column > 0 {
+        document.push('\n');
+    }
+}
+
+fn indent(document: &mut String, depth: usize) {
+    document.push_str(&"  ".repeat(depth));
+}
+
+/// A text as YAML: plain where no reader can take it for anything else, else in double quotes as in
+/// JSON.
+fn scalar(text: &str) -> String {
+    let inside = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
+    let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(inside);
+    let is_duration = text.parse::<super::ConfigDuration>().is_ok();
+    // Booleans and null of YAML 1.1 and 1.2, with the shortened ones.
+    let words = ["true", "false", "yes", "no", "on", "off", "y", "n", "null"];
+    let is_reserved = words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    if (is_word || is_duration) && !is_reserved { text.to_owned() } else { Value::from(text).to_string() }
+}

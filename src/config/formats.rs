@@ -1,0 +1,307 @@
+//! The kinds of text that values are made of. The schema names them in `format`, which other
+//! validators ignore; [`super::check`] looks them up here.
+
+use std::net::{IpAddr, SocketAddr};
+
+use tracing_subscriber::EnvFilter;
+
+use super::duration::ConfigDuration;
+use crate::api::names::{DnsLabel, LabelValue, ObjectName};
+
+/// A kind of text.
+pub(super) struct Format {
+    /// Its name in the schema.
+    pub name: &'static str,
+    /// What is right, behind "expected".
+    pub expected: &'static str,
+    /// Whether a text is of this kind.
+    pub accepts: fn(&str) -> bool,
+    /// Whether a text that is refused is kept out of the message.
+    pub secret: bool,
+}
+
+impl Format {
+    const fn new(name: &'static str, expected: &'static str, accepts: fn(&str) -> bool) -> Self {
+        Self { name, expected, accepts, secret: false }
+    }
+}
+
+pub(super) const DURATION: Format =
+    Format::new("crownlabs-duration", "a duration such as 30s, 5m, 24h or 7d, at most 36500d", |text| {
+        text.parse::<ConfigDuration>().is_ok()
+    });
+pub(super) const LISTEN_ADDRESS: Format = Format::new(
+    "crownlabs-listen-address",
+    "an IP address and a port such as \"0.0.0.0:8080\" or \"[::]:8080\", or \"\" for none",
+    |text| text.is_empty() || text.parse::<SocketAddr>().is_ok(),
+);
+pub(super) const HOST: Format = Format::new(
+    "crownlabs-host",
+    "a host name such as crownlabs.example.com, in lower case, without scheme, port or slash",
+    is_host,
+);
+pub(super) const HOST_PORT: Format =
+    Format::new("crownlabs-host-port", "a host and a port such as instmetrics:9090", is_host_port);
+pub(super) const HTTP_URL: Format = Format::new(
+    "crownlabs-http-url",
+    "a URL such as https://crownlabs.example.com/auth, without a slash, query or fragment at the end",
+    is_http_url,
+);
+pub(super) const DNS_LABEL: Format = Format::new(
+    "crownlabs-dns-label",
+    "at most 63 lower-case letters, digits and dashes, with a letter or digit at both ends",
+    |text| DnsLabel::new(text).is_ok(),
+);
+pub(super) const OBJECT_NAME: Format = Format::new(
+    "crownlabs-object-name",
+    "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends",
+    |text| ObjectName::new(text).is_ok(),
+);
+pub(super) const LABEL_KEY: Format = Format::new(
+    "crownlabs-label-key",
+    "the key of a label, such as crownlabs.polito.it/operator-selector",
+    is_label_key,
+);
+pub(super) const LABEL_VALUE: Format = Format::new(
+    "crownlabs-label-value",
+    "the value of a label: at most 63 letters, digits, dashes, underscores and dots, with a letter or \
+     digit at both ends",
+    |text| LabelValue::new(text).is_ok(),
+);
+pub(super) const IMAGE_NAME: Format = Format::new(
+    "crownlabs-image-name",
+    "the name of an image without tag, such as crownlabs/websockify or registry.example.com:5000/websockify",
+    is_image_name,
+);
+pub(super) const IMAGE_TAG: Format =
+    Format::new("crownlabs-image-tag", "the tag of an image, such as latest or v1.4.2", is_image_tag);
+pub(super) const LOG_FILTER: Format = Format::new(
+    "crownlabs-log-filter",
+    "a level (error, warn, info, debug, trace, off), and others for modules, such as \
+     info,crownlabs::runtime=debug",
+    is_log_filter,
+);
+pub(super) const PASSWORD_HASH: Format = Format {
+    secret: true,
+    ..Format::new(
+        "crownlabs-password-hash",
+        "the hash of a password as `openssl passwd -6` prints it, or \"!\" for none",
+        is_password_hash,
+    )
+};
+
+const ALL: [&Format; 13] = [
+    &DURATION,
+    &LISTEN_ADDRESS,
+    &HOST,
+    &HOST_PORT,
+    &HTTP_URL,
+    &DNS_LABEL,
+    &OBJECT_NAME,
+    &LABEL_KEY,
+    &LABEL_VALUE,
+    &IMAGE_NAME,
+    &IMAGE_TAG,
+    &LOG_FILTER,
+    &PASSWORD_HASH,
+];
+
+/// The format of a name in the schema.
+pub(super) fn find(name: &str) -> Option<&'static Format> {
+    ALL.into_iter().find(|format| format.name == name)
+}
+
+/// A DNS name; the API takes no IP address as the host of an Ingress.
+fn is_host(text: &str) -> bool {
+    ObjectName::new(text).is_ok()
+        && text.split('.').all(|label| DnsLabel::new(label).is_ok())
+        && text.parse::<IpAddr>().is_err()
+}
+
+fn is_host_port(text: &str) -> bool {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return address.port() != 0;
+    }
+    text.rsplit_once(':')
+        .is_some_and(|(host, port)| is_host(host) && port.parse::<u16>().is_ok_and(|port| port != 0))
+}
+
+/// `/auth` and `/start?rd=…` are put behind it (02 §4.2).
+fn is_http_url(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
+        return false;
+    };
+    let valid = |uri: &http::Uri| uri.host().is_some_and(|host| !host.is_empty()) && uri.query().is_none();
+    !rest.ends_with('/')
+        && !rest.contains(['#', '?', '@', '"', '$'])
+        && text.parse::<http::Uri>().is_ok_and(|uri| valid(&uri))
+}
+
+/// `IsQualifiedName` of apimachinery: a name, and before it a DNS name and a slash or nothing.
+fn is_label_key(text: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && LabelValue::new(name).is_ok();
+    match text.split_once('/') {
+        Some((prefix, name)) => ObjectName::new(prefix).is_ok() && is_name(name),
+        None => is_name(text),
+    }
+}
+
+/// A repository of the OCI distribution specification, and before it a registry or nothing.
+fn is_image_name(text: &str) -> bool {
+    let is_component = |part: &str| {
+        let bounded = part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.ends_with(|c: char| c.is_ascii_alphanumeric());
+        let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
+        bounded && part.chars().all(inside)
+    };
+    let (registry, repository) = match text.split_once('/') {
+        Some((first, rest)) if is_host_port(first) => (Some(first), rest),
+        _ => (None, text),
+    };
+    let length = registry.map_or(0, str::len) + repository.len();
+    length <= 255 && repository.split('/').all(is_component)
+}
+
+/// A tag of the OCI distribution specification.
+fn is_image_tag(text: &str) -> bool {
+    text.len() <= 128
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
+}
+
+/// What the log takes, less what is a slip: the library reads `inof` as "everything of the module
+/// inof", and `info=` alike, and nothing else would be logged.
+fn is_log_filter(text: &str) -> bool {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    let is_level = |word: &str| LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level));
+    let is_directive = |part: &str| match part.rsplit_once('=') {
+        Some((_, level)) => is_level(level),
+        None => is_level(part) || part.contains("::") || part.contains('['),
+    };
+    text.split(',').all(is_directive) && EnvFilter::try_new(text).is_ok()
+}
+
+/// `$id$salt$hash` of crypt(3) in one line of /etc/shadow, or an account without password.
+fn is_password_hash(text: &str) -> bool {
+    let fits = |text: &str| text.chars().all(|c| c.is_ascii_graphic() && c != ':' && c != '*' && c != '!');
+    match text {
+        "!" | "*" => true,
+        _ => {
+            text.starts_with('$')
+                && text.split('$').filter(|part| !part.is_empty()).count() >= 3
+                && fits(text)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each text with whether the format accepts it.
+    fn table(format: &Format, right: &[&str], wrong: &[&str]) {
+        for text in right {
+            assert!((format.accepts)(text), "{}: {text:?}", format.name);
+        }
+        for text in wrong {
+            assert!(!(format.accepts)(text), "{}: {text:?}", format.name);
+        }
+        assert!(find(format.name).is_some(), "{} is not in the list", format.name);
+    }
+
+    #[test]
+    fn hosts_and_addresses() {
+        let long = "a".repeat(64);
+        table(
+            &HOST,
+            &["crownlabs.example.com", "localhost", "a-b.c"],
+            &["", "https://a.b", "a.b/", "a.b:80", "A.b", "a..b", "10.0.0.1", "::1", "*.a.b", &long],
+        );
+        table(
+            &HOST_PORT,
+            &["instmetrics:9090", "a.b:1", "10.0.0.1:80", "[::1]:80"],
+            &["", "a", "a:", ":80", "a:0", "a:65536", "a:b", "http://a:80", "10.0.0.1:0"],
+        );
+        table(
+            &LISTEN_ADDRESS,
+            &["", "0.0.0.0:8080", "[::]:8080", "127.0.0.1:0"],
+            &[":8080", "8080", "0.0.0.0", "localhost:8080", "0.0.0.0:65536", " "],
+        );
+        table(
+            &HTTP_URL,
+            &["https://a.b/auth", "http://a.b", "https://a.b:8443/x/y"],
+            &[
+                "",
+                "a.b/auth",
+                "https://a.b/",
+                "https://a.b/auth/",
+                "https://",
+                "https:///auth",
+                "ftp://a.b",
+                "https://a.b/auth?x=1",
+                "https://a.b/auth#x",
+                "https://user@a.b/auth",
+                "https://a b/auth",
+                "https://a.b/$x",
+                "https://:80/auth",
+            ],
+        );
+    }
+
+    #[test]
+    fn labels() {
+        table(
+            &LABEL_KEY,
+            &["a", "crownlabs.polito.it/operator-selector", "A_b.c", "1"],
+            &["", "/a", "a/", "a/b/c", "A.b/c", "a b", "<<"],
+        );
+        table(&LABEL_VALUE, &["", "production", "A_b.c", "1"], &["a b", "-a", "a=b", "a,b"]);
+    }
+
+    #[test]
+    fn images() {
+        table(
+            &IMAGE_NAME,
+            &["busybox", "crownlabs/tigervnc", "docker.io/a/b", "registry.example.com:5000/a", "a/b__c-d"],
+            &["", "a:latest", "a/b:1", "a@sha256:00", "a/", "/a", "A/b", "a//b", "a b", "a/-b", "r:5000/a:1"],
+        );
+        table(&IMAGE_TAG, &["latest", "v1.4.2", "_a", "A-b"], &["", ".a", "-a", ":a", "a/b", "a b"]);
+        assert!(!is_image_tag(&"a".repeat(129)));
+    }
+
+    #[test]
+    fn log_filters() {
+        table(
+            &LOG_FILTER,
+            &[
+                "info",
+                "WARN",
+                "off",
+                "info,crownlabs::runtime=debug",
+                "info,hyper=off",
+                "crownlabs::runtime",
+                "info,crownlabs[reconcile{kind=a}]=trace",
+                "crownlabs[reconcile]",
+            ],
+            &["", "inof", "info,hyper", "info=", "crownlabs=loud", "info,", "info, hyper=off", "warn;info"],
+        );
+    }
+
+    #[test]
+    fn password_hashes() {
+        table(
+            &PASSWORD_HASH,
+            &["$6$salt$hash./9", "$6$rounds=4096$s$h", "$y$j9T$s$h", "!", "*"],
+            &[
+                "",
+                "crownlabs",
+                "$6$",
+                "$6$salt",
+                "$6$salt$ha sh",
+                "$6$salt$ha:sh",
+                "$6$salt$hash\n",
+                "!$6$s$h",
+            ],
+        );
+    }
+}

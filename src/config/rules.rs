@@ -1,0 +1,145 @@
+//! What holds between several keys, or needs more than the form of one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::duration::ConfigDuration;
+use super::fault::Fault;
+use super::types::Config;
+
+/// Something that must hold.
+struct Rule {
+    /// The keys that it looks at; the fault is reported at the first that the file has.
+    keys: &'static [&'static str],
+    /// What is wrong, if it does not hold.
+    broken: fn(&Config) -> Option<String>,
+    /// What would be right.
+    expected: &'static str,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        keys: &["resync.min"],
+        broken: |config| {
+            let min = config.resync.min;
+            (min < ConfigDuration::from_secs(60)).then(|| format!("{min} is too short"))
+        },
+        expected: "expected at least 1m",
+    },
+    Rule {
+        keys: &["resync.min", "resync.max"],
+        broken: |config| {
+            let (min, max) = (config.resync.min, config.resync.max);
+            (min > max).then(|| format!("resync.min is {min} and resync.max is {max}"))
+        },
+        expected: "expected min to be at most max",
+    },
+    Rule {
+        keys: &["leaderElection.leaseDuration"],
+        broken: |config| {
+            let length = config.leader_election.lease_duration;
+            let whole = length.get().subsec_nanos() == 0 && !length.get().is_zero();
+            (!whole).then(|| format!("{length} cannot be written into a Lease"))
+        },
+        expected: "expected whole seconds, at least 1s",
+    },
+    Rule {
+        keys: &["leaderElection.renewDeadline", "leaderElection.leaseDuration"],
+        broken: |config| {
+            let (deadline, length) =
+                (config.leader_election.renew_deadline, config.leader_election.lease_duration);
+            (deadline >= length).then(|| format!("renewDeadline is {deadline} and leaseDuration is {length}"))
+        },
+        expected: "expected renewDeadline to be below leaseDuration",
+    },
+    Rule {
+        keys: &["leaderElection.retryPeriod", "leaderElection.renewDeadline"],
+        broken: |config| {
+            let (period, deadline) =
+                (config.leader_election.retry_period, config.leader_election.renew_deadline);
+            // Each wait is longer by up to a fifth, at random.
+            let longest = Duration::from(period).saturating_mul(6) / 5;
+            (longest >= deadline.get())
+                .then(|| format!("retryPeriod is {period} and renewDeadline is {deadline}"))
+        },
+        expected: "expected 1.2 times retryPeriod to be below renewDeadline",
+    },
+    Rule {
+        keys: &["leaderElection.retryPeriod"],
+        broken: |config| {
+            config.leader_election.retry_period.get().is_zero().then(|| "0s is no pause".to_owned())
+        },
+        expected: "expected more than 0s",
+    },
+    Rule {
+        keys: &["server.health", "server.metrics"],
+        broken: |config| {
+            let (health, metrics) = (config.server.health.address()?, config.server.metrics.address()?);
+            // Port 0 is any that is free.
+            (health == metrics && health.port() != 0)
+                .then(|| format!("metrics and health are both at {health}"))
+        },
+        expected: "expected two addresses",
+    },
+    Rule {
+        keys: &["controllers.instance.gatewayApi.parentRefs", "controllers.instance.gatewayApi.enabled"],
+        broken: |config| {
+            let gateway = &config.controllers.instance.gateway_api;
+            (gateway.enabled && gateway.parent_refs.is_empty())
+                .then(|| "gatewayApi is enabled and parentRefs is empty".to_owned())
+        },
+        expected: "expected at least one Gateway as {name, namespace}",
+    },
+];
+
+/// The faults of a configuration. Keys that were refused before have their default in it: rules that
+/// look at those (`doubtful`) say nothing.
+pub(super) fn broken(
+    config: &Config,
+    file: &str,
+    lines: &BTreeMap<String, u64>,
+    doubtful: &BTreeSet<String>,
+) -> Vec<Fault> {
+    let certain =
+        |rule: &&Rule| !rule.keys.iter().any(|key| doubtful.iter().any(|other| overlap(key, other)));
+    let fault = |rule: &Rule| {
+        let problem = (rule.broken)(config)?;
+        let place = rule.keys.iter().find_map(|key| Some((*key, *lines.get(*key)?)));
+        let key = place.map_or_else(|| rule.keys.first().copied().unwrap_or_default(), |(key, _)| key);
+        Some(Fault::new(file, place.map(|(_, line)| line), key, problem, rule.expected))
+    };
+    RULES.iter().filter(certain).filter_map(fault).collect()
+}
+
+/// Whether two keys are the same, or one is above the other.
+fn overlap(key: &str, other: &str) -> bool {
+    let above = |upper: &str, lower: &str| {
+        lower.strip_prefix(upper).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    above(key, other) || above(other, key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::schema;
+
+    #[test]
+    fn keys_of_rules_exist() {
+        let schema = schema();
+        for key in RULES.iter().flat_map(|rule| rule.keys) {
+            let pointer = key.split('.').fold(String::new(), |pointer, part| pointer + "/properties/" + part);
+            assert!(schema.pointer(&pointer).is_some(), "{key}");
+        }
+    }
+
+    #[test]
+    fn keys_overlap_with_those_above_and_below() {
+        assert!(overlap("a.b", "a.b"));
+        assert!(overlap("a.b", "a"));
+        assert!(overlap("a", "a.b"));
+        assert!(overlap("a.b", "a.b[0].c"));
+        assert!(!overlap("a.b", "a.bc"));
+        assert!(!overlap("a.b", "a.c"));
+    }
+}

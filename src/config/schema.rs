@@ -1,0 +1,28 @@
+//! The JSON Schema of the file, from the types.
+
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use serde_json::Value;
+
+use super::types::Config;
+
+/// The JSON Schema (draft 2020-12) of the file, without references: every key is described in its
+/// place. Formats of text that begin with `crownlabs-` are for people; other validators ignore them.
+#[must_use]
+pub fn schema() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let settings = settings.with_transform(RecursiveTransform(tidy));
+    settings.into_generator().into_root_schema_for::<Config>().to_value()
+}
+
+/// Undoes the line breaks that a description has from the source, and drops the defaults of
+/// mappings: each key below has its own.
+fn tidy(schema: &mut Schema) {
+    if let Some(Value::String(description)) = schema.get_mut("description") {
+        *description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    if schema.get("properties").is_some() {
+        schema.remove("default");
+    }
+}

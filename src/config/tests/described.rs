@@ -1,0 +1,86 @@
+//! The schema, and that the check knows all that it says.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Visits a schema and all below it, with where it is.
+fn visit(schema: &Value, place: &str, seen: &mut impl FnMut(&Value, &str)) {
+    seen(schema, place);
+    for (key, inner) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        visit(inner, &format!("{place}.{key}"), seen);
+    }
+    for keyword in ["items", "additionalProperties", "propertyNames"] {
+        if let Some(inner) = schema.get(keyword).filter(|inner| inner.is_object()) {
+            visit(inner, &format!("{place}.{keyword}"), seen);
+        }
+    }
+}
+
+#[test]
+fn the_schema_has_only_what_the_check_knows() {
+    let known = [
+        "$schema",
+        "title",
+        "description",
+        "default",
+        "writeOnly",
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "propertyNames",
+        "minProperties",
+        "items",
+        "const",
+        "enum",
+        "oneOf",
+        "minimum",
+        "maximum",
+        "format",
+        "pattern",
+    ];
+    let types = ["object", "array", "boolean", "integer", "string"];
+    visit(&schema(), "", &mut |schema, place| {
+        for (keyword, value) in schema.as_object().unwrap() {
+            assert!(known.contains(&keyword.as_str()), "{place}: {keyword}");
+            match (keyword.as_str(), value.as_str()) {
+                ("type", Some(name)) => assert!(types.contains(&name), "{place}: {name}"),
+                ("type", None) => panic!("{place}: {value}"),
+                // Of the library, for whole numbers; the bounds are beside it.
+                ("format", Some("uint")) => assert!(schema["maximum"].is_u64(), "{place}"),
+                ("format", Some(name)) => assert!(formats::find(name).is_some(), "{place}: {name}"),
+                // Other validators see the form of a duration; ours reads it.
+                ("pattern", _) => assert_eq!(schema["format"], formats::DURATION.name, "{place}"),
+                ("oneOf", _) => {
+                    assert!(value.as_array().unwrap().iter().all(|one| one["const"].is_string()), "{place}");
+                }
+                _ => {}
+            }
+        }
+    });
+}
+
+#[test]
+fn the_schema_describes_every_key_and_knows_no_other() {
+    let schema = schema();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["title"], "CrownLabs controller manager");
+    assert_eq!(schema["required"], json!(["apiVersion", "kind"]));
+    let mut keys = 0;
+    visit(&schema, "", &mut |schema, place| {
+        if schema.get("properties").is_some() {
+            assert_eq!(schema["additionalProperties"], false, "{place}");
+        }
+        for (key, described) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            keys += 1;
+            let description = described["description"].as_str().unwrap_or_default();
+            assert!(
+                description.ends_with('.') && !description.contains('\n'),
+                "{place}.{key}: {description:?}"
+            );
+        }
+    });
+    // Those of the default file without the label, and two of a parentRef.
+    assert_eq!(keys, 44 + 2);
+}

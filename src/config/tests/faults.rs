@@ -1,0 +1,240 @@
+//! What is said about a key that is wrong.
+
+use super::*;
+
+#[test]
+fn all_faults_are_reported_at_once_in_the_order_of_lines() {
+    let text = "# comment
+apiVersion: config.crownlabs.polito.it/v1
+resync: {min: 3h, max: 2h}
+leaderElection:
+  leaseDuration: soon
+  renewDeadline: 1h
+  nameSpace: x
+server:
+  metrics: :8080
+  metrics: 0.0.0.0:9
+log:
+  filter: inof
+controllers:
+  instance:
+    concurency: 4
+    concurrency: 0
+    enabled: \"yes\"
+    containerImages: [a]
+    gatewayApi:
+      enabled: true
+      parentRefs:
+      - name: g
+      - {name: G, namespace: n, port: 1}
+  tenant: {enabled: true}
+";
+    let expected = [
+        "f.yaml: kind: missing; expected ControllerManagerConfiguration",
+        "f.yaml:2: apiVersion: \"config.crownlabs.polito.it/v1\" is not valid; \
+         expected config.crownlabs.polito.it/v1alpha1",
+        "f.yaml:3: resync.min: resync.min is 3h and resync.max is 2h; expected min to be at most max",
+        "f.yaml:5: leaderElection.leaseDuration: \"soon\" is not valid; \
+         expected a duration such as 30s, 5m, 24h or 7d, at most 36500d",
+        "f.yaml:7: leaderElection.nameSpace: unknown key; did you mean \"namespace\"?",
+        "f.yaml:9: server.metrics: \":8080\" is not valid; expected an IP address and a port such as \
+         \"0.0.0.0:8080\" or \"[::]:8080\", or \"\" for none",
+        "f.yaml:10: server.metrics: given twice, first in line 9; expected it once",
+        "f.yaml:12: log.filter: \"inof\" is not valid; expected a level (error, warn, info, debug, trace, \
+         off), and others for modules, such as info,crownlabs::runtime=debug",
+        "f.yaml:15: controllers.instance.concurency: unknown key; did you mean \"concurrency\"?",
+        "f.yaml:16: controllers.instance.concurrency: 0 is not possible; \
+         expected a whole number from 1 to 256",
+        "f.yaml:17: controllers.instance.enabled: \"yes\" is text; expected true or false",
+        "f.yaml:18: controllers.instance.containerImages: a list; \
+         expected a mapping with keys of its own, or the key left out",
+        "f.yaml:22: controllers.instance.gatewayApi.parentRefs[0].namespace: missing; expected at most 63 \
+         lower-case letters, digits and dashes, with a letter or digit at both ends",
+        "f.yaml:23: controllers.instance.gatewayApi.parentRefs[1].name: \"G\" is not valid; expected at \
+         most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends",
+        "f.yaml:23: controllers.instance.gatewayApi.parentRefs[1].port: unknown key; \
+         known here: name, namespace",
+        "f.yaml:24: controllers.tenant: unknown key; known here: instance",
+    ];
+    assert_eq!(faults(text), expected);
+}
+
+#[test]
+fn faults_are_values_too() {
+    let error = Config::parse("f.yaml", &format!("{HEAD}lgo: {{}}\n")).unwrap_err();
+    let ConfigError::Faults(faults) = error else { panic!("{error}") };
+    let expected = Fault {
+        file: "f.yaml".to_owned(),
+        line: Some(3),
+        key: "lgo".to_owned(),
+        problem: "unknown key".to_owned(),
+        expected: "did you mean \"log\"?".to_owned(),
+    };
+    assert_eq!(faults, [expected]);
+}
+
+#[test]
+fn duplicates_are_found_everywhere() {
+    let text = "log: {format: text, format: json}
+selector:
+  a: x
+  b: x
+  a: y
+  b: y
+log: {}
+";
+    let expected = [
+        "f.yaml:3: log.format: given twice, first in line 3; expected it once",
+        "f.yaml:7: selector.a: given twice, first in line 5; expected it once",
+        "f.yaml:8: selector.b: given twice, first in line 6; expected it once",
+        "f.yaml:9: log: given twice, first in line 3; expected it once",
+    ];
+    assert_eq!(faults_below(text), expected);
+    // The parser itself tells of keys that are the same number.
+    let expected = ["f.yaml:4: the key 0x1 is given twice; expected it once"];
+    assert_eq!(faults_below("selector: {1: x,\n0x1: y}\n"), expected);
+}
+
+#[test]
+fn wrong_types_are_described() {
+    let text = "selector: {a: true, b: 1.5}
+resync: {min: 3600}
+server:
+log: text
+controllers: {instance: {concurrency: 2.5, localVm: {namespaces: images}, websiteBaseUrl: 7}}
+leaderElection: {enabled: null, name: [], namespace: {}}
+";
+    let expected = [
+        "f.yaml:3: selector.a: true is a boolean; expected text; put it in quotes",
+        "f.yaml:3: selector.b: 1.5 is a number; expected text; put it in quotes",
+        "f.yaml:4: resync.min: 3600 is a number; \
+         expected a duration such as 30s, 5m, 24h or 7d, at most 36500d",
+        "f.yaml:5: server: no value; expected a mapping with keys of its own, or the key left out",
+        "f.yaml:6: log: \"text\" is text; expected a mapping with keys of its own, or the key left out",
+        "f.yaml:7: controllers.instance.concurrency: 2.5 is not possible; \
+         expected a whole number from 1 to 256",
+        "f.yaml:7: controllers.instance.localVm.namespaces: \"images\" is text; \
+         expected a list, [] if there is nothing in it",
+        "f.yaml:7: controllers.instance.websiteBaseUrl: 7 is a number; expected text; put it in quotes",
+        "f.yaml:8: leaderElection.enabled: no value; expected true or false",
+        "f.yaml:8: leaderElection.name: a list; expected at most 253 lower-case letters, digits, dashes \
+         and dots, with a letter or digit at both ends",
+        "f.yaml:8: leaderElection.namespace: a mapping; expected at most 63 lower-case letters, digits \
+         and dashes, with a letter or digit at both ends",
+    ];
+    assert_eq!(faults_below(text), expected);
+}
+
+#[test]
+fn numbers_have_bounds() {
+    for number in ["0", "257", "-1", "1e3", "18446744073709551615", "99999999999999999999"] {
+        let faults = faults_below(&format!("controllers: {{instance: {{concurrency: {number}}}}}\n"));
+        assert_eq!(faults.len(), 1, "{number}");
+        assert!(faults[0].ends_with("; expected a whole number from 1 to 256"), "{faults:?}");
+    }
+}
+
+#[test]
+fn a_key_in_the_wrong_place_is_sent_to_its_own() {
+    let expected = [
+        "f.yaml:3: leaseDuration: unknown key; did you mean \"leaderElection.leaseDuration\"?",
+        // `enabled` belongs to several.
+        "f.yaml:4: enabled: unknown key; \
+         known here: apiVersion, kind, selector, resync, leaderElection, server, log, controllers",
+        "f.yaml:5: [\"<<\"]: unknown key; \
+         known here: apiVersion, kind, selector, resync, leaderElection, server, log, controllers",
+    ];
+    assert_eq!(faults_below("leaseDuration: 1m\nenabled: true\n<<: {}\n"), expected);
+}
+
+#[test]
+fn the_selector_selects() {
+    assert_eq!(faults_below("selector: {}\n"), ["f.yaml:3: selector: empty; expected at least one entry"]);
+    let expected = [
+        "f.yaml:3: selector[\"a b\"]: not a valid key; \
+         expected the key of a label, such as crownlabs.polito.it/operator-selector",
+        "f.yaml:3: selector[\"x.y/z\"]: \"a=b\" is not valid; expected the value of a label: at most 63 \
+         letters, digits, dashes, underscores and dots, with a letter or digit at both ends",
+    ];
+    assert_eq!(faults_below("selector: {a b: c, x.y/z: a=b}\n"), expected);
+}
+
+#[test]
+fn rules_between_keys() {
+    let cases = [
+        ("resync: {min: 59s}", "resync.min: 59s is too short; expected at least 1m"),
+        // The default of min is 1h.
+        (
+            "resync: {max: 30m}",
+            "resync.max: resync.min is 1h and resync.max is 30m; expected min to be at most max",
+        ),
+        (
+            "leaderElection: {leaseDuration: 15500ms}",
+            "leaderElection.leaseDuration: 15500ms cannot be written into a Lease; \
+             expected whole seconds, at least 1s",
+        ),
+        (
+            "leaderElection: {leaseDuration: 10s}",
+            "leaderElection.leaseDuration: renewDeadline is 10s and leaseDuration is 10s; \
+             expected renewDeadline to be below leaseDuration",
+        ),
+        // 1.2 × 5 s = 6 s.
+        (
+            "leaderElection: {renewDeadline: 6s, retryPeriod: 5s}",
+            "leaderElection.retryPeriod: retryPeriod is 5s and renewDeadline is 6s; \
+             expected 1.2 times retryPeriod to be below renewDeadline",
+        ),
+        (
+            "leaderElection: {retryPeriod: 0s}",
+            "leaderElection.retryPeriod: 0s is no pause; expected more than 0s",
+        ),
+        (
+            "server: {metrics: '0.0.0.0:8081'}",
+            "server.metrics: metrics and health are both at 0.0.0.0:8081; expected two addresses",
+        ),
+        (
+            "controllers: {instance: {gatewayApi: {enabled: true}}}",
+            "controllers.instance.gatewayApi.enabled: gatewayApi is enabled and parentRefs is empty; \
+             expected at least one Gateway as {name, namespace}",
+        ),
+    ];
+    for (text, fault) in cases {
+        assert_eq!(faults_below(&format!("{text}\n")), [format!("f.yaml:3: {fault}")]);
+    }
+    // On the border.
+    parsed("resync: {min: 1m, max: 1m}\n");
+    parsed("leaderElection: {leaseDuration: 11s, renewDeadline: 6001ms, retryPeriod: 5s}\n");
+    parsed("server: {metrics: '127.0.0.1:0', health: '127.0.0.1:0'}\n");
+}
+
+#[test]
+fn rules_are_silent_about_keys_that_are_at_fault() {
+    // With the default of 15s in the place of leaseDuration the deadline would be too long.
+    for lease in ["leaseDuration: soon", "leaseDuraton: 60s", "leaseDuration: [60s]"] {
+        let faults = faults_below(&format!("leaderElection: {{{lease}, renewDeadline: 50s}}\n"));
+        assert_eq!(faults.len(), 1, "{faults:?}");
+    }
+    // The key at the wrong depth, and nothing but its place is wrong.
+    assert_eq!(faults_below("leaseDuration: 60s\nleaderElection: {renewDeadline: 50s}\n").len(), 1);
+}
+
+#[test]
+fn anchors_are_resolved_and_faults_are_where_they_are_used() {
+    let config = parsed("resync: {min: &length 90m, max: *length}\n");
+    assert_eq!(config.resync.min, config.resync.max);
+    let expected = ["f.yaml:5: log.format: \"90m\" is not valid; expected text or json"];
+    assert_eq!(faults_below("resync:\n  min: &length 90m\nlog: {format: *length}\n"), expected);
+}
+
+#[test]
+fn passwords_are_not_repeated() {
+    for text in ["hunter2", "12345", "[hunter2]"] {
+        let faults =
+            faults_below(&format!("controllers: {{instance: {{vmLogin: {{passwordHash: {text}}}}}}}\n"));
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].contains("vmLogin.passwordHash: "), "{faults:?}");
+        assert!(!faults[0].contains("hunter2") && !faults[0].contains("12345"), "{faults:?}");
+    }
+    let config = parsed("controllers: {instance: {vmLogin: {passwordHash: $6$salt$mine}}}\n");
+    assert!(!format!("{config:?}").contains("mine"));
+}

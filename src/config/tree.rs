@@ -1,0 +1,178 @@
+//! YAML text as a tree whose keys know their lines.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
+use serde_saphyr::{DefaultMessageFormatter, Location, MessageFormatter, Spanned};
+
+use super::fault::Fault;
+
+/// A value and the line that it begins in.
+pub(super) struct Node {
+    pub line: Option<u64>,
+    pub content: Content,
+}
+
+/// What a node holds.
+pub(super) enum Content {
+    /// In the order of the file; a key may come twice.
+    Map(Vec<Entry>),
+    List(Vec<Node>),
+    /// Text, number, boolean or null.
+    Scalar(Value),
+}
+
+/// A key of a mapping and its value.
+pub(super) struct Entry {
+    pub key: String,
+    pub line: Option<u64>,
+    pub value: Node,
+}
+
+/// Why a text is not one YAML document.
+pub(super) struct SyntaxError {
+    line: Option<u64>,
+    problem: String,
+    expected: &'static str,
+}
+
+impl SyntaxError {
+    pub fn into_fault(self, file: &str) -> Fault {
+        Fault::new(file, self.line, "", self.problem, self.expected)
+    }
+}
+
+impl From<serde_saphyr::Error> for SyntaxError {
+    fn from(error: serde_saphyr::Error) -> Self {
+        let line = error.location().and_then(line);
+        match error.without_snippet() {
+            serde_saphyr::Error::MultipleDocuments { .. } => {
+                let problem = "a second YAML document begins".to_owned();
+                Self { line, problem, expected: "expected one document in the file" }
+            }
+            serde_saphyr::Error::DuplicateMappingKey { key, .. } => {
+                let problem = format!("the key {} is given twice", key.as_deref().unwrap_or_default());
+                Self { line, problem, expected: "expected it once" }
+            }
+            error => {
+                let problem = format!("not valid YAML: {}", DefaultMessageFormatter.format_message(error));
+                Self { line, problem, expected: "" }
+            }
+        }
+    }
+}
+
+/// Reads a text that is one YAML document.
+///
+/// # Errors
+/// Where it is not; the reader cannot go on behind that place.
+pub(super) fn read(text: &str) -> Result<Node, SyntaxError> {
+    match parse(text, DuplicateKeyPolicy::Error) {
+        // The parser would stop at the first. With this policy it hands all of them over.
+        Err(error) if is_duplicate(&error) => match parse(text, DuplicateKeyPolicy::LastWins) {
+            Ok(node) if has_duplicates(&node) => Ok(node),
+            // It does not do so for keys that are numbers: there one has to do.
+            Ok(_) => Err(error.into()),
+            Err(other) => Err(other.into()),
+        },
+        result => Ok(result?),
+    }
+}
+
+fn parse(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Node, serde_saphyr::Error> {
+    let options = serde_saphyr::options! {
+        // Reading recurses, and must fit the stack of any thread; the deepest key is at 6.
+        budget: serde_saphyr::budget! { max_depth: 32 },
+        duplicate_keys: duplicate_keys,
+        // Not YAML 1.2: `<<` is a key like any other, and unknown.
+        merge_keys: MergeKeyPolicy::AsOrdinary,
+        strict_booleans: true,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+    };
+    serde_saphyr::from_str_with_options(text, options)
+}
+
+fn is_duplicate(error: &serde_saphyr::Error) -> bool {
+    matches!(error.without_snippet(), serde_saphyr::Error::DuplicateMappingKey { .. })
+}
+
+fn has_duplicates(node: &Node) -> bool {
+    match &node.content {
+        Content::Map(entries) => entries.iter().enumerate().any(|(index, entry)| {
+            entries.iter().take(index).any(|earlier| earlier.key == entry.key) || has_duplicates(&entry.value)
+        }),
+        Content::List(items) => items.iter().any(has_duplicates),
+        Content::Scalar(_) => false,
+    }
+}
+
+/// Lines count from 1; the parser says 0 where it does not know.
+fn line(location: Location) -> Option<u64> {
+    Some(location.line()).filter(|line| *line > 0)
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<Content>::deserialize(deserializer)?;
+        Ok(Self { line: line(spanned.referenced), content: spanned.value })
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a mapping, a list, text, a number, a boolean or null")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((key, value)) = map.next_entry::<Spanned<String>, Node>()? {
+            entries.push(Entry { line: line(key.referenced), key: key.value, value });
+        }
+        Ok(Content::Map(entries))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Content, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = sequence.next_element()? {
+            items.push(item);
+        }
+        Ok(Content::List(items))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Content, E> {
+        Ok(Content::Scalar(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Content, E> {
+        Ok(Content::Scalar(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Content, E> {
+        Ok(Content::Scalar(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Content, E> {
+        Ok(Content::Scalar(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Content, E> {
+        Ok(Content::Scalar(value.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Content, E> {
+        Ok(Content::Scalar(Value::Null))
+    }
+}

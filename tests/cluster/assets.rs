@@ -1,0 +1,245 @@
+//! The programs of the control plane: found in `KUBEBUILDER_ASSETS` or built once from the Go modules in `go/`.
+//!
+//! Everything lands in a cache folder, one sub-folder per module, named after a hash of what it is built from.
+//! A file lock makes two test processes that start together build once.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+
+use super::crds;
+use super::processes::tail;
+
+/// The version that the API server reports, and that its Go modules are pinned to.
+pub const KUBERNETES_VERSION: &str = "v1.36.3";
+
+/// A Go module below `go/` and the main packages built from it.
+struct Module {
+    folder: &'static str,
+    packages: &'static [&'static str],
+    /// How long a build from nothing takes on two cores, for the person who waits.
+    duration: &'static str,
+}
+
+const ETCD: Module =
+    Module { folder: "etcd", packages: &["go.etcd.io/etcd/server/v3"], duration: "1 minute" };
+const KWOK: Module =
+    Module { folder: "kwok", packages: &["sigs.k8s.io/kwok/cmd/kwok"], duration: "2 minutes" };
+const KUBERNETES: Module = Module {
+    folder: "kubernetes",
+    packages: &[
+        "k8s.io/kubernetes/cmd/kube-apiserver",
+        "k8s.io/kubernetes/cmd/kube-controller-manager",
+        "k8s.io/kubernetes/cmd/kube-scheduler",
+        "k8s.io/kubernetes/cmd/kubectl",
+    ],
+    duration: "8 minutes",
+};
+
+/// Where each program and each folder of generated CRDs is.
+#[derive(Debug, Clone)]
+pub struct Assets {
+    /// The database of the API server.
+    pub etcd: PathBuf,
+    /// The API server.
+    pub kube_apiserver: PathBuf,
+    /// Garbage collection, Deployments, Jobs, quotas, tokens.
+    pub kube_controller_manager: PathBuf,
+    /// Places pods on nodes.
+    pub kube_scheduler: PathBuf,
+    /// The command line client.
+    pub kubectl: PathBuf,
+    /// Plays nodes and pods.
+    pub kwok: PathBuf,
+    /// Folder with the CRDs of KubeVirt and CDI.
+    pub kubevirt_crds: PathBuf,
+    /// Folder with the CRDs of the Gateway API.
+    pub gateway_crds: PathBuf,
+}
+
+impl Assets {
+    /// Finds every program, building what the cache does not have yet.
+    ///
+    /// Fails with one line that names what is missing: Go, its version, or the module that did not build.
+    pub fn get() -> Result<Self> {
+        let cache = cache_dir()?;
+        let given = env::var_os("KUBEBUILDER_ASSETS").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+        let kubernetes_needed: Vec<&str> = KUBERNETES
+            .packages
+            .iter()
+            .copied()
+            .filter(|package| given_program(given.as_deref(), program_name(package)).is_none())
+            .collect();
+        if let Some(dir) = &given {
+            for program in ["kube-apiserver", "etcd"] {
+                if !dir.join(program).is_file() {
+                    bail!(
+                        "KUBEBUILDER_ASSETS={} has no {program}: unset it, or fill it with setup-envtest",
+                        dir.display()
+                    );
+                }
+            }
+        }
+        let kubernetes = KUBERNETES.built(&cache, &kubernetes_needed)?;
+        let find =
+            |name: &str| given_program(given.as_deref(), name).unwrap_or_else(|| kubernetes.join(name));
+        let etcd = match given_program(given.as_deref(), "etcd") {
+            Some(etcd) => etcd,
+            None => ETCD.built(&cache, ETCD.packages)?.join("etcd"),
+        };
+        Ok(Self {
+            etcd,
+            kube_apiserver: find("kube-apiserver"),
+            kube_controller_manager: find("kube-controller-manager"),
+            kube_scheduler: find("kube-scheduler"),
+            kubectl: find("kubectl"),
+            kwok: KWOK.built(&cache, KWOK.packages)?.join("kwok"),
+            kubevirt_crds: crds::kubevirt(&cache)?,
+            gateway_crds: crds::gateway(&cache)?,
+        })
+    }
+}
+
+/// The program in the folder that the user gave, if it is there.
+fn given_program(dir: Option<&Path>, name: &str) -> Option<PathBuf> {
+    dir.map(|dir| dir.join(name)).filter(|path| path.is_file())
+}
+
+/// The name of the program that `go build` makes of a main package (a version suffix such as `v3` is skipped,
+/// and etcd's root package is called `server`).
+fn program_name(package: &str) -> &str {
+    match package {
+        "go.etcd.io/etcd/server/v3" => "etcd",
+        other => other.rsplit('/').next().unwrap_or(other),
+    }
+}
+
+impl Module {
+    /// The folder that holds the programs of `packages`, built if need be.
+    fn built(&self, cache: &Path, packages: &[&str]) -> Result<PathBuf> {
+        let inputs = module_inputs(self.folder)? + KUBERNETES_VERSION + &packages.join(" ");
+        cached(cache, self.folder, &inputs, self.duration, |out| {
+            let flags = format!("-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}");
+            // One main package is written to a file, several into a folder (told by the trailing slash).
+            let output = match packages {
+                [package] => out.join(program_name(package)),
+                _ => out.join(""),
+            };
+            let mut go = go(self.folder)?;
+            go.env("CGO_ENABLED", "0").args(["build", "-trimpath", "-ldflags", &flags, "-o"]);
+            run_logged(go.arg(output).args(packages), &out.join("build.log"))
+        })
+    }
+}
+
+/// The cache folder: `$CROWNLABS_CACHE`, else `$XDG_CACHE_HOME/crownlabs`, else `~/.cache/crownlabs`.
+pub fn cache_dir() -> Result<PathBuf> {
+    let from = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let dir = from("CROWNLABS_CACHE")
+        .or_else(|| from("XDG_CACHE_HOME").map(|dir| dir.join("crownlabs")))
+        .or_else(|| from("HOME").map(|dir| dir.join(".cache/crownlabs")))
+        .ok_or_else(|| anyhow!("no folder for the cache of the test cluster: set CROWNLABS_CACHE"))?;
+    fs::create_dir_all(&dir).with_context(|| format!("creating the cache folder {}", dir.display()))?;
+    Ok(dir)
+}
+
+/// The folder of this module tree in the source checkout.
+pub fn source_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster")
+}
+
+/// What a Go module is built from, as text to be hashed.
+pub fn module_inputs(folder: &str) -> Result<String> {
+    let dir = source_dir().join("go").join(folder);
+    ["go.mod", "go.sum"].iter().try_fold(String::new(), |text, name| {
+        let path = dir.join(name);
+        Ok(text + &fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?)
+    })
+}
+
+/// Returns the folder `<cache>/<name>-<hash of inputs>`, filling it with `fill` when it does not exist.
+///
+/// `fill` writes into a scratch folder that is renamed at the end, under a lock shared by all processes.
+pub fn cached(
+    cache: &Path,
+    name: &str,
+    inputs: &str,
+    duration: &str,
+    fill: impl FnOnce(&Path) -> Result<()>,
+) -> Result<PathBuf> {
+    let target = cache.join(format!("{name}-{:016x}", fnv1a(inputs.as_bytes())));
+    if target.is_dir() {
+        return Ok(target);
+    }
+    let lock_path = cache.join("build.lock");
+    let lock = File::create(&lock_path).with_context(|| format!("creating {}", lock_path.display()))?;
+    lock.lock().with_context(|| format!("waiting for another build, {}", lock_path.display()))?;
+    if target.is_dir() {
+        return Ok(target);
+    }
+    say(&format!(
+        "test cluster: building {name} once (about {duration} from nothing) into {}",
+        target.display()
+    ));
+    let scratch = tempfile::Builder::new().prefix("building-").tempdir_in(cache)?;
+    fill(scratch.path()).with_context(|| format!("building {name} for the test cluster"))?;
+    let scratch = scratch.keep();
+    fs::rename(&scratch, &target).with_context(|| format!("moving the build to {}", target.display()))?;
+    Ok(target)
+}
+
+/// Writes a line to the terminal even where the test harness captures `eprintln!`.
+fn say(line: &str) {
+    // Progress only: a closed stderr must not fail the build.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// `go`, to be run in the module folder `folder`, after a look at its version.
+pub fn go(folder: &str) -> Result<Command> {
+    let dir = source_dir().join("go").join(folder);
+    let go_mod = fs::read_to_string(dir.join("go.mod"))?;
+    let wanted = go_mod.lines().find_map(|line| line.strip_prefix("go ")).unwrap_or("1.26.0").trim();
+    let get = "install it from https://go.dev/dl and put it on the PATH";
+    let output =
+        Command::new("go").args(["env", "GOVERSION"]).current_dir(&dir).output().map_err(|error| {
+            anyhow!(
+                "the test cluster is built with Go {wanted} or newer, and `go` does not run ({error}): {get}"
+            )
+        })?;
+    let found = String::from_utf8_lossy(&output.stdout).trim().trim_start_matches("go").to_owned();
+    if !output.status.success() || version(&found) < version(wanted) {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        bail!("the test cluster is built with Go {wanted} or newer, found {found}{}: {get}", reason.trim());
+    }
+    let mut command = Command::new("go");
+    command.current_dir(dir);
+    Ok(command)
+}
+
+/// `1.26.8` as numbers, so that versions compare; what is not a number counts as zero.
+fn version(text: &str) -> Vec<u32> {
+    text.split(['.', '-', ' ']).take(3).map(|part| part.parse().unwrap_or(0)).collect()
+}
+
+/// Runs a command with its output in `log`; the error carries the end of it.
+pub fn run_logged(command: &mut Command, log: &Path) -> Result<()> {
+    let file = File::options().create(true).append(true).open(log)?;
+    let status = command.stdout(file.try_clone()?).stderr(file).status()?;
+    if !status.success() {
+        let arguments: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+        bail!("`go {}` failed ({status}):\n{}", arguments.join(" "), tail(log, 20));
+    }
+    Ok(())
+}
+
+/// FNV-1a, 64 bits: the cache key must not change with the Rust release, as the standard hasher may.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}

@@ -1,0 +1,45 @@
+//! A runtime of the test bed's own, so that its methods can be called from any test, async or not.
+
+use std::future::Future;
+use std::sync::mpsc::channel;
+
+use anyhow::{Result, anyhow};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// A small runtime with threads of its own; its tasks end when it is dropped.
+pub struct Background {
+    runtime: Option<Runtime>,
+}
+
+impl Background {
+    /// Starts the runtime.
+    pub fn start(name: &str) -> Result<Self> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name(name).enable_all().build()?;
+        Ok(Self { runtime: Some(runtime) })
+    }
+
+    /// The handle to start tasks with.
+    pub fn handle(&self) -> &Handle {
+        // Taken only by `drop`.
+        self.runtime.as_ref().expect("the runtime lives until it is dropped").handle()
+    }
+
+    /// Runs a future to its end and waits for it, also from within another runtime's thread.
+    pub fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T> {
+        let (sender, result) = channel();
+        self.handle().spawn(async move {
+            // The receiver waits below.
+            let _ = sender.send(work.await);
+        });
+        result.recv().map_err(|_| anyhow!("a task of the test bed panicked"))
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // An ordinary drop would block, which is forbidden inside an async test.
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Kubeconfig files: which server, whose certificate authority, which credentials.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+use super::certificates::ClientFiles;
+
+/// Who a kubeconfig speaks for.
+pub enum Credentials<'a> {
+    /// A client certificate.
+    Certificate(&'a ClientFiles),
+    /// A bearer token, for example a service account's.
+    Token(&'a str),
+}
+
+/// Writes a kubeconfig to `path`. A plain `http` server (the fault proxy) takes no CA.
+pub fn write(path: &Path, server: &str, ca: &Path, credentials: &Credentials) -> Result<()> {
+    let cluster = if server.starts_with("https:") {
+        json!({"server": server, "certificate-authority": ca})
+    } else {
+        json!({"server": server})
+    };
+    let user: Value = match credentials {
+        Credentials::Certificate(files) => {
+            json!({"client-certificate": files.certificate, "client-key": files.key})
+        }
+        Credentials::Token(token) => json!({"token": token}),
+    };
+    let kubeconfig = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "test", "cluster": cluster}],
+        "users": [{"name": "test", "user": user}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        "current-context": "test",
+    });
+    // JSON is YAML, and every reader of kubeconfigs takes it.
+    fs::write(path, serde_json::to_vec_pretty(&kubeconfig)?)
+        .with_context(|| format!("writing the kubeconfig {}", path.display()))
+}

@@ -1,0 +1,81 @@
+//! What the test cluster itself asks of its API server: is it ready, CRDs, nodes.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::{Node, ServiceAccount};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::json;
+
+/// Succeeds when the API server says that it is ready.
+pub async fn apiserver_ready(client: Client) -> Result<()> {
+    client.request_text(http::Request::get("/readyz").body(Vec::new())?).await?;
+    Ok(())
+}
+
+/// Succeeds when the controller manager works: it has made the service account that pods need.
+pub async fn service_accounts_work(client: Client) -> Result<()> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client, "default");
+    accounts.get("default").await.context("no default service account yet")?;
+    Ok(())
+}
+
+/// Succeeds when every node is ready to take pods.
+pub async fn nodes_ready(client: Client) -> Result<()> {
+    let nodes = Api::<Node>::all(client).list(&ListParams::default()).await?;
+    for node in nodes {
+        let tainted = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()).next().is_some();
+        let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        if tainted || !conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True") {
+            bail!("node {} is not ready", node.name_any());
+        }
+    }
+    Ok(())
+}
+
+/// Creates the nodes that kwok plays.
+pub async fn create_nodes(client: &Client, count: usize) -> Result<()> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    for number in 0..count {
+        let name = format!("node-{number}");
+        let node: Node = serde_json::from_value(json!({
+            "metadata": {
+                "name": name,
+                "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "type": "kwok"},
+                "annotations": {"kwok.x-k8s.io/node": "fake"},
+            },
+        }))?;
+        nodes.create(&PostParams::default(), &node).await.with_context(|| format!("creating {name}"))?;
+    }
+    Ok(())
+}
+
+/// Applies the CRDs in some files and waits until the API server serves them.
+pub async fn install_crds(client: &Client, files: &[PathBuf]) -> Result<()> {
+    let mut crds: Vec<CustomResourceDefinition> = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+        let parsed = serde_saphyr::from_multiple(&text);
+        crds.extend(parsed.map_err(|error| anyhow!("{} holds no CRDs: {error}", file.display()))?);
+    }
+    try_join_all(crds.iter().map(|crd| install_crd(client, crd))).await?;
+    Ok(())
+}
+
+async fn install_crd(client: &Client, crd: &CustomResourceDefinition) -> Result<()> {
+    let (api, name) = (Api::<CustomResourceDefinition>::all(client.clone()), crd.name_any());
+    let params = PatchParams::apply("test-cluster").force();
+    api.patch(&name, &params, &Patch::Apply(crd))
+        .await
+        .with_context(|| format!("applying the CRD {name}"))?;
+    let established = await_condition(api, &name, conditions::is_crd_established());
+    let in_time = tokio::time::timeout(Duration::from_secs(30), established).await;
+    in_time.map_err(|_| anyhow!("the CRD {name} is not served after 30 s"))??;
+    Ok(())
+}

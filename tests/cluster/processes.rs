@@ -1,0 +1,111 @@
+//! Child processes that die with their parent, however it dies, and whose last words are kept.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::thread;
+
+use anyhow::{Error, Result, anyhow};
+
+/// A running program with its output in a log file; killed when dropped.
+pub struct Process {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts `program` with its output appended to `log`.
+    pub fn start(name: &'static str, program: &Path, args: &[String], log: PathBuf) -> Result<Self> {
+        let mut command = bound_to_parent(program);
+        command.args(args).stdin(Stdio::null());
+        let file = File::options().create(true).append(true).open(&log)?;
+        command.stdout(file.try_clone()?).stderr(file);
+        let child =
+            spawn(command).map_err(|error| anyhow!("{} does not start: {error}", program.display()))?;
+        Ok(Self { name, child, log })
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Fails with the end of the log if the program has ended by itself.
+    pub fn check(&mut self) -> Result<()> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => Err(self.failure(&format!("ended ({status})"))),
+        }
+    }
+
+    /// An error that says what is wrong with this program, with the end of its log.
+    pub fn failure(&self, what: &str) -> Error {
+        anyhow!("{} {what}; the end of {}:\n{}", self.name, self.log.display(), tail(&self.log, 15))
+    }
+
+    /// Kills the program and waits until it is gone.
+    pub fn kill(&mut self) {
+        // Both fail only when the program has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The last `lines` lines of a file; empty if it cannot be read.
+pub fn tail(path: &Path, lines: usize) -> String {
+    let text = fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let all: Vec<&str> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+/// A command that the kernel kills when the thread that started it ends, where util-linux' `setpriv` exists.
+fn bound_to_parent(program: &Path) -> Command {
+    static SETPRIV: LazyLock<Option<PathBuf>> = LazyLock::new(|| find_on_path("setpriv"));
+    match &*SETPRIV {
+        Some(setpriv) => {
+            let mut command = Command::new(setpriv);
+            command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+            command
+        }
+        None => Command::new(program),
+    }
+}
+
+fn find_on_path(program: &str) -> Option<PathBuf> {
+    let path: OsString = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|path| path.is_file())
+}
+
+type Order = (Command, Sender<io::Result<Child>>);
+
+/// Starts a command from one thread that lives as long as this process: the kernel's parent-death signal goes
+/// out when the *thread* that forked ends, and test threads end early.
+fn spawn(command: Command) -> io::Result<Child> {
+    static STARTER: LazyLock<Mutex<Sender<Order>>> = LazyLock::new(|| {
+        let (sender, orders) = channel::<Order>();
+        thread::spawn(move || {
+            for (mut command, answer) in orders {
+                // Nobody waits for the answer only if the caller's thread is gone.
+                let _ = answer.send(command.spawn());
+            }
+        });
+        Mutex::new(sender)
+    });
+    let (answer, result) = channel();
+    let ended = || io::Error::other("the thread that starts programs has ended");
+    let starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    starter.send((command, answer)).map_err(|_| ended())?;
+    result.recv().map_err(|_| ended())?
+}

@@ -1,0 +1,152 @@
+//! The programs of the control plane and the arguments that each is started with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::assets::Assets;
+use super::audit;
+use super::certificates::Certificates;
+use super::kubeconfig::{self, Credentials};
+use super::ports::Ports;
+use super::processes::Process;
+
+/// What is needed to start the programs of one cluster.
+pub struct Programs {
+    /// The programs' files.
+    pub assets: Assets,
+    /// The folder of the cluster.
+    pub dir: PathBuf,
+    /// Its certificates.
+    pub certificates: Certificates,
+    /// Its ports.
+    pub ports: Ports,
+}
+
+impl Programs {
+    /// The URL of the API server.
+    pub fn server(&self) -> String {
+        format!("https://127.0.0.1:{}", self.ports.kube_apiserver())
+    }
+
+    /// The audit log of the API server.
+    pub fn audit_log(&self) -> PathBuf {
+        self.dir.join("audit.log")
+    }
+
+    /// Issues a client certificate for `user` and writes a kubeconfig for it, named after the user.
+    pub fn kubeconfig(&self, user: &str, group: Option<&str>) -> Result<PathBuf> {
+        let files = self.certificates.client(user, group)?;
+        let path = self.dir.join(format!("{}.kubeconfig", user.trim_start_matches("system:")));
+        let ca = self.certificates.file("ca.crt");
+        kubeconfig::write(&path, &self.server(), &ca, &Credentials::Certificate(&files))?;
+        Ok(path)
+    }
+
+    fn start(&self, name: &'static str, program: &Path, args: &[String]) -> Result<Process> {
+        Process::start(name, program, args, self.dir.join(format!("{name}.log")))
+    }
+
+    /// Starts etcd. It does not wait for the disk: nothing here has to survive a power cut.
+    pub fn etcd(&self) -> Result<Process> {
+        let client = format!("http://127.0.0.1:{}", self.ports.etcd());
+        let peer = format!("http://127.0.0.1:{}", self.ports.etcd_peer());
+        let args = [
+            "--name=test".to_owned(),
+            format!("--data-dir={}", self.dir.join("etcd").display()),
+            format!("--listen-client-urls={client}"),
+            format!("--advertise-client-urls={client}"),
+            format!("--listen-peer-urls={peer}"),
+            format!("--initial-advertise-peer-urls={peer}"),
+            format!("--initial-cluster=test={peer}"),
+            "--unsafe-no-fsync".to_owned(),
+            "--log-level=warn".to_owned(),
+        ];
+        self.start("etcd", &self.assets.etcd, &args)
+    }
+
+    /// Starts the API server; it listens on loopback only and appends to the same audit log at each start.
+    pub fn kube_apiserver(&self) -> Result<Process> {
+        let policy = self.dir.join("audit-policy.yaml");
+        fs::write(&policy, audit::POLICY)?;
+        let file = |name: &str| self.certificates.file(name).display().to_string();
+        let args = [
+            format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd()),
+            "--bind-address=127.0.0.1".to_owned(),
+            "--advertise-address=127.0.0.1".to_owned(),
+            // A loopback address is refused as an endpoint of the `kubernetes` Service.
+            "--endpoint-reconciler-type=none".to_owned(),
+            format!("--secure-port={}", self.ports.kube_apiserver()),
+            format!("--client-ca-file={}", file("ca.crt")),
+            format!("--tls-cert-file={}", file("apiserver.crt")),
+            format!("--tls-private-key-file={}", file("apiserver.key")),
+            "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+            format!("--service-account-key-file={}", file("service-accounts.pub")),
+            format!("--service-account-signing-key-file={}", file("service-accounts.key")),
+            "--authorization-mode=RBAC".to_owned(),
+            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement".to_owned(),
+            // Holds more than 60,000 Services.
+            "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
+            "--allow-privileged=true".to_owned(),
+            format!("--audit-policy-file={}", policy.display()),
+            format!("--audit-log-path={}", self.audit_log().display()),
+            // In MB; the reader follows one file, so it must not be rotated.
+            "--audit-log-maxsize=1000000".to_owned(),
+            "--profiling=false".to_owned(),
+        ];
+        self.start("kube-apiserver", &self.assets.kube_apiserver, &args)
+    }
+
+    /// Starts the controller manager with every controller that it starts by default.
+    pub fn kube_controller_manager(&self) -> Result<Process> {
+        let kubeconfig = self.kubeconfig("system:kube-controller-manager", None)?;
+        let file = |name: &str| self.certificates.file(name).display().to_string();
+        let args = [
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--root-ca-file={}", file("ca.crt")),
+            format!("--service-account-private-key-file={}", file("service-accounts.key")),
+            "--use-service-account-credentials=true".to_owned(),
+            "--leader-elect=false".to_owned(),
+            "--secure-port=0".to_owned(),
+            "--kube-api-qps=1000".to_owned(),
+            "--kube-api-burst=2000".to_owned(),
+            // Started one after the other with a pause by default.
+            "--controller-start-interval=0s".to_owned(),
+            // Nodes are played and renew no lease.
+            "--node-monitor-grace-period=24h".to_owned(),
+            "--concurrent-resource-quota-syncs=10".to_owned(),
+            "--concurrent-deployment-syncs=10".to_owned(),
+            "--concurrent-replicaset-syncs=10".to_owned(),
+        ];
+        self.start("kube-controller-manager", &self.assets.kube_controller_manager, &args)
+    }
+
+    /// Starts the scheduler.
+    pub fn kube_scheduler(&self) -> Result<Process> {
+        let kubeconfig = self.kubeconfig("system:kube-scheduler", None)?;
+        let args = [
+            format!("--kubeconfig={}", kubeconfig.display()),
+            "--leader-elect=false".to_owned(),
+            "--secure-port=0".to_owned(),
+            "--kube-api-qps=1000".to_owned(),
+            "--kube-api-burst=2000".to_owned(),
+        ];
+        self.start("kube-scheduler", &self.assets.kube_scheduler, &args)
+    }
+
+    /// Starts kwok with the stages of `stages.yaml`.
+    pub fn kwok(&self) -> Result<Process> {
+        let kubeconfig = self.kubeconfig("kwok", Some("system:masters"))?;
+        let stages = self.dir.join("stages.yaml");
+        fs::write(&stages, include_str!("stages.yaml"))?;
+        let args = [
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--config={}", stages.display()),
+            "--manage-all-nodes=true".to_owned(),
+            "--node-lease-duration-seconds=0".to_owned(),
+            "--cidr=10.64.0.0/12".to_owned(),
+        ];
+        self.start("kwok", &self.assets.kwok, &args)
+    }
+}

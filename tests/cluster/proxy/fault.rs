@@ -1,0 +1,99 @@
+//! What can go wrong, and for which requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+
+/// Tells by method and by path with query whether a request is meant. It may count, to fail only so often.
+pub type Matcher = Arc<dyn Fn(&Method, &str) -> bool + Send + Sync>;
+
+/// What the proxy does to the requests that it is told to.
+#[derive(Clone, Default)]
+pub enum Fault {
+    /// Everything is passed on.
+    #[default]
+    None,
+    /// Answered with an error instead of being passed on.
+    Status {
+        /// The HTTP status, for example 409, 429, 500 or 503.
+        code: u16,
+        /// Seconds in a `Retry-After` header.
+        retry_after: Option<u32>,
+        /// Which requests.
+        matching: Matcher,
+    },
+    /// The connection is broken before the request is passed on.
+    Break {
+        /// Which requests.
+        matching: Matcher,
+    },
+    /// The request is passed on and carried out, but the connection is broken before the answer.
+    LoseAnswer {
+        /// Which requests.
+        matching: Matcher,
+    },
+    /// Answered with this JSON text instead of being passed on.
+    Answer {
+        /// The body.
+        body: &'static str,
+        /// Which requests.
+        matching: Matcher,
+    },
+    /// Passed on after a pause.
+    Delay {
+        /// How long.
+        pause: Duration,
+        /// Which requests.
+        matching: Matcher,
+    },
+}
+
+/// A matcher from a closure.
+pub fn matching(rule: impl Fn(&Method, &str) -> bool + Send + Sync + 'static) -> Matcher {
+    Arc::new(rule)
+}
+
+/// Every request.
+pub fn everything() -> Matcher {
+    matching(|_, _| true)
+}
+
+/// Every write except leases and events.
+pub fn writes() -> Matcher {
+    matching(|method, path| is_write(method) && !is_lease_or_event(path))
+}
+
+/// Requests with this method whose path contains `part`, for example `"/deployments"`.
+pub fn requests_of(method: Method, part: &'static str) -> Matcher {
+    matching(move |asked, path| *asked == method && path.contains(part))
+}
+
+/// Whether a request is meant to change something.
+pub fn is_write(method: &Method) -> bool {
+    [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method)
+}
+
+/// Whether a path is that of leases or events, which are written all the time.
+pub fn is_lease_or_event(path: &str) -> bool {
+    let mut parts = path.split('?').next().unwrap_or_default().split('/');
+    parts.any(|part| part == "leases" || part == "events")
+}
+
+/// The reason that the API server gives with a status code.
+pub fn reason(code: u16) -> &'static str {
+    match code {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        409 => "Conflict",
+        410 => "Expired",
+        422 => "Invalid",
+        429 => "TooManyRequests",
+        500 => "InternalError",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        _ => "",
+    }
+}

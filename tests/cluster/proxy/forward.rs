@@ -1,0 +1,121 @@
+//! One request through the proxy.
+
+use std::sync::Arc;
+
+use futures::future::{Either, select};
+use futures::{StreamExt as _, stream};
+use http::{HeaderMap, Request, Response, StatusCode, header};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::{Bytes, Incoming};
+use serde_json::json;
+
+use super::fault::{self, Fault};
+use super::{Answered, Shared};
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+type Body = UnsyncBoxBody<Bytes, Error>;
+
+/// Answers a request, or fails to break its connection.
+pub async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    let (method, path) = (request.method().clone(), request.uri().to_string());
+    let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+    let user_agent = agent.unwrap_or_default().to_owned();
+    let answer = apply(&shared, request).await;
+    let status = answer.as_ref().ok().map(Response::status);
+    shared.state().log.push(Answered { method, path, user_agent, status });
+    answer
+}
+
+/// Applies the present fault; what it leaves goes to the API server.
+async fn apply(shared: &Shared, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    let (method, path) = (request.method().clone(), request.uri().to_string());
+    let current = shared.state().fault.clone();
+    match current {
+        Fault::Status { code, retry_after, matching } if matching(&method, &path) => {
+            refusal(code, retry_after)
+        }
+        Fault::Break { matching } if matching(&method, &path) => Err("broken before the request".into()),
+        Fault::LoseAnswer { matching } if matching(&method, &path) => {
+            pass_on(shared, request).await?;
+            Err("broken before the answer".into())
+        }
+        Fault::Answer { body, matching } if matching(&method, &path) => {
+            let response = Response::builder().header(header::CONTENT_TYPE, "application/json");
+            let body = Full::new(Bytes::from_static(body.as_bytes()));
+            Ok(response.body(body.map_err(|never| match never {}).boxed_unsync())?)
+        }
+        Fault::Delay { pause, matching } if matching(&method, &path) => {
+            tokio::time::sleep(pause).await;
+            pass_on(shared, request).await
+        }
+        _ => pass_on(shared, request).await,
+    }
+}
+
+/// Sends a request to the API server and returns its answer with a body that is streamed.
+async fn pass_on(shared: &Shared, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    let (mut parts, body) = request.into_parts();
+    let (method, path) = (parts.method.clone(), parts.uri.to_string());
+    remove_connection_headers(&mut parts.headers);
+    let body = body.collect().await?.to_bytes();
+    let answer = shared.upstream.send(Request::from_parts(parts, kube::client::Body::from(body))).await?;
+    if fault::is_write(&method) && answer.status().is_success() {
+        let action = shared.state().count(&path);
+        if let Some(action) = action {
+            tokio::task::spawn_blocking(action).await?;
+            return Err("broken after the n-th write".into());
+        }
+    }
+    let (mut parts, body) = answer.into_parts();
+    remove_connection_headers(&mut parts.headers);
+    let body = body.map_err(Error::from);
+    let body = if is_watch(&path) { until_dropped(shared, body.boxed_unsync()) } else { body.boxed_unsync() };
+    Ok(Response::from_parts(parts, body))
+}
+
+fn is_watch(path: &str) -> bool {
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
+}
+
+/// The headers that concern one connection only; both sides set their own.
+fn remove_connection_headers(headers: &mut HeaderMap) {
+    for name in [header::HOST, header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH] {
+        headers.remove(name);
+    }
+}
+
+/// A watch's body that ends with an error when the watches are dropped.
+fn until_dropped(shared: &Shared, body: Body) -> Body {
+    let dropped = shared.watches.subscribe();
+    let frames = stream::unfold(Some((body, dropped)), |state| async {
+        let (mut body, mut dropped) = state?;
+        let next = match select(body.frame(), Box::pin(dropped.changed())).await {
+            Either::Left((frame, _)) => frame,
+            Either::Right(_) => return Some((Err(Error::from("the watch is dropped")), None)),
+        };
+        Some((next?, Some((body, dropped))))
+    });
+    StreamBody::new(frames.boxed()).boxed_unsync()
+}
+
+/// An error as the API server would answer it.
+fn refusal(code: u16, retry_after: Option<u32>) -> Result<Response<Body>, Error> {
+    let status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": format!("refused by the fault proxy with {code}"),
+        "reason": fault::reason(code),
+        "code": code,
+    });
+    let mut response = Response::builder().status(StatusCode::from_u16(code)?);
+    response = response.header(header::CONTENT_TYPE, "application/json");
+    if let Some(seconds) = retry_after {
+        response = response.header(header::RETRY_AFTER, seconds);
+    }
+    let body = Full::new(Bytes::from(serde_json::to_vec(&status)?));
+    Ok(response.body(body.map_err(|never| match never {}).boxed_unsync())?)
+}

@@ -1,0 +1,349 @@
+//! Plays what is not Kubernetes itself: `KubeVirt`, CDI, a storage provisioner and a load balancer.
+//!
+//! One task watches the objects, asks the pure functions of [`machines`] and [`storage`] for the next step of an
+//! object that changed, and carries the steps out, one at a time per object and any number side by side.
+
+mod machines;
+mod objects;
+mod storage;
+mod world;
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::future::Future;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use futures::stream::{FuturesUnordered, SelectAll};
+use futures::{FutureExt as _, Stream, StreamExt as _};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::DynamicObject;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use world::{Key, Kind, World};
+
+/// The user and the user agent of the stand-in in the audit log.
+pub const USER_AGENT: &str = "kubevirt-stand-in";
+
+/// Pause before a step that failed is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// What the stand-in plays, and how fast.
+pub struct Settings {
+    /// Whether there are machines to play (the CRDs of `KubeVirt` and CDI are installed).
+    pub machines: bool,
+    /// Whether Services of type `LoadBalancer` get addresses.
+    pub load_balancer: bool,
+    /// How long an import, a boot and a shut-down take.
+    pub machine_delay: Duration,
+    /// Where failures are written.
+    pub log: PathBuf,
+}
+
+/// A write to be done, after a pause.
+pub struct Step {
+    delay: Duration,
+    write: Write,
+}
+
+/// What is written.
+enum Write {
+    Create(Kind, Box<DynamicObject>),
+    /// A merge patch of the object or of its status subresource.
+    Patch {
+        status: bool,
+        patch: Value,
+    },
+    /// A deletion of the object with this uid.
+    Delete(Key, String),
+}
+
+impl Step {
+    fn create(kind: Kind, object: DynamicObject) -> Self {
+        Self { delay: Duration::ZERO, write: Write::Create(kind, Box::new(object)) }
+    }
+
+    fn patch(patch: Value) -> Self {
+        Self { delay: Duration::ZERO, write: Write::Patch { status: false, patch } }
+    }
+
+    fn patch_status(patch: Value) -> Self {
+        Self { delay: Duration::ZERO, write: Write::Patch { status: true, patch } }
+    }
+
+    fn delete(key: Key, object: &DynamicObject) -> Self {
+        let uid = object.metadata.uid.clone().unwrap_or_default();
+        Self { delay: Duration::ZERO, write: Write::Delete(key, uid) }
+    }
+
+    fn after(self, delay: Duration) -> Self {
+        Self { delay, ..self }
+    }
+}
+
+/// The running stand-in; it stops when dropped.
+pub struct StandIn {
+    task: JoinHandle<()>,
+}
+
+impl StandIn {
+    /// Starts it on a runtime.
+    pub fn start(runtime: &Handle, client: Client, settings: Settings) -> Result<Self> {
+        let log = File::options().create(true).append(true).open(&settings.log);
+        let log = log.with_context(|| format!("opening {}", settings.log.display()))?;
+        Ok(Self { task: runtime.spawn(Player::new(client, settings, log).run()) })
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+type Watches = SelectAll<Pin<Box<dyn Stream<Item = (Kind, watcher::Result<Event<DynamicObject>>)> + Send>>>;
+type Pending = FuturesUnordered<Pin<Box<dyn Future<Output = (Key, Outcome)> + Send>>>;
+
+/// What became of a step.
+enum Outcome {
+    Written(Kind, Box<DynamicObject>),
+    Gone(Key),
+    Failed(Option<(Key, String)>),
+}
+
+struct Player {
+    client: Client,
+    settings: Settings,
+    log: File,
+    world: World,
+    /// Kinds whose first list is not complete; nothing is decided before that.
+    missing: HashSet<Kind>,
+    /// What a list in progress has not shown yet.
+    unseen: HashSet<Key>,
+    busy: HashSet<Key>,
+    changed_while_busy: HashSet<Key>,
+    pending: Pending,
+}
+
+impl Player {
+    fn new(client: Client, settings: Settings, log: File) -> Self {
+        let mut kinds = vec![Kind::Claim, Kind::Volume];
+        if settings.load_balancer {
+            kinds.push(Kind::Service);
+        }
+        if settings.machines {
+            kinds.extend([Kind::Machine, Kind::Instance, Kind::DataVolume, Kind::Launcher]);
+        }
+        Self {
+            client,
+            settings,
+            log,
+            world: World::default(),
+            missing: kinds.into_iter().collect(),
+            unseen: HashSet::new(),
+            busy: HashSet::new(),
+            changed_while_busy: HashSet::new(),
+            pending: FuturesUnordered::new(),
+        }
+    }
+
+    async fn run(mut self) {
+        let mut watches = self.watches();
+        loop {
+            tokio::select! {
+                Some((kind, event)) = watches.next() => self.observe(kind, event),
+                Some((key, outcome)) = self.pending.next() => self.finished(&key, outcome),
+            }
+        }
+    }
+
+    fn watches(&self) -> Watches {
+        let mut watches = Watches::new();
+        for &kind in &self.missing {
+            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind.resource());
+            let selector = kind.selector().map(str::to_owned);
+            let config = watcher::Config { label_selector: selector, ..watcher::Config::default() };
+            let events = watcher(api, config).then(move |event| async move {
+                if event.is_err() {
+                    // The API server is away or restarting; the watcher would ask again at once.
+                    tokio::time::sleep(RETRY).await;
+                }
+                (kind, event)
+            });
+            watches.push(events.boxed());
+        }
+        watches
+    }
+
+    fn observe(&mut self, kind: Kind, event: watcher::Result<Event<DynamicObject>>) {
+        match event {
+            Ok(Event::Init) => self.unseen.extend(self.world.keys(kind)),
+            Ok(Event::InitApply(object) | Event::Apply(object)) => self.seen(kind, object),
+            Ok(Event::Delete(object)) => self.gone(&Key::of(kind, &object)),
+            Ok(Event::InitDone) => {
+                let unseen: Vec<Key> = self.unseen.extract_if(|key| key.kind == kind).collect();
+                for key in &unseen {
+                    self.gone(key);
+                }
+                if self.missing.remove(&kind) && self.missing.is_empty() {
+                    self.decide_all();
+                }
+            }
+            Err(error) => self.report(&format!("watching {kind:?}: {error}")),
+        }
+    }
+
+    fn decide_all(&mut self) {
+        use Kind::{Claim, DataVolume, Instance, Machine, Service, Volume};
+        for kind in [Machine, Instance, DataVolume, Claim, Volume, Service] {
+            for key in self.world.keys(kind) {
+                self.decide(key);
+            }
+        }
+    }
+
+    fn seen(&mut self, kind: Kind, object: DynamicObject) {
+        let key = Key::of(kind, &object);
+        self.unseen.remove(&key);
+        let concerned = concerned(&key, &object);
+        if self.world.put(kind, object) {
+            for key in concerned {
+                self.decide(key);
+            }
+        }
+    }
+
+    fn gone(&mut self, key: &Key) {
+        let concerned = self.world.get(key).map(|object| concerned(key, object)).unwrap_or_default();
+        self.world.remove(key);
+        self.world.refusals.remove(key);
+        for key in concerned {
+            self.decide(key);
+        }
+    }
+
+    /// Starts the next step of an object, unless one is under way.
+    fn decide(&mut self, key: Key) {
+        if !self.missing.is_empty() {
+            return;
+        }
+        if self.busy.contains(&key) {
+            self.changed_while_busy.insert(key);
+            return;
+        }
+        let delay = self.settings.machine_delay;
+        let step = match key.kind {
+            Kind::Machine => machines::machine(&self.world, &key),
+            Kind::Instance => machines::instance(&self.world, &key, delay),
+            Kind::DataVolume => machines::data_volume(&self.world, &key, delay),
+            Kind::Claim => storage::claim(&self.world, &key),
+            Kind::Volume => storage::volume(&self.world, &key),
+            Kind::Service => storage::service(&self.world, &key),
+            Kind::Launcher => None,
+        };
+        if let Some(step) = step {
+            self.busy.insert(key.clone());
+            let client = self.client.clone();
+            let work = async move {
+                tokio::time::sleep(step.delay).await;
+                let outcome = write(client, &key, step.write).await;
+                if let Outcome::Failed(_) = outcome {
+                    tokio::time::sleep(RETRY).await;
+                }
+                (key, outcome)
+            };
+            self.pending.push(work.boxed());
+        }
+    }
+
+    fn finished(&mut self, key: &Key, outcome: Outcome) {
+        self.busy.remove(key);
+        let mut again = self.changed_while_busy.remove(key);
+        match outcome {
+            Outcome::Written(kind, object) => {
+                self.world.refusals.remove(&Key::of(kind, &object));
+                self.seen(kind, *object);
+                again = true;
+            }
+            Outcome::Gone(other) => self.gone(&other),
+            Outcome::Failed(reason) => {
+                if let Some((refused, message)) = reason {
+                    self.report(&format!("{refused:?}: {message}"));
+                    self.world.refusals.insert(refused, message);
+                }
+                again = true;
+            }
+        }
+        if again {
+            self.decide(key.clone());
+        }
+    }
+
+    fn report(&mut self, line: &str) {
+        // A full disk must not stop the machines.
+        let _ = writeln!(self.log, "{line}");
+    }
+}
+
+/// The objects whose next step may depend on this one.
+fn concerned(key: &Key, object: &DynamicObject) -> Vec<Key> {
+    let owner = |kind| {
+        let owner = object.owner_references().iter().find(|owner| owner.controller == Some(true));
+        owner.map(|owner| key.beside(kind, &owner.name))
+    };
+    match key.kind {
+        Kind::Instance | Kind::DataVolume => [key.clone()].into_iter().chain(owner(Kind::Machine)).collect(),
+        Kind::Launcher => owner(Kind::Instance).into_iter().collect(),
+        Kind::Claim => [key.clone()].into_iter().chain(owner(Kind::DataVolume)).collect(),
+        Kind::Machine | Kind::Volume | Kind::Service => vec![key.clone()],
+    }
+}
+
+// The answer of a deletion is of a crate that is not a dependency here: its method cannot be named.
+#[allow(clippy::redundant_closure_for_method_calls)]
+async fn write(client: Client, key: &Key, write: Write) -> Outcome {
+    let api = |kind: Kind, namespace: &str| -> Api<DynamicObject> {
+        if namespace.is_empty() {
+            Api::all_with(client.clone(), &kind.resource())
+        } else {
+            Api::namespaced_with(client.clone(), namespace, &kind.resource())
+        }
+    };
+    let (target, result) = match write {
+        Write::Create(kind, object) => {
+            let target = Key::of(kind, &object);
+            let created = api(kind, &target.namespace).create(&PostParams::default(), &object).await;
+            (target, created.map(Some))
+        }
+        Write::Patch { status, patch } => {
+            let (api, patch, params) =
+                (api(key.kind, &key.namespace), Patch::Merge(patch), PatchParams::default());
+            let patched = if status {
+                api.patch_status(&key.name, &params, &patch).await
+            } else {
+                api.patch(&key.name, &params, &patch).await
+            };
+            (key.clone(), patched.map(Some))
+        }
+        Write::Delete(target, uid) => {
+            let preconditions = Preconditions { uid: Some(uid), resource_version: None };
+            let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+            let deleted = api(target.kind, &target.namespace).delete(&target.name, &params).await;
+            (target, deleted.map(|answer| answer.left()))
+        }
+    };
+    match result {
+        Ok(Some(object)) => Outcome::Written(target.kind, Box::new(object)),
+        Ok(None) => Outcome::Gone(target),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Outcome::Failed(None),
+        Err(kube::Error::Api(status)) => Outcome::Failed(Some((target, status.message))),
+        Err(error) => Outcome::Failed(Some((target, error.to_string()))),
+    }
+}

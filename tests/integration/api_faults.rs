@@ -1,0 +1,95 @@
+//! An API server in trouble: refusals, lost answers, broken watches.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use http::Method;
+
+use crate::cluster::proxy::{Fault, Proxy, everything, matching, requests_of};
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, TEMPLATES, instance};
+
+const NAMESPACE: &str = "tenant-fault";
+
+/// How often of the first `bad` requests that match one is refused: all of them.
+fn first(
+    bad: u32,
+    what: impl Fn(&Method, &str) -> bool + Send + Sync + 'static,
+) -> crate::cluster::proxy::Matcher {
+    let seen = AtomicU32::new(0);
+    matching(move |method, path| what(method, path) && seen.fetch_add(1, Ordering::SeqCst) < bad)
+}
+
+fn is_write(method: &Method, _: &str) -> bool {
+    *method != Method::GET
+}
+
+#[test]
+fn it_recovers_without_a_restart_and_without_a_storm() {
+    let lab = Lab::shared();
+    lab.furnish("fault");
+    let proxy = Proxy::start(&lab.cluster).expect("the proxy");
+    let kubeconfig =
+        lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "fault", config: "" });
+    let faults: [(&str, Fault); 5] = [
+        ("busy", Fault::Status { code: 429, retry_after: Some(1), matching: first(25, is_write) }),
+        ("down", Fault::Status { code: 503, retry_after: None, matching: first(25, is_write) }),
+        ("broken", Fault::Status { code: 500, retry_after: None, matching: first(25, is_write) }),
+        ("cut", Fault::Break { matching: first(25, is_write) }),
+        ("unanswered", Fault::LoseAnswer { matching: first(25, is_write) }),
+    ];
+    for (name, fault) in faults {
+        proxy.reset();
+        proxy.set(fault);
+        for template in TEMPLATES {
+            lab.apply(&instance("fault", &format!("{name}-{template}"), template));
+        }
+        for template in TEMPLATES {
+            lab.await_phase(NAMESPACE, &format!("{name}-{template}"), "Ready");
+        }
+        // 25 lost requests, and what 6 Instances need: a storm would be hundreds more.
+        let writes = proxy.request_log().iter().filter(|request| request.method != Method::GET).count();
+        assert!(writes < 250, "{name}: {writes} writes");
+        let instances = lab.list("instances.crownlabs.polito.it", NAMESPACE);
+        assert!(
+            !instances.iter().any(|i| i["status"]["phase"] == "CreationLoopBackoff"),
+            "{name}: an outage is no fault of the user"
+        );
+        lab.kubectl(&["delete", "instances", "-n", NAMESPACE, "--all"]);
+    }
+    proxy.set(Fault::None);
+
+    // Watches that break resume: what changed meanwhile is seen.
+    proxy.reset();
+    for round in 0..3 {
+        proxy.drop_watches();
+        let name = format!("watch-{round}");
+        lab.apply(&instance("fault", &name, "standalone"));
+        lab.await_phase(NAMESPACE, &name, "Ready");
+    }
+    let log = proxy.request_log();
+    let watches = log.iter().filter(|request| request.path.contains("watch=")).count();
+    assert!(watches <= 3 * 16 * 3, "{watches} watches for three breaks of about 16");
+
+    // Everything refused for a while, watches and all.
+    proxy.set(Fault::Status { code: 503, retry_after: None, matching: everything() });
+    proxy.drop_watches();
+    lab.apply(&instance("fault", "outage", "container"));
+    proxy.reset();
+    crate::lab::wait_until(crate::lab::PATIENCE, || {
+        let refused = proxy.request_log().len();
+        (refused >= 16).then_some(()).ok_or_else(|| format!("{refused} refused requests"))
+    });
+    proxy.set(Fault::None);
+    lab.await_phase(NAMESPACE, "outage", "Ready");
+    assert_eq!(daemon.ready().0, 200);
+
+    // A slow child does not keep the others of its Instance waiting for ever.
+    proxy.set(Fault::Status {
+        code: 409,
+        retry_after: None,
+        matching: requests_of(Method::PATCH, "/nothing"),
+    });
+    lab.await_phase(NAMESPACE, "outage", "Ready");
+    lab.clear("fault");
+}

@@ -1,0 +1,215 @@
+//! Crash anywhere: the daemon is killed after its n-th write, for every n, and started again; the
+//! world comes out the same each time. The harness knows no loop: later rooms give it scenarios.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::cluster::Options as ClusterOptions;
+use crate::cluster::proxy::Proxy;
+use crate::daemon::{Daemon, Options, tail};
+use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
+
+/// A sequence of user actions, and the objects that make up the world that they lead to.
+pub struct Scenario<'a> {
+    /// For messages.
+    pub name: &'a str,
+    /// The selector and namespaces, see [`Lab::furnish`].
+    pub lab: &'a str,
+    /// What users do, in order; after each the world must settle.
+    pub steps: Vec<Box<dyn Fn(&Lab) + 'a>>,
+    /// The kinds that are looked at, as kubectl takes them.
+    pub kinds: &'a str,
+    /// The namespace that is looked at.
+    pub namespace: String,
+}
+
+/// `Kind/name` → the object without what differs from run to run.
+type World = BTreeMap<String, Value>;
+
+/// Members that the API server or the time decides.
+const VOLATILE: [&str; 13] = [
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "managedFields",
+    "lastTransitionTime",
+    "observedGeneration",
+    "clusterIP",
+    "clusterIPs",
+    "ip",
+    "crownlabs.polito.it/last-powered-off-timestamp",
+    "initialReadyTime",
+    "prettyName",
+];
+
+fn scrub(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for key in VOLATILE {
+                // What matters of it is that it is there.
+                if let Some(member) = members.get_mut(key) {
+                    *member = "set".into();
+                }
+            }
+            members.values_mut().for_each(scrub);
+        }
+        Value::Array(items) => items.iter_mut().for_each(scrub),
+        _ => {}
+    }
+}
+
+fn world(lab: &Lab, scenario: &Scenario<'_>) -> World {
+    let objects = lab.list(scenario.kinds, &scenario.namespace);
+    let mut uids: Vec<(String, String)> = Vec::new();
+    for object in &objects {
+        if let (Some(uid), Some(name)) =
+            (object["metadata"]["uid"].as_str(), object["metadata"]["name"].as_str())
+        {
+            uids.push((uid.to_owned(), format!("uid-of-{name}")));
+        }
+    }
+    let mut world = World::new();
+    for mut object in objects {
+        if object["kind"] == "Deployment" {
+            // The Deployment controller's, at its own pace.
+            object.as_object_mut().expect("an object").remove("status");
+        }
+        scrub(&mut object);
+        let mut text = object.to_string();
+        for (uid, name) in &uids {
+            text = text.replace(uid, name);
+        }
+        let object: Value = serde_json::from_str(&text).expect("JSON");
+        let name = format!("{}/{}", object["kind"], object["metadata"]["name"]);
+        world.insert(name, object);
+    }
+    world
+}
+
+fn start<'a>(lab: &'a Lab, proxy: &Proxy, scenario: &'a Scenario<'_>) -> Daemon {
+    let kubeconfig =
+        lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
+    Daemon::start(&Options { kubeconfig: &kubeconfig, selector: scenario.lab, config: "" })
+}
+
+/// Waits until neither the world nor the number of writes changes any more.
+fn settle(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>) -> World {
+    let look = || (world(lab, scenario), proxy.writes());
+    let mut last = look();
+    wait_until(PATIENCE, || {
+        std::thread::sleep(Duration::from_millis(700));
+        let now = look();
+        let same = now == last;
+        last = now;
+        same.then_some(()).ok_or_else(|| "a settled world".to_owned())
+    });
+    last.0
+}
+
+/// Runs a scenario once without a crash, then once for each of its writes with a crash after it.
+/// Returns the number of crashes.
+pub fn crash_after_every_write(lab: &Lab, scenario: &Scenario<'_>) -> u64 {
+    let proxy = Proxy::start(&lab.cluster).expect("the proxy");
+    let daemon = start(lab, &proxy, scenario);
+    proxy.reset();
+    let mut expected = Vec::new();
+    for step in &scenario.steps {
+        step(lab);
+        expected.push(settle(lab, &proxy, scenario));
+    }
+    let writes = proxy.writes();
+    drop(daemon);
+    for n in 1..=writes {
+        let mut daemon = start(lab, &proxy, scenario);
+        let (crashed, crash) = mpsc::channel();
+        let id = daemon.id();
+        proxy.on_nth_write(n, move || {
+            let status = Command::new("kill").args(["-s", "KILL", &id.to_string()]).status();
+            assert!(status.is_ok_and(|status| status.success()), "kill");
+            let _ = crashed.send(());
+        });
+        let mut crashes = 0;
+        for (number, (step, expected)) in scenario.steps.iter().zip(&expected).enumerate() {
+            step(lab);
+            let mut log = String::new();
+            wait_until(PATIENCE, || {
+                if crash.try_recv().is_ok() {
+                    crashes += 1;
+                    log = daemon.log();
+                    daemon = start(lab, &proxy, scenario);
+                }
+                let now = world(lab, scenario);
+                if now == *expected {
+                    return Ok(());
+                }
+                let differing: Vec<_> = now
+                    .keys()
+                    .chain(expected.keys())
+                    .filter(|name| now.get(*name) != expected.get(*name))
+                    .map(|name| format!("{name}: {:?} instead of {:?}", now.get(name), expected.get(name)))
+                    .collect();
+                Err(format!(
+                    "{}, crash after write {n} of {writes}, step {number}: {}\nbefore:\n{}\nafter:\n{}",
+                    scenario.name,
+                    differing.join("\n"),
+                    tail(&log),
+                    tail(&daemon.log())
+                ))
+            });
+        }
+        // The last writes of the last step may fall together with the end of the scenario.
+        if crashes == 0 {
+            assert!(
+                crash.try_recv().is_ok() || proxy.clear_hook(),
+                "{}: write {n} was never made",
+                scenario.name
+            );
+        }
+    }
+    writes
+}
+
+#[test]
+fn instances_of_every_type_survive_a_crash_after_every_write() {
+    // Without anybody who plays nodes and machines: the writes are ours alone, and at our pace.
+    let lab = Lab::start(ClusterOptions { play: false, ..ClusterOptions::default() });
+    lab.furnish("crash");
+    let namespace = "tenant-crash";
+    let mut total = 0;
+    for template in TEMPLATES {
+        let running = |running: bool| {
+            move |lab: &Lab| {
+                lab.patch(
+                    "instances",
+                    namespace,
+                    template,
+                    &format!(r#"{{"spec": {{"running": {running}}}}}"#),
+                )
+            }
+        };
+        let scenario = Scenario {
+            name: template,
+            lab: "crash",
+            steps: vec![
+                Box::new(|lab| lab.apply(&instance("crash", template, template))),
+                Box::new(running(false)),
+                Box::new(running(true)),
+                Box::new(|lab| {
+                    lab.kubectl(&["delete", "instances", "-n", namespace, template, "--cascade=foreground"]);
+                }),
+            ],
+            kinds: "instances.crownlabs.polito.it,services,ingresses,secrets,persistentvolumeclaims,deployments,\
+                    virtualmachines.kubevirt.io,virtualmachineinstances.kubevirt.io",
+            namespace: namespace.to_owned(),
+        };
+        let writes = crash_after_every_write(&lab, &scenario);
+        assert!(writes >= 8, "{template}: only {writes} writes");
+        total += writes;
+    }
+    println!("{total} crashes");
+}

@@ -1,0 +1,167 @@
+//! The daemon as a child process.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// How a daemon is started.
+pub struct Options<'a> {
+    /// Its kubeconfig.
+    pub kubeconfig: &'a Path,
+    /// The value of the selector label of its namespaces.
+    pub selector: &'a str,
+    /// Further lines of the configuration, at the top level.
+    pub config: &'a str,
+}
+
+/// A running daemon; killed when dropped.
+pub struct Daemon {
+    child: Child,
+    dir: TempDir,
+    health: u16,
+    metrics: u16,
+}
+
+/// A port that is free now.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
+}
+
+/// A configuration without election, unless `more` has one.
+pub fn config(selector: &str, health: u16, metrics: u16, more: &str) -> String {
+    let election = if more.contains("leaderElection:") { "" } else { "leaderElection: {enabled: false}\n" };
+    format!(
+        "apiVersion: config.crownlabs.polito.it/v1alpha1
+kind: ControllerManagerConfiguration
+selector: {{crownlabs.polito.it/operator-selector: {selector}}}
+server: {{health: \"127.0.0.1:{health}\", metrics: \"127.0.0.1:{metrics}\"}}
+{election}{more}"
+    )
+}
+
+impl Daemon {
+    /// Starts it and waits until it says that it is ready.
+    pub fn start(options: &Options<'_>) -> Self {
+        let daemon = Self::spawn(options);
+        daemon.wait_for("readiness", |daemon| daemon.ready().0 == 200);
+        daemon
+    }
+
+    /// Starts it.
+    pub fn spawn(options: &Options<'_>) -> Self {
+        let dir = TempDir::new().expect("a folder");
+        let (health, metrics) = (free_port(), free_port());
+        let file = dir.path().join("crownlabs.yaml");
+        fs::write(&file, config(options.selector, health, metrics, options.config)).expect("written");
+        let child = launch(&file, options.kubeconfig, &dir.path().join("log"));
+        Self { child, dir, health, metrics }
+    }
+
+    /// The configuration file.
+    pub fn config_file(&self) -> PathBuf {
+        self.dir.path().join("crownlabs.yaml")
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    /// `/readyz`: status and text; status 0 while nothing answers.
+    pub fn ready(&self) -> (u16, String) {
+        get(self.health, "/readyz")
+    }
+
+    /// `/metrics`.
+    pub fn metrics(&self) -> String {
+        get(self.metrics, "/metrics").1
+    }
+
+    /// A page of the health server.
+    pub fn page(&self, path: &str) -> (u16, String) {
+        get(self.health, path)
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal by name.
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
+        assert!(status.expect("kill runs").success(), "kill -s {name}");
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it is ours") {
+                return Some(status);
+            }
+            if begin.elapsed() > limit {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Polls until a condition holds.
+    pub fn wait_for(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
+        super::lab::wait_until(Duration::from_secs(60), || {
+            condition(self).then_some(()).ok_or_else(|| format!("{what}; its log:\n{}", tail(&self.log())))
+        });
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("the daemon's log:\n{}", tail(&self.log()));
+        }
+    }
+}
+
+/// The last lines of a log.
+pub fn tail(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(40)..].join("\n")
+}
+
+/// Starts the binary; it ends with this process.
+fn launch(config: &Path, kubeconfig: &Path, log: &Path) -> Child {
+    let log = File::create(log).expect("a log");
+    Command::new(env!("CARGO_BIN_EXE_crownlabs"))
+        .args(["run", "--config"])
+        .arg(config)
+        .arg("--kubeconfig")
+        .arg(kubeconfig)
+        .env("NO_COLOR", "1")
+        .stderr(log)
+        .spawn()
+        .expect("the daemon starts")
+}
+
+/// A plain HTTP request.
+fn get(port: u16, path: &str) -> (u16, String) {
+    use std::io::{Read, Write};
+    let attempt = || -> std::io::Result<String> {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    let Ok(answer) = attempt() else { return (0, String::new()) };
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    (status, body.to_owned())
+}

@@ -1,0 +1,128 @@
+//! Two replicas: one acts, and the other when it is time.
+
+use std::time::{Duration, Instant};
+
+use crate::cluster::audit::writes;
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, instance, wait_until};
+
+/// Shorter than the default, so that the test need not wait so long; the rules are the same.
+const LEASE: Duration = Duration::from_secs(6);
+
+fn config(name: &str) -> String {
+    format!("leaderElection: {{name: {name}, leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}}\n")
+}
+
+fn leads(daemon: &Daemon, name: &str) -> bool {
+    daemon.metrics().contains(&format!("leader_election_master_status{{name=\"{name}\"}} 1"))
+}
+
+/// Two replicas, the leader first.
+fn pair(lab: &Lab, name: &str) -> (Daemon, Daemon) {
+    lab.furnish(name);
+    let admin = lab.admin();
+    let config = config(name);
+    let options = Options { kubeconfig: &admin, selector: name, config: &config };
+    let first = Daemon::start(&options);
+    first.wait_for("leadership", |daemon| leads(daemon, name));
+    let second = Daemon::start(&options);
+    second.wait_for("standby", |daemon| daemon.ready().1.contains("standby"));
+    (first, second)
+}
+
+#[test]
+fn a_killed_leader_is_replaced_within_the_lease_and_a_second() {
+    let lab = Lab::shared();
+    let (leader, standby) = pair(&lab, "killed");
+    lab.apply(&instance("killed", "one", "standalone"));
+    lab.await_phase("tenant-killed", "one", "Ready");
+    assert!(!leads(&standby, "killed"), "both lead");
+    leader.signal("KILL");
+    let begin = Instant::now();
+    lab.apply(&instance("killed", "two", "standalone"));
+    standby.wait_for("leadership", |daemon| leads(daemon, "killed"));
+    let took = begin.elapsed();
+    assert!(took <= LEASE + Duration::from_secs(1), "{took:?}");
+    assert!(
+        took >= LEASE.checked_sub(Duration::from_secs(2)).unwrap_or_default(),
+        "before the lease expired: {took:?}"
+    );
+    lab.await_phase("tenant-killed", "two", "Ready");
+    lab.clear("killed");
+}
+
+#[test]
+fn a_clean_stop_hands_over_at_once() {
+    let lab = Lab::shared();
+    let (mut leader, standby) = pair(&lab, "stopped");
+    leader.signal("TERM");
+    let begin = Instant::now();
+    standby.wait_for("leadership", |daemon| leads(daemon, "stopped"));
+    let took = begin.elapsed();
+    assert!(took <= Duration::from_secs(2), "{took:?}");
+    let status = leader.wait(Duration::from_secs(30)).expect("it ends");
+    assert!(status.success(), "{status}");
+    lab.clear("stopped");
+}
+
+#[test]
+fn a_leader_that_was_frozen_past_its_lease_writes_nothing_more() {
+    let lab = Lab::shared();
+    let (mut leader, standby) = pair(&lab, "frozen");
+    lab.apply(&instance("frozen", "one", "standalone"));
+    lab.await_phase("tenant-frozen", "one", "Ready");
+    leader.signal("STOP");
+    // Work for it, so that it has reason to write when it wakes.
+    for n in 0..10 {
+        lab.apply(&instance("frozen", &format!("late-{n}"), "standalone"));
+    }
+    standby.wait_for("leadership", |daemon| leads(daemon, "frozen"));
+    for n in 0..10 {
+        lab.await_phase("tenant-frozen", &format!("late-{n}"), "Ready");
+        lab.patch("instances", "tenant-frozen", &format!("late-{n}"), r#"{"spec": {"running": false}}"#);
+    }
+    for n in 0..10 {
+        lab.await_phase("tenant-frozen", &format!("late-{n}"), "Off");
+    }
+    let audit = lab.cluster.audit();
+    let mark = audit.mark().expect("the audit log");
+    leader.signal("CONT");
+    let status = leader.wait(Duration::from_secs(10)).expect("the old leader ends");
+    assert!(!status.success(), "{status}");
+    let entries = audit.since(mark).expect("the audit log");
+    // The new leader has nothing to do, so every write is one of the old one.
+    let late: Vec<_> = writes(&entries)
+        .filter(|e| e.user_agent.starts_with("crownlabs/") && e.namespace == "tenant-frozen")
+        .collect();
+    assert!(late.is_empty(), "{late:#?}");
+    // Nothing was made twice: every creation in the namespace is of another name.
+    let all = audit.since(crate::cluster::audit::Mark::default()).expect("the audit log");
+    let mut made: Vec<String> = writes(&all)
+        .filter(|e| e.namespace == "tenant-frozen" && e.verb == "create" && e.code == 201)
+        .filter(|e| e.user_agent.starts_with("crownlabs/") && e.resource != "events")
+        .map(|e| format!("{}/{}", e.resource, e.name))
+        .collect();
+    made.sort();
+    let count = made.len();
+    made.dedup();
+    assert_eq!(made.len(), count, "{made:?}");
+    lab.clear("frozen");
+}
+
+#[test]
+fn both_start_at_once_and_one_leads() {
+    let lab = Lab::shared();
+    lab.furnish("race");
+    let admin = lab.admin();
+    let config = config("race");
+    let options = Options { kubeconfig: &admin, selector: "race", config: &config };
+    let daemons: Vec<Daemon> = (0..3).map(|_| Daemon::spawn(&options)).collect();
+    wait_until(PATIENCE, || {
+        let leading = daemons.iter().filter(|daemon| leads(daemon, "race")).count();
+        let standing = daemons.iter().filter(|daemon| daemon.ready().1.contains("standby")).count();
+        ((leading, standing) == (1, 2))
+            .then_some(())
+            .ok_or_else(|| format!("one leader, {leading} lead, {standing} stand by"))
+    });
+    lab.clear("race");
+}

@@ -1,0 +1,134 @@
+//! Every type of environment, from its creation to its end.
+
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, TEMPLATES, instance};
+
+#[test]
+fn every_type_starts_stops_starts_and_goes() {
+    let lab = Lab::shared();
+    lab.furnish("life");
+    let admin = lab.admin();
+    let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "life", config: "" });
+    for template in TEMPLATES {
+        lab.apply(&instance("life", template, template));
+    }
+    let namespace = "tenant-life";
+    for template in TEMPLATES {
+        let object = lab.await_phase(namespace, template, "Ready");
+        let status = &object["status"];
+        assert!(status["ip"].is_string(), "{template}: {status}");
+        assert!(status["initialReadyTime"].is_string(), "{template}: {status}");
+        assert!(status["nodeName"].is_string(), "{template}: {status}");
+        assert_eq!(status["environments"][0]["phase"], "Ready", "{template}");
+        let gui = template != "cloudvm";
+        assert_eq!(status["url"].is_string(), gui, "{template}: {status}");
+        let pretty = object["spec"]["prettyName"].as_str().unwrap_or_default();
+        assert_eq!(pretty.split(' ').count(), 2, "{template}: \"{pretty}\"");
+        lab.patch("instances", namespace, template, r#"{"spec": {"running": false}}"#);
+    }
+    for template in TEMPLATES {
+        let object = lab.await_phase(namespace, template, "Off");
+        lab.await_gone("services", namespace, template);
+        let status = &object["status"];
+        assert!(status["url"].is_null() && status["ip"].is_null(), "{template}: {status}");
+        let stamp = &object["metadata"]["annotations"]["crownlabs.polito.it/last-powered-off-timestamp"];
+        assert!(stamp.is_string(), "{template}: power-off stamp");
+        lab.patch("instances", namespace, template, r#"{"spec": {"running": true}}"#);
+    }
+    for template in TEMPLATES {
+        let object = lab.await_phase(namespace, template, "Ready");
+        let stamp = &object["metadata"]["annotations"]["crownlabs.polito.it/last-powered-off-timestamp"];
+        assert!(stamp.is_null(), "{template}: {stamp}");
+    }
+    // A machine keeps the address that it was given at its first start.
+    let machine = lab.get("virtualmachines.kubevirt.io", namespace, "vm-persistent").expect("the machine");
+    let pinned = machine.pointer("/spec/template/spec/domain/devices/interfaces/0/macAddress");
+    assert!(pinned.is_some_and(serde_json::Value::is_string), "{machine}");
+    let metrics = daemon.metrics();
+    assert!(metrics.contains("instance_initial_ready_time_second_count"), "{metrics}");
+    lab.kubectl(&["delete", "instances", "-n", namespace, "--all"]);
+    for template in TEMPLATES {
+        for kind in ["services", "ingresses", "deployments", "persistentvolumeclaims"] {
+            lab.await_gone(kind, namespace, template);
+        }
+        lab.await_gone("virtualmachines.kubevirt.io", namespace, template);
+        lab.await_gone("virtualmachineinstances.kubevirt.io", namespace, template);
+    }
+    lab.clear("life");
+}
+
+#[test]
+fn several_environments_stand_beside_each_other() {
+    let lab = Lab::shared();
+    lab.furnish("pair");
+    lab.apply(
+        "apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {name: pair, namespace: workspace-pair}
+spec:
+  prettyName: pair
+  description: two environments
+  workspace.crownlabs.polito.it/WorkspaceRef: {name: pair}
+  environmentList:
+  - {name: web, environmentType: Standalone, image: \"r.example.org/web:1\", mountMyDriveVolume: false, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 64Mi}}
+  - {name: machine, environmentType: VirtualMachine, image: \"r.example.org/vm:1\", persistent: true, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 64Mi, disk: 1Gi}}
+",
+    );
+    let admin = lab.admin();
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "pair", config: "" });
+    lab.apply(&instance("pair", "two.of-them", "pair"));
+    let object = lab.await_phase("tenant-pair", "two.of-them", "Ready");
+    let environments = object["status"]["environments"].as_array().cloned().unwrap_or_default();
+    let names: Vec<_> = environments.iter().map(|environment| environment["name"].clone()).collect();
+    assert_eq!(names, ["web", "machine"]);
+    let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+    assert_eq!(object["status"]["url"], format!("https://crownlabs.example.com/instance/{uid}/"));
+    assert_eq!(environments[0]["url"], format!("https://crownlabs.example.com/instance/{uid}/web/"));
+    assert!(lab.get("deployments", "tenant-pair", "two-of-them-web").is_some());
+    assert!(lab.get("virtualmachines.kubevirt.io", "tenant-pair", "two-of-them-machine").is_some());
+    let service = lab.get("services", "tenant-pair", "two-of-them-web").expect("a Service");
+    assert_eq!(service["spec"]["selector"]["crownlabs.polito.it/environment"], "web");
+
+    // A third environment of the Template is for Instances to come; one that goes leaves its objects.
+    lab.kubectl(&[
+        "patch",
+        "templates",
+        "-n",
+        "workspace-pair",
+        "pair",
+        "--type=json",
+        "-p",
+        r#"[{"op": "replace", "path": "/spec/environmentList/0/name", "value": "other"}]"#,
+    ]);
+    let message = lab.await_fault("tenant-pair", "two.of-them", "EnvironmentRemoved");
+    assert!(message.contains("web"), "{message}");
+    assert!(lab.get("deployments", "tenant-pair", "two-of-them-web").is_some());
+    assert!(lab.get("deployments", "tenant-pair", "two-of-them-other").is_none());
+    lab.clear("pair");
+}
+
+#[test]
+fn routes_take_the_place_of_ingresses_where_they_are_asked_for() {
+    let lab = Lab::shared();
+    lab.furnish("route");
+    let admin = lab.admin();
+    let config = "controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}}\n";
+    let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "route", config });
+    lab.apply(&instance("route", "web", "standalone"));
+    let route = lab.await_value("httproutes", "tenant-route", "web", "/kind", "HTTPRoute");
+    assert_eq!(route["spec"]["parentRefs"][0]["name"], "labs");
+    assert_eq!(route["spec"]["rules"][0]["backendRefs"][0]["port"], 6080);
+    lab.await_value("ingresses", "tenant-route", "web-app", "/kind", "Ingress");
+    let accepted = r#"{"status": {"parents": [{"controllerName": "example.org/test", "parentRef": {"name": "labs", "namespace": "gateways"},
+        "conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}]}}"#;
+    lab.patch_status("httproutes", "tenant-route", "web", accepted);
+    lab.await_gone("ingresses", "tenant-route", "web-app");
+    let object = lab.get("instances", "tenant-route", "web").expect("the Instance");
+    assert_eq!(object["status"]["environments"][0]["expositionAccepted"], true);
+    assert!(object["status"]["url"].is_string());
+    drop(daemon);
+    // Without the option, the Ingress is back and the route goes.
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "route", config: "" });
+    lab.await_value("ingresses", "tenant-route", "web-app", "/kind", "Ingress");
+    lab.clear("route");
+}

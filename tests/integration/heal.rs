@@ -1,0 +1,196 @@
+//! What is ours is repaired; what is not is left alone.
+
+use serde_json::{Value, json};
+
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, instance, wait_until};
+
+/// Kinds and names of the children of the Instances `vmp` (persistent VM), `vm` and `box`
+/// (persistent container).
+const CHILDREN: [(&str, &str); 9] = [
+    ("services", "vmp"),
+    ("ingresses", "vmp-gui"),
+    ("secrets", "vmp"),
+    ("virtualmachines.kubevirt.io", "vmp"),
+    ("virtualmachineinstances.kubevirt.io", "vm"),
+    ("services", "box"),
+    ("ingresses", "box-gui"),
+    ("deployments", "box"),
+    ("persistentvolumeclaims", "box"),
+];
+const NAMESPACE: &str = "tenant-heal";
+
+/// Waits until the object carries owner and labels as `before`.
+fn await_healed(lab: &Lab, kind: &str, name: &str, before: &Value) {
+    wait_until(PATIENCE, || {
+        let now = lab.get(kind, NAMESPACE, name).ok_or_else(|| format!("{kind} {name}"))?;
+        for key in ["labels", "ownerReferences"] {
+            if now["metadata"][key] != before["metadata"][key] {
+                return Err(format!("{kind} {name}: {key} is {}", now["metadata"][key]));
+            }
+        }
+        Ok(())
+    });
+}
+
+fn prepare(lab: &Lab) {
+    lab.furnish("heal");
+    for (name, template) in [("vmp", "vm-persistent"), ("vm", "vm"), ("box", "container-persistent")] {
+        lab.apply(&instance("heal", name, template));
+    }
+    for name in ["vmp", "vm", "box"] {
+        lab.await_phase(NAMESPACE, name, "Ready");
+    }
+}
+
+#[test]
+fn children_are_repaired() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "heal", config: "" });
+    prepare(&lab);
+    for (kind, name) in CHILDREN {
+        let before = lab.get(kind, NAMESPACE, name).expect("the child");
+        // An edited label, a removed label, all labels removed.
+        let edited = r#"{"metadata": {"labels": {"crownlabs.polito.it/tenant": "somebody"}}}"#;
+        lab.patch(kind, NAMESPACE, name, edited);
+        await_healed(&lab, kind, name, &before);
+        lab.patch(
+            kind,
+            NAMESPACE,
+            name,
+            r#"{"metadata": {"labels": {"crownlabs.polito.it/template": null}}}"#,
+        );
+        await_healed(&lab, kind, name, &before);
+        lab.patch(kind, NAMESPACE, name, r#"{"metadata": {"labels": null}}"#);
+        await_healed(&lab, kind, name, &before);
+        lab.patch(kind, NAMESPACE, name, r#"{"metadata": {"ownerReferences": null}}"#);
+        await_healed(&lab, kind, name, &before);
+        // Deleted (a claim is kept by its pod, and a machine by its finalizer, for a while).
+        if kind != "persistentvolumeclaims" {
+            lab.kubectl(&["delete", kind, "-n", NAMESPACE, name, "--wait=false"]);
+            let uid = before["metadata"]["uid"].clone();
+            wait_until(PATIENCE, || match lab.get(kind, NAMESPACE, name) {
+                Some(now) if now["metadata"]["uid"] != uid => Ok(()),
+                other => Err(format!(
+                    "{kind} {name} anew, is {}",
+                    other.map_or(json!("gone"), |o| o["metadata"].clone())
+                )),
+            });
+        }
+    }
+    // What is enforced beside labels and owner.
+    lab.patch("deployments", NAMESPACE, "box", r#"{"spec": {"replicas": 0}}"#);
+    wait_until(PATIENCE, || {
+        match lab.get("deployments", NAMESPACE, "box").map(|d| d["spec"]["replicas"].clone()) {
+            Some(replicas) if replicas == 1 => Ok(()),
+            other => Err(format!("1 replica, is {other:?}")),
+        }
+    });
+    lab.patch("virtualmachines.kubevirt.io", NAMESPACE, "vmp", r#"{"spec": {"running": false}}"#);
+    wait_until(PATIENCE, || {
+        match lab.get("virtualmachines.kubevirt.io", NAMESPACE, "vmp").map(|m| m["spec"]["running"].clone()) {
+            Some(running) if running == true => Ok(()),
+            other => Err(format!("running, is {other:?}")),
+        }
+    });
+    let secret = lab.get("secrets", NAMESPACE, "vmp").expect("the Secret");
+    lab.patch("secrets", NAMESPACE, "vmp", r#"{"data": {"userdata": "Zm9v"}}"#);
+    let userdata = secret["data"]["userdata"].as_str().unwrap_or_default();
+    lab.await_value("secrets", NAMESPACE, "vmp", "/data/userdata", userdata);
+    let annotation = r#"{"metadata": {"annotations": {"nginx.ingress.kubernetes.io/auth-url": "https://evil.example.org", "mine": "kept"}}}"#;
+    lab.patch("ingresses", NAMESPACE, "vmp-gui", annotation);
+    let healed = lab.await_value(
+        "ingresses",
+        NAMESPACE,
+        "vmp-gui",
+        "/metadata/annotations/nginx.ingress.kubernetes.io~1auth-url",
+        "https://crownlabs.example.com/auth/auth",
+    );
+    assert_eq!(healed["metadata"]["annotations"]["mine"], "kept");
+    // What was written at creation only belongs to whoever changes it.
+    lab.patch("services", NAMESPACE, "vmp", r#"{"spec": {"sessionAffinity": "ClientIP"}}"#);
+    lab.patch(
+        "services",
+        NAMESPACE,
+        "vmp",
+        r#"{"metadata": {"labels": {"crownlabs.polito.it/tenant": "x"}}}"#,
+    );
+    let service =
+        lab.await_value("services", NAMESPACE, "vmp", "/metadata/labels/crownlabs.polito.it~1tenant", "heal");
+    assert_eq!(service["spec"]["sessionAffinity"], "ClientIP");
+    lab.clear("heal");
+}
+
+#[test]
+fn what_belongs_to_another_is_never_touched() {
+    let lab = Lab::shared();
+    lab.furnish("other");
+    let namespace = "tenant-other";
+    // Of a user, without an owner; of another controller; of an Instance whose name differs in a dot.
+    lab.apply(&format!(
+        "apiVersion: v1
+kind: Service
+metadata: {{name: taken, namespace: {namespace}}}
+spec: {{ports: [{{port: 80}}]}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: keeper, namespace: {namespace}}}
+"
+    ));
+    let keeper = lab.get("configmaps", namespace, "keeper").expect("made");
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "keeper", "uid": keeper["metadata"]["uid"], "controller": true});
+    lab.apply(
+        &json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "kept", "namespace": namespace, "ownerReferences": [owner],
+                "labels": {"crownlabs.polito.it/managed-by": "instance"}},
+            "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}},
+                "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}})
+        .to_string(),
+    );
+    let admin = lab.admin();
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "other", config: "" });
+    lab.apply(&instance("other", "a.b", "container"));
+    lab.await_phase(namespace, "a.b", "Ready");
+    let before = |kind: &str, name: &str| {
+        lab.get(kind, namespace, name).expect("there")["metadata"]["resourceVersion"].clone()
+    };
+    let (taken, kept) = (before("services", "taken"), before("deployments", "kept"));
+    let service = lab.get("services", namespace, "a-b").expect("of a.b")["metadata"]["uid"].clone();
+    for (name, template) in [("taken", "container"), ("kept", "standalone"), ("a-b", "container")] {
+        lab.apply(&instance("other", name, template));
+        let message = lab.await_fault(namespace, name, "NameConflict");
+        assert!(!message.is_empty());
+        let object = lab.await_phase(namespace, name, "CreationLoopBackoff");
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        assert!(
+            conditions.iter().any(|c| c["type"] == "NameConflict" && c["status"] == "True"),
+            "{conditions:?}"
+        );
+        wait_until(PATIENCE, || {
+            let events = lab.events(namespace, name);
+            events
+                .iter()
+                .any(|e| e.starts_with("NameConflict: "))
+                .then_some(())
+                .ok_or_else(|| format!("{events:?}"))
+        });
+    }
+    // Stopping and deleting the younger ones does not touch what stands under their names either.
+    for name in ["taken", "kept", "a-b"] {
+        lab.patch("instances", namespace, name, r#"{"spec": {"running": false}}"#);
+    }
+    lab.kubectl(&["delete", "instances", "-n", namespace, "taken", "kept"]);
+    lab.patch("instances", namespace, "a.b", r#"{"metadata": {"annotations": {"touched": "yes"}}}"#);
+    lab.await_value("instances", namespace, "a-b", "/spec/prettyName", "");
+    assert_eq!(before("services", "taken"), taken);
+    assert_eq!(before("deployments", "kept"), kept);
+    assert_eq!(lab.get("services", namespace, "a-b").expect("kept")["metadata"]["uid"], service);
+    lab.await_phase(namespace, "a.b", "Ready");
+    // When the elder goes, the younger gets its turn.
+    lab.kubectl(&["delete", "instances", "-n", namespace, "a.b"]);
+    lab.patch("instances", namespace, "a-b", r#"{"spec": {"running": true}}"#);
+    lab.await_phase(namespace, "a-b", "Ready");
+    lab.clear("other");
+}

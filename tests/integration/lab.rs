@@ -1,0 +1,276 @@
+//! The control plane that the tests share, and what they say to it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::cluster::{Cluster, Options};
+
+/// Polls until something is there, or panics with what was missing.
+pub fn wait_until<T>(limit: Duration, mut probe: impl FnMut() -> Result<T, String>) -> T {
+    let begin = Instant::now();
+    loop {
+        match probe() {
+            Ok(value) => return value,
+            Err(missing) if begin.elapsed() > limit => panic!("after {limit:?} still missing: {missing}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
+/// A patient limit: two cores serve a control plane, several daemons and the tests.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A control plane with the manifests of the project.
+pub struct Lab {
+    /// The control plane.
+    pub cluster: Cluster,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
+}
+
+/// The CRD files of the project.
+pub fn crd_files() -> Vec<PathBuf> {
+    let folder = root().join("manifests/crds");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("the CRDs").map(|entry| entry.expect("an entry").path()).collect();
+    files.sort();
+    files
+}
+
+impl Lab {
+    /// A control plane of one's own.
+    pub fn start(options: Options) -> Self {
+        let options = Options { crds: crd_files(), ..options };
+        let cluster = Cluster::start(options).unwrap_or_else(|error| panic!("the control plane: {error:#}"));
+        let manifests = root().join("manifests");
+        let files = [manifests.join("00-namespace.yaml"), manifests.join("10-rbac.yaml")];
+        let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        cluster.apply_files(&files).expect("the manifests are accepted");
+        Self { cluster }
+    }
+
+    /// The control plane that tests share, for as long as one of them uses it.
+    pub fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<Lab>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.upgrade().unwrap_or_else(|| {
+            let lab = Arc::new(Self::start(Options { gateway: true, ..Options::default() }));
+            *shared = Arc::downgrade(&lab);
+            lab
+        })
+    }
+
+    /// The kubeconfig of an administrator.
+    pub fn admin(&self) -> PathBuf {
+        self.cluster.admin_kubeconfig().to_path_buf()
+    }
+
+    /// The kubeconfig of the daemon's own account.
+    pub fn service_account(&self) -> PathBuf {
+        self.cluster.service_account_kubeconfig("crownlabs-system", "crownlabs").expect("a token")
+    }
+
+    /// Runs kubectl; the output, or what it complained of.
+    pub fn try_kubectl(&self, arguments: &[&str], input: &str) -> Result<String, String> {
+        use std::io::Write;
+        let mut child: Command = self.cluster.kubectl();
+        let mut child = child
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kubectl starts");
+        child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("kubectl reads");
+        let output = child.wait_with_output().expect("kubectl ends");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    }
+
+    /// Runs kubectl, which must succeed.
+    pub fn kubectl(&self, arguments: &[&str]) -> String {
+        self.try_kubectl(arguments, "").unwrap_or_else(|error| panic!("kubectl {arguments:?}: {error}"))
+    }
+
+    /// Applies YAML.
+    pub fn apply(&self, yaml: &str) {
+        let applied = self.try_kubectl(&["apply", "--server-side", "--force-conflicts", "-f", "-"], yaml);
+        applied.unwrap_or_else(|error| panic!("kubectl apply: {error}\n{yaml}"));
+    }
+
+    /// Merge-patches an object.
+    pub fn patch(&self, kind: &str, namespace: &str, name: &str, patch: &str) {
+        self.kubectl(&["patch", kind, "-n", namespace, name, "--type=merge", "-p", patch]);
+    }
+
+    /// Merge-patches the status of an object.
+    pub fn patch_status(&self, kind: &str, namespace: &str, name: &str, patch: &str) {
+        self.kubectl(&[
+            "patch",
+            kind,
+            "-n",
+            namespace,
+            name,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            patch,
+        ]);
+    }
+
+    /// An object, unless it does not exist.
+    pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
+        let text = self.kubectl(&["get", kind, "-n", namespace, name, "-o", "json", "--ignore-not-found"]);
+        (!text.trim().is_empty()).then(|| serde_json::from_str(&text).expect("JSON"))
+    }
+
+    /// The objects of a namespace.
+    pub fn list(&self, kinds: &str, namespace: &str) -> Vec<Value> {
+        let text = self.kubectl(&["get", kinds, "-n", namespace, "-o", "json"]);
+        let list: Value = serde_json::from_str(&text).expect("JSON");
+        list["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Waits for a member of an object to have a value.
+    pub fn await_value(&self, kind: &str, namespace: &str, name: &str, pointer: &str, wanted: &str) -> Value {
+        wait_until(PATIENCE, || {
+            let object = self.get(kind, namespace, name).ok_or_else(|| format!("{kind} {name}"))?;
+            let value = object.pointer(pointer).cloned().unwrap_or_default();
+            if value == Value::from(wanted) || (value.is_null() && wanted.is_empty()) {
+                return Ok(object);
+            }
+            Err(format!("{kind} {name} {pointer}: {wanted:?}, is {value}; status: {}", object["status"]))
+        })
+    }
+
+    /// Waits for the phase of an Instance.
+    pub fn await_phase(&self, namespace: &str, name: &str, phase: &str) -> Value {
+        self.await_value("instances", namespace, name, "/status/phase", phase)
+    }
+
+    /// Waits for the condition `Reconciled` to be false for that reason; its message.
+    pub fn await_fault(&self, namespace: &str, name: &str, reason: &str) -> String {
+        wait_until(PATIENCE, || {
+            let object = self.get("instances", namespace, name).ok_or_else(|| format!("Instance {name}"))?;
+            let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let found = conditions.iter().find(|condition| condition["type"] == "Reconciled");
+            match found {
+                Some(found) if found["reason"] == reason && found["status"] == "False" => {
+                    Ok(found["message"].as_str().unwrap_or_default().to_owned())
+                }
+                other => Err(format!("Instance {name}: {reason}, is {other:?}")),
+            }
+        })
+    }
+
+    /// Waits for an object to be gone.
+    pub fn await_gone(&self, kind: &str, namespace: &str, name: &str) {
+        wait_until(PATIENCE, || match self.get(kind, namespace, name) {
+            None => Ok(()),
+            Some(_) => Err(format!("the end of {kind} {name}")),
+        });
+    }
+
+    /// The messages of the events about an object, with their reasons: `reason: message`.
+    pub fn events(&self, namespace: &str, name: &str) -> Vec<String> {
+        let about = |event: &&Value| event["involvedObject"]["name"] == name;
+        let line = |event: &Value| {
+            let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
+            format!("{}: {}", text("reason"), text("message"))
+        };
+        self.list("events", namespace).iter().filter(about).map(line).collect()
+    }
+
+    /// The namespaces and people of a test: a workspace `<name>` with the recorded Templates, and a
+    /// tenant's namespace `tenant-<name>` with MyDrive.
+    pub fn furnish(&self, name: &str) {
+        self.apply(&format!(
+            "apiVersion: v1
+kind: Namespace
+metadata: {{name: workspace-{name}, labels: {{crownlabs.polito.it/operator-selector: {name}}}}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {{name: tenant-{name}, labels: {{crownlabs.polito.it/operator-selector: {name}}}}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {{name: mydrive-info, namespace: tenant-{name}}}
+stringData: {{server-name: nfs.example.org, path: /exports/{name}}}
+---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Tenant
+metadata: {{name: {name}}}
+spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org}}
+{}",
+            templates(name)
+        ));
+    }
+
+    /// Deletes what [`Lab::furnish`] made, and does not wait for it.
+    pub fn clear(&self, name: &str) {
+        let (workspace, tenant) = (format!("workspace-{name}"), format!("tenant-{name}"));
+        self.kubectl(&["delete", "instances", "-n", &tenant, "--all", "--wait=false"]);
+        self.kubectl(&["delete", "namespace", &workspace, &tenant, "--wait=false"]);
+    }
+}
+
+/// One small Template of each type.
+fn templates(name: &str) -> String {
+    let template = |template: &str, environment: &str| {
+        format!(
+            "---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {{name: {template}, namespace: workspace-{name}}}
+spec:
+  prettyName: {template}
+  description: for the tests
+  workspace.crownlabs.polito.it/WorkspaceRef: {{name: {name}}}
+  environmentList:
+  - name: main
+    mountMyDriveVolume: true
+    resources: {{cpu: 1, reservedCPUPercentage: 10, memory: 64Mi, disk: 1Gi}}
+    {environment}
+"
+        )
+    };
+    [
+        ("vm", "{environmentType: VirtualMachine, image: \"r.example.org/vm:1\", persistent: false}"),
+        ("vm-persistent", "{environmentType: VirtualMachine, image: \"r.example.org/vm:1\", persistent: true}"),
+        ("cloudvm", "{environmentType: CloudVM, image: \"https://i.example.org/vm.img\", persistent: true, guiEnabled: false}"),
+        ("container", "{environmentType: Container, image: \"r.example.org/app:1\", persistent: false}"),
+        ("container-persistent", "{environmentType: Container, image: \"r.example.org/app:1\", persistent: true}"),
+        ("standalone", "{environmentType: Standalone, image: \"r.example.org/web:1\", persistent: false, rewriteURL: true}"),
+    ]
+    .iter()
+    .map(|(name, environment)| {
+        let lines: Vec<&str> = environment.trim_matches(['{', '}']).split(", ").collect();
+        template(name, &lines.join("\n    "))
+    })
+    .collect()
+}
+
+/// The Templates that [`Lab::furnish`] makes.
+pub const TEMPLATES: [&str; 6] =
+    ["vm", "vm-persistent", "cloudvm", "container", "container-persistent", "standalone"];
+
+/// An Instance of a Template that [`Lab::furnish`] made for `lab`.
+pub fn instance(lab: &str, name: &str, template: &str) -> String {
+    format!(
+        "---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Instance
+metadata: {{name: {name}, namespace: tenant-{lab}}}
+spec:
+  template.crownlabs.polito.it/TemplateRef: {{name: {template}, namespace: workspace-{lab}}}
+  tenant.crownlabs.polito.it/TenantRef: {{name: {lab}}}
+"
+    )
+}

@@ -1,0 +1,24 @@
+//! The daemon on a real control plane, as an administrator runs it: its binary, its configuration
+//! file, its manifests. One control plane serves all tests of this target; each test has namespaces
+//! and, where it needs one, a daemon of its own, told apart by the selector label.
+
+#[path = "../cluster/mod.rs"]
+mod cluster;
+#[path = "../golden/mod.rs"]
+mod golden;
+
+mod daemon;
+mod lab;
+
+mod api_faults;
+mod bad_input;
+mod compatibility;
+mod crash;
+mod election;
+mod environments;
+mod heal;
+mod missing_crds;
+mod operations;
+mod quiet;
+mod rbac;
+mod recorded;

@@ -1,0 +1,39 @@
+//! A cluster without `KubeVirt`, which comes later.
+
+use crate::cluster::Options as ClusterOptions;
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, instance, wait_until};
+
+#[test]
+fn containers_work_without_kubevirt_and_machines_start_when_it_comes() {
+    let lab = Lab::start(ClusterOptions { kubevirt: false, ..ClusterOptions::default() });
+    lab.furnish("bare");
+    let kubeconfig = lab.service_account();
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "bare", config: "" });
+    lab.apply(&instance("bare", "box", "container"));
+    lab.apply(&instance("bare", "machine", "vm-persistent"));
+    lab.await_phase("tenant-bare", "box", "Ready");
+    let message = lab.await_fault("tenant-bare", "machine", "KubeVirtMissing");
+    assert!(message.contains("KubeVirt's CRDs are not installed"), "{message}");
+    let (status, report) = daemon.ready();
+    assert_eq!(status, 200, "{report}");
+    assert!(report.contains("virtualmachines.kubevirt.io"), "{report}");
+    wait_until(PATIENCE, || {
+        let events = lab.events("crownlabs-system", "crownlabs-controller-manager");
+        events
+            .iter()
+            .any(|e| e.contains("virtualmachines.kubevirt.io"))
+            .then_some(())
+            .ok_or_else(|| format!("{events:?}"))
+    });
+    lab.cluster.install_kubevirt().expect("KubeVirt's CRDs");
+    lab.await_phase("tenant-bare", "machine", "Ready");
+    daemon.wait_for("a whole readiness", |daemon| !daemon.ready().1.contains("kubevirt"));
+
+    // The API server restarts: the daemon goes on by itself.
+    lab.cluster.stop_apiserver();
+    lab.cluster.start_apiserver().expect("it starts again");
+    lab.apply(&instance("bare", "after", "container"));
+    lab.await_phase("tenant-bare", "after", "Ready");
+    assert_eq!(daemon.ready().0, 200);
+}

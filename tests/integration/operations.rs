@@ -1,0 +1,100 @@
+//! What an administrator does with a running daemon.
+
+use std::time::Duration;
+
+use crate::daemon::{Daemon, Options, config};
+use crate::lab::{Lab, instance};
+
+#[test]
+fn probes_metrics_log_filter_and_stop() {
+    let lab = Lab::shared();
+    lab.furnish("ops");
+    let admin = lab.admin();
+    let mut daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "ops", config: "" });
+    assert_eq!(daemon.page("/healthz"), (200, "ok\n".to_owned()));
+    assert!(daemon.ready().1.contains("[+] instance: ready"), "{}", daemon.ready().1);
+    assert_eq!(daemon.page("/nowhere").0, 404);
+    lab.apply(&instance("ops", "one", "standalone"));
+    lab.await_phase("tenant-ops", "one", "Ready");
+    let metrics = daemon.metrics();
+    for name in [
+        "controller_runtime_reconcile_total{controller=\"instance\",result=\"success\"}",
+        "controller_runtime_reconcile_errors_total",
+        "controller_runtime_reconcile_time_seconds_bucket",
+        "controller_runtime_max_concurrent_reconciles{controller=\"instance\"} 16",
+        "controller_runtime_active_workers",
+        "workqueue_depth{name=\"instance\",controller=\"instance\"} 0",
+        "workqueue_adds_total",
+        "workqueue_queue_duration_seconds_bucket",
+        "workqueue_work_duration_seconds_bucket",
+        "workqueue_retries_total",
+        "rest_client_requests_total{code=\"201\",method=\"POST\"",
+        "instance_initial_ready_time_second_bucket",
+        "process_resident_memory_bytes",
+        "process_open_fds",
+    ] {
+        assert!(metrics.contains(name), "{name} is missing:\n{metrics}");
+    }
+    // A new log filter counts while the daemon runs.
+    assert!(!daemon.log().contains("DEBUG"), "{}", daemon.log());
+    let text = std::fs::read_to_string(daemon.config_file()).expect("the configuration");
+    std::fs::write(daemon.config_file(), format!("{text}log: {{filter: debug}}\n")).expect("written");
+    daemon.wait_for("the new filter", |daemon| daemon.log().contains("the log filter has changed"));
+    lab.patch("instances", "tenant-ops", "one", r#"{"spec": {"running": false}}"#);
+    daemon.wait_for("debug lines", |daemon| daemon.log().contains("DEBUG"));
+    // A file that cannot be used leaves the running one in force.
+    std::fs::write(daemon.config_file(), "nonsense: [").expect("written");
+    daemon.wait_for("the complaint", |daemon| daemon.log().contains("cannot be used"));
+    assert_eq!(daemon.page("/healthz").0, 200);
+    daemon.signal("TERM");
+    let status = daemon.wait(Duration::from_secs(30)).expect("it ends within 30 s");
+    assert!(status.success(), "{status}");
+    assert!(daemon.log().contains("stopped"), "{}", daemon.log());
+    lab.clear("ops");
+}
+
+#[test]
+fn a_bad_configuration_is_refused_with_every_fault() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("crownlabs.yaml");
+    let text = config("x", 1, 2, "resync: {min: 3h, max: 2h}\ncontrolers: {}\n");
+    std::fs::write(&file, text.replace("127.0.0.1:1", "nowhere")).expect("written");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_crownlabs"))
+        .args(["run", "--config"])
+        .arg(&file)
+        .output()
+        .expect("it runs");
+    assert!(!output.status.success());
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    for part in ["crownlabs.yaml:4", "server.health", "controlers", "controllers"] {
+        assert!(complaint.contains(part), "{part}:\n{complaint}");
+    }
+}
+
+#[test]
+fn a_namespace_that_is_not_ours_is_left_alone_until_it_is() {
+    let lab = Lab::shared();
+    lab.furnish("foreign");
+    let admin = lab.admin();
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "elsewhere", config: "" });
+    lab.apply(&instance("foreign", "one", "standalone"));
+    lab.apply("{apiVersion: v1, kind: Namespace, metadata: {name: tenant-elsewhere, labels: {crownlabs.polito.it/operator-selector: elsewhere}}}");
+    lab.apply("{apiVersion: v1, kind: Secret, metadata: {name: mydrive-info, namespace: tenant-elsewhere}, stringData: {server-name: s, path: /p}}");
+    lab.apply(
+        &instance("foreign", "two", "standalone")
+            .replace("namespace: tenant-foreign", "namespace: tenant-elsewhere"),
+    );
+    lab.await_phase("tenant-elsewhere", "two", "Ready");
+    let object = lab.get("instances", "tenant-foreign", "one").expect("there");
+    assert!(object["status"].is_null() && object["metadata"]["labels"].is_null(), "{object}");
+    lab.kubectl(&[
+        "label",
+        "namespace",
+        "tenant-foreign",
+        "--overwrite",
+        "crownlabs.polito.it/operator-selector=elsewhere",
+    ]);
+    lab.await_phase("tenant-foreign", "one", "Ready");
+    lab.clear("foreign");
+    lab.kubectl(&["delete", "namespace", "tenant-elsewhere", "--wait=false"]);
+}

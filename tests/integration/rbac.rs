@@ -1,0 +1,141 @@
+//! The daemon's rights: enough, and no more.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::cluster::Options as ClusterOptions;
+use crate::cluster::audit::Mark;
+use crate::cluster::proxy::{Fault, Proxy, matching};
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, TEMPLATES, instance};
+
+const NAMESPACE: &str = "tenant-rbac";
+const USER: &str = "system:serviceaccount:crownlabs-system:crownlabs";
+
+/// `verb resource` for every right that the manifests grant.
+fn granted(lab: &Lab) -> BTreeSet<String> {
+    let mut rights = BTreeSet::new();
+    let roles = [
+        lab.get("clusterroles", "default", "crownlabs-controller-manager"),
+        lab.get("roles", "crownlabs-system", "crownlabs-leader-election"),
+    ];
+    for role in roles.into_iter().flatten() {
+        for rule in role["rules"].as_array().into_iter().flatten() {
+            let list = |key: &str| rule[key].as_array().cloned().unwrap_or_default();
+            for resource in list("resources") {
+                for verb in list("verbs") {
+                    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                    rights.insert(format!("{} {}", text(&verb), text(&resource)));
+                }
+            }
+        }
+    }
+    rights
+}
+
+/// Everything that the loops do, once.
+fn exercise(lab: &Lab) {
+    for template in TEMPLATES {
+        lab.apply(&instance("rbac", template, template));
+    }
+    for template in TEMPLATES {
+        lab.await_phase(NAMESPACE, template, "Ready");
+    }
+    lab.await_value("httproutes", NAMESPACE, "standalone", "/kind", "HTTPRoute");
+    // Objects that lost their labels are found by name.
+    for (kind, name) in [
+        ("services", "vm-persistent"),
+        ("ingresses", "vm-persistent-gui"),
+        ("secrets", "vm-persistent"),
+        ("virtualmachines.kubevirt.io", "vm-persistent"),
+        ("virtualmachineinstances.kubevirt.io", "vm"),
+        ("deployments", "container-persistent"),
+        ("persistentvolumeclaims", "container-persistent"),
+        ("httproutes", "standalone"),
+    ] {
+        lab.patch(kind, NAMESPACE, name, r#"{"metadata": {"labels": null}}"#);
+        lab.await_value(
+            kind,
+            NAMESPACE,
+            name,
+            "/metadata/labels/crownlabs.polito.it~1managed-by",
+            "instance",
+        );
+    }
+    lab.apply(&instance("rbac", "refused", "absent"));
+    lab.await_fault(NAMESPACE, "refused", "TemplateNotFound");
+    for template in TEMPLATES {
+        lab.patch("instances", NAMESPACE, template, r#"{"spec": {"running": false}}"#);
+    }
+    for template in TEMPLATES {
+        lab.await_phase(NAMESPACE, template, "Off");
+        lab.await_gone("services", NAMESPACE, template);
+    }
+}
+
+#[test]
+fn the_shipped_rights_are_enough_and_all_of_them_are_used() {
+    let lab = Lab::start(ClusterOptions { gateway: true, ..ClusterOptions::default() });
+    lab.furnish("rbac");
+    let config = "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}
+controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}}\n";
+    let kubeconfig = lab.service_account();
+    let mut daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config });
+    exercise(&lab);
+    daemon.signal("TERM");
+    daemon.wait(std::time::Duration::from_secs(30)).expect("it ends");
+    // An API server before 1.34 is listed in pages: this one is told to be such a one.
+    let proxy = Proxy::start(&lab.cluster).expect("the proxy");
+    let older = r#"{"major": "1", "minor": "33", "gitVersion": "v1.33.0", "gitCommit": "", "gitTreeState": "",
+        "buildDate": "", "goVersion": "", "compiler": "", "platform": ""}"#;
+    proxy.set(Fault::Answer { body: older, matching: matching(|_, path| path.starts_with("/version")) });
+    let through =
+        lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
+    drop(daemon);
+    let daemon = Daemon::start(&Options { kubeconfig: &through, selector: "rbac", config });
+    lab.patch("instances", NAMESPACE, "standalone", r#"{"spec": {"running": true}}"#);
+    lab.await_phase(NAMESPACE, "standalone", "Ready");
+    drop(daemon);
+
+    let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
+    let ours: Vec<_> = entries.iter().filter(|entry| entry.user == USER).collect();
+    let forbidden: Vec<_> = ours.iter().filter(|entry| entry.code == 403).collect();
+    assert!(forbidden.is_empty(), "{forbidden:#?}");
+    let mut used: BTreeSet<String> = ours
+        .iter()
+        .map(|entry| {
+            let slash = if entry.subresource.is_empty() { "" } else { "/" };
+            format!("{} {}{slash}{}", entry.verb, entry.resource, entry.subresource)
+        })
+        .collect();
+    // Asked for by the API server itself, when an object names an Instance as the owner that its
+    // deletion waits for; it is not in the audit log.
+    used.insert("update instances/finalizers".to_owned());
+    let unused: Vec<_> = granted(&lab).difference(&used).cloned().collect();
+    assert!(unused.is_empty(), "granted but not used: {unused:?}");
+    finalizers_are_needed(&lab);
+}
+
+/// Without the right on finalizers nothing could be owned: the grant that the audit log cannot show.
+fn finalizers_are_needed(lab: &Lab) {
+    lab.kubectl(&[
+        "create",
+        "clusterrolebinding",
+        "probe",
+        "--clusterrole=edit",
+        "--serviceaccount=crownlabs-system:probe",
+    ]);
+    lab.kubectl(&["create", "serviceaccount", "-n", "crownlabs-system", "probe"]);
+    let owner = lab.get("instances", NAMESPACE, "standalone").expect("there");
+    let service = serde_json::json!({
+        "apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]},
+        "metadata": {"name": "probe", "namespace": NAMESPACE, "ownerReferences": [{
+            "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance", "name": "standalone",
+            "uid": owner["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true}]},
+    });
+    let user = "--as=system:serviceaccount:crownlabs-system:probe";
+    let refusal = lab.try_kubectl(&["create", "-f", "-", user], &service.to_string());
+    let refusal = refusal.expect_err("it must be refused");
+    assert!(refusal.contains("blockOwnerDeletion"), "{refusal}");
+}
