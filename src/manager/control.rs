@@ -141,8 +141,8 @@ impl ControlLoop {
                     announce(name, &state, &events, &subject).await;
                 }
                 let changes = needs.iter_mut().map(|(_, _, state)| state.changed().boxed());
-                let changed = select_all(changes.chain([leading.changed().boxed()])).await.0;
-                if changed.is_err() {
+                let first = select_all(changes.chain([leading.changed().boxed()])).await.0;
+                if first.is_err() {
                     return;
                 }
             }

@@ -14,11 +14,14 @@ use crate::config::Config;
 /// Between two looks.
 const PERIOD: Duration = Duration::from_secs(5);
 
+/// Takes the new content; `None` when the file cannot be read.
+type Changed = Box<dyn FnMut(Option<&[u8]>) + Send>;
+
 /// A file, and what to do when its content has changed.
 pub struct Watched {
     path: PathBuf,
     content: Option<Vec<u8>>,
-    changed: Box<dyn FnMut(Option<&[u8]>) + Send>,
+    changed: Changed,
 }
 
 impl Watched {

@@ -125,7 +125,7 @@ async fn lead(
         let lease = election.lead().await;
         let _watchdog = Watchdog::start(gate.clone()).context("the lease watchdog cannot start")?;
         let mut held = pin!(election.hold(lease));
-        let mut working = pin!(futures::future::join_all(loops.iter().map(|controller| controller.run())));
+        let mut working = pin!(futures::future::join_all(loops.iter().map(control::ControlLoop::run)));
         tokio::select! {
             lost = &mut held => Err(lost.into()),
             _ = &mut working => Ok(()),

@@ -1,6 +1,7 @@
 //! The probe and metrics servers: plain HTTP, read-only.
 
 use std::convert::Infallible;
+use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -58,7 +59,7 @@ pub async fn serve(listener: TcpListener, pages: Pages) {
         };
         let pages = Arc::clone(&pages);
         tokio::spawn(async move {
-            let service = service_fn(move |request| answer(Arc::clone(&pages), request));
+            let service = service_fn(move |request| ready(Ok::<_, Infallible>(answer(&pages, &request))));
             let served = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(std::time::Duration::from_secs(30))
@@ -71,7 +72,7 @@ pub async fn serve(listener: TcpListener, pages: Pages) {
     }
 }
 
-async fn answer(pages: Pages, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+fn answer(pages: &Pages, request: &Request<Incoming>) -> Response<Full<Bytes>> {
     let page = if matches!(*request.method(), Method::GET | Method::HEAD) {
         pages(request.uri().path()).unwrap_or_else(|| Page::text(StatusCode::NOT_FOUND, "no such page\n"))
     } else {
@@ -80,5 +81,5 @@ async fn answer(pages: Pages, request: Request<Incoming>) -> Result<Response<Ful
     let mut response = Response::new(Full::new(Bytes::from(page.body)));
     *response.status_mut() = page.status;
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(page.content_type));
-    Ok(response)
+    response
 }

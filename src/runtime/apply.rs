@@ -172,12 +172,12 @@ impl Engine {
                 metadata.insert("resourceVersion".into(), version.clone().into());
             }
         }
-        let mut path = path(patch.kind, &patch.key);
+        let mut target = path(patch.kind, &patch.key);
         if let Some(subresource) = patch.subresource {
-            path.push('/');
-            path.push_str(subresource);
+            target.push('/');
+            target.push_str(subresource);
         }
-        let answer = self.send(Method::PATCH, &path, Some(&body)).await?;
+        let answer = self.send(Method::PATCH, &target, Some(&body)).await?;
         self.stores.get(patch.kind)?.record(&answer, self.origin).map(drop)
     }
 

@@ -71,11 +71,11 @@ mod tests {
     fn passes_until_the_deadline_and_not_after() {
         let gate = Gate::closed();
         assert!(!gate.is_open());
-        gate.open_until(Instant::now() + Duration::from_secs(60));
+        gate.open_until(Instant::now() + Duration::from_mins(1));
         assert!(gate.clone().is_open());
         gate.open_until(Instant::now().checked_sub(Duration::from_millis(1)).unwrap_or_else(Instant::now));
         assert!(!gate.is_open());
-        gate.open_until(Instant::now() + Duration::from_secs(60));
+        gate.open_until(Instant::now() + Duration::from_mins(1));
         gate.close();
         assert!(!gate.is_open());
         assert!(Gate::open().is_open());

@@ -35,7 +35,7 @@ pub struct Backoff {
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self { base: Duration::from_millis(250), cap: Duration::from_secs(300) }
+        Self { base: Duration::from_millis(250), cap: Duration::from_mins(5) }
     }
 }
 

@@ -73,7 +73,7 @@ struct Inner<T: Kind> {
 
 impl<T: Kind> Debug for Store<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("kind", &T::KIND).field("state", &*self.state.borrow()).finish()
+        write!(f, "Store({}, {:?})", T::KIND, *self.state.borrow())
     }
 }
 
@@ -99,7 +99,10 @@ impl<T: Kind> Store<T> {
         }
     }
 
-    /// Names who is told of changes. Called once, before the watch starts.
+    /// Names who is told of changes.
+    ///
+    /// # Panics
+    /// When it is called a second time: subscribers are fixed when the loops are put together.
     pub fn subscribe(&self, handlers: Vec<Handler<T>>) {
         assert!(self.handlers.set(handlers).is_ok(), "a store is subscribed to once, at start");
     }

@@ -17,6 +17,9 @@ use crate::api::{Kind, Object};
 /// How long to wait before asking again for a kind that is not served.
 const MISSING_RETRY: Duration = Duration::from_secs(10);
 
+/// Objects in a page: enough to need few requests, few enough to keep the peak of memory low.
+const PAGE: u32 = 100;
+
 /// What to watch of a kind.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
@@ -64,14 +67,20 @@ impl Listing {
 /// is not served is asked for again until it is.
 pub async fn run<T: Kind>(client: Client, store: Arc<Store<T>>, selection: Selection, listing: Listing) {
     let api: Api<Object<T>> = Api::all(client);
-    let mut config = watcher::Config::default();
-    config.label_selector = Some(selection.labels).filter(|selector| !selector.is_empty());
-    config.field_selector = Some(selection.fields).filter(|selector| !selector.is_empty());
-    config.page_size = Some(100);
-    if listing == Listing::Streaming {
-        config.initial_list_strategy = InitialListStrategy::StreamingList;
-        config.page_size = None;
-    }
+    // An empty selector would be sent as such.
+    let given = |selector: String| Some(selector).filter(|selector| !selector.is_empty());
+    let streaming = listing == Listing::Streaming;
+    let config = watcher::Config {
+        label_selector: given(selection.labels),
+        field_selector: given(selection.fields),
+        initial_list_strategy: if streaming {
+            InitialListStrategy::StreamingList
+        } else {
+            InitialListStrategy::ListWatch
+        },
+        page_size: (!streaming).then_some(PAGE),
+        ..watcher::Config::default()
+    };
     loop {
         let mut events = pin!(watcher(api.clone(), config.clone()).default_backoff());
         while let Some(event) = events.next().await {
@@ -102,12 +111,11 @@ fn take<T: Kind>(store: &Store<T>, event: Event<Object<T>>) {
 
 /// Whether the kind itself is not served (its CRD is not installed, or is being removed).
 fn is_missing(error: &watcher::Error) -> bool {
-    let status = match error {
+    match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
         | watcher::Error::WatchStartFailed(kube::Error::Api(status))
         | watcher::Error::WatchFailed(kube::Error::Api(status))
-        | watcher::Error::WatchError(status) => status,
-        _ => return false,
-    };
-    status.code == 404
+        | watcher::Error::WatchError(status) => status.code == 404,
+        _ => false,
+    }
 }

@@ -13,6 +13,9 @@ use crate::cluster::proxy::Proxy;
 use crate::daemon::{Daemon, Options, tail};
 use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 
+/// What a user does.
+pub type Step<'a> = Box<dyn Fn(&Lab) + 'a>;
+
 /// A sequence of user actions, and the objects that make up the world that they lead to.
 pub struct Scenario<'a> {
     /// For messages.
@@ -20,7 +23,7 @@ pub struct Scenario<'a> {
     /// The selector and namespaces, see [`Lab::furnish`].
     pub lab: &'a str,
     /// What users do, in order; after each the world must settle.
-    pub steps: Vec<Box<dyn Fn(&Lab) + 'a>>,
+    pub steps: Vec<Step<'a>>,
     /// The kinds that are looked at, as kubectl takes them.
     pub kinds: &'a str,
     /// The namespace that is looked at.
@@ -126,12 +129,12 @@ pub fn crash_after_every_write(lab: &Lab, scenario: &Scenario<'_>) -> u64 {
     drop(daemon);
     for n in 1..=writes {
         let mut daemon = start(lab, &proxy, scenario);
-        let (crashed, crash) = mpsc::channel();
+        let (killed, crash) = mpsc::channel();
         let id = daemon.id();
         proxy.on_nth_write(n, move || {
             let status = Command::new("kill").args(["-s", "KILL", &id.to_string()]).status();
             assert!(status.is_ok_and(|status| status.success()), "kill");
-            let _ = crashed.send(());
+            let _ = killed.send(());
         });
         let mut crashes = 0;
         for (number, (step, expected)) in scenario.steps.iter().zip(&expected).enumerate() {
@@ -189,7 +192,7 @@ fn instances_of_every_type_survive_a_crash_after_every_write() {
                     namespace,
                     template,
                     &format!(r#"{{"spec": {{"running": {running}}}}}"#),
-                )
+                );
             }
         };
         let scenario = Scenario {

@@ -113,7 +113,7 @@ impl Daemon {
 
     /// Polls until a condition holds.
     pub fn wait_for(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
-        super::lab::wait_until(Duration::from_secs(60), || {
+        super::lab::wait_until(Duration::from_mins(1), || {
             condition(self).then_some(()).ok_or_else(|| format!("{what}; its log:\n{}", tail(&self.log())))
         });
     }

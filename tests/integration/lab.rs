@@ -142,7 +142,7 @@ impl Lab {
         wait_until(PATIENCE, || {
             let object = self.get(kind, namespace, name).ok_or_else(|| format!("{kind} {name}"))?;
             let value = object.pointer(pointer).cloned().unwrap_or_default();
-            if value == Value::from(wanted) || (value.is_null() && wanted.is_empty()) {
+            if value == wanted || (value.is_null() && wanted.is_empty()) {
                 return Ok(object);
             }
             Err(format!("{kind} {name} {pointer}: {wanted:?}, is {value}; status: {}", object["status"]))

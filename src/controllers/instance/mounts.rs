@@ -82,8 +82,8 @@ fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Not
 }
 
 /// The text behind a Secret's value.
-fn decoded(value: &String) -> Option<String> {
+fn decoded(value: &str) -> Option<String> {
     // `ByteString` is the wire form of a Secret's values.
-    let bytes: k8s_openapi::ByteString = serde_json::from_value(value.clone().into()).ok()?;
+    let bytes: k8s_openapi::ByteString = serde_json::from_value(value.into()).ok()?;
     String::from_utf8(bytes.0).ok()
 }

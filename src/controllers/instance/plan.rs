@@ -229,19 +229,21 @@ fn own_patch(observed: &Observed, chosen: &[Chosen<'_>], now: Timestamp) -> Opti
     })
 }
 
+/// The removal of the Instance's object of that name, if there is one that is not going already.
+fn removal<T: Kind>(
+    observed: &Observed,
+    list: &[std::sync::Arc<Object<T>>],
+    name: &str,
+    step: &str,
+) -> Option<Removal> {
+    let object = observed.own(list, name)?;
+    (!object.is_terminating()).then(|| Removal::of(object, step))
+}
+
 /// Service and Ingress or route while the Instance runs, none of them while it does not.
 fn expose(observed: &Observed, config: &InstanceConfig, site: &Site<'_>, plan: &mut Plan) {
     let children = &observed.children;
     let step = &site.environment.name;
-    fn removal<T: Kind>(
-        observed: &Observed,
-        list: &[std::sync::Arc<Object<T>>],
-        name: &str,
-        step: &str,
-    ) -> Option<Removal> {
-        let object = observed.own(list, name)?;
-        (!object.is_terminating()).then(|| Removal::of(object, step))
-    }
     let ingress = site.ingress_name();
     if !observed.instance.spec.running {
         plan.remove.extend(removal(observed, &children.services, &site.name, step));

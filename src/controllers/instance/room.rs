@@ -24,7 +24,7 @@ use crate::runtime::plan::{KindInfo, ObjectPatch, Plan, to_value};
 use crate::runtime::queue::{Next, spread};
 
 /// A quota is asked again after this time, unless something changes before.
-const QUOTA_RETRY: Duration = Duration::from_secs(60);
+const QUOTA_RETRY: Duration = Duration::from_mins(1);
 /// Ready times above this are not those of a start (02 §9.4).
 const READY_TIME_LIMIT: i64 = 30 * 60;
 
@@ -92,13 +92,13 @@ impl Room {
             info!(instance = %patch.key, from = %was, to = %is, "phase changed");
         }
         for (environment, seconds) in &report.first_ready {
-            self.observe_ready_time(observed, environment, *seconds);
+            Self::observe_ready_time(observed, environment, *seconds);
         }
         Ok(())
     }
 
     /// `instance_initial_ready_time_second` (02 §10).
-    fn observe_ready_time(&self, observed: &Observed, environment: &str, seconds: i64) {
+    fn observe_ready_time(observed: &Observed, environment: &str, seconds: i64) {
         let Some(template) = &observed.template else { return };
         let Some(found) = template.spec.environment_list.iter().find(|e| e.name == environment) else {
             return;

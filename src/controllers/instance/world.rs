@@ -1,6 +1,6 @@
 //! The stores that the instance loop reads, and which of their changes concern which Instances.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::mounts::MY_DRIVE_SECRET;
@@ -319,16 +319,16 @@ impl Adder {
         if change.origin == Some(Room::NAME) {
             return;
         }
-        let mut keys = BTreeMap::new();
+        let mut keys = BTreeSet::new();
         for object in change.old.iter().chain(&change.new) {
             let owners = object.metadata.owner_references.iter().flatten();
             let owner =
                 owners.filter(|owner| owner.kind == InstanceKind::KIND).map(|owner| owner.name.as_str());
             for name in object.label(labels::INSTANCE).into_iter().chain(owner) {
-                keys.insert(ObjectKey::new(object.namespace(), name), ());
+                keys.insert(ObjectKey::new(object.namespace(), name));
             }
         }
-        for key in keys.into_keys() {
+        for key in keys {
             if self.world.instances.get(&key.namespace, &key.name).is_some() {
                 self.queue.add(key, Lane::Change);
             }

@@ -29,7 +29,7 @@ fn desired() -> Desired {
     }
 }
 
-fn seen(metadata: Value, spec: Value) -> Seen {
+fn seen(metadata: Value, spec: &Value) -> Seen {
     Seen { metadata: serde_json::from_value(metadata).expect("metadata"), json: json!({"spec": spec}) }
 }
 
@@ -44,7 +44,7 @@ fn whole() -> Value {
 
 #[test]
 fn nothing_differs_nothing_is_sent() {
-    assert_eq!(repair(&desired(), &seen(whole(), json!({"replicas": 1, "paused": true}))), None);
+    assert_eq!(repair(&desired(), &seen(whole(), &json!({"replicas": 1, "paused": true}))), None);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn only_what_is_enforced_and_differs_is_sent() {
     let mut metadata = whole();
     metadata["labels"] = json!({"instance": "edited", "theirs": "x"});
     metadata["annotations"] = json!({"unset": "y", "theirs": "x"});
-    let (patch, exact) = repair(&desired(), &seen(metadata, json!({"replicas": 3}))).expect("a repair");
+    let (patch, exact) = repair(&desired(), &seen(metadata, &json!({"replicas": 3}))).expect("a repair");
     let wanted = json!({
         "metadata": {"labels": {"instance": "i"}, "annotations": {"set": "1", "unset": null}},
         "spec": {"replicas": 1},
@@ -66,7 +66,7 @@ fn a_lost_owner_is_restored_beside_the_others_for_the_seen_version_only() {
     let mut metadata = whole();
     let other = OwnerReference { controller: None, kind: "ConfigMap".into(), uid: "x".into(), ..owner("x") };
     metadata["ownerReferences"] = json!([other]);
-    let (patch, exact) = repair(&desired(), &seen(metadata, json!({"replicas": 1}))).expect("a repair");
+    let (patch, exact) = repair(&desired(), &seen(metadata, &json!({"replicas": 1}))).expect("a repair");
     assert_eq!(patch, json!({"metadata": {"ownerReferences": [other, owner("u1")]}}));
     assert!(exact);
 }
@@ -76,7 +76,7 @@ fn an_owner_that_no_longer_blocks_is_repaired() {
     let mut metadata = whole();
     let weak = OwnerReference { block_owner_deletion: None, ..owner("u1") };
     metadata["ownerReferences"] = json!([weak]);
-    let (patch, _) = repair(&desired(), &seen(metadata, json!({"replicas": 1}))).expect("a repair");
+    let (patch, _) = repair(&desired(), &seen(metadata, &json!({"replicas": 1}))).expect("a repair");
     assert_eq!(patch, json!({"metadata": {"ownerReferences": [owner("u1")]}}));
 }
 

@@ -7,7 +7,7 @@ fn key(name: &str) -> ObjectKey {
 }
 
 fn queue() -> Queue {
-    Queue::new("test", Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(60) })
+    Queue::new("test", Backoff { base: Duration::from_secs(1), cap: Duration::from_mins(1) })
 }
 
 async fn take(queue: &Queue) -> Job {

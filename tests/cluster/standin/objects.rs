@@ -12,6 +12,7 @@ use super::world::Kind;
 
 /// The present time as Kubernetes writes it, to the second.
 pub fn now() -> String {
+    #[allow(clippy::disallowed_methods, reason = "machines tell the time of the cluster")]
     let now = Timestamp::now();
     now.round(Unit::Second).unwrap_or(now).to_string()
 }

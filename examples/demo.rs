@@ -1,0 +1,186 @@
+//! `make demo`: a control plane, the daemon, and a lab machine of each type, on this machine.
+
+#[path = "../tests/cluster/mod.rs"]
+mod cluster;
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use cluster::{Cluster, Options};
+use serde_json::Value;
+
+/// An Instance that is stopped, and one that is deleted, once all are ready.
+const STOPPED: &str = "notebook-1";
+const DELETED: &str = "wireshark-1";
+const NAMESPACE: &str = "tenant-ada-rossi";
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn main() -> Result<()> {
+    let detach = std::env::args().any(|argument| argument == "--detach");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Everything below ends with this process: the programs by their parent's death, the files here.
+    let stop = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    println!("starting a Kubernetes control plane …");
+    let cluster = Cluster::start(Options { crds: files(&root.join("manifests/crds"))?, ..Options::default() })?;
+    let daemon = Daemon::start(&cluster, root)?;
+    println!("the daemon runs; its log is {}\n", cluster.dir().join("daemon.log").display());
+    let show = || show(&cluster, daemon.log());
+    let result = scenario(&cluster, root, &show);
+    if let Err(error) = &result {
+        eprintln!("\nthe demo did not get there: {error:#}\n{}", daemon.tail());
+    }
+    if detach || result.is_err() {
+        return result;
+    }
+    println!("\nThe cluster stays up until Ctrl-C. In another terminal:\n");
+    println!("  export KUBECONFIG={}", cluster.admin_kubeconfig().display());
+    println!("  kubectl get instances -n {NAMESPACE} -o wide");
+    println!("  kubectl patch instance -n {NAMESPACE} {STOPPED} --type=merge -p '{{\"spec\":{{\"running\":true}}}}'");
+    println!("  kubectl describe instance -n {NAMESPACE} server-1\n");
+    println!("kubectl is {}", cluster.kubectl().get_program().to_string_lossy());
+    stop.block_on(tokio::signal::ctrl_c()).context("Ctrl-C")?;
+    println!("\nstopping");
+    Ok(())
+}
+
+/// Applies the samples, waits for them, stops one, deletes one.
+fn scenario(cluster: &Cluster, root: &Path, show: &dyn Fn() -> Result<Vec<(String, String)>>) -> Result<()> {
+    let samples = files(&root.join("manifests/samples"))?;
+    let samples: Vec<&Path> = samples.iter().map(PathBuf::as_path).collect();
+    cluster.apply_files(&samples)?;
+    let all = |phase: &'static str| move |rows: &[(String, String)]| !rows.is_empty() && rows.iter().all(|row| row.1 == phase);
+    watch("all are ready", show, all("Ready"))?;
+    println!("\nstopping {STOPPED} and deleting {DELETED} …\n");
+    let patch = r#"{"spec": {"running": false}}"#;
+    run(cluster, &["patch", "instance", "-n", NAMESPACE, STOPPED, "--type=merge", "-p", patch])?;
+    run(cluster, &["delete", "instance", "-n", NAMESPACE, DELETED])?;
+    watch("one is off and one is gone", show, |rows| {
+        let off = rows.iter().any(|(name, phase)| name == STOPPED && phase == "Off");
+        off && !rows.iter().any(|(name, _)| name == DELETED)
+    })
+}
+
+/// Shows the table whenever it changes, until the condition holds.
+fn watch(
+    what: &str,
+    show: &dyn Fn() -> Result<Vec<(String, String)>>,
+    reached: impl Fn(&[(String, String)]) -> bool,
+) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        if reached(&show()?) {
+            println!("{what}, after {:.1} s", begin.elapsed().as_secs_f64());
+            return Ok(());
+        }
+        anyhow::ensure!(begin.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(250));
+    }
+}
+
+/// Prints the table in place of the last one; the names and phases of the Instances.
+fn show(cluster: &Cluster, _log: &Path) -> Result<Vec<(String, String)>> {
+    thread_local! {
+        static LAST: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
+    }
+    let output = cluster.kubectl().args(["get", "instances.crownlabs.polito.it", "-A", "-o", "json"]).output()?;
+    let list: Value = serde_json::from_slice(&output.stdout).context("kubectl get instances")?;
+    let mut rows = Vec::new();
+    let mut table = format!("{:<10}{:<18}{:<24}{:<8}URL\n", "KIND", "NAME", "PHASE", "AGE");
+    for object in list["items"].as_array().into_iter().flatten() {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let created: Option<jiff::Timestamp> = text("/metadata/creationTimestamp").parse().ok();
+        let age = created.map_or(0, |created| now().as_second() - created.as_second());
+        let (name, phase) = (text("/metadata/name"), text("/status/phase"));
+        table.push_str(&format!(
+            "{:<10}{name:<18}{phase:<24}{:<8}{}\n",
+            "Instance",
+            format!("{age}s"),
+            text("/status/url")
+        ));
+        rows.push((name, phase));
+    }
+    LAST.with_borrow_mut(|last| {
+        // In a terminal the table stays in its place; elsewhere it is printed when a phase changes.
+        let essence = format!("{rows:?}");
+        if std::io::stdout().is_terminal() {
+            let up = last.lines().count();
+            if up > 0 {
+                print!("\x1b[{up}A\x1b[J");
+            }
+            print!("{table}");
+            *last = table;
+        } else if *last != essence {
+            println!("{table}");
+            *last = essence;
+        }
+    });
+    Ok(rows)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the table shows ages, as kubectl does")]
+fn now() -> jiff::Timestamp {
+    jiff::Timestamp::now()
+}
+
+fn run(cluster: &Cluster, arguments: &[&str]) -> Result<()> {
+    let output = cluster.kubectl().args(arguments).output()?;
+    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// The files of a folder, in order.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    files.sort();
+    Ok(files)
+}
+
+/// The daemon under its own account; it ends with the demo.
+struct Daemon {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Daemon {
+    fn start(cluster: &Cluster, root: &Path) -> Result<Self> {
+        let manifests = [root.join("manifests/00-namespace.yaml"), root.join("manifests/10-rbac.yaml")];
+        cluster.apply_files(&[&manifests[0], &manifests[1]])?;
+        let kubeconfig = cluster.service_account_kubeconfig("crownlabs-system", "crownlabs")?;
+        let log = cluster.dir().join("daemon.log");
+        let child = Command::new(root.join("target/release/crownlabs"))
+            .args(["run", "--config"])
+            .arg(root.join("config/demo.yaml"))
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .stderr(fs::File::create(&log)?)
+            .spawn()
+            .context("target/release/crownlabs (make demo builds it)")?;
+        Ok(Self { child, log })
+    }
+
+    fn log(&self) -> &Path {
+        &self.log
+    }
+
+    fn tail(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines.get(lines.len().saturating_sub(20)..).unwrap_or_default().join("\n")
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // As Kubernetes stops it.
+        let stopped = Command::new("kill").arg(self.child.id().to_string()).status();
+        if stopped.is_err() {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+}
