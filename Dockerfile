@@ -1,10 +1,11 @@
 # A static binary, alone in its image.
 FROM rust:1.95-alpine AS build
-RUN apk add --no-cache musl-dev
+RUN apk add --no-cache gcc musl-dev
 WORKDIR /src
 COPY Cargo.toml Cargo.lock rust-toolchain.toml ./
 COPY config config
 COPY src src
+COPY benches benches
 RUN cargo build --release --locked --bin crownlabs
 
 FROM scratch

@@ -32,6 +32,8 @@ const TEMPLATES: [&str; 3] = ["container", "vm", "vm-persistent"];
 /// Requests under way at once, of the loader as of the daemon.
 const CONCURRENCY: usize = 16;
 const AGENT: &str = "crownlabs/";
+/// The user agent of the loader.
+const LOADER: &str = "crownlabs-tests";
 
 /// A figure and what it must not exceed.
 struct Figure {
@@ -195,9 +197,8 @@ async fn cold_600(figures: &mut Vec<Figure>) -> Result<()> {
     let (mark, begin) = (audit.mark()?, now());
     load(&bench, &planned).await?;
     let entries = bench.await_statuses(mark, COUNT)?;
-    let floor_wall = wall(begin, &entries);
-    let floor_writes =
-        count(entries.iter().filter(|e| e.is_write() && e.namespace == "tenant-floor").count());
+    let floor_wall = wall(begin, &by_agent(&entries, LOADER).cloned().collect::<Vec<_>>());
+    let floor_writes = count(by_agent(&entries, LOADER).filter(|e| e.is_write()).count());
 
     eprintln!("cold: the daemon, {COUNT} Instances …");
     bench.instances("tenant-bench", 0, COUNT).await?;
@@ -375,10 +376,8 @@ fn planned(bench: &Bench) -> Result<Vec<Vec<Value>>> {
     fs::write(&file, text)?;
     let output = crownlabs::offline::plan(&[file], &Config::default())?;
     anyhow::ensure!(output.remarks.is_empty(), "{:?}", output.remarks);
-    let objects: Vec<Value> =
-        serde_saphyr::from_multiple(&output.yaml).map_err(|error| anyhow::anyhow!("{error}"))?;
     let mut groups: Vec<Vec<Value>> = Vec::new();
-    for object in objects {
+    for object in output.objects {
         match groups.last_mut() {
             Some(group) if object["kind"] != "Instance" => group.push(object),
             _ => groups.push(vec![object]),

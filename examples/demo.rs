@@ -3,10 +3,13 @@
 #[path = "../tests/cluster/mod.rs"]
 mod cluster;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -17,19 +20,24 @@ use serde_json::Value;
 const STOPPED: &str = "notebook-1";
 const DELETED: &str = "wireshark-1";
 const NAMESPACE: &str = "tenant-ada-rossi";
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 fn main() -> Result<()> {
     let detach = std::env::args().any(|argument| argument == "--detach");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // Everything below ends with this process: the programs by their parent's death, the files here.
-    let stop = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // After Ctrl-C everything is taken down in order, wherever the demo is.
+    let interrupted = interruption()?;
     println!("starting a Kubernetes control plane …");
-    let cluster = Cluster::start(Options { crds: files(&root.join("manifests/crds"))?, ..Options::default() })?;
+    let cluster =
+        Cluster::start(Options { crds: files(&root.join("manifests/crds"))?, ..Options::default() })?;
     let daemon = Daemon::start(&cluster, root)?;
     println!("the daemon runs; its log is {}\n", cluster.dir().join("daemon.log").display());
-    let show = || show(&cluster, daemon.log());
+    let show = || show(&cluster);
     let result = scenario(&cluster, root, &show);
+    if result.is_err() && INTERRUPTED.load(Ordering::SeqCst) {
+        println!("\nstopping");
+        return Ok(());
+    }
     if let Err(error) = &result {
         eprintln!("\nthe demo did not get there: {error:#}\n{}", daemon.tail());
     }
@@ -39,12 +47,30 @@ fn main() -> Result<()> {
     println!("\nThe cluster stays up until Ctrl-C. In another terminal:\n");
     println!("  export KUBECONFIG={}", cluster.admin_kubeconfig().display());
     println!("  kubectl get instances -n {NAMESPACE} -o wide");
-    println!("  kubectl patch instance -n {NAMESPACE} {STOPPED} --type=merge -p '{{\"spec\":{{\"running\":true}}}}'");
+    println!(
+        "  kubectl patch instance -n {NAMESPACE} {STOPPED} --type=merge -p '{{\"spec\":{{\"running\":true}}}}'"
+    );
     println!("  kubectl describe instance -n {NAMESPACE} server-1\n");
     println!("kubectl is {}", cluster.kubectl().get_program().to_string_lossy());
-    stop.block_on(tokio::signal::ctrl_c()).context("Ctrl-C")?;
+    interrupted.recv().context("Ctrl-C")?;
     println!("\nstopping");
     Ok(())
+}
+
+/// Whether Ctrl-C was typed.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Receives a message at Ctrl-C.
+fn interruption() -> Result<mpsc::Receiver<()>> {
+    let (typed, interrupted) = mpsc::channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::spawn(move || {
+        if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+            INTERRUPTED.store(true, Ordering::SeqCst);
+            let _ = typed.send(());
+        }
+    });
+    Ok(interrupted)
 }
 
 /// Applies the samples, waits for them, stops one, deletes one.
@@ -52,7 +78,9 @@ fn scenario(cluster: &Cluster, root: &Path, show: &dyn Fn() -> Result<Vec<(Strin
     let samples = files(&root.join("manifests/samples"))?;
     let samples: Vec<&Path> = samples.iter().map(PathBuf::as_path).collect();
     cluster.apply_files(&samples)?;
-    let all = |phase: &'static str| move |rows: &[(String, String)]| !rows.is_empty() && rows.iter().all(|row| row.1 == phase);
+    let all = |phase: &'static str| {
+        move |rows: &[(String, String)]| !rows.is_empty() && rows.iter().all(|row| row.1 == phase)
+    };
     watch("all are ready", show, all("Ready"))?;
     println!("\nstopping {STOPPED} and deleting {DELETED} …\n");
     let patch = r#"{"spec": {"running": false}}"#;
@@ -72,6 +100,7 @@ fn watch(
 ) -> Result<()> {
     let begin = Instant::now();
     loop {
+        anyhow::ensure!(!INTERRUPTED.load(Ordering::SeqCst), "interrupted");
         if reached(&show()?) {
             println!("{what}, after {:.1} s", begin.elapsed().as_secs_f64());
             return Ok(());
@@ -82,25 +111,23 @@ fn watch(
 }
 
 /// Prints the table in place of the last one; the names and phases of the Instances.
-fn show(cluster: &Cluster, _log: &Path) -> Result<Vec<(String, String)>> {
+fn show(cluster: &Cluster) -> Result<Vec<(String, String)>> {
     thread_local! {
         static LAST: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
     }
-    let output = cluster.kubectl().args(["get", "instances.crownlabs.polito.it", "-A", "-o", "json"]).output()?;
+    let output =
+        cluster.kubectl().args(["get", "instances.crownlabs.polito.it", "-A", "-o", "json"]).output()?;
     let list: Value = serde_json::from_slice(&output.stdout).context("kubectl get instances")?;
     let mut rows = Vec::new();
     let mut table = format!("{:<10}{:<18}{:<24}{:<8}URL\n", "KIND", "NAME", "PHASE", "AGE");
     for object in list["items"].as_array().into_iter().flatten() {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text =
+            |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let created: Option<jiff::Timestamp> = text("/metadata/creationTimestamp").parse().ok();
         let age = created.map_or(0, |created| now().as_second() - created.as_second());
         let (name, phase) = (text("/metadata/name"), text("/status/phase"));
-        table.push_str(&format!(
-            "{:<10}{name:<18}{phase:<24}{:<8}{}\n",
-            "Instance",
-            format!("{age}s"),
-            text("/status/url")
-        ));
+        let (age, url) = (format!("{age}s"), text("/status/url"));
+        let _ = writeln!(table, "{:<10}{name:<18}{phase:<24}{age:<8}{url}", "Instance");
         rows.push((name, phase));
     }
     LAST.with_borrow_mut(|last| {
@@ -135,7 +162,8 @@ fn run(cluster: &Cluster, arguments: &[&str]) -> Result<()> {
 /// The files of a folder, in order.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     files.sort();
     Ok(files)
 }
@@ -161,10 +189,6 @@ impl Daemon {
             .spawn()
             .context("target/release/crownlabs (make demo builds it)")?;
         Ok(Self { child, log })
-    }
-
-    fn log(&self) -> &Path {
-        &self.log
     }
 
     fn tail(&self) -> String {

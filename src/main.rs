@@ -97,7 +97,7 @@ fn execute(command: Command) -> anyhow::Result<()> {
             for remark in &output.remarks {
                 eprintln!("{remark}");
             }
-            print(&output.yaml)
+            print(&output.yaml()?)
         }
         Command::Crd => print(&api::crd::to_yaml(&api::crd::crds())),
         Command::Config(ConfigCommand::Default) => print(&config::default_document()),

@@ -28,10 +28,25 @@ use crate::runtime::store::Store;
 /// What `crownlabs plan` prints.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// The objects, as YAML documents.
-    pub yaml: String,
+    /// The objects: each Instance as it would be labelled, followed by what is made for it.
+    pub objects: Vec<Value>,
     /// What cannot be made, and what was not looked at, a sentence each.
     pub remarks: Vec<String>,
+}
+
+impl Output {
+    /// The objects as YAML documents.
+    ///
+    /// # Errors
+    /// Never for objects that come from [`plan`].
+    pub fn yaml(&self) -> anyhow::Result<String> {
+        let mut text = String::new();
+        for object in &self.objects {
+            text.push_str("---\n");
+            text.push_str(&serde_saphyr::to_string(object).context("an object cannot be written as YAML")?);
+        }
+        Ok(text)
+    }
 }
 
 /// Plans for everything in the files.
@@ -43,8 +58,10 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
     let mut output = Output::default();
     for file in files {
         let (name, text) = read(file)?;
-        let documents: Vec<Value> =
-            serde_saphyr::from_multiple(&text).map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
+        // The reader's own files: no budget of documents or nodes.
+        let options = serde_saphyr::options! { budget: None };
+        let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)
+            .map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
         for document in documents.into_iter().flat_map(items) {
             if let Some(remark) = take(&world, document)? {
                 output.remarks.push(format!("{name}: {remark}"));
@@ -59,7 +76,6 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
         })?;
         world.set_master_key(Some(&key));
     }
-    let mut objects = Vec::new();
     let mut keys = world.instances.keys();
     keys.sort();
     for key in keys {
@@ -68,15 +84,10 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
         output
             .remarks
             .extend(plan.notices.iter().map(|notice| format!("Instance {key}: {}", notice.message)));
-        objects.push(patched(&observed.instance, plan.patch.map(|patch| patch.patch)));
-        objects
-            .extend(plan.ensure.iter().filter_map(|desired| Some(desired.manifest.as_ref()?.json().clone())));
-    }
-    for object in objects {
-        output.yaml.push_str("---\n");
+        output.objects.push(patched(&observed.instance, plan.patch.map(|patch| patch.patch)));
         output
-            .yaml
-            .push_str(&serde_saphyr::to_string(&object).context("an object cannot be written as YAML")?);
+            .objects
+            .extend(plan.ensure.iter().filter_map(|desired| Some(desired.manifest.as_ref()?.json().clone())));
     }
     Ok(output)
 }

@@ -80,3 +80,20 @@ fn a_file_that_is_missing_or_no_yaml_is_named() {
     assert!(!broken.status.success());
     assert!(text(&broken.stderr).contains("standard input"), "{}", text(&broken.stderr));
 }
+
+/// The samples, whole: what a change of the plans changes is seen at a glance.
+#[test]
+fn the_plan_of_the_samples_is_as_reviewed() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let mut arguments = vec!["plan".to_owned(), "--config".to_owned(), format!("{root}/config/demo.yaml")];
+    for file in ["00-cluster", "10-people", "20-templates", "30-instances"] {
+        arguments.extend(["-f".to_owned(), format!("{root}/manifests/samples/{file}.yaml")]);
+    }
+    // The Secret's plain text, which the API server would encode.
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let output = crownlabs(&arguments, "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let remarks = text(&output.stderr);
+    assert!(!remarks.contains("Instance tenant-ada-rossi"), "every sample can be made: {remarks}");
+    insta::assert_snapshot!(text(&output.stdout));
+}

@@ -69,6 +69,7 @@ fn the_demonstration_differs_from_the_default_where_it_says() {
     expected.server.health = ListenAddress(Some(([127, 0, 0, 1], 18081).into()));
     expected.controllers.instance.website_base_url = "labs.example.org".to_owned();
     expected.controllers.instance.instances_auth_url = "https://labs.example.org/auth".to_owned();
+    expected.controllers.instance.local_vm.enabled = true;
     assert_eq!(demo, expected);
     assert_eq!(demo.selector_string(), "crownlabs.polito.it/operator-selector=local");
 }

@@ -5,10 +5,11 @@
 //! write replaces a list), every answer goes into the store at once, and a failure stops nothing
 //! but what depends on it. The lease is checked below, in the client ([`super::gate`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::future::join_all;
+use futures::join;
 use http::{Method, Request};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Client;
@@ -19,7 +20,7 @@ use super::error::ApiError;
 use super::key::ObjectKey;
 use super::merge;
 use super::plan::{Desired, KindInfo, ObjectPatch, Plan, Removal, to_value};
-use super::registry::{Registry, Seen};
+use super::registry::{AnyObject, Registry};
 
 /// A request that gets no answer for this long has failed.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -46,6 +47,22 @@ pub struct Engine {
     origin: &'static str,
 }
 
+/// An object that stands outside of what we watch, as the API server answered it.
+struct Found {
+    metadata: ObjectMeta,
+    object: Value,
+}
+
+impl AnyObject for Found {
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn json(&self) -> Value {
+        self.object.clone()
+    }
+}
+
 /// Whose an existing object is.
 enum Belongs {
     /// Ours, or to be adopted: it carries our labels and nobody controls it.
@@ -64,33 +81,33 @@ impl Engine {
 
     /// Carries out a plan as far as possible and returns every failure.
     pub async fn apply(&self, plan: &Plan) -> Vec<Failure> {
-        let mut failures = Vec::new();
-        if let Some(patch) = &plan.patch
-            && let Err(error) = self.patch(patch).await
-        {
-            failures.push(Failure {
-                step: String::new(),
-                kind: patch.kind.kind,
-                name: patch.key.name.clone(),
-                error,
-            });
-        }
-        let removals = plan.remove.iter().map(async |removal| {
+        let patch = async {
+            let patch = plan.patch.as_ref()?;
+            failure("", patch.kind, &patch.key, self.patch(patch).await)
+        };
+        let removals = join_all(plan.remove.iter().map(async |removal| {
             let result = self.remove(removal).await;
             failure(&removal.step, removal.kind, &removal.key, result)
-        });
-        failures.extend(join_all(removals).await.into_iter().flatten());
-        let stages: BTreeSet<u8> = plan.ensure.iter().map(|desired| desired.stage).collect();
+        }));
+        // The object's own patch depends on nothing, and nothing on it.
+        let (patched, removed, mut failures) = join!(patch, removals, self.ensure_all(&plan.ensure));
+        failures.extend(removed.into_iter().flatten().chain(patched));
+        failures
+    }
+
+    /// Makes all objects exist, stage by stage. What belongs to a step in which a name was taken is
+    /// left out from the next stage on.
+    async fn ensure_all(&self, ensure: &[Desired]) -> Vec<Failure> {
+        let mut failures: Vec<Failure> = Vec::new();
+        let stages: BTreeSet<u8> = ensure.iter().map(|desired| desired.stage).collect();
         for stage in stages {
             let conflicted: BTreeSet<String> = failures
                 .iter()
                 .filter(|failure| matches!(failure.error, ApiError::NameConflict { .. }))
                 .map(|failure| failure.step.clone())
                 .collect();
-            let wanted = plan
-                .ensure
-                .iter()
-                .filter(|desired| desired.stage == stage && !conflicted.contains(&desired.step));
+            let wanted =
+                ensure.iter().filter(|desired| desired.stage == stage && !conflicted.contains(&desired.step));
             let writes = wanted.map(async |desired| {
                 let result = self.ensure(desired).await;
                 failure(&desired.step, desired.kind, &desired.key, result)
@@ -104,14 +121,14 @@ impl Engine {
     async fn ensure(&self, desired: &Desired) -> Result<(), ApiError> {
         let store = self.stores.get(desired.kind)?;
         if let Some(seen) = store.seen(&desired.key) {
-            return self.enforce(desired, &seen).await;
+            return self.enforce(desired, &*seen).await;
         }
         let Some(manifest) = &desired.manifest else {
             return Err(ApiError::transient("the object has just been deleted"));
         };
         match self.send(Method::POST, &desired.kind.path(&desired.key.namespace), Some(manifest.json())).await
         {
-            Ok(body) => store.record(&body, self.origin).map(drop),
+            Ok(body) => store.record(&body, self.origin),
             // It stands outside of what we watch (its labels were removed), or the store is late.
             Err(ApiError::AlreadyExists(_)) => {
                 let body = self.send(Method::GET, &path(desired.kind, &desired.key), None).await?;
@@ -119,15 +136,16 @@ impl Engine {
                     .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
                 let metadata = object.get("metadata").cloned().unwrap_or_default();
                 let metadata: ObjectMeta = serde_json::from_value(metadata).unwrap_or_default();
-                self.enforce(desired, &Seen { metadata, json: object }).await
+                self.enforce(desired, &Found { metadata, object }).await
             }
             Err(error) => Err(error),
         }
     }
 
     /// Repairs what is enforced of an existing object, in one patch, if anything is to repair.
-    async fn enforce(&self, desired: &Desired, seen: &Seen) -> Result<(), ApiError> {
-        match belongs(&seen.metadata, &desired.owner, desired) {
+    async fn enforce(&self, desired: &Desired, seen: &dyn AnyObject) -> Result<(), ApiError> {
+        let metadata = seen.metadata();
+        match belongs(metadata, &desired.owner, desired) {
             Belongs::Us => {}
             Belongs::Leftover => {
                 let message = format!(
@@ -141,7 +159,7 @@ impl Engine {
                 return Err(ApiError::NameConflict { kind, name, owner });
             }
         }
-        if seen.metadata.deletion_timestamp.is_some() {
+        if metadata.deletion_timestamp.is_some() {
             return Err(ApiError::transient(format!(
                 "{} {} is being deleted and will be made anew",
                 desired.kind.kind, desired.key.name
@@ -153,8 +171,8 @@ impl Engine {
             kind: desired.kind,
             key: desired.key.clone(),
             subresource: None,
-            uid: seen.metadata.uid.clone().unwrap_or_default(),
-            resource_version: if exact { seen.metadata.resource_version.clone() } else { None },
+            uid: metadata.uid.clone().unwrap_or_default(),
+            resource_version: if exact { metadata.resource_version.clone() } else { None },
             patch,
         })
         .await
@@ -178,7 +196,7 @@ impl Engine {
             target.push_str(subresource);
         }
         let answer = self.send(Method::PATCH, &target, Some(&body)).await?;
-        self.stores.get(patch.kind)?.record(&answer, self.origin).map(drop)
+        self.stores.get(patch.kind)?.record(&answer, self.origin)
     }
 
     /// Deletes an object, provided that it is still the one that was seen.
@@ -253,29 +271,47 @@ fn carries(metadata: &ObjectMeta, desired: &Desired) -> bool {
 
 /// The patch that repairs an object, and whether it is valid only for the version that was seen
 /// (because it replaces a list).
-fn repair(desired: &Desired, seen: &Seen) -> Option<(Value, bool)> {
-    let mut wanted = if desired.fields.is_object() { desired.fields.clone() } else { json!({}) };
-    let exact_fields = contains_array(&desired.fields);
+fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> {
+    let current = seen.metadata();
     let mut metadata = Map::new();
-    if !desired.labels.is_empty() {
-        metadata.insert("labels".into(), to_value(&desired.labels));
+    let wanted = desired.labels.iter().map(|(key, value)| (key, Some(value)));
+    let labels = entries(current.labels.as_ref(), wanted);
+    let wanted = desired.annotations.iter().map(|(key, value)| (key, value.as_ref()));
+    let annotations = entries(current.annotations.as_ref(), wanted);
+    for (name, entries) in [("labels", labels), ("annotations", annotations)] {
+        if !entries.is_empty() {
+            metadata.insert(name.to_owned(), Value::Object(entries));
+        }
     }
-    if !desired.annotations.is_empty() {
-        metadata.insert("annotations".into(), to_value(&desired.annotations));
-    }
-    let owners = owners(&seen.metadata, &desired.owner);
+    let owners = owners(current, &desired.owner);
     if let Some(owners) = &owners {
         metadata.insert("ownerReferences".into(), to_value(owners));
     }
-    if let Some(members) = wanted.as_object_mut() {
-        members.insert("metadata".into(), Value::Object(metadata));
+    let fields = match &desired.fields {
+        // The object is turned into JSON only where there is something to compare.
+        fields @ Value::Object(_) => merge::required(&seen.json(), fields),
+        _ => None,
+    };
+    let exact = owners.is_some() || fields.as_ref().is_some_and(contains_array);
+    let mut patch = match fields {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    if !metadata.is_empty() {
+        patch.insert("metadata".into(), Value::Object(metadata));
     }
-    let mut current = seen.json.clone();
-    if let Some(members) = current.as_object_mut() {
-        members.insert("metadata".into(), to_value(&seen.metadata));
-    }
-    let patch = merge::required(&current, &wanted)?;
-    Some((patch, owners.is_some() || exact_fields))
+    (!patch.is_empty()).then_some((Value::Object(patch), exact))
+}
+
+/// The entries of a map that are not as they should be; `None` asks for absence.
+fn entries<'a>(
+    current: Option<&BTreeMap<String, String>>,
+    wanted: impl Iterator<Item = (&'a String, Option<&'a String>)>,
+) -> Map<String, Value> {
+    wanted
+        .filter(|(key, value)| current.and_then(|current| current.get(*key)) != *value)
+        .map(|(key, value)| (key.clone(), value.map_or(Value::Null, |value| value.as_str().into())))
+        .collect()
 }
 
 /// The owners that an object should have, unless it has them.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::join_all;
 use tokio::time::Instant;
-use tracing::{Instrument, debug, error, info_span, warn};
+use tracing::{Instrument, debug, error, info, info_span, warn};
 
 use super::key::ObjectKey;
 use super::metrics::{LoopMetrics, PassResult};
@@ -64,7 +64,11 @@ pub async fn run<R: Reconciler>(reconciler: Arc<R>, queue: Arc<Queue>, concurren
                 Some(error) if job.failures >= 3 => {
                     error!(failures = job.failures + 1, error, "the pass failed; it is tried again later");
                 }
-                Some(error) => warn!(error, "the pass failed; it is tried again shortly"),
+                Some(error) if job.failures > 0 => {
+                    warn!(failures = job.failures + 1, error, "the pass failed; it is tried again shortly");
+                }
+                // Conflicts and the like pass at the second try.
+                Some(error) => info!(error, "the pass failed; it is tried again at once"),
                 None => debug!(?took, next = ?pass.next, "done"),
             }
             drop(entered);

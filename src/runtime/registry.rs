@@ -13,41 +13,45 @@ use super::store::{Store, StoreState};
 use crate::api::{Kind, Object};
 
 /// An object without its type.
-#[derive(Debug, Clone)]
-pub struct Seen {
+pub trait AnyObject: Send + Sync {
     /// Its metadata.
-    pub metadata: ObjectMeta,
-    /// The members of it that the store keeps, as JSON.
-    pub json: Value,
+    fn metadata(&self) -> &ObjectMeta;
+    /// The members of it that are known, as JSON.
+    fn json(&self) -> Value;
+}
+
+impl<T: Kind> AnyObject for Object<T> {
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn json(&self) -> Value {
+        to_value(self)
+    }
 }
 
 /// A store without its type.
 pub trait AnyStore: Send + Sync {
     /// The object of that name.
-    fn seen(&self, key: &ObjectKey) -> Option<Seen>;
+    fn seen(&self, key: &ObjectKey) -> Option<Arc<dyn AnyObject>>;
     /// See [`Store::record`]; the body is the API server's answer.
-    fn record(&self, body: &str, origin: &'static str) -> Result<Seen, ApiError>;
+    fn record(&self, body: &str, origin: &'static str) -> Result<(), ApiError>;
     /// See [`Store::record_deletion`].
     fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str);
     /// See [`Store::state`].
     fn state(&self) -> StoreState;
 }
 
-fn seen<T: Kind>(object: &Object<T>) -> Seen {
-    Seen { metadata: object.metadata.clone(), json: to_value(object) }
-}
-
 impl<T: Kind> AnyStore for Store<T> {
-    fn seen(&self, key: &ObjectKey) -> Option<Seen> {
-        self.get(&key.namespace, &key.name).map(|object| seen(&object))
+    fn seen(&self, key: &ObjectKey) -> Option<Arc<dyn AnyObject>> {
+        self.get(&key.namespace, &key.name).map(|object| object as Arc<dyn AnyObject>)
     }
 
-    fn record(&self, body: &str, origin: &'static str) -> Result<Seen, ApiError> {
+    fn record(&self, body: &str, origin: &'static str) -> Result<(), ApiError> {
         let object: Object<T> = serde_json::from_str(body)
             .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
-        let seen = seen(&object);
         Self::record(self, object, origin);
-        Ok(seen)
+        Ok(())
     }
 
     fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str) {

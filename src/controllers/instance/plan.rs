@@ -24,7 +24,7 @@ use crate::config::InstanceConfig;
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::merge;
-use crate::runtime::plan::{KindInfo, Notice, ObjectPatch, Plan, Removal, to_value};
+use crate::runtime::plan::{KindInfo, Notice, ObjectPatch, Plan, Removal};
 
 /// An environment that belongs to the Instance, and how its objects are named.
 #[derive(Debug, Clone, Copy)]
@@ -218,7 +218,8 @@ fn own_patch(observed: &Observed, chosen: &[Chosen<'_>], now: Timestamp) -> Opti
     {
         patch.insert("spec".into(), json!({"prettyName": pretty_name(instance.uid())}));
     }
-    let current = json!({"metadata": to_value(&instance.metadata)});
+    let metadata = &instance.metadata;
+    let current = json!({"metadata": {"labels": metadata.labels, "annotations": metadata.annotations}});
     Some(ObjectPatch {
         kind: KindInfo::of::<InstanceKind>(),
         key: ObjectKey::of(instance),
@@ -370,6 +371,12 @@ fn virtual_machine(observed: &Observed, config: &InstanceConfig, site: &Site<'_>
 /// Why a virtual machine of that kind cannot be made.
 fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Notice> {
     let name = &environment.name;
+    if environment.environment_type == EnvironmentType::LocalVm
+        && environment.persistent
+        && let Some(notice) = local_image(observed, config, environment)
+    {
+        return Some(notice);
+    }
     let (reason, message, waiting) = match environment.environment_type {
         EnvironmentType::CloudVm | EnvironmentType::LocalVm if !environment.persistent => {
             let kind = &environment.environment_type;
@@ -379,7 +386,6 @@ fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Envir
                 false,
             )
         }
-        EnvironmentType::LocalVm => return local_image(observed, config, environment),
         _ if !observed.platform.kubevirt => {
             let message = format!(
                 "environment {name}: the cluster has no virtual machines (KubeVirt's CRDs are not installed); \

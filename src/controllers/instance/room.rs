@@ -75,6 +75,9 @@ impl Room {
         for note in &report.events {
             self.events.publish(&observed.instance, note).await;
         }
+        if report.status == observed.instance.status {
+            return Ok(());
+        }
         let (old, new) = (to_value(&observed.instance.status), to_value(&report.status));
         let Some(difference) = merge::difference(&old, &new) else { return Ok(()) };
         let patch = ObjectPatch {

@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use serde_json::json;
 
 use super::*;
@@ -29,8 +27,8 @@ fn desired() -> Desired {
     }
 }
 
-fn seen(metadata: Value, spec: &Value) -> Seen {
-    Seen { metadata: serde_json::from_value(metadata).expect("metadata"), json: json!({"spec": spec}) }
+fn seen(metadata: Value, spec: &Value) -> Found {
+    Found { metadata: serde_json::from_value(metadata).expect("metadata"), object: json!({"spec": spec}) }
 }
 
 fn whole() -> Value {

@@ -1,1 +1,269 @@
+#![allow(clippy::needless_pass_by_value, reason = "JSON literals read better as they are")]
 
+use std::sync::Arc;
+
+use super::*;
+use crate::api::instance::{EnvironmentStatus, Instance};
+use crate::api::template::Template;
+use crate::api::tenant::Tenant;
+use crate::controllers::instance::observe::{Children, Platform};
+use crate::kinds::{Deployment, Ingress, Service};
+use crate::runtime::plan::to_value;
+
+fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
+    Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
+}
+
+/// An Instance of a Template with these environments.
+fn observed(environments: Value) -> Observed {
+    let instance: Arc<Instance> = object(json!({
+        "metadata": {"name": "my.lab", "namespace": "tenant-ada", "uid": "u1"},
+        "spec": {
+            "template.crownlabs.polito.it/TemplateRef": {"name": "t", "namespace": "workspace-w"},
+            "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
+            "prettyName": "Lab",
+        },
+    }));
+    let template: Arc<Template> = object(json!({
+        "metadata": {"name": "t", "namespace": "workspace-w"},
+        "spec": {"environmentList": environments, "workspace.crownlabs.polito.it/WorkspaceRef": {"name": "w"}},
+    }));
+    let tenant: Arc<Tenant> = object(json!({"metadata": {"name": "ada"}, "spec": {}}));
+    Observed {
+        instance,
+        template: Some(template),
+        tenant: Some(tenant),
+        managers: Vec::new(),
+        my_drive: None,
+        shared_volumes: Vec::new(),
+        elder: None,
+        master_key: None,
+        children: Children::default(),
+        pods: Vec::new(),
+        platform: Platform { kubevirt: true, gateway: false },
+    }
+}
+
+fn environment(name: &str, kind: &str, more: Value) -> Value {
+    let mut environment = json!({
+        "name": name, "environmentType": kind, "image": "img", "mountMyDriveVolume": false,
+        "resources": {"cpu": 1, "reservedCPUPercentage": 50, "memory": "1Gi", "disk": "2Gi"},
+    });
+    merge::apply(&mut environment, &more);
+    environment
+}
+
+fn planned(observed: &Observed) -> Plan {
+    plan(observed, &InstanceConfig::default(), Timestamp::UNIX_EPOCH)
+}
+
+fn names(plan: &Plan) -> Vec<String> {
+    plan.ensure.iter().map(|desired| format!("{} {}", desired.kind.kind, desired.key.name)).collect()
+}
+
+fn edit<T: Kind>(object: &Arc<Object<T>>, patch: &Value) -> Arc<Object<T>> {
+    let mut value = to_value(&**object);
+    merge::apply(&mut value, patch);
+    self::object(value)
+}
+
+fn owned<T: Kind>(name: &str, spec: Value) -> Arc<Object<T>> {
+    object(json!({
+        "metadata": {"name": name, "namespace": "tenant-ada", "uid": format!("{}-{name}", T::KIND), "resourceVersion": "1",
+            "ownerReferences": [{"apiVersion": "a/v1", "kind": "Instance", "name": "my.lab", "uid": "u1", "controller": true}]},
+        "spec": spec,
+    }))
+}
+
+#[test]
+fn each_type_has_its_objects_under_its_names() {
+    let of = |kind: &str, more: Value| names(&planned(&observed(json!([environment("main", kind, more)]))));
+    assert_eq!(of("Container", json!({})), ["Service my-lab", "Ingress my-lab-gui", "Deployment my-lab"]);
+    assert_eq!(
+        of("Container", json!({"persistent": true})),
+        ["Service my-lab", "Ingress my-lab-gui", "PersistentVolumeClaim my-lab", "Deployment my-lab"]
+    );
+    assert_eq!(of("Standalone", json!({})), ["Service my-lab", "Ingress my-lab-app", "Deployment my-lab"]);
+    assert_eq!(
+        of("VirtualMachine", json!({"guiEnabled": false})),
+        ["Service my-lab", "Secret my-lab", "VirtualMachineInstance my-lab"]
+    );
+    assert_eq!(
+        of("CloudVM", json!({"persistent": true})),
+        ["Service my-lab", "Ingress my-lab-gui", "Secret my-lab", "VirtualMachine my-lab"]
+    );
+    // An examination has no cloud-init.
+    assert_eq!(
+        of("CloudVM", json!({"persistent": true, "mode": "Exam"})),
+        ["Service my-lab", "Ingress my-lab-gui", "VirtualMachine my-lab"]
+    );
+}
+
+#[test]
+fn a_container_without_a_web_interface_still_has_a_port() {
+    let ports = |kind: &str, mode: &str| {
+        let environment = environment("main", kind, json!({"guiEnabled": false, "mode": mode}));
+        let plan = planned(&observed(json!([environment])));
+        assert!(!names(&plan).iter().any(|name| name.starts_with("Ingress")), "02 D2");
+        let service = plan.ensure[0].manifest.as_ref().expect("new").json()["spec"]["ports"].clone();
+        service.as_array().expect("ports").iter().map(|port| port["name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ports("Standalone", "Standard"), ["mydrive"]);
+    assert_eq!(ports("Standalone", "Exam"), ["metrics"]);
+    assert_eq!(ports("Container", "Exam"), ["metrics"]);
+    assert_eq!(ports("Container", "Standard"), ["mydrive", "metrics"]);
+}
+
+#[test]
+fn a_stop_removes_what_is_ours_and_keeps_the_work() {
+    let mut observed = observed(json!([environment("main", "Standalone", json!({}))]));
+    observed.instance = edit(&observed.instance, &json!({"spec": {"running": false}}));
+    observed.children.services = vec![owned::<crate::kinds::ServiceKind>("my-lab", json!({}))];
+    observed.children.ingresses = vec![owned::<crate::kinds::IngressKind>("my-lab-app", json!({}))];
+    observed.children.deployments =
+        vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({"replicas": 1}))];
+    let plan = planned(&observed);
+    let removed: Vec<_> =
+        plan.remove.iter().map(|removal| (removal.kind.kind, removal.key.name.as_str())).collect();
+    assert_eq!(removed, [("Service", "my-lab"), ("Ingress", "my-lab-app")]);
+    assert_eq!(plan.ensure[0].fields, json!({"spec": {"replicas": 1}}), "02 D3: never stopped, never raised");
+    let stamp = &plan.patch.as_ref().expect("labels and stamp").patch["metadata"]["annotations"];
+    assert_eq!(stamp[labels::LAST_POWERED_OFF], "1970-01-01T00:00:00Z");
+    // With nothing to remove, nothing is.
+    observed.children = Children::default();
+    assert!(planned(&observed).remove.is_empty());
+}
+
+#[test]
+fn replicas_follow_the_rules_of_stopping() {
+    let replicas = |running: bool, persistent: bool, existing: Option<i32>| {
+        let mut observed =
+            observed(json!([environment("main", "Container", json!({"persistent": persistent}))]));
+        observed.instance = edit(&observed.instance, &json!({"spec": {"running": running}}));
+        let deployment =
+            |replicas| owned::<crate::kinds::DeploymentKind>("my-lab", json!({"replicas": replicas}));
+        observed.children.deployments = existing.map(deployment).into_iter().collect();
+        let plan = planned(&observed);
+        let found =
+            plan.ensure.iter().find(|desired| desired.kind.kind == "Deployment").expect("a Deployment");
+        found.fields["spec"]["replicas"].clone()
+    };
+    assert_eq!(replicas(true, false, None), 1);
+    assert_eq!(replicas(true, true, Some(0)), 1);
+    assert_eq!(replicas(false, true, Some(1)), 0);
+    assert_eq!(replicas(false, false, None), 0);
+    assert_eq!(replicas(false, false, Some(0)), 0);
+    assert_eq!(replicas(false, false, Some(1)), 1);
+    assert_eq!(replicas(false, false, Some(3)), 1);
+}
+
+#[test]
+fn the_environments_are_fixed_when_the_first_objects_are_made() {
+    let two =
+        || json!([environment("a", "Standalone", json!({})), environment("b", "Standalone", json!({}))]);
+    let chosen = |observed: &Observed| {
+        let (chosen, removed) = environments(observed);
+        let chosen: Vec<_> = chosen.iter().map(|c| (c.environment.name.clone(), c.classic)).collect();
+        (chosen, removed)
+    };
+    // New: all of the Template, each under its own name.
+    let fresh = observed(two());
+    assert_eq!(chosen(&fresh).0, [("a".to_owned(), false), ("b".to_owned(), false)]);
+    // Made by the older operator, which knew the first only: it stays what it is.
+    let mut old = observed(two());
+    old.children.deployments = vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))];
+    assert_eq!(chosen(&old).0, [("a".to_owned(), true)]);
+    // The Template has grown since.
+    let mut grown = observed(two());
+    let status = json!({"status": {"environments": [{"name": "a"}]}});
+    grown.instance = edit(&grown.instance, &status);
+    grown.children.deployments = vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))];
+    assert_eq!(chosen(&grown).0, [("a".to_owned(), true)]);
+    // One of two has gone from the Template.
+    let mut shrunk = observed(json!([environment("b", "Standalone", json!({}))]));
+    shrunk.instance =
+        edit(&shrunk.instance, &json!({"status": {"environments": [{"name": "a"}, {"name": "b"}]}}));
+    assert_eq!(chosen(&shrunk), (vec![("b".to_owned(), false)], vec!["a".to_owned()]));
+    assert_eq!(shrunk.instance.status.environments, [named("a"), named("b")]);
+    // The only environment was renamed: it is still the only one.
+    let mut renamed = observed(json!([environment("new", "Standalone", json!({}))]));
+    renamed.instance = edit(&renamed.instance, &json!({"status": {"environments": [{"name": "old"}]}}));
+    assert_eq!(chosen(&renamed), (vec![("new".to_owned(), true)], vec![]));
+    // Made by the newer operator: the only environment has a name with a suffix, and keeps it.
+    let mut newer = observed(json!([environment("a", "Standalone", json!({}))]));
+    newer.children.deployments = vec![owned::<crate::kinds::DeploymentKind>("my-lab-a", json!({}))];
+    assert_eq!(chosen(&newer).0, [("a".to_owned(), false)]);
+}
+
+fn named(name: &str) -> EnvironmentStatus {
+    EnvironmentStatus { name: name.to_owned(), ..EnvironmentStatus::default() }
+}
+
+#[test]
+fn a_name_that_is_taken_stops_the_whole_environment() {
+    let mut observed = observed(json!([environment("main", "Standalone", json!({}))]));
+    let taken: Arc<Ingress> = edit(
+        &owned::<crate::kinds::IngressKind>("my-lab-app", json!({})),
+        &json!({"metadata": {"ownerReferences": [{"apiVersion": "a/v1", "kind": "Instance", "name": "my-lab", "uid": "u2", "controller": true}]}}),
+    );
+    observed.children.ingresses = vec![taken];
+    let plan = planned(&observed);
+    assert_eq!(names(&plan), Vec::<String>::new());
+    assert_eq!(plan.notices[0].reason, "NameConflict");
+    assert!(plan.notices[0].message.contains("belongs to Instance my-lab"), "{}", plan.notices[0].message);
+}
+
+#[test]
+fn what_exists_is_not_built_again() {
+    let mut observed =
+        observed(json!([environment("main", "Standalone", json!({"resources": {"memory": "nonsense"}}))]));
+    let service: Arc<Service> = owned::<crate::kinds::ServiceKind>("my-lab", json!({}));
+    let deployment: Arc<Deployment> = owned::<crate::kinds::DeploymentKind>("my-lab", json!({}));
+    observed.children.services = vec![service];
+    observed.children.deployments = vec![deployment];
+    let plan = planned(&observed);
+    // A Template that was spoiled later does no harm to what runs (02 §3).
+    assert!(plan.notices.is_empty(), "{:?}", plan.notices);
+    let built: Vec<_> =
+        plan.ensure.iter().filter(|desired| desired.manifest.is_some()).map(|d| d.kind.kind).collect();
+    assert_eq!(built, ["Ingress"]);
+}
+
+#[test]
+fn a_local_image_is_cloned_only_from_where_it_may() {
+    let refusal = |image: &str, local: crate::config::LocalVm| {
+        let observed =
+            observed(json!([environment("main", "LocalVM", json!({"persistent": true, "image": image}))]));
+        let config = InstanceConfig { local_vm: local, ..InstanceConfig::default() };
+        let plan = plan(&observed, &config, Timestamp::UNIX_EPOCH);
+        plan.notices.first().map(|notice| notice.reason)
+    };
+    let on = |namespaces: &[&str]| crate::config::LocalVm {
+        enabled: true,
+        namespaces: namespaces.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    assert_eq!(refusal("workspace-w/golden", crate::config::LocalVm::default()), Some("LocalVMDisabled"));
+    assert_eq!(refusal("workspace-w/golden", on(&[])), None);
+    assert_eq!(refusal("workspace-x/golden", on(&[])), Some("ImageNotAllowed"));
+    assert_eq!(refusal("workspace-x/golden", on(&["workspace-x"])), None);
+    assert_eq!(refusal("golden", on(&[])), Some("InvalidImage"));
+    assert_eq!(refusal("/golden", on(&[])), Some("InvalidImage"));
+    assert_eq!(refusal("a/b/c", on(&[])), Some("InvalidImage"));
+}
+
+#[test]
+fn without_kubevirt_a_machine_is_reachable_and_waits() {
+    for kind in ["VirtualMachine", "LocalVM"] {
+        let mut observed = observed(json!([environment(
+            "main",
+            kind,
+            json!({"persistent": true, "image": "workspace-w/x"})
+        )]));
+        observed.platform.kubevirt = false;
+        let local_vm = crate::config::LocalVm { enabled: true, namespaces: Vec::new() };
+        let config = InstanceConfig { local_vm, ..InstanceConfig::default() };
+        let plan = plan(&observed, &config, Timestamp::UNIX_EPOCH);
+        assert_eq!(plan.notices[0].reason, "KubeVirtMissing", "{kind}");
+        assert!(plan.notices[0].waiting);
+    }
+}
