@@ -43,7 +43,9 @@ impl Output {
         let mut text = String::new();
         for object in &self.objects {
             text.push_str("---\n");
-            text.push_str(&serde_saphyr::to_string(object).context("an object cannot be written as YAML")?);
+            let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+            let document = serde_saphyr::to_string_with_options(object, options);
+            text.push_str(&document.context("an object cannot be written as YAML")?);
         }
         Ok(text)
     }

@@ -64,7 +64,9 @@ pub fn user_data(login: &VmLogin, keys: &[String], mounts: &[Mount]) -> String {
         ssh_authorized_keys: keys,
     };
     // Only text keys and no fallible serialisers: writing YAML into a string cannot fail.
-    let yaml = serde_saphyr::to_string(&document).unwrap_or_default();
+    // Long keys stay on one line: whoever reads the Secret should find them whole.
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    let yaml = serde_saphyr::to_string_with_options(&document, options).unwrap_or_default();
     format!("#cloud-config\n{yaml}")
 }
 
@@ -112,5 +114,50 @@ impl Keys {
         if !content.trim().is_empty() && !self.accepted.iter().any(|known| known.trim() == content.trim()) {
             self.accepted.push(content.to_owned());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const KEY: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1bGxzaGl0a2V5Zm9ydGVzdGluZ29ubHkxMjM0NTY3 ada@lab";
+
+    #[test]
+    fn the_document_reads_back_as_it_was_meant() {
+        let mount = Mount {
+            volume: "nfs0".to_owned(),
+            server: "10.0.0.1".to_owned(),
+            export: "/exports/a".to_owned(),
+            path: "/mnt/a".to_owned(),
+            read_only: true,
+        };
+        let keys = [KEY.to_owned(), format!("{KEY}2\n")];
+        let text = user_data(&VmLogin::default(), &keys, &[mount]);
+        assert!(text.starts_with("#cloud-config\n"), "{text}");
+        assert!(text.contains(KEY), "a key stays on one line:\n{text}");
+        let document: Value = serde_saphyr::from_str(&text).expect("YAML");
+        assert_eq!(document["ssh_pwauth"], false);
+        assert_eq!(document["ssh_authorized_keys"], json!(keys));
+        assert_eq!(document["users"][0]["ssh_authorized_keys"], json!(keys));
+        let options = "ro,tcp,hard,intr,rsize=8192,wsize=8192,timeo=14,_netdev,user";
+        assert_eq!(document["mounts"][0], json!(["10.0.0.1:/exports/a", "/mnt/a", "nfs", options, "0", "0"]));
+        assert_eq!(document["mounts"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn only_keys_enter_and_each_once() {
+        let mut keys = Keys::default();
+        let injected = format!("{KEY}\nssh-ed25519 AAAA evil");
+        keys.add("ada", &[KEY.to_owned(), "type1 key1 comment".to_owned(), injected]);
+        keys.add("grace", &[format!("  {KEY} ")]);
+        assert_eq!(keys.accepted, [KEY]);
+        assert_eq!(keys.rejected, [("ada".to_owned(), 2)]);
+        keys.add_master("\n");
+        keys.add_master(&format!("{KEY}\n"));
+        assert_eq!(keys.accepted.len(), 1, "the same key but for the line's end");
     }
 }
