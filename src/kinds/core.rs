@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Unread, kind};
 
@@ -59,8 +59,16 @@ pub struct DeploymentSpec {
 pub struct DeploymentStatus {
     /// Pods that are ready.
     pub ready_replicas: Option<i32>,
-    /// Only `ReplicaFailure` matters to us.
+    /// `ReplicaFailure` alone: the others change with every step of a roll-out and tell us nothing,
+    /// and a change that is not kept asks for no pass.
+    #[serde(deserialize_with = "replica_failure")]
     pub conditions: Vec<ForeignCondition>,
+}
+
+fn replica_failure<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
+    let mut conditions = Option::<Vec<ForeignCondition>>::deserialize(deserializer)?.unwrap_or_default();
+    conditions.retain(|condition| condition.type_ == "ReplicaFailure");
+    Ok(conditions)
 }
 kind!(/// A Deployment.
     DeploymentKind, Deployment, "apps", "v1", "Deployment", "deployments", namespaced: true,

@@ -106,6 +106,11 @@ impl ControlLoop {
         self.queue.close();
     }
 
+    /// The queue of the loop.
+    pub fn queue(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+
     /// Whether passes may be under way.
     #[must_use]
     pub fn is_working(&self) -> bool {

@@ -20,7 +20,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -36,6 +36,7 @@ use crate::controllers::instance;
 use crate::runtime::client;
 use crate::runtime::events::Recorder;
 use crate::runtime::gate::Gate;
+use crate::runtime::queue::Queue;
 use crate::runtime::watch::Listing;
 use control::ControlLoop;
 pub use files::Watched;
@@ -71,7 +72,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let metrics = telemetry::install()?;
     let config = Arc::new(options.config);
     let readiness = Readiness::default();
-    let mut tasks: Vec<Task> = servers(&config, &readiness, &metrics).await?;
+    let queues: Arc<OnceLock<Vec<Arc<Queue>>>> = Arc::default();
+    let mut tasks: Vec<Task> = servers(&config, &readiness, &metrics, Arc::clone(&queues)).await?;
     let kubeconfig = kubeconfig(options.kubeconfig.as_deref()).await?;
     let elected = config.leader_election.enabled;
     let gate = if elected { Gate::closed() } else { Gate::open() };
@@ -94,6 +96,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         files.extend(watched);
         loops.push(control);
     }
+    // Set once: the loops are fixed from here on.
+    let _ = queues.set(loops.iter().map(|control| Arc::clone(control.queue())).collect());
     tasks.push(Task::new("files", files::watch(files)));
     lead(&config, ungated, gate, loops, tasks, stop).await
 }
@@ -215,6 +219,7 @@ async fn servers(
     config: &Config,
     readiness: &Readiness,
     metrics: &PrometheusHandle,
+    queues: Arc<OnceLock<Vec<Arc<Queue>>>>,
 ) -> anyhow::Result<Vec<Task>> {
     let (readiness, metrics, upkeep) = (readiness.clone(), metrics.clone(), metrics.clone());
     let health: server::Pages = Arc::new(move |path| match path {
@@ -229,6 +234,7 @@ async fn servers(
     let exposition: server::Pages = Arc::new(move |path| {
         (path == "/metrics").then(|| {
             process::record();
+            queues.get().into_iter().flatten().for_each(|queue| queue.measure());
             Page { status: StatusCode::OK, content_type: telemetry::CONTENT_TYPE, body: metrics.render() }
         })
     });

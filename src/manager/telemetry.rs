@@ -60,6 +60,12 @@ fn describe() {
     describe_gauge!("controller_runtime_max_concurrent_reconciles", "Passes at once at most, by loop");
     describe_gauge!("controller_runtime_active_workers", "Passes at once now, by loop");
     describe_gauge!("workqueue_depth", "Objects that wait for a pass");
+    describe_counter!("controller_runtime_reconcile_panics_total", "Passes that panicked, by loop");
+    describe_gauge!("workqueue_unfinished_work_seconds", "Time of all passes that are under way");
+    describe_gauge!(
+        "workqueue_longest_running_processor_seconds",
+        "Time of the longest pass that is under way"
+    );
     describe_counter!("workqueue_adds_total", "Objects asked for");
     describe_counter!("workqueue_retries_total", "Objects asked for again after a failure");
     describe_histogram!("workqueue_queue_duration_seconds", Unit::Seconds, "Time that an object waited");

@@ -57,7 +57,10 @@ pub async fn run<R: Reconciler>(reconciler: Arc<R>, queue: Arc<Queue>, concurren
                 .catch_unwind()
                 .instrument(span.clone())
                 .await
-                .unwrap_or_else(|_| Pass::failed("the pass panicked; this is a defect of the daemon"));
+                .unwrap_or_else(|_| {
+                    metrics.panicked();
+                    Pass::failed("the pass panicked; this is a defect of the daemon")
+                });
             let entered = span.entered();
             let took = begin.elapsed();
             match &pass.error {

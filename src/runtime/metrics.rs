@@ -12,6 +12,8 @@ pub struct QueueMetrics {
     waited: Histogram,
     worked: Histogram,
     retries: Counter,
+    unfinished: Gauge,
+    longest: Gauge,
 }
 
 impl std::fmt::Debug for QueueMetrics {
@@ -29,6 +31,8 @@ impl QueueMetrics {
             waited: histogram!("workqueue_queue_duration_seconds", "name" => name, "controller" => name),
             worked: histogram!("workqueue_work_duration_seconds", "name" => name, "controller" => name),
             retries: counter!("workqueue_retries_total", "name" => name, "controller" => name),
+            unfinished: gauge!("workqueue_unfinished_work_seconds", "name" => name, "controller" => name),
+            longest: gauge!("workqueue_longest_running_processor_seconds", "name" => name, "controller" => name),
         }
     }
 
@@ -40,6 +44,10 @@ impl QueueMetrics {
     }
     pub(super) fn retried(&self) {
         self.retries.increment(1);
+    }
+    pub(super) fn under_way(&self, all: Duration, longest: Duration) {
+        self.unfinished.set(all.as_secs_f64());
+        self.longest.set(longest.as_secs_f64());
     }
     pub(super) fn waited(&self, time: Duration) {
         self.waited.record(time);
@@ -77,6 +85,7 @@ pub struct LoopMetrics {
     active: Gauge,
     time: Histogram,
     errors: Counter,
+    panics: Counter,
 }
 
 impl std::fmt::Debug for LoopMetrics {
@@ -97,12 +106,19 @@ impl LoopMetrics {
         }
         let errors = counter!("controller_runtime_reconcile_errors_total", "controller" => name);
         errors.increment(0);
+        let panics = counter!("controller_runtime_reconcile_panics_total", "controller" => name);
+        panics.increment(0);
         Self {
             name,
             active: gauge!("controller_runtime_active_workers", "controller" => name),
             time: histogram!("controller_runtime_reconcile_time_seconds", "controller" => name),
             errors,
+            panics,
         }
+    }
+
+    pub(super) fn panicked(&self) {
+        self.panics.increment(1);
     }
 
     pub(super) fn begin(&self) {

@@ -188,9 +188,15 @@ impl Queue {
         self.wake.notify_waiters();
     }
 
-    /// How many objects are in work.
-    pub fn running(&self) -> usize {
-        self.lock().entries.values().filter(|entry| entry.running.is_some()).count()
+    /// Sets the metrics of what is in work now. Called when they are read.
+    pub fn measure(&self) {
+        let now = Instant::now();
+        let inner = self.lock();
+        let times = inner.entries.values().filter_map(|entry| Some(now - entry.running?));
+        let (all, longest) = times
+            .fold((Duration::ZERO, Duration::ZERO), |(all, longest), time| (all + time, longest.max(time)));
+        drop(inner);
+        self.metrics.under_way(all, longest);
     }
 
     /// The wait after `failures` failures in a row: between half and all of the doubled base.

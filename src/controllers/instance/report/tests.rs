@@ -86,6 +86,20 @@ fn the_phase_of_a_container_follows_its_deployment() {
 }
 
 #[test]
+fn of_a_deployment_only_the_condition_that_matters_is_kept() {
+    let deployment: Deployment = serde_json::from_value(json!({
+        "spec": {"replicas": 1},
+        "status": {"conditions": [
+            {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+            {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: q"},
+        ]},
+    }))
+    .expect("lenient");
+    assert_eq!(deployment.status.conditions.len(), 1);
+    assert_eq!(phase::deployment(&deployment, true, false).phase, Phase::ResourceQuotaExceeded);
+}
+
+#[test]
 fn several_environments_have_one_phase() {
     let overall = |phases: &[&str]| {
         let phases: Vec<Phase> = phases.iter().map(|phase| Phase::from(*phase)).collect();
