@@ -83,6 +83,10 @@ controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, n
     let kubeconfig = lab.service_account();
     let mut daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config });
     exercise(&lab);
+    // A standby watches the lease.
+    let standby = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config });
+    standby.wait_for("standby", |daemon| daemon.ready().1.contains("standby"));
+    drop(standby);
     daemon.signal("TERM");
     daemon.wait(std::time::Duration::from_secs(30)).expect("it ends");
     // An API server before 1.34 is listed in pages: this one is told to be such a one.
