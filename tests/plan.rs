@@ -89,7 +89,6 @@ fn the_plan_of_the_samples_is_as_reviewed() {
     for file in ["00-cluster", "10-people", "20-templates", "30-instances"] {
         arguments.extend(["-f".to_owned(), format!("{root}/manifests/samples/{file}.yaml")]);
     }
-    // The Secret's plain text, which the API server would encode.
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let output = crownlabs(&arguments, "");
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -274,7 +274,8 @@ fn jittered(period: Duration) -> Duration {
 /// was stopped and continues. Started once this replica leads; dropped (and so ended) before a
 /// clean stop.
 pub struct Watchdog {
-    armed: Arc<()>,
+    /// The thread ends when this is dropped.
+    _armed: Arc<()>,
 }
 
 impl Watchdog {
@@ -297,12 +298,6 @@ impl Watchdog {
                 std::process::exit(super::EXIT_LEASE_LOST.into());
             }
         })?;
-        Ok(Self { armed })
-    }
-
-    /// Whether the watchdog is armed; keeps the compiler from dropping it early.
-    #[must_use]
-    pub fn is_armed(&self) -> bool {
-        Arc::strong_count(&self.armed) > 0
+        Ok(Self { _armed: armed })
     }
 }

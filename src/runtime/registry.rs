@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::error::ApiError;
 use super::key::ObjectKey;
 use super::plan::{KindInfo, to_value};
-use super::store::{Store, StoreState};
+use super::store::Store;
 use crate::api::{Kind, Object};
 
 /// An object without its type.
@@ -38,8 +38,6 @@ pub trait AnyStore: Send + Sync {
     fn record(&self, body: &str, origin: &'static str) -> Result<(), ApiError>;
     /// See [`Store::record_deletion`].
     fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str);
-    /// See [`Store::state`].
-    fn state(&self) -> StoreState;
 }
 
 impl<T: Kind> AnyStore for Store<T> {
@@ -56,10 +54,6 @@ impl<T: Kind> AnyStore for Store<T> {
 
     fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str) {
         Self::record_deletion(self, key, uid, origin);
-    }
-
-    fn state(&self) -> StoreState {
-        Self::state(self)
     }
 }
 

@@ -112,13 +112,6 @@ impl<T: Kind> Store<T> {
         *self.state.borrow()
     }
 
-    /// Waits until the store mirrors the cluster, or its kind is known to be missing.
-    pub async fn settled(&self) {
-        let mut state = self.state.subscribe();
-        // The sender lives as long as `self`: the wait cannot fail.
-        let _ = state.wait_for(|state| *state != StoreState::Syncing).await;
-    }
-
     /// A receiver of [`Store::state`], for readiness.
     pub fn watch_state(&self) -> watch::Receiver<StoreState> {
         self.state.subscribe()

@@ -10,7 +10,6 @@ use super::exposure;
 use super::observe::{Observed, named};
 use super::phase::{self, Phased};
 use super::plan::{Chosen, environments};
-use crate::api::environment::EnvironmentType;
 use crate::api::instance::{EnvironmentStatus, InstancePhase as Phase, InstanceStatus};
 use crate::config::InstanceConfig;
 use crate::kinds::Pod;
@@ -308,11 +307,6 @@ pub fn duration(seconds: i64) -> String {
     } else {
         format!("{rest}s")
     }
-}
-
-/// The type of an environment, as the metrics name it.
-pub fn type_label(kind: &EnvironmentType) -> String {
-    kind.to_string()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tracing::info;
 
 use super::observe::Observed;
 use super::plan::plan;
-use super::report::{Report, report, type_label};
+use super::report::{Report, report};
 use super::world::World;
 use crate::api::instance::InstanceKind;
 use crate::config::InstanceConfig;
@@ -115,7 +115,7 @@ impl Room {
             "workspace" => workspace,
             "template" => template.name().to_owned(),
             "environment" => environment.to_owned(),
-            "type" => type_label(&found.environment_type),
+            "type" => found.environment_type.to_string(),
             "persistent" => if found.persistent { "true" } else { "false" },
         )
         .record(f64::from(i32::try_from(seconds).unwrap_or(i32::MAX)));
