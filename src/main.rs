@@ -86,6 +86,9 @@ fn execute(command: Command) -> anyhow::Result<()> {
             let log_filter = manager::logging::start(&config.log)?;
             let options = manager::Options { config, config_file: file, kubeconfig, log_filter };
             tokio::runtime::Builder::new_multi_thread()
+                // The loops wait for the API server; handing work from thread to thread costs more
+                // than a second thread would gain (`make bench`).
+                .worker_threads(1)
                 .enable_all()
                 .build()
                 .context("the runtime cannot start")?

@@ -32,6 +32,7 @@ pub struct ControlLoop {
     workers: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
     needs: Vec<Need>,
     leading: watch::Sender<bool>,
+    stopping: watch::Sender<bool>,
     /// Called when a kind that was missing is served.
     appeared: Arc<dyn Fn() + Send + Sync>,
     working: AtomicBool,
@@ -54,6 +55,7 @@ impl ControlLoop {
             queue,
             needs: Vec::new(),
             leading: watch::Sender::new(false),
+            stopping: watch::Sender::new(false),
             appeared: Arc::new(appeared),
             working: AtomicBool::new(false),
         }
@@ -78,31 +80,42 @@ impl ControlLoop {
         self
     }
 
-    /// Waits until the loop may work.
-    pub async fn synced(&self) {
-        for need in &self.needs {
-            let mut state = need.state.clone();
-            let settled = |state: &StoreState| match state {
-                StoreState::Syncing => false,
-                StoreState::Missing => !need.required,
-                StoreState::Synced => true,
-            };
-            // Stores live as long as the process: the wait cannot fail.
-            let _ = state.wait_for(settled).await;
-        }
+    /// Waits until the loop knows of each of its kinds whether it is served, and mirrors those that
+    /// are.
+    pub async fn settled(&self) {
+        self.wait(|_, state| state != StoreState::Syncing).await;
     }
 
-    /// Works until [`ControlLoop::stop`].
+    /// Works until [`ControlLoop::stop`]; not before all kinds that it cannot do without are served.
     pub async fn run(&self) {
-        self.working.store(true, Ordering::SeqCst);
         self.leading.send_replace(true);
+        let served = self.wait(|required, state| match state {
+            StoreState::Syncing => false,
+            StoreState::Missing => !required,
+            StoreState::Synced => true,
+        });
+        let mut stopping = self.stopping.subscribe();
+        tokio::select! {
+            () = served => {}
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        }
+        self.working.store(true, Ordering::SeqCst);
         info!(controller = self.name, "working");
         (self.workers)().await;
         self.working.store(false, Ordering::SeqCst);
     }
 
+    /// Waits until `enough` holds of each need: whether it is required, and its state.
+    async fn wait(&self, enough: impl Fn(bool, StoreState) -> bool) {
+        for need in &self.needs {
+            // Stores live as long as the process: the wait cannot fail.
+            let _ = need.state.clone().wait_for(|state| enough(need.required, *state)).await;
+        }
+    }
+
     /// Begins no new pass.
     pub fn stop(&self) {
+        self.stopping.send_replace(true);
         self.queue.close();
     }
 

@@ -16,6 +16,7 @@ pub mod readiness;
 pub mod server;
 pub mod telemetry;
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,20 +25,20 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
-use futures::future::{BoxFuture, FutureExt, select_all};
+use futures::future::{BoxFuture, FutureExt, join_all};
 use http::StatusCode;
 use k8s_openapi::api::core::v1::ObjectReference;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::config::Config;
 use crate::controllers::instance;
-use crate::runtime::client;
+use crate::runtime::client::{self, Writer};
 use crate::runtime::events::Recorder;
 use crate::runtime::gate::Gate;
 use crate::runtime::queue::Queue;
-use crate::runtime::watch::Listing;
 use control::ControlLoop;
 pub use files::Watched;
 use lease::{Election, Watchdog};
@@ -78,10 +79,11 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let elected = config.leader_election.enabled;
     let gate = if elected { Gate::closed() } else { Gate::open() };
     let ungated = client::build(kubeconfig.clone(), Gate::open())?;
-    let gated = client::build(kubeconfig, gate.clone())?;
-    let listing = connect(&ungated).await?;
+    let gated = client::build(kubeconfig.clone(), gate.clone())?;
+    let writer = Writer::new(kubeconfig, gate.clone())?;
+    connect(&ungated).await?;
 
-    let setup = Setup { client: gated, listing, config: &config };
+    let setup = Setup { client: gated, writer, config: &config };
     let mut running = Vec::new();
     if config.controllers.instance.enabled {
         running.push(instance::set_up(&setup));
@@ -117,19 +119,15 @@ async fn lead(
     let mut ended = pin!(first_ended(tasks));
     let work = async {
         // The stores first: a leader that does not know the world yet would only keep others waiting.
-        for controller in &loops {
-            controller.synced().await;
-        }
+        join_all(loops.iter().map(ControlLoop::settled)).await;
+        let mut working = pin!(join_all(loops.iter().map(ControlLoop::run)));
         if !config.leader_election.enabled {
-            for controller in &loops {
-                controller.run().await;
-            }
+            working.await;
             return anyhow::Ok(());
         }
         let lease = election.lead().await;
         let _watchdog = Watchdog::start(gate.clone()).context("the lease watchdog cannot start")?;
         let mut held = pin!(election.hold(lease));
-        let mut working = pin!(futures::future::join_all(loops.iter().map(control::ControlLoop::run)));
         tokio::select! {
             lost = &mut held => Err(lost.into()),
             _ = &mut working => Ok(()),
@@ -161,8 +159,8 @@ async fn lead(
 pub struct Setup<'a> {
     /// The client whose writes pass only while the lease is held.
     pub client: kube::Client,
-    /// How first lists are fetched.
-    pub listing: Listing,
+    /// What the apply engine writes through, gated in the same way.
+    pub writer: Writer,
     /// The configuration.
     pub config: &'a Config,
 }
@@ -203,16 +201,14 @@ impl Task {
 
 /// Runs all tasks, and names the first one that ends.
 async fn first_ended(tasks: Vec<Task>) -> &'static str {
-    let spawned = tasks.into_iter().map(|task| {
-        let name = task.name;
-        let handle = tokio::spawn(task.future);
-        async move {
-            let _ = handle.await;
-            name
-        }
-        .boxed()
-    });
-    select_all(spawned).await.0
+    let mut running = JoinSet::new();
+    let names: HashMap<_, _> =
+        tasks.into_iter().map(|task| (running.spawn(task.future).id(), task.name)).collect();
+    match running.join_next_with_id().await {
+        Some(Ok((id, ()))) => names.get(&id).copied().unwrap_or_default(),
+        Some(Err(panicked)) => names.get(&panicked.id()).copied().unwrap_or_default(),
+        None => std::future::pending().await,
+    }
 }
 
 async fn servers(
@@ -281,11 +277,14 @@ async fn kubeconfig(file: Option<&std::path::Path>) -> anyhow::Result<kube::Conf
 }
 
 /// Waits for the API server to answer.
-async fn connect(client: &kube::Client) -> anyhow::Result<Listing> {
+async fn connect(client: &kube::Client) -> anyhow::Result<()> {
     let mut wait = Duration::from_millis(500);
     loop {
-        match Listing::supported(client).await {
-            Ok(listing) => return Ok(listing),
+        match client.apiserver_version().await {
+            Ok(version) => {
+                info!(version = version.git_version, "connected to the API server");
+                return Ok(());
+            }
             Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
                 anyhow::bail!("the API server refuses this account: {}", status.message)
             }

@@ -6,24 +6,22 @@
 //! but what depends on it. The lease is checked below, in the client ([`super::gate`]).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use futures::future::join_all;
 use futures::join;
 use http::{Method, Request};
+use http_body_util::Full;
+use hyper::body::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use kube::Client;
 use serde_json::{Map, Value, json};
 use tracing::debug;
 
+use super::client::Writer;
 use super::error::ApiError;
 use super::key::ObjectKey;
 use super::merge;
 use super::plan::{Desired, KindInfo, ObjectPatch, Plan, Removal, to_value};
 use super::registry::{AnyObject, Registry};
-
-/// A request that gets no answer for this long has failed.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A part of a plan that could not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +39,7 @@ pub struct Failure {
 /// Carries out plans for one loop.
 #[derive(Clone)]
 pub struct Engine {
-    client: Client,
+    writer: Writer,
     stores: Registry,
     /// The name of the loop, see [`super::store::Change::origin`].
     origin: &'static str,
@@ -74,9 +72,9 @@ enum Belongs {
 }
 
 impl Engine {
-    /// An engine that writes through `client` and keeps `stores` up to date with the answers.
-    pub fn new(client: Client, stores: Registry, origin: &'static str) -> Self {
-        Self { client, stores, origin }
+    /// An engine that writes through `writer` and keeps `stores` up to date with the answers.
+    pub fn new(writer: Writer, stores: Registry, origin: &'static str) -> Self {
+        Self { writer, stores, origin }
     }
 
     /// Carries out a plan as far as possible and returns every failure.
@@ -89,32 +87,38 @@ impl Engine {
             let result = self.remove(removal).await;
             failure(&removal.step, removal.kind, &removal.key, result)
         }));
+        let mut stages: Vec<u8> = plan.ensure.iter().map(|desired| desired.stage).collect();
+        stages.sort_unstable();
+        stages.dedup();
+        let mut failures = Vec::new();
+        // The first stage has the API server for itself: what comes later waits for it.
+        let (first, later) = stages.split_at(stages.len().min(1));
+        self.ensure_stages(&plan.ensure, first, &mut failures).await;
         // The object's own patch depends on nothing, and nothing on it.
-        let (patched, removed, mut failures) = join!(patch, removals, self.ensure_all(&plan.ensure));
+        let ensured = self.ensure_stages(&plan.ensure, later, &mut failures);
+        let (patched, removed, ()) = join!(patch, removals, ensured);
         failures.extend(removed.into_iter().flatten().chain(patched));
         failures
     }
 
-    /// Makes all objects exist, stage by stage. What belongs to a step in which a name was taken is
-    /// left out from the next stage on.
-    async fn ensure_all(&self, ensure: &[Desired]) -> Vec<Failure> {
-        let mut failures: Vec<Failure> = Vec::new();
-        let stages: BTreeSet<u8> = ensure.iter().map(|desired| desired.stage).collect();
+    /// Makes the objects of these stages exist, stage by stage. What belongs to a step in which a
+    /// name was taken is left out from the next stage on.
+    async fn ensure_stages(&self, ensure: &[Desired], stages: &[u8], failures: &mut Vec<Failure>) {
         for stage in stages {
             let conflicted: BTreeSet<String> = failures
                 .iter()
                 .filter(|failure| matches!(failure.error, ApiError::NameConflict { .. }))
                 .map(|failure| failure.step.clone())
                 .collect();
-            let wanted =
-                ensure.iter().filter(|desired| desired.stage == stage && !conflicted.contains(&desired.step));
+            let wanted = ensure
+                .iter()
+                .filter(|desired| desired.stage == *stage && !conflicted.contains(&desired.step));
             let writes = wanted.map(async |desired| {
                 let result = self.ensure(desired).await;
                 failure(&desired.step, desired.kind, &desired.key, result)
             });
             failures.extend(join_all(writes).await.into_iter().flatten());
         }
-        failures
     }
 
     /// Makes one object exist and carry what is enforced.
@@ -132,7 +136,7 @@ impl Engine {
             // It stands outside of what we watch (its labels were removed), or the store is late.
             Err(ApiError::AlreadyExists(_)) => {
                 let body = self.send(Method::GET, &path(desired.kind, &desired.key), None).await?;
-                let object: Value = serde_json::from_str(&body)
+                let object: Value = serde_json::from_slice(&body)
                     .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
                 let metadata = object.get("metadata").cloned().unwrap_or_default();
                 let metadata: ObjectMeta = serde_json::from_value(metadata).unwrap_or_default();
@@ -217,7 +221,7 @@ impl Engine {
         }
     }
 
-    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<String, ApiError> {
+    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Bytes, ApiError> {
         let content =
             if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
         let uri = if matches!(method, Method::POST | Method::PATCH) {
@@ -225,17 +229,18 @@ impl Engine {
         } else {
             path.to_owned()
         };
+        let invalid = |error: &dyn std::fmt::Display| {
+            ApiError::Invalid(format!("the request cannot be built: {error}"))
+        };
+        let body = body.map_or(Ok(Vec::new()), serde_json::to_vec).map_err(|error| invalid(&error))?;
         let request = Request::builder()
             .method(method)
             .uri(uri)
             .header("content-type", content)
             .header("accept", "application/json")
-            .body(body.map_or_else(Vec::new, |body| body.to_string().into_bytes()))
-            .map_err(|error| ApiError::Invalid(format!("the request cannot be built: {error}")))?;
-        match tokio::time::timeout(REQUEST_TIMEOUT, self.client.request_text(request)).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(ApiError::transient("the API server did not answer in time")),
-        }
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| invalid(&error))?;
+        self.writer.send(request).await
     }
 }
 

@@ -1,52 +1,185 @@
-//! The client: `kube`'s, with our name on every request, counted, and gated by the lease.
+//! The ways to the API server: `kube`'s client for what is read, [`Writer`] for what the loops write.
+//! Both carry our name, are counted, and are gated by the lease.
 
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, Either, Ready, ready};
 use http::{HeaderName, HeaderValue, Method, Request, Response};
-use kube::client::{Body, ClientBuilder};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper_util::client::legacy;
+use hyper_util::rt::TokioExecutor;
+use kube::client::{Body, ClientBuilder, ConfigExt};
+use kube::core::Status;
 use kube::{Client, Config};
-use metrics::{counter, histogram};
-use tower::{BoxError, Layer, Service};
+use metrics::{Counter, Histogram, counter, histogram};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt};
 
-use super::error::NotLeader;
+use super::error::{ApiError, NotLeader, with_sources};
 use super::gate::Gate;
 
 /// The name under which our requests stand in the audit log and our fields in `managedFields`.
 pub const USER_AGENT: &str = concat!("crownlabs/", env!("CARGO_PKG_VERSION"));
 
+/// A request that gets no answer for this long has failed.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the pool of a cluster is connected with.
+fn prepared(mut config: Config) -> Config {
+    config.headers.push((HeaderName::from_static("user-agent"), HeaderValue::from_static(USER_AGENT)));
+    // The queue retries, with the gate asked again; a retry below the gate would bypass it.
+    config.default_retry = false;
+    config
+}
+
 /// A client whose writes pass only through `gate`.
 ///
 /// # Errors
 /// When the configuration cannot be used, for example an unreadable certificate.
-pub fn build(mut config: Config, gate: Gate) -> kube::Result<Client> {
-    config.headers.push((HeaderName::from_static("user-agent"), HeaderValue::from_static(USER_AGENT)));
-    // The queue retries, with the gate asked again; a retry below the gate would bypass it.
-    config.default_retry = false;
-    let host = config.cluster_url.authority().map_or_else(String::new, ToString::to_string);
-    Ok(ClientBuilder::try_from(config)?.with_layer(&Gated { gate, host }).build())
+pub fn build(config: Config, gate: Gate) -> kube::Result<Client> {
+    let config = prepared(config);
+    let metrics = RequestMetrics::new(&config);
+    Ok(ClientBuilder::try_from(config)?.with_layer(&Gated { gate, metrics }).build())
 }
 
-#[derive(Debug, Clone)]
+/// Carries the writes of the loops: the same authentication as `kube`'s client over the same HTTP
+/// and TLS, without the queue and the tracing that a general client has between caller and
+/// connection, which cost more processor time than the request itself.
+#[derive(Clone)]
+pub struct Writer {
+    service: BoxCloneSyncService<Request<Full<Bytes>>, Response<Incoming>, BoxError>,
+    gate: Gate,
+    metrics: RequestMetrics,
+}
+
+impl Writer {
+    /// A writer whose writes pass only through `gate`.
+    ///
+    /// # Errors
+    /// When the configuration cannot be used, for example an unreadable certificate.
+    pub fn new(config: Config, gate: Gate) -> kube::Result<Self> {
+        let config = prepared(config);
+        let pool = legacy::Client::builder(TokioExecutor::new()).build(config.rustls_https_connector()?);
+        let service = ServiceBuilder::new()
+            .layer(config.base_uri_layer())
+            .option_layer(config.auth_layer()?)
+            .layer(config.extra_headers_layer()?)
+            .map_err(BoxError::from)
+            .service(pool);
+        let metrics = RequestMetrics::new(&config);
+        Ok(Self { service: BoxCloneSyncService::new(service), gate, metrics })
+    }
+
+    /// Sends a request and returns the body of its answer.
+    ///
+    /// # Errors
+    /// What the API server refuses, in its words; [`ApiError::NotLeader`] when nothing was sent.
+    pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Bytes, ApiError> {
+        let method = request.method().clone();
+        if method != Method::GET && !self.gate.is_open() {
+            return Err(ApiError::NotLeader);
+        }
+        let begin = Instant::now();
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.exchange(request)).await;
+        let code = match &answer {
+            Ok(Ok((code, _))) => Some(*code),
+            _ => None,
+        };
+        self.metrics.count(&method, code, begin.elapsed());
+        match answer {
+            Ok(Ok((code, body))) if code < 400 => Ok(body),
+            Ok(Ok((code, body))) => Err(refusal(code, &body)),
+            Ok(Err(error)) => Err(ApiError::transient(with_sources(&*error))),
+            Err(_) => Err(ApiError::transient("the API server did not answer in time")),
+        }
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<(u16, Bytes), BoxError> {
+        let answer = self.service.clone().oneshot(request).await?;
+        let code = answer.status().as_u16();
+        Ok((code, answer.into_body().collect().await?.to_bytes()))
+    }
+}
+
+/// What an answer that is no success says. Whatever stands between us and the API server may answer
+/// with something other than a `Status`.
+fn refusal(code: u16, body: &[u8]) -> ApiError {
+    let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
+    if status.code == 0 {
+        status.code = code;
+        status.message = format!("HTTP {code}: {}", String::from_utf8_lossy(body).trim());
+    }
+    ApiError::from_status(&status)
+}
+
+/// `rest_client_*`: the counter of each method and status is looked up once.
+#[derive(Clone)]
+struct RequestMetrics {
+    host: Arc<str>,
+    durations: Known<Method, Histogram>,
+    totals: Known<(Method, Option<u16>), Counter>,
+}
+
+/// Metrics that have been looked up, by their labels.
+type Known<K, V> = Arc<RwLock<HashMap<K, V>>>;
+
+impl RequestMetrics {
+    fn new(config: &Config) -> Self {
+        let host = config.cluster_url.authority().map_or("", |authority| authority.as_str());
+        Self { host: host.into(), durations: Arc::default(), totals: Arc::default() }
+    }
+
+    /// Counts an answer; `None` when there was none.
+    fn count(&self, method: &Method, code: Option<u16>, took: Duration) {
+        let host = || self.host.to_string();
+        known(&self.durations, method.clone(), || {
+            histogram!("rest_client_request_duration_seconds", "verb" => method.to_string(), "host" => host())
+        })
+        .record(took);
+        known(&self.totals, (method.clone(), code), || {
+            let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+            counter!("rest_client_requests_total", "code" => code, "method" => method.to_string(), "host" => host())
+        })
+        .increment(1);
+    }
+}
+
+/// The entry of that key, made when it is first asked for.
+fn known<K: Eq + std::hash::Hash, V: Clone>(
+    map: &RwLock<HashMap<K, V>>,
+    key: K,
+    make: impl FnOnce() -> V,
+) -> V {
+    // A poisoned map is whole: entries are inserted complete.
+    if let Some(found) = map.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        return found.clone();
+    }
+    map.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert_with(make).clone()
+}
+
+#[derive(Clone)]
 struct Gated {
     gate: Gate,
-    host: String,
+    metrics: RequestMetrics,
 }
 
 impl<S> Layer<S> for Gated {
     type Service = GatedService<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        GatedService { inner, gate: self.gate.clone(), host: self.host.clone() }
+        GatedService { inner, gate: self.gate.clone(), metrics: self.metrics.clone() }
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct GatedService<S> {
     inner: S,
     gate: Gate,
-    host: String,
+    metrics: RequestMetrics,
 }
 
 impl<S, B> Service<Request<Body>> for GatedService<S>
@@ -69,18 +202,13 @@ where
         if method != Method::GET && !self.gate.is_open() {
             return Either::Left(ready(Err(Box::new(NotLeader))));
         }
-        let host = self.host.clone();
+        let metrics = self.metrics.clone();
         let begin = Instant::now();
         let answer = self.inner.call(request);
         Either::Right(Box::pin(async move {
             let answer = answer.await;
-            let code =
-                answer.as_ref().map_or_else(|_| "<error>".to_owned(), |r| r.status().as_u16().to_string());
-            let method = method.to_string();
-            histogram!("rest_client_request_duration_seconds", "verb" => method.clone(), "host" => host.clone())
-                .record(begin.elapsed());
-            counter!("rest_client_requests_total", "code" => code, "method" => method, "host" => host)
-                .increment(1);
+            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            metrics.count(&method, code, begin.elapsed());
             answer
         }))
     }

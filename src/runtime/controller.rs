@@ -3,9 +3,10 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::join_all;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument, debug, error, info, info_span, warn};
 
@@ -45,46 +46,56 @@ pub trait Reconciler: Send + Sync + 'static {
 }
 
 /// Runs `concurrency` workers until the queue is closed, and returns when the last pass has ended.
+/// Dropped before, it ends the passes where they are.
 pub async fn run<R: Reconciler>(reconciler: Arc<R>, queue: Arc<Queue>, concurrency: usize) {
     let metrics = LoopMetrics::new(R::NAME, concurrency);
-    let worker = async || {
-        while let Some(job) = queue.next().await {
-            let span = info_span!("reconcile", controller = R::NAME, object = %job.key);
-            metrics.begin();
-            let begin = Instant::now();
-            // A defect that shows with one object must not stop the work on all others.
-            let pass = AssertUnwindSafe(reconciler.reconcile(&job.key))
-                .catch_unwind()
-                .instrument(span.clone())
-                .await
-                .unwrap_or_else(|_| {
-                    metrics.panicked();
-                    Pass::failed("the pass panicked; this is a defect of the daemon")
-                });
-            let entered = span.entered();
-            let took = begin.elapsed();
-            match &pass.error {
-                Some(error) if job.failures >= 3 => {
-                    error!(failures = job.failures + 1, error, "the pass failed; it is tried again later");
-                }
-                Some(error) if job.failures > 0 => {
-                    warn!(failures = job.failures + 1, error, "the pass failed; it is tried again shortly");
-                }
-                // Conflicts and the like pass at the second try.
-                Some(error) => info!(error, "the pass failed; it is tried again at once"),
-                None => debug!(?took, next = ?pass.next, "done"),
-            }
-            drop(entered);
-            metrics.end(
-                match (&pass.error, pass.next) {
-                    (Some(_), _) | (None, Next::Retry) => PassResult::Error,
-                    (None, Next::After(_)) => PassResult::RequeueAfter,
-                    (None, Next::Await | Next::Forget) => PassResult::Success,
-                },
-                took,
-            );
-            queue.done(job, pass.next);
+    // A task each: what wakes one worker does not poll the others.
+    let mut workers = JoinSet::new();
+    for _ in 0..concurrency.max(1) {
+        workers.spawn(work(Arc::clone(&reconciler), Arc::clone(&queue), metrics.clone()));
+    }
+    while workers.join_next().await.is_some() {}
+}
+
+/// A worker: one pass after the other.
+async fn work<R: Reconciler>(reconciler: Arc<R>, queue: Arc<Queue>, metrics: LoopMetrics) {
+    while let Some(job) = queue.next().await {
+        let span = info_span!("reconcile", controller = R::NAME, object = %job.key);
+        metrics.begin();
+        let begin = Instant::now();
+        // A defect that shows with one object must not stop the work on all others.
+        let pass = AssertUnwindSafe(reconciler.reconcile(&job.key))
+            .catch_unwind()
+            .instrument(span.clone())
+            .await
+            .unwrap_or_else(|_| {
+                metrics.panicked();
+                Pass::failed("the pass panicked; this is a defect of the daemon")
+            });
+        let took = begin.elapsed();
+        span.in_scope(|| log(&pass, job.failures, took));
+        metrics.end(
+            match (&pass.error, pass.next) {
+                (Some(_), _) | (None, Next::Retry) => PassResult::Error,
+                (None, Next::After(_)) => PassResult::RequeueAfter,
+                (None, Next::Await | Next::Forget) => PassResult::Success,
+            },
+            took,
+        );
+        queue.done(job, pass.next);
+    }
+}
+
+fn log(pass: &Pass, failures: u32, took: Duration) {
+    match &pass.error {
+        Some(error) if failures >= 3 => {
+            error!(failures = failures + 1, error, "the pass failed; it is tried again later");
         }
-    };
-    join_all((0..concurrency.max(1)).map(|_| worker())).await;
+        Some(error) if failures > 0 => {
+            warn!(failures = failures + 1, error, "the pass failed; it is tried again shortly");
+        }
+        // Conflicts and the like pass at the second try.
+        Some(error) => info!(error, "the pass failed; it is tried again at once"),
+        None => debug!(?took, next = ?pass.next, "done"),
+    }
 }

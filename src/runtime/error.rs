@@ -98,7 +98,8 @@ impl From<kube::Error> for ApiError {
 pub struct NotLeader;
 
 impl ApiError {
-    fn from_status(status: &kube::core::Status) -> Self {
+    /// What the API server's refusal means.
+    pub(super) fn from_status(status: &kube::core::Status) -> Self {
         let message = status.message.clone();
         match (status.code, status.reason.as_str()) {
             (409, "AlreadyExists") => Self::AlreadyExists(message),

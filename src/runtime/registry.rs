@@ -35,7 +35,7 @@ pub trait AnyStore: Send + Sync {
     /// The object of that name.
     fn seen(&self, key: &ObjectKey) -> Option<Arc<dyn AnyObject>>;
     /// See [`Store::record`]; the body is the API server's answer.
-    fn record(&self, body: &str, origin: &'static str) -> Result<(), ApiError>;
+    fn record(&self, body: &[u8], origin: &'static str) -> Result<(), ApiError>;
     /// See [`Store::record_deletion`].
     fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str);
 }
@@ -45,8 +45,8 @@ impl<T: Kind> AnyStore for Store<T> {
         self.get(&key.namespace, &key.name).map(|object| object as Arc<dyn AnyObject>)
     }
 
-    fn record(&self, body: &str, origin: &'static str) -> Result<(), ApiError> {
-        let object: Object<T> = serde_json::from_str(body)
+    fn record(&self, body: &[u8], origin: &'static str) -> Result<(), ApiError> {
+        let object: Object<T> = serde_json::from_slice(body)
             .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
         Self::record(self, object, origin);
         Ok(())

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use kube::runtime::WatchStreamExt;
-use kube::runtime::watcher::{self, Event, InitialListStrategy, watcher};
+use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
-use tracing::{info, warn};
+use tracing::warn;
 
 use super::error::with_sources;
 use super::store::Store;
@@ -17,8 +17,10 @@ use crate::api::{Kind, Object};
 /// How long to wait before asking again for a kind that is not served.
 const MISSING_RETRY: Duration = Duration::from_secs(10);
 
-/// Objects in a page: enough to need few requests, few enough to keep the peak of memory low.
-const PAGE: u32 = 100;
+/// Objects in a page of a first list: enough to need few requests, few enough to keep the peak of
+/// memory low. A list streamed by the watch itself would need no pages, but its end is announced by
+/// a bookmark, for which the API server takes up to a second: a second more for every restart.
+const PAGE: u32 = 250;
 
 /// What to watch of a kind.
 #[derive(Debug, Clone, Default)]
@@ -41,44 +43,16 @@ impl Selection {
     }
 }
 
-/// How a first list is fetched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listing {
-    /// As a stream of single objects (Kubernetes 1.34 and later): the smallest peak of memory.
-    Streaming,
-    /// In pages.
-    Paged,
-}
-
-impl Listing {
-    /// The best way that the API server knows.
-    pub async fn supported(client: &Client) -> kube::Result<Self> {
-        let version = client.apiserver_version().await?;
-        let number = |text: &str| {
-            text.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u32>().unwrap_or(0)
-        };
-        let streams = (number(&version.major), number(&version.minor)) >= (1, 34);
-        info!(version = version.git_version, "connected to the API server");
-        Ok(if streams { Self::Streaming } else { Self::Paged })
-    }
-}
-
 /// Keeps `store` equal to the cluster, for ever. The watch resumes where it broke off; a kind that
 /// is not served is asked for again until it is.
-pub async fn run<T: Kind>(client: Client, store: Arc<Store<T>>, selection: Selection, listing: Listing) {
+pub async fn run<T: Kind>(client: Client, store: Arc<Store<T>>, selection: Selection) {
     let api: Api<Object<T>> = Api::all(client);
     // An empty selector would be sent as such.
     let given = |selector: String| Some(selector).filter(|selector| !selector.is_empty());
-    let streaming = listing == Listing::Streaming;
     let config = watcher::Config {
         label_selector: given(selection.labels),
         field_selector: given(selection.fields),
-        initial_list_strategy: if streaming {
-            InitialListStrategy::StreamingList
-        } else {
-            InitialListStrategy::ListWatch
-        },
-        page_size: (!streaming).then_some(PAGE),
+        page_size: Some(PAGE),
         ..watcher::Config::default()
     };
     loop {

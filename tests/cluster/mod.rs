@@ -170,6 +170,11 @@ impl Cluster {
         client_of(&self.admin_kubeconfig, "crownlabs-tests").await
     }
 
+    /// A client of a service account.
+    pub async fn service_account_client(&self, namespace: &str, service_account: &str) -> Result<Client> {
+        client_of(&self.service_account_kubeconfig(namespace, service_account)?, "crownlabs-tests").await
+    }
+
     /// `kubectl` as the administrator; to be given its arguments.
     pub fn kubectl(&self) -> Command {
         let mut command = Command::new(&self.programs.assets.kubectl);

@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
-use super::environment::Site;
+use super::environment::{Site, stage};
 use super::exposure::GUI_PORT;
 use super::mounts::Mount;
 use super::observe::Observed;
@@ -50,7 +50,7 @@ pub fn claim(observed: &Observed, site: &Site<'_>, disk: &str) -> Desired {
         kind,
         key: site.key(&site.name),
         step: site.environment.name.clone(),
-        stage: 0,
+        stage: stage::FURNITURE,
         manifest: (!exists).then(build),
         labels: labels.clone(),
         annotations: BTreeMap::new(),
@@ -98,7 +98,7 @@ pub fn deployment(
         kind,
         key: site.key(&site.name),
         step: site.environment.name.clone(),
-        stage: 1,
+        stage: stage::WORKLOAD,
         manifest,
         labels,
         annotations: BTreeMap::new(),

@@ -11,6 +11,20 @@ use crate::api::labels;
 use crate::config::InstanceConfig;
 use crate::runtime::ObjectKey;
 
+/// The order in which an environment's objects are written.
+///
+/// The Service goes first and alone: whether its name is ours decides about all others, and its
+/// address takes the API server longest. Then everything that the workload needs or that leads to
+/// it, and the workload last.
+pub mod stage {
+    /// The Service.
+    pub const SERVICE: u8 = 0;
+    /// Ingress, route, claim, Secret.
+    pub const FURNITURE: u8 = 1;
+    /// Deployment or machine.
+    pub const WORKLOAD: u8 = 2;
+}
+
 /// An environment in its place.
 #[derive(Debug, Clone)]
 pub struct Site<'a> {

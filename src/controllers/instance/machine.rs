@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::cloud_init::{self, Keys};
-use super::environment::Site;
+use super::environment::{Site, stage};
 use super::exposure::GUI_PORT;
 use super::mounts::Mount;
 use super::observe::{Observed, named};
@@ -33,7 +33,7 @@ pub fn secret(config: &InstanceConfig, site: &Site<'_>, keys: &Keys, mounts: &[M
         kind,
         key: site.key(&site.name),
         step: site.environment.name.clone(),
-        stage: 0,
+        stage: stage::FURNITURE,
         manifest: Some(Manifest::new(kind, &site.metadata(&site.name, &labels), &body)),
         labels: labels.clone(),
         annotations: BTreeMap::new(),
@@ -159,7 +159,7 @@ pub fn virtual_machine(observed: &Observed, site: &Site<'_>, built: Option<(&Res
         kind,
         key: site.key(&site.name),
         step: site.environment.name.clone(),
-        stage: 1,
+        stage: stage::WORKLOAD,
         manifest,
         labels,
         annotations: BTreeMap::new(),
@@ -200,7 +200,7 @@ pub fn virtual_machine_instance(site: &Site<'_>, resources: Option<&Resources>) 
         kind,
         key: site.key(&site.name),
         step: site.environment.name.clone(),
-        stage: 1,
+        stage: stage::WORKLOAD,
         manifest,
         labels,
         annotations: BTreeMap::new(),

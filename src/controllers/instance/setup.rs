@@ -30,7 +30,7 @@ pub fn set_up(setup: &Setup<'_>) -> Running {
     world.subscribe(&queue);
     let room = Room {
         world: Arc::clone(&world),
-        engine: Engine::new(setup.client.clone(), registry(&world), Room::NAME),
+        engine: Engine::new(setup.writer.clone(), registry(&world), Room::NAME),
         events: Recorder::new(setup.client.clone(), COMPONENT),
         config: Arc::new(config.clone()),
         resync: (setup.config.resync.min.into(), setup.config.resync.max.into()),
@@ -80,7 +80,7 @@ fn registry(world: &World) -> Registry {
 
 fn watches(setup: &Setup<'_>, world: &World) -> Vec<Task> {
     fn task<T: Kind>(setup: &Setup<'_>, store: &Arc<Store<T>>, selection: Selection) -> Task {
-        Task::new(T::PLURAL, watch::run(setup.client.clone(), Arc::clone(store), selection, setup.listing))
+        Task::new(T::PLURAL, watch::run(setup.client.clone(), Arc::clone(store), selection))
     }
     let all = Selection::default;
     // What we made carries our label; what KubeVirt made of it, only that of the Instance.
