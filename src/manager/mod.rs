@@ -33,11 +33,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
+use crate::clients::keycloak::Keycloak;
 use crate::config::Config;
-use crate::controllers::instance;
+use crate::controllers::accounts::Accounts;
+use crate::controllers::{instance, tenant, workspace};
 use crate::runtime::client::{self, Writer};
 use crate::runtime::events::Recorder;
 use crate::runtime::gate::Gate;
+use crate::runtime::hub::Hub;
 use crate::runtime::queue::Queue;
 use control::ControlLoop;
 pub use files::Watched;
@@ -84,17 +87,25 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     connect(&ungated).await?;
 
     let setup = Setup { client: gated, writer, config: &config };
+    let mut hub = Hub::default();
     let mut running = Vec::new();
     if config.controllers.instance.enabled {
-        running.push(instance::set_up(&setup));
+        running.push(instance::set_up(&setup, &mut hub));
     }
+    let accounts = accounts(&config, &gate)?;
+    if config.controllers.workspace.enabled {
+        running.push(workspace::set_up(&setup, &mut hub, accounts.clone()));
+    }
+    if config.controllers.tenant.enabled {
+        running.push(tenant::set_up(&setup, &mut hub, accounts));
+    }
+    tasks.extend(hub.watches(&setup.client).map(|(kind, watch)| Task::new(kind, watch)));
     let mut files = vec![Watched::config(options.config_file, Arc::clone(&config), options.log_filter)];
     let events = Recorder::new(ungated.clone(), "crownlabs");
     let mut loops = Vec::new();
-    for Running { control, tasks: watches, files: watched } in running {
+    for Running { control, files: watched } in running {
         tasks
             .push(Task::new("readiness", control.track(readiness.clone(), events.clone(), subject(&config))));
-        tasks.extend(watches);
         files.extend(watched);
         loops.push(control);
     }
@@ -169,8 +180,6 @@ pub struct Setup<'a> {
 pub struct Running {
     /// The loop.
     pub control: ControlLoop,
-    /// Its watches.
-    pub tasks: Vec<Task>,
     /// The files that it reads.
     pub files: Vec<Watched>,
 }
@@ -274,6 +283,16 @@ async fn kubeconfig(file: Option<&std::path::Path>) -> anyhow::Result<kube::Conf
     kube::Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default())
         .await
         .with_context(|| format!("--kubeconfig {} cannot be used", file.display()))
+}
+
+/// The way to accounts and roles, where Keycloak is configured. Nothing is sent yet.
+fn accounts(config: &Config, gate: &Gate) -> anyhow::Result<Option<Accounts>> {
+    let keycloak = &config.integrations.keycloak;
+    if !keycloak.enabled {
+        return Ok(None);
+    }
+    let keycloak = Keycloak::new(keycloak.into(), gate.clone()).context("Keycloak cannot be used")?;
+    Ok(Some(Accounts::new(keycloak)))
 }
 
 /// Waits for the API server to answer.

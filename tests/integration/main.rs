@@ -22,3 +22,4 @@ mod operations;
 mod quiet;
 mod rbac;
 mod recorded;
+mod tenants;
