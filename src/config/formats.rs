@@ -47,6 +47,11 @@ pub(super) const HTTP_URL: Format = Format::new(
     "a URL such as https://crownlabs.example.com/auth, without a slash, query or fragment at the end",
     is_http_url,
 );
+pub(super) const SERVER_URL: Format = Format::new(
+    "crownlabs-server-url",
+    "a URL such as https://auth.example.com, without user, query or fragment, or \"\" for none",
+    |text| text.is_empty() || is_http_url(text.trim_end_matches('/')),
+);
 pub(super) const DNS_LABEL: Format = Format::new(
     "crownlabs-dns-label",
     "at most 63 lower-case letters, digits and dashes, with a letter or digit at both ends",
@@ -90,12 +95,13 @@ pub(super) const PASSWORD_HASH: Format = Format {
     )
 };
 
-const ALL: [&Format; 13] = [
+const ALL: [&Format; 14] = [
     &DURATION,
     &LISTEN_ADDRESS,
     &HOST,
     &HOST_PORT,
     &HTTP_URL,
+    &SERVER_URL,
     &DNS_LABEL,
     &OBJECT_NAME,
     &LABEL_KEY,
@@ -245,6 +251,11 @@ mod tests {
                 "https://a.b/$x",
                 "https://:80/auth",
             ],
+        );
+        table(
+            &SERVER_URL,
+            &["", "https://auth.example.com", "http://keycloak:8080/", "https://a.b/kc/"],
+            &["/", "auth.example.com", "https://", "https://user@a.b", "https://a.b?x=1", "ldap://a.b"],
         );
     }
 

@@ -15,6 +15,7 @@ mod duration;
 mod fault;
 mod formats;
 mod instance;
+mod integrations;
 mod rules;
 mod schema;
 mod suggest;
@@ -32,6 +33,7 @@ pub use fault::{ConfigError, Fault};
 pub use instance::{
     Access, AccessMode, ContainerImages, GatewayApi, InstanceConfig, LocalVm, ParentRef, VmLogin,
 };
+pub use integrations::{Integrations, KeycloakConfig};
 pub use schema::schema;
 pub use types::{
     ApiVersion, Config, Controllers, Kind, LeaderElection, ListenAddress, Log, LogFormat, Resync, Server,

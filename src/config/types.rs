@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::duration::ConfigDuration;
 use super::formats;
 use super::instance::InstanceConfig;
+use super::integrations::Integrations;
 
 /// The configuration of the control loops of a CrownLabs cluster. A key that is left out has the
 /// value that `crownlabs config default` prints for it; only `apiVersion` and `kind` must be there.
@@ -39,6 +40,8 @@ pub struct Config {
     pub log: Log,
     /// The control loops; each is a key of its own.
     pub controllers: Controllers,
+    /// The services outside of the cluster that the loops use; each is a key of its own.
+    pub integrations: Integrations,
 }
 
 /// The version of the format.
@@ -187,6 +190,7 @@ impl Default for Config {
             server: Server::default(),
             log: Log::default(),
             controllers: Controllers::default(),
+            integrations: Integrations::default(),
         }
     }
 }
