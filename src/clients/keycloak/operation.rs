@@ -77,8 +77,9 @@ impl Operation {
     /// The role of the client `realm-management` that it takes (docs/keycloak.md).
     pub(super) fn role(self) -> &'static str {
         match self {
-            Self::RolesClient => "query-clients",
-            Self::FindRole | Self::CreateRole | Self::UpdateRole | Self::DeleteRole => "manage-clients",
+            Self::RolesClient | Self::FindRole | Self::CreateRole | Self::UpdateRole | Self::DeleteRole => {
+                "manage-clients"
+            }
             _ => "manage-users",
         }
     }
