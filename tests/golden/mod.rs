@@ -120,9 +120,19 @@ pub fn expected_tenants() -> Objects {
         }
         object
     });
-    let mut objects = by_name(objects.collect());
-    objects.remove("EventsSeen/");
+    let mut objects = by_place(objects.collect());
+    objects.remove("EventsSeen//");
     objects
+}
+
+/// Objects by `Kind/namespace/name`.
+pub fn by_place(objects: Vec<Value>) -> Objects {
+    let place = |object: &Value| {
+        let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let metadata = &object["metadata"];
+        format!("{}/{}/{}", part(&object["kind"]), part(&metadata["namespace"]), part(&metadata["name"]))
+    };
+    objects.into_iter().map(|object| (place(&object), object)).collect()
 }
 
 /// An object of ours in the form of [`expected_tenants`]; `None` for one that the recording has not.

@@ -17,6 +17,7 @@ mod crash;
 mod election;
 mod environments;
 mod heal;
+mod keycloak;
 mod missing_crds;
 mod operations;
 mod quiet;

@@ -97,7 +97,7 @@ fn objects_of_tenants_equal_the_recorded_ones() {
         })
         .collect();
     let objects = objects.into_iter().filter_map(|object| golden::normalised_tenant(object, &uids));
-    golden::assert_equal(&golden::expected_tenants(), &golden::by_name(objects.collect()));
+    golden::assert_equal(&golden::expected_tenants(), &golden::by_place(objects.collect()));
 
     // Nothing changed, nothing written: not by the next daemon either.
     let audit = lab.cluster.audit();
