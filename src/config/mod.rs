@@ -40,7 +40,8 @@ pub use tenant::{
     MyDrive, OnTenantDeletion, PersonalWorkspaceConfig, QuotaCaps, TenantConfig, WorkspaceConfig,
 };
 pub use types::{
-    ApiVersion, Config, Controllers, Kind, LeaderElection, ListenAddress, Log, LogFormat, Resync, Server,
+    ApiVersion, Config, Controllers, KeycloakEvents, Kind, LeaderElection, ListenAddress, Log, LogFormat,
+    Resync, Server,
 };
 
 impl Config {

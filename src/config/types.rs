@@ -100,6 +100,18 @@ pub struct Server {
     pub metrics: ListenAddress,
     /// The address and port of the probes `/healthz` and `/readyz`; empty for none.
     pub health: ListenAddress,
+    /// Where Keycloak's events about accounts arrive; served while Keycloak is enabled.
+    pub keycloak_events: KeycloakEvents,
+}
+
+/// The endpoint for events of Keycloak's plugin `ext-event-webhook`, at `/tenant-webhook`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct KeycloakEvents {
+    /// The address and port; empty for none.
+    pub listen: ListenAddress,
+    /// The file with the secret that events are signed with; empty takes unsigned ones.
+    pub secret_file: String,
 }
 
 /// What is logged, and how.
@@ -224,7 +236,14 @@ impl Default for Server {
         Self {
             metrics: ListenAddress(Some(([0, 0, 0, 0], 8080).into())),
             health: ListenAddress(Some(([0, 0, 0, 0], 8081).into())),
+            keycloak_events: KeycloakEvents::default(),
         }
+    }
+}
+
+impl Default for KeycloakEvents {
+    fn default() -> Self {
+        Self { listen: ListenAddress(Some(([0, 0, 0, 0], 8082).into())), secret_file: String::new() }
     }
 }
 
