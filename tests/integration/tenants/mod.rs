@@ -3,6 +3,7 @@
 mod crash;
 mod drive;
 mod heal;
+mod keycloak;
 mod life;
 mod names;
 mod rights;
