@@ -309,6 +309,35 @@ async fn an_answer_without_end_is_not_read_to_its_end() {
     assert!(error.to_string().contains("longer than 4 MiB"), "{error}");
 }
 
+#[tokio::test]
+async fn every_request_is_counted() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    // This thread's alone: the test runs on it.
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let server = Scripted::start(Gate::open(), |seen| match &*seen.path {
+        _ if is_token(seen) => token("t"),
+        path if path.contains("/clients?") => (503, Value::Null),
+        _ => (200, json!([])),
+    });
+    let server = server.await;
+    assert!(server.keycloak.find_user("ada").await.is_ok());
+    assert!(server.keycloak.role("x").await.is_err());
+    let unreachable = Keycloak::new(settings("http://127.0.0.1:1", &server.folder), Gate::open()).unwrap();
+    assert!(unreachable.find_user("ada").await.is_err());
+    let text = handle.render();
+    for (method, operation, code) in [
+        ("POST", "token", "200"),
+        ("POST", "token", "<error>"),
+        ("GET", "find_user", "200"),
+        ("GET", "roles_client", "503"),
+    ] {
+        let series = format!("{{method=\"{method}\",operation=\"{operation}\",code=\"{code}\"}} 1");
+        assert!(text.contains(&format!("keycloak_requests_total{series}")), "{series} not in:\n{text}");
+    }
+    assert!(text.contains("keycloak_request_duration_seconds_count{operation=\"find_user\"} 1"), "{text}");
+}
+
 #[test]
 fn certificates_that_cannot_be_read_are_named() {
     let folder = tempfile::tempdir().unwrap();

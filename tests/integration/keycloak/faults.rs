@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::realm::{Realm, SECRET, ensure, wanted};
 use crate::cluster::keycloak::OPERATOR;
 use crate::cluster::proxy::{Fault, everything, matching, requests_of};
-use crate::lab::{PATIENCE, wait_until};
+use crate::lab::PATIENCE;
 
 #[tokio::test]
 async fn a_token_that_was_revoked_is_replaced() {
@@ -209,27 +209,4 @@ async fn no_secret_and_no_person_is_in_the_log() {
     for private in [SECRET, "hunter2", "Bearer ey", "Basic ", "access_token", "@example.org", "Rossi"] {
         assert!(!text.contains(private), "{private} in the log:\n{text}");
     }
-}
-
-#[test]
-fn the_server_itself_can_be_restarted() {
-    let server =
-        crate::cluster::keycloak::KeycloakServer::start().unwrap_or_else(|error| panic!("{error:#}"));
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    server.create_realm("kept", SECRET, &super::realm::RIGHTS).expect("the realm is made");
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let file = folder.path().join("secret");
-    fs::write(&file, SECRET).expect("written");
-    let settings = super::realm::settings("kept", server.url(), file);
-    let gate = crownlabs::runtime::gate::Gate::open();
-    let keycloak = crownlabs::clients::keycloak::Keycloak::new(settings, gate).expect("the client");
-    let made = runtime.block_on(ensure(&keycloak, &wanted("ada.rossi"))).expect("it is made");
-    server.stop();
-    let error = runtime.block_on(keycloak.find_user("ada.rossi")).expect_err("down");
-    assert_eq!(error.reason(), "Unreachable");
-    server.resume().unwrap_or_else(|error| panic!("{error:#}"));
-    let found = wait_until(PATIENCE, || {
-        runtime.block_on(keycloak.find_user("ada.rossi")).map_err(|error| error.to_string())
-    });
-    assert_eq!(found, Some(made));
 }

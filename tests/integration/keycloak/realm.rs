@@ -114,7 +114,7 @@ impl Realm {
     }
 }
 
-pub fn settings(realm: &str, url: String, client_secret_file: PathBuf) -> Settings {
+fn settings(realm: &str, url: String, client_secret_file: PathBuf) -> Settings {
     Settings {
         url,
         realm: realm.to_owned(),
