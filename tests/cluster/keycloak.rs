@@ -98,8 +98,8 @@ impl KeycloakServer {
     }
 
     /// Asks the admin API as its administrator; `path` is below `/admin/realms`. Fails unless it succeeds.
-    pub fn admin(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
-        let (status, answer) = self.admin.ask(&method, &format!("/admin/realms{path}"), body)?;
+    pub fn admin(&self, method: &Method, path: &str, body: &Value) -> Result<Value> {
+        let (status, answer) = self.admin.ask(method, &format!("/admin/realms{path}"), body)?;
         if !status.is_success() {
             bail!("{method} {path}: {status} {answer}");
         }
@@ -113,6 +113,8 @@ impl KeycloakServer {
             "realm": name,
             "enabled": true,
             "sslRequired": "none",
+            "defaultSignatureAlgorithm": "ES256",
+            "components": {"org.keycloak.keys.KeyProvider": key_providers()},
             "smtpServer": {"host": "127.0.0.1", "port": self.mail.port().to_string(), "from": "labs@example.org"},
             "clients": [
                 {"clientId": OPERATOR, "secret": secret, "serviceAccountsEnabled": true, "standardFlowEnabled": false},
@@ -125,16 +127,26 @@ impl KeycloakServer {
                 "clientRoles": {"realm-management": rights},
             }],
         });
-        self.admin(Method::POST, "", &realm).map(drop)
+        self.admin(&Method::POST, "", &realm).map(drop)
     }
 
     /// The one object of a list that has this value for a key.
     pub fn find(&self, path: &str, key: &str, value: &str) -> Result<Value> {
-        let list = self.admin(Method::GET, path, &Value::Null)?;
+        let list = self.admin(&Method::GET, path, &Value::Null)?;
         let mut all = list.as_array().into_iter().flatten();
         let found = all.find(|one| one[key] == value).cloned();
         found.with_context(|| format!("{path} has none with {key} {value}: {list}"))
     }
+}
+
+/// The keys of a realm. Those that it would have by default are RSA keys, which take seconds to be made.
+fn key_providers() -> Value {
+    let provider = |name: &str, config: Value| json!({"name": name, "providerId": format!("{name}-generated"), "config": config});
+    json!([
+        provider("ecdsa", json!({"priority": ["100"]})),
+        provider("hmac", json!({"priority": ["100"], "algorithm": ["HS512"]})),
+        provider("aes", json!({"priority": ["100"]})),
+    ])
 }
 
 /// Starts the server.

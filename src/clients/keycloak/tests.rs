@@ -157,9 +157,9 @@ async fn a_call_that_is_refused_twice_fails() {
 
 #[tokio::test]
 async fn no_call_is_made_without_a_token() {
-    let refuse = |seen: &Seen| match is_token(seen) {
-        true => (401, json!({"error": "unauthorized_client", "error_description": "Invalid client"})),
-        false => (200, json!([])),
+    let refuse = |seen: &Seen| {
+        let refusal = json!({"error": "unauthorized_client", "error_description": "Invalid client"});
+        if is_token(seen) { (401, refusal) } else { (200, json!([])) }
     };
     let server = Scripted::start(Gate::open(), refuse).await;
     let error = server.keycloak.find_user("ada").await.unwrap_err();
@@ -246,11 +246,11 @@ async fn answers_in_another_form_are_not_repeated() {
 
 #[tokio::test]
 async fn the_new_user_is_where_the_answer_says() {
-    let server = Scripted::start(Gate::open(), |seen| match is_token(seen) {
-        true => token("t"),
-        false => (201, json!({"location": "http://k/admin/realms/r/users/0b5c-1"})),
-    });
-    let server = server.await;
+    let created = |seen: &Seen| {
+        let location = json!({"location": "http://k/admin/realms/r/users/0b5c-1"});
+        if is_token(seen) { token("t") } else { (201, location) }
+    };
+    let server = Scripted::start(Gate::open(), created).await;
     assert_eq!(server.keycloak.create_user(&wanted()).await.as_deref(), Ok("0b5c-1"));
     let body: Value = serde_json::from_str(&server.seen()[1].body).unwrap();
     let expected = json!({

@@ -102,9 +102,9 @@ async fn what_keycloak_does_not_accept_is_said_without_the_person() {
 #[tokio::test]
 async fn an_account_that_was_there_before_is_brought_up_to_date() {
     let realm = Realm::new("adopted");
-    let mut profile = realm.admin(Method::GET, "/users/profile", &Value::Null);
+    let mut profile = realm.admin(&Method::GET, "/users/profile", &Value::Null);
     profile["unmanagedAttributePolicy"] = json!("ADMIN_EDIT");
-    realm.admin(Method::PUT, "/users/profile", &profile);
+    realm.admin(&Method::PUT, "/users/profile", &profile);
     let mut old = by_hand("ada.rossi");
     old["firstName"] = json!("Augusta");
     old["emailVerified"] = json!(true);
@@ -133,10 +133,10 @@ async fn an_account_that_was_there_before_is_brought_up_to_date() {
     assert_eq!(mail.address, "ada@example.com");
 
     // What is not ours stays.
-    let now = realm.admin(Method::GET, &format!("/users/{id}"), &Value::Null);
+    let now = realm.admin(&Method::GET, &format!("/users/{id}"), &Value::Null);
     assert_eq!(now["attributes"], json!({"badge": ["17"]}));
     assert_eq!(now["enabled"], true);
-    let credentials = realm.admin(Method::GET, &format!("/users/{id}/credentials"), &Value::Null);
+    let credentials = realm.admin(&Method::GET, &format!("/users/{id}/credentials"), &Value::Null);
     assert_eq!(credentials.as_array().map(Vec::len), Some(1));
 }
 
@@ -169,7 +169,7 @@ async fn the_accounts_of_services_are_not_peoples() {
     let ours = "service-account-client-operator";
     // Keycloak itself would find it.
     let path = format!("/users?username={ours}&exact=true");
-    assert_eq!(realm.admin(Method::GET, &path, &Value::Null).as_array().map(Vec::len), Some(1));
+    assert_eq!(realm.admin(&Method::GET, &path, &Value::Null).as_array().map(Vec::len), Some(1));
     let error = realm.keycloak.find_user(ours).await.expect_err("it is nobody's");
     assert_eq!(error.reason(), "Rejected");
     assert!(error.to_string().ends_with("are those of service accounts"), "{error}");
@@ -210,7 +210,7 @@ async fn a_mail_that_was_refused_is_still_owed() {
     assert_eq!(realm.server.mail().mails_to("bad.luck@example.org").len(), 1);
 
     // Who has confirmed the address is owed nothing.
-    realm.admin(Method::PUT, &format!("/users/{}", user.id), &json!({"emailVerified": true}));
+    realm.admin(&Method::PUT, &format!("/users/{}", user.id), &json!({"emailVerified": true}));
     assert_eq!(realm.found("bad.luck").await.owed_mail(), None);
 }
 

@@ -12,7 +12,7 @@ async fn everything(realm: &Realm) -> Result<(), KeycloakError> {
     let keycloak = &realm.keycloak;
     let user = ensure(keycloak, &wanted("ada.rossi")).await?;
     let mut renamed = wanted("ada.rossi");
-    renamed.first_name = "Augusta".to_owned();
+    "Augusta".clone_into(&mut renamed.first_name);
     let user = ensure(keycloak, &renamed).await.map(|renamed| renamed.id == user.id).map(|_| user)?;
     keycloak.send_action_mail(&user.owed_mail().expect("a new account")).await?;
     keycloak.create_role("workspace-tea:user", "Tea User Role").await?;
@@ -46,11 +46,11 @@ async fn each_right_is_needed_and_named_when_it_is_missing() {
 
 /// Lets the operator manage one client, as the documentation says for a realm with fine-grained permissions.
 fn permit(realm: &Realm) {
-    realm.admin(Method::PUT, "", &json!({"adminPermissionsEnabled": true}));
+    realm.admin(&Method::PUT, "", &json!({"adminPermissionsEnabled": true}));
     let permissions = realm.id_of("/clients", "clientId", "admin-permissions");
     let server = format!("/clients/{permissions}/authz/resource-server");
     let policy = json!({"name": "operator", "users": [realm.service_account()]});
-    let policy = realm.admin(Method::POST, &format!("{server}/policy/user"), &policy);
+    let policy = realm.admin(&Method::POST, &format!("{server}/policy/user"), &policy);
     let permission = json!({
         "name": "roles of the operator",
         "resourceType": "Clients",
@@ -58,7 +58,7 @@ fn permit(realm: &Realm) {
         "scopes": ["view", "manage"],
         "policies": [policy["id"]],
     });
-    realm.admin(Method::POST, &format!("{server}/permission/scope"), &permission);
+    realm.admin(&Method::POST, &format!("{server}/permission/scope"), &permission);
 }
 
 #[tokio::test]
@@ -68,11 +68,11 @@ async fn with_fine_grained_permissions_one_client_is_enough() {
     assert_eq!(everything(&realm).await, Ok(()));
 
     // Other clients are out of reach: to be seen, and so to be changed.
-    realm.admin(Method::POST, "/clients", &json!({"clientId": "other"}));
+    realm.admin(&Method::POST, "/clients", &json!({"clientId": "other"}));
     let other = realm.client(|settings| settings.roles_client_id = "other".to_owned());
     let error = other.create_role("x", "x").await.expect_err("not permitted");
     assert_eq!(error.reason(), "NotFound", "{error}");
     assert!(error.to_string().ends_with("that our service account may see that client"), "{error}");
     let roles = format!("/clients/{}/roles", realm.id_of("/clients", "clientId", "other"));
-    assert_eq!(realm.admin(Method::GET, &roles, &Value::Null), json!([]));
+    assert_eq!(realm.admin(&Method::GET, &roles, &Value::Null), json!([]));
 }
