@@ -4,32 +4,34 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::Context;
 use serde_json::Value;
 
-use crate::api::instance::{Instance, InstanceKind};
+use crate::api::instance::InstanceKind;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
+use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object};
 use crate::config::Config;
-use crate::controllers::instance::World;
 use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
-use crate::controllers::instance::plan;
+use crate::controllers::tenant::lifetime::{self, Presence};
+use crate::controllers::tenant::observe::Account;
+use crate::controllers::{instance, tenant, workspace};
 use crate::kinds::{NamespaceKind, SecretKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::clock;
 use crate::runtime::hub::Hub;
 use crate::runtime::merge;
-use crate::runtime::plan::to_value;
+use crate::runtime::plan::{Plan, to_value};
 use crate::runtime::store::Store;
 
 /// What `crownlabs plan` prints.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// The objects: each Instance as it would be labelled, followed by what is made for it.
+    /// The objects: each Workspace, Tenant and Instance as it would be labelled, followed by what is made
+    /// for it.
     pub objects: Vec<Value>,
     /// What cannot be made, and what was not looked at, a sentence each.
     pub remarks: Vec<String>,
@@ -57,7 +59,7 @@ impl Output {
 /// # Errors
 /// When a file cannot be read or is not YAML; the message names it.
 pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
-    let world = world();
+    let worlds = Worlds::new(config);
     let mut output = Output::default();
     for file in files {
         let (name, text) = read(file)?;
@@ -66,42 +68,155 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
         let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)
             .map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
         for document in documents.into_iter().flat_map(items) {
-            if let Some(remark) = take(&world, document)? {
+            if let Some(remark) = worlds.take(document)? {
                 output.remarks.push(format!("{name}: {remark}"));
             }
         }
     }
-    finish(&world);
+    worlds.finish(config);
     let key_file = &config.controllers.instance.webssh_master_key_file;
     if !key_file.is_empty() {
         let key = std::fs::read_to_string(key_file).with_context(|| {
             format!("controllers.instance.websshMasterKeyFile: {key_file} cannot be read")
         })?;
-        world.set_master_key(Some(&key));
+        worlds.instances.set_master_key(Some(&key));
     }
-    let mut keys = world.instances.keys();
-    keys.sort();
-    for key in keys {
-        let Some(observed) = world.observe(&key) else { continue };
-        let plan = plan::plan(&observed, &config.controllers.instance, clock::now());
-        output
-            .remarks
-            .extend(plan.notices.iter().map(|notice| format!("Instance {key}: {}", notice.message)));
-        output.objects.push(patched(&observed.instance, plan.patches.first().map(|patch| &patch.patch)));
-        output
-            .objects
-            .extend(plan.ensure.iter().filter_map(|desired| Some(desired.manifest.as_ref()?.json().clone())));
+    if config.controllers.workspace.enabled {
+        worlds.plan_workspaces(&mut output);
+    }
+    if config.controllers.tenant.enabled {
+        worlds.plan_tenants(config, &mut output);
+    }
+    if config.controllers.instance.enabled {
+        worlds.plan_instances(config, &mut output);
     }
     Ok(output)
 }
 
-/// Stores that claim to be complete: the files are the cluster, and it has `KubeVirt`.
-fn world() -> World {
-    // Every namespace is ours.
-    let world = World::new(&mut Hub::default(), &BTreeMap::new(), false);
-    world.machines.end_list();
-    world.machine_instances.end_list();
-    world
+impl Output {
+    /// Takes what is planned for an object.
+    fn add<T: Kind>(&mut self, object: &Object<T>, plan: &Plan) {
+        let name = format!("{} {}", T::KIND, ObjectKey::of(object));
+        self.remarks.extend(plan.notices.iter().map(|notice| format!("{name}: {}", notice.message)));
+        let patch = plan.patches.iter().find(|patch| patch.uid == object.uid());
+        self.objects.push(patched(object, patch.map(|patch| &patch.patch)));
+        let made = plan.ensure.iter().filter_map(|desired| Some(desired.manifest.as_ref()?.json().clone()));
+        self.objects.extend(made);
+    }
+}
+
+/// What the loops read: the files are the cluster, and it has `KubeVirt`.
+struct Worlds {
+    instances: instance::World,
+    tenants: tenant::World,
+    workspaces: workspace::World,
+    selector: BTreeMap<String, String>,
+}
+
+impl Worlds {
+    fn new(config: &Config) -> Self {
+        let mut hub = Hub::default();
+        let settings =
+            tenant::Settings { selector: config.selector.clone(), config: config.controllers.tenant.clone() };
+        let worlds = Self {
+            // Every namespace is ours.
+            instances: instance::World::new(&mut hub, &BTreeMap::new(), false),
+            tenants: tenant::World::new(&mut hub, settings),
+            workspaces: workspace::World::new(&mut hub, &config.selector),
+            selector: config.selector.clone(),
+        };
+        worlds.instances.machines.end_list();
+        worlds.instances.machine_instances.end_list();
+        worlds
+    }
+
+    fn plan_workspaces(&self, output: &mut Output) {
+        for key in sorted(self.workspaces.workspaces.keys()) {
+            match self.workspaces.observe(&key) {
+                Some(observed) => output.add(&observed.workspace, &workspace::plan::plan(&observed)),
+                None => output.remarks.push(self.not_ours("Workspace", &key)),
+            }
+        }
+    }
+
+    fn plan_tenants(&self, config: &Config, output: &mut Output) {
+        let settings =
+            tenant::Settings { selector: self.selector.clone(), config: config.controllers.tenant.clone() };
+        for key in sorted(self.tenants.tenants.keys()) {
+            let Some(observed) = self.tenants.observe(&key, Account::Off) else {
+                output.remarks.push(self.not_ours("Tenant", &key));
+                continue;
+            };
+            let now = clock::now();
+            output.add(&observed.tenant, &tenant::plan::plan(&observed, &settings, now));
+            if lifetime::presence(&observed, &settings, now) == Presence::Unwanted {
+                output.remarks.push(format!(
+                    "Tenant {key}: the last login is too long ago for a personal namespace (spec.lastLogin, \
+                     controllers.tenant.keepAlive): it is made at the next"
+                ));
+            }
+        }
+    }
+
+    fn plan_instances(&self, config: &Config, output: &mut Output) {
+        let world = &self.instances;
+        for key in sorted(world.instances.keys()) {
+            let Some(observed) = world.observe(&key) else { continue };
+            let plan = instance::plan::plan(&observed, &config.controllers.instance, clock::now());
+            output.add(&observed.instance, &plan);
+        }
+    }
+
+    fn not_ours(&self, kind: &str, key: &ObjectKey) -> String {
+        let labels: Vec<String> = self.selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        format!("{kind} {key} is left alone: it does not carry {} (selector)", labels.join(","))
+    }
+
+    /// Puts an object into its store; a remark when no loop looks at its kind.
+    fn take(&self, document: Value) -> anyhow::Result<Option<String>> {
+        let world = &self.instances;
+        let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+        match kind.as_str() {
+            InstanceKind::KIND => put(&world.instances, document)?,
+            TemplateKind::KIND => put(&world.templates, document)?,
+            WorkspaceKind::KIND => put(&self.workspaces.workspaces, document)?,
+            TenantKind::KIND => put(&world.tenants, document)?,
+            SharedVolumeKind::KIND => put(&world.shared_volumes, document)?,
+            NamespaceKind::KIND => put(&world.namespaces, document)?,
+            SecretKind::KIND => {
+                let name =
+                    document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+                if name != MY_DRIVE_SECRET {
+                    return Ok(Some(format!("Secret {name} is not looked at: no loop reads it")));
+                }
+                put(&world.my_drives, encoded(document))?;
+            }
+            other => {
+                return Ok(Some(format!(
+                    "kind {other} is not looked at: no loop that runs makes anything of it"
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the API server and administrators would have added: a namespace for every Instance, and that of
+    /// the personal volumes.
+    fn finish(&self, config: &Config) {
+        let instances = self.instances.instances.keys().into_iter().map(|key| key.namespace);
+        for name in instances.chain([config.controllers.tenant.my_drive.namespace.clone()]) {
+            if self.instances.namespaces.get("", &name).is_none() {
+                let mut namespace = Object::<NamespaceKind>::new(None, &name, crate::kinds::Unread {});
+                namespace.metadata.uid = Some(format!("<uid Namespace/{name}>"));
+                self.instances.namespaces.apply_event(namespace);
+            }
+        }
+    }
+}
+
+fn sorted(mut keys: Vec<ObjectKey>) -> Vec<ObjectKey> {
+    keys.sort();
+    keys
 }
 
 fn read(file: &Path) -> anyhow::Result<(String, String)> {
@@ -131,32 +246,6 @@ fn items(document: Value) -> Vec<Value> {
     }
 }
 
-/// Puts an object into its store; a remark when no loop looks at its kind.
-fn take(world: &World, document: Value) -> anyhow::Result<Option<String>> {
-    let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-    match kind.as_str() {
-        InstanceKind::KIND => put(&world.instances, document)?,
-        TemplateKind::KIND => put(&world.templates, document)?,
-        TenantKind::KIND => put(&world.tenants, document)?,
-        SharedVolumeKind::KIND => put(&world.shared_volumes, document)?,
-        NamespaceKind::KIND => put(&world.namespaces, document)?,
-        SecretKind::KIND => {
-            let name =
-                document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
-            if name != MY_DRIVE_SECRET {
-                return Ok(Some(format!("Secret {name} is not looked at: no loop reads it")));
-            }
-            put(&world.my_drives, encoded(document))?;
-        }
-        other => {
-            return Ok(Some(format!(
-                "kind {other} is not looked at: no loop that runs makes anything of it"
-            )));
-        }
-    }
-    Ok(None)
-}
-
 fn put<T: Kind>(store: &Store<T>, document: Value) -> anyhow::Result<()> {
     let mut object: Object<T> =
         serde_json::from_value(document).with_context(|| format!("a {} cannot be read", T::KIND))?;
@@ -183,26 +272,9 @@ fn encoded(mut document: Value) -> Value {
     document
 }
 
-/// What the API server and the other loops would have added: a namespace for every Instance.
-fn finish(world: &World) {
-    let instances: BTreeMap<ObjectKey, Arc<Instance>> = world
-        .instances
-        .keys()
-        .into_iter()
-        .filter_map(|key| Some((key.clone(), world.instances.get(&key.namespace, &key.name)?)))
-        .collect();
-    for key in instances.keys() {
-        if world.namespaces.get("", &key.namespace).is_none() {
-            let mut namespace = Object::<NamespaceKind>::new(None, &key.namespace, crate::kinds::Unread {});
-            namespace.metadata.uid = Some(format!("<uid Namespace/{}>", key.namespace));
-            world.namespaces.apply_event(namespace);
-        }
-    }
-}
-
-/// The Instance after the patch.
-fn patched(instance: &Instance, patch: Option<&Value>) -> Value {
-    let mut object = to_value(instance);
+/// The object after the patch.
+fn patched<T: Kind>(object: &Object<T>, patch: Option<&Value>) -> Value {
+    let mut object = to_value(object);
     if let Some(patch) = patch {
         merge::apply(&mut object, patch);
     }

@@ -39,6 +39,8 @@ pub fn config(master_key_file: &Path) -> String {
 kind: ControllerManagerConfiguration
 selector: {{crownlabs.polito.it/operator-selector: local}}
 controllers:
+  tenant: {{enabled: false}}
+  workspace: {{enabled: false}}
   instance:
     websiteBaseUrl: labs.example.org
     instancesAuthUrl: https://labs.example.org/auth
@@ -301,6 +303,14 @@ pub fn without_server_defaults(object: &mut Value) {
             }
         }
         "Service" => remove(object, "/spec/sessionAffinity"),
+        "Namespace" => {
+            remove(object, "/spec");
+            remove(object, "/metadata/labels/kubernetes.io~1metadata.name");
+            // Of those that were made beforehand; the plan makes no other change to them.
+            remove(object, "/metadata/labels/crownlabs.polito.it~1workspace-name");
+            remove(object, "/metadata/labels/crownlabs.polito.it~1tenant-name");
+        }
+        "NetworkPolicy" => remove(object, "/spec/policyTypes"),
         "PersistentVolumeClaim" => {
             remove(object, "/spec/volumeMode");
             remove(object, "/metadata/finalizers");

@@ -13,6 +13,9 @@ use crate::cluster::proxy::Proxy;
 use crate::daemon::{Daemon, Options, tail};
 use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 
+/// Finds the objects that make up a world.
+pub type Look<'a> = Box<dyn Fn(&Lab) -> Vec<Value> + 'a>;
+
 /// What a user does.
 pub type Step<'a> = Box<dyn Fn(&Lab) + 'a>;
 
@@ -25,7 +28,7 @@ pub struct Scenario<'a> {
     /// What users do, in order; after each the world must settle.
     pub steps: Vec<Step<'a>>,
     /// The objects that are looked at.
-    pub look: Box<dyn Fn(&Lab) -> Vec<Value> + 'a>,
+    pub look: Look<'a>,
     /// Further lines of the daemon's configuration.
     pub config: &'a str,
 }

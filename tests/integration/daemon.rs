@@ -38,7 +38,7 @@ pub fn config(selector: &str, health: u16, metrics: u16, more: &str) -> String {
         "apiVersion: config.crownlabs.polito.it/v1alpha1
 kind: ControllerManagerConfiguration
 selector: {{crownlabs.polito.it/operator-selector: {selector}}}
-server: {{health: \"127.0.0.1:{health}\", metrics: \"127.0.0.1:{metrics}\"}}
+server: {{health: \"127.0.0.1:{health}\", metrics: \"127.0.0.1:{metrics}\", keycloakEvents: {{listen: \"\"}}}}
 {election}{more}"
     )
 }

@@ -1,5 +1,7 @@
 //! Names and label values made from a Tenant (05 §3, §4.3).
 
+use ring::digest;
+
 use crate::api::names::{CanonicalName, DnsLabel, NameError};
 
 /// Labels have at most this many characters.
@@ -25,8 +27,27 @@ pub struct Names {
     pub cluster_role: String,
     /// `<c>-drive`.
     pub drive: String,
-    /// `<c>-drive-provision`.
+    /// `<c>-drive-provision`, shortened where that is too long for a Job.
     pub provision: String,
+}
+
+/// The name of the Job that prepares a claim. It becomes a label of the Job's pods, so it is shorter than
+/// other names may be; what is cut off is told apart by a digest.
+fn job_name(claim: &str) -> String {
+    const SUFFIX: &str = "-provision";
+    let name = format!("{claim}{SUFFIX}");
+    if name.len() <= LABEL_LIMIT {
+        return name;
+    }
+    let digest = digest::digest(&digest::SHA256, claim.as_bytes());
+    let tag = digest
+        .as_ref()
+        .first_chunk()
+        .map_or_else(String::new, |bytes| format!("{:08x}", u32::from_be_bytes(*bytes)));
+    let room = LABEL_LIMIT - SUFFIX.len() - tag.len() - 1;
+    // Canonical names are ASCII: every index is between two characters.
+    let kept = claim.get(..room).unwrap_or_default().trim_end_matches('-');
+    format!("{kept}-{tag}{SUFFIX}")
 }
 
 impl Names {
@@ -38,7 +59,7 @@ impl Names {
             sandbox: canonical.sandbox_namespace(),
             cluster_role: format!("crownlabs-manage-{namespace}"),
             drive: canonical.drive(),
-            provision: format!("{}-provision", canonical.drive()),
+            provision: job_name(&canonical.drive()),
             namespace,
         }
     }
@@ -83,6 +104,9 @@ mod tests {
         assert_eq!(names.cluster_role, "crownlabs-manage-tenant-john-doe");
         assert_eq!(names.drive, "john-doe-drive");
         assert_eq!(names.provision, "john-doe-drive-provision");
+        let (a, b) = (Names::of(&"a".repeat(55)).provision, Names::of(&"a".repeat(56)).provision);
+        assert!(a.len() <= 63 && b.len() <= 63 && a != b, "{a} {b}");
+        assert!(a.ends_with("-provision") && Names::of(&"a".repeat(47)).provision.len() == 63);
         assert!(Names::check(&names.namespace).is_ok());
         assert!(Names::check(&Names::of(&"a".repeat(57)).namespace).is_err());
     }

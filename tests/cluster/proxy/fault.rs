@@ -1,6 +1,7 @@
 //! What can go wrong, and for which requests.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::Method;

@@ -25,7 +25,7 @@ use super::background::Background;
 
 // Every test uses another part of these.
 #[allow(unused_imports)]
-pub use fault::{Fault, Matcher, everything, matching, requests_of, writes};
+pub use fault::{Fault, Matcher, everything, matching, nth, requests_of, writes};
 
 /// A request that came through, in the order of the answers.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,6 @@
 
 mod faults;
 mod people;
-mod realm;
+pub mod realm;
 mod rights;
 mod roles;

@@ -1,7 +1,8 @@
 //! `make demo`: a control plane, the daemon, and a lab machine of each type, on this machine.
 
-#[path = "../tests/cluster/mod.rs"]
+#[path = "../../tests/cluster/mod.rs"]
 mod cluster;
+mod people;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,6 +14,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use cluster::keycloak::KeycloakServer;
 use cluster::{Cluster, Options};
 use serde_json::Value;
 
@@ -30,11 +32,13 @@ fn main() -> Result<()> {
     println!("starting a Kubernetes control plane …");
     let cluster =
         Cluster::start(Options { crds: files(&root.join("manifests/crds"))?, ..Options::default() })?;
-    let daemon = Daemon::start(&cluster, root)?;
+    let keycloak = people::keycloak()?;
+    let config = people::config(cluster.dir(), &root.join("config/demo.yaml"), keycloak.as_ref())?;
+    let daemon = Daemon::start(&cluster, root, &config)?;
     println!("the daemon runs; its log is {}\n", cluster.dir().join("daemon.log").display());
     let show = || show(&cluster);
-    let result = scenario(&cluster, root, &show);
-    if result.is_err() && INTERRUPTED.load(Ordering::SeqCst) {
+    let result = scenario(&cluster, root, keycloak.as_ref(), &show);
+    if result.is_err() && interrupted_already() {
         println!("\nstopping");
         return Ok(());
     }
@@ -50,7 +54,11 @@ fn main() -> Result<()> {
     println!(
         "  kubectl patch instance -n {NAMESPACE} {STOPPED} --type=merge -p '{{\"spec\":{{\"running\":true}}}}'"
     );
-    println!("  kubectl describe instance -n {NAMESPACE} server-1\n");
+    println!("  kubectl describe instance -n {NAMESPACE} server-1");
+    println!("  kubectl get tenants,workspaces\n");
+    if let Some(server) = &keycloak {
+        println!("Keycloak is at {}", server.url());
+    }
     println!("kubectl is {}", cluster.kubectl().get_program().to_string_lossy());
     interrupted.recv().context("Ctrl-C")?;
     println!("\nstopping");
@@ -59,6 +67,11 @@ fn main() -> Result<()> {
 
 /// Whether Ctrl-C was typed.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether to stop.
+fn interrupted_already() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
+}
 
 /// Receives a message at Ctrl-C.
 fn interruption() -> Result<mpsc::Receiver<()>> {
@@ -73,11 +86,18 @@ fn interruption() -> Result<mpsc::Receiver<()>> {
     Ok(interrupted)
 }
 
-/// Applies the samples, waits for them, stops one, deletes one.
-fn scenario(cluster: &Cluster, root: &Path, show: &dyn Fn() -> Result<Vec<(String, String)>>) -> Result<()> {
-    let samples = files(&root.join("manifests/samples"))?;
-    let samples: Vec<&Path> = samples.iter().map(PathBuf::as_path).collect();
-    cluster.apply_files(&samples)?;
+/// Applies the samples, waits for them, stops one, deletes one; then the people.
+fn scenario(
+    cluster: &Cluster,
+    root: &Path,
+    keycloak: Option<&KeycloakServer>,
+    show: &dyn Fn() -> Result<Vec<(String, String)>>,
+) -> Result<()> {
+    let sample = |name: &str| root.join("manifests/samples").join(name);
+    cluster.apply_files(&[&sample("10-people.yaml")])?;
+    people::log_in(cluster, keycloak, "ada.rossi")?;
+    println!();
+    cluster.apply_files(&[&sample("20-templates.yaml"), &sample("30-instances.yaml")])?;
     let all = |phase: &'static str| {
         move |rows: &[(String, String)]| !rows.is_empty() && rows.iter().all(|row| row.1 == phase)
     };
@@ -89,7 +109,8 @@ fn scenario(cluster: &Cluster, root: &Path, show: &dyn Fn() -> Result<Vec<(Strin
     watch("one is off and one is gone", show, |rows| {
         let off = rows.iter().any(|(name, phase)| name == STOPPED && phase == "Off");
         off && !rows.iter().any(|(name, _)| name == DELETED)
-    })
+    })?;
+    people::quota(cluster, keycloak)
 }
 
 /// Shows the table whenever it changes, until the condition holds.
@@ -100,7 +121,7 @@ fn watch(
 ) -> Result<()> {
     let begin = Instant::now();
     loop {
-        anyhow::ensure!(!INTERRUPTED.load(Ordering::SeqCst), "interrupted");
+        anyhow::ensure!(!interrupted_already(), "interrupted");
         if reached(&show()?) {
             println!("{what}, after {:.1} s", begin.elapsed().as_secs_f64());
             return Ok(());
@@ -182,15 +203,16 @@ fn program() -> Result<PathBuf> {
 }
 
 impl Daemon {
-    fn start(cluster: &Cluster, root: &Path) -> Result<Self> {
-        let manifests = [root.join("manifests/00-namespace.yaml"), root.join("manifests/10-rbac.yaml")];
-        cluster.apply_files(&[&manifests[0], &manifests[1]])?;
+    fn start(cluster: &Cluster, root: &Path, config: &Path) -> Result<Self> {
+        let manifests = ["00-namespace.yaml", "10-rbac.yaml", "11-cluster-roles.yaml"];
+        let manifests = manifests.map(|name| root.join("manifests").join(name));
+        cluster.apply_files(&manifests.each_ref().map(PathBuf::as_path))?;
         let kubeconfig = cluster.service_account_kubeconfig("crownlabs-system", "crownlabs")?;
         let log = cluster.dir().join("daemon.log");
         let program = program()?;
         let child = Command::new(&program)
             .args(["run", "--config"])
-            .arg(root.join("config/demo.yaml"))
+            .arg(config)
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .stderr(fs::File::create(&log)?)

@@ -1,0 +1,163 @@
+//! Accounts, and what a course gives to its students.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
+use crate::{PATIENCE, interrupted_already, now, run};
+
+/// The realm of the demo.
+const REALM: &str = "crownlabs";
+const SECRET: &str = "demo";
+
+/// A small course, and a student of it.
+const SMALL: &str = "apiVersion: crownlabs.polito.it/v1alpha1
+kind: Workspace
+metadata: {name: tiny, labels: {crownlabs.polito.it/operator-selector: local}}
+spec: {prettyName: A course with two machines each, quota: {cpu: 4, memory: 8Gi, instances: 2}}
+---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Tenant
+metadata: {name: bob.bianchi, labels: {crownlabs.polito.it/operator-selector: local}}
+spec: {firstName: Bob, lastName: Bianchi, email: bob.bianchi@example.org, workspaces: [{name: tiny, role: user}]}
+";
+
+/// A Keycloak with a realm, if `KEYCLOAK=1` asks for it.
+pub fn keycloak() -> Result<Option<KeycloakServer>> {
+    if std::env::var("KEYCLOAK").is_ok_and(|value| !value.is_empty() && value != "0") {
+        println!("starting Keycloak …");
+        let server = KeycloakServer::start()?;
+        server.create_realm(REALM, SECRET, &["manage-users", "manage-clients"])?;
+        return Ok(Some(server));
+    }
+    Ok(None)
+}
+
+/// The configuration file of the daemon: `config/demo.yaml`, and the realm if there is one.
+pub fn config(folder: &Path, demo: &Path, keycloak: Option<&KeycloakServer>) -> Result<std::path::PathBuf> {
+    let mut text = fs::read_to_string(demo)?;
+    if let Some(server) = keycloak {
+        let secret = folder.join("keycloak-secret");
+        fs::write(&secret, SECRET)?;
+        let _ = write!(
+            text,
+            "integrations:\n  keycloak: {{enabled: true, url: \"{}\", realm: {REALM}, clientId: {OPERATOR}, \
+             rolesClientId: {ROLES_CLIENT}, clientSecretFile: \"{}\"}}\n",
+            server.url(),
+            secret.display()
+        );
+    }
+    let file = folder.join("crownlabs.yaml");
+    fs::write(&file, text)?;
+    Ok(file)
+}
+
+/// Lets somebody confirm the address, where there are accounts, and log in.
+pub fn log_in(cluster: &Cluster, keycloak: Option<&KeycloakServer>, tenant: &str) -> Result<()> {
+    if let Some(server) = keycloak {
+        let account = wait(&format!("an account for {tenant}"), || {
+            let found = server.admin(&Method::GET, &users(tenant), &Value::Null)?;
+            Ok(found.as_array().and_then(|users| users.first().cloned()))
+        })?;
+        let id = account["id"].as_str().context("an identifier")?;
+        let mails = server.mail().mails_to(&format!("{tenant}@example.org")).len();
+        println!("{tenant} has an account {id} and {mails} mail(s); the address is confirmed now");
+        let confirmed = json!({"emailVerified": true, "requiredActions": []});
+        server.admin(&Method::PUT, &format!("/{REALM}/users/{id}"), &confirmed)?;
+    }
+    println!("{tenant} logs in");
+    let login = json!({"spec": {"lastLogin": now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()}}).to_string();
+    run(cluster, &["patch", "tenant", tenant, "--type=merge", "-p", &login])?;
+    wait(&format!("a namespace for {tenant}"), || {
+        let name = field(cluster, &["tenant", tenant], "{.status.personalNamespace.name}")?;
+        Ok((!name.is_empty()).then_some(()))
+    })
+}
+
+/// A third machine where two are allowed; then the course is left.
+pub fn quota(cluster: &Cluster, keycloak: Option<&KeycloakServer>) -> Result<()> {
+    println!("\nbob.bianchi enrols in a course that gives two machines\n");
+    cluster.apply_yaml(SMALL)?;
+    log_in(cluster, keycloak, "bob.bianchi")?;
+    let hard = "{.status.hard.count/instances\\.crownlabs\\.polito\\.it}";
+    wait("his quota", || {
+        let allowed =
+            field(cluster, &["resourcequota", "-n", "tenant-bob-bianchi", "crownlabs-resource-quota"], hard);
+        Ok(allowed.is_ok_and(|allowed| allowed == "2").then_some(()))
+    })?;
+    for name in ["first", "second", "third"] {
+        let machine = format!(
+            "{{apiVersion: crownlabs.polito.it/v1alpha2, kind: Instance, metadata: {{name: {name}, namespace: \
+             tenant-bob-bianchi}}, spec: {{template.crownlabs.polito.it/TemplateRef: {{name: notebook, namespace: \
+             workspace-netlab}}, tenant.crownlabs.polito.it/TenantRef: {{name: bob.bianchi}}}}}}"
+        );
+        match (name, cluster.apply_yaml(&machine)) {
+            ("third", Ok(())) => anyhow::bail!("the third machine should be refused"),
+            ("third", Err(refusal)) => {
+                println!("  third: refused: {}", refusal.root_cause().to_string().trim());
+            }
+            (_, result) => {
+                result?;
+                println!("  {name}: accepted");
+            }
+        }
+    }
+    if let Some(server) = keycloak {
+        println!("  his roles in Keycloak: {}", roles(server, "bob.bianchi")?.join(", "));
+    }
+    println!("\nand leaves it\n");
+    let none = r#"{"spec": {"workspaces": []}}"#;
+    run(cluster, &["patch", "tenant", "bob.bianchi", "--type=merge", "-p", none])?;
+    wait("an empty quota", || {
+        Ok((field(cluster, &["tenant", "bob.bianchi"], "{.status.quota.instances}")? == "0").then_some(()))
+    })?;
+    println!("  his quota is 0 machines; those that run are left to him");
+    if let Some(server) = keycloak {
+        wait("no roles", || Ok(roles(server, "bob.bianchi")?.is_empty().then_some(())))?;
+        println!("  he has no roles in Keycloak any more");
+    }
+    Ok(())
+}
+
+fn users(name: &str) -> String {
+    format!("/{REALM}/users?username={name}&exact=true")
+}
+
+/// The names of the roles that somebody has by Workspaces.
+fn roles(server: &KeycloakServer, name: &str) -> Result<Vec<String>> {
+    let client = server.find(&format!("/{REALM}/clients"), "clientId", ROLES_CLIENT)?;
+    let user = server.find(&format!("/{REALM}/users"), "username", name)?;
+    let (client, user) = (client["id"].as_str().context("a client")?, user["id"].as_str().context("a user")?);
+    let mapped = server.admin(
+        &Method::GET,
+        &format!("/{REALM}/users/{user}/role-mappings/clients/{client}"),
+        &Value::Null,
+    )?;
+    let name = |role: &Value| role["name"].as_str().map(str::to_owned);
+    Ok(mapped.as_array().into_iter().flatten().filter_map(name).collect())
+}
+
+fn field(cluster: &Cluster, object: &[&str], path: &str) -> Result<String> {
+    let output =
+        cluster.kubectl().arg("get").args(object).args(["-o", &format!("jsonpath={path}")]).output()?;
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn wait<T>(what: &str, mut probe: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let begin = Instant::now();
+    loop {
+        anyhow::ensure!(!interrupted_already(), "interrupted");
+        if let Some(found) = probe()? {
+            return Ok(found);
+        }
+        anyhow::ensure!(begin.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(250));
+    }
+}
