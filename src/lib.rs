@@ -11,6 +11,7 @@
 //! - [`controllers`]: the rooms, one folder a loop. Each observes the stores, plans as a pure
 //!   function, applies through the shared engine, and reports.
 //! - [`manager`]: start-up and shut-down: which loops run, the lease, readiness, metrics, probes.
+//! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
 //! - [`offline`]: `crownlabs plan`, the same plans without a cluster.
 
 pub mod api;
@@ -20,3 +21,4 @@ pub mod kinds;
 pub mod manager;
 pub mod offline;
 pub mod runtime;
+pub mod webhook;

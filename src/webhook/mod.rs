@@ -1,0 +1,17 @@
+//! The admission webhooks (05 §14b, 02 §15.1): what the API server asks us before it stores a Tenant
+//! or an Instance.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`review`], [`decision`] | the question and the answer |
+//! | [`requester`], [`view`] | who is not held to the rules; what the rules see of the cluster |
+//! | [`tenant`], [`instance`] | the rules: pure functions of the request, the settings, the view and the time |
+
+pub mod decision;
+#[cfg(test)]
+mod fixture;
+pub mod instance;
+pub mod requester;
+pub mod review;
+pub mod tenant;
+pub mod view;
