@@ -10,6 +10,7 @@
 mod tests;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -38,7 +39,8 @@ pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
     const PLURAL: &'static str;
     /// Whether objects live in a namespace.
     const NAMESPACED: bool;
-    /// The member that holds [`Kind::Spec`]; `data` for Secrets, `spec` for all others.
+    /// The member that holds [`Kind::Spec`]: `data` for Secrets; empty for kinds whose members stand at
+    /// the top, as those of roles do; `spec` for all others.
     const BODY: &'static str = "spec";
     /// What is asked for.
     type Spec: Debug + Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
@@ -99,6 +101,12 @@ impl<T: Kind> Object<T> {
         self.metadata.labels.as_ref()?.get(key).map(String::as_str)
     }
 
+    /// Whether the object carries all these labels.
+    #[must_use]
+    pub fn has_labels(&self, labels: &BTreeMap<String, String>) -> bool {
+        labels.iter().all(|(key, value)| self.label(key) == Some(value))
+    }
+
     /// The value of an annotation.
     #[must_use]
     pub fn annotation(&self, key: &str) -> Option<&str> {
@@ -155,8 +163,16 @@ struct Raw {
 
 impl<'de, T: Kind> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Raw::deserialize(deserializer)?;
-        let body = if T::BODY == "data" { raw.data } else { raw.spec };
+        let (raw, body);
+        if T::BODY.is_empty() {
+            let whole = Box::<RawValue>::deserialize(deserializer)?;
+            raw = serde_json::from_str::<Raw>(whole.get()).map_err(serde::de::Error::custom)?;
+            body = Some(whole);
+        } else {
+            let mut parts = Raw::deserialize(deserializer)?;
+            body = if T::BODY == "data" { parts.data.take() } else { parts.spec.take() };
+            raw = parts;
+        }
         let (spec, malformed) = match lenient::read(body.as_deref()) {
             Ok(spec) => (spec, None),
             Err(reason) => (T::Spec::default(), Some(format!("{}{reason}", T::BODY))),
@@ -179,7 +195,14 @@ impl<T: Kind> Serialize for Object<T> {
         map.serialize_entry("apiVersion", &version)?;
         map.serialize_entry("kind", T::KIND)?;
         map.serialize_entry("metadata", &self.metadata)?;
-        map.serialize_entry(T::BODY, &self.spec)?;
+        if T::BODY.is_empty() {
+            let members = serde_json::to_value(&self.spec).map_err(serde::ser::Error::custom)?;
+            for (name, member) in members.as_object().into_iter().flatten() {
+                map.serialize_entry(name, member)?;
+            }
+        } else {
+            map.serialize_entry(T::BODY, &self.spec)?;
+        }
         if self.status != T::Status::default() {
             map.serialize_entry("status", &self.status)?;
         }

@@ -20,6 +20,7 @@ mod schema;
 mod suggest;
 mod tree;
 mod types;
+mod webhook;
 
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ pub use schema::schema;
 pub use types::{
     ApiVersion, Config, Controllers, Kind, LeaderElection, ListenAddress, Log, LogFormat, Resync, Server,
 };
+pub use webhook::WebhookConfig;
 
 impl Config {
     /// Reads and validates a file.

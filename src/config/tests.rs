@@ -55,9 +55,9 @@ fn every_key_of_the_default_file_has_a_comment() {
     }
     let keys =
         document.lines().filter(|line| !line.trim_start().starts_with('#') && line.contains(':')).count();
-    // 8 at the top with 1 label, 2 of resync, 6 of leaderElection, 2 of server, 2 of log, the loop, its 10
+    // 8 at the top with 1 label, 2 of resync, 6 of leaderElection, 3 of server, 6 of webhook, 2 of log, the loop, its 10
     // keys, 6 images, 1 of access, 2 of vmLogin, 2 of gatewayApi, 2 of localVm.
-    assert_eq!(keys, 8 + 1 + 2 + 6 + 2 + 2 + 1 + 10 + 6 + 1 + 2 + 2 + 2);
+    assert_eq!(keys, 8 + 1 + 2 + 6 + 3 + 6 + 2 + 1 + 10 + 6 + 1 + 2 + 2 + 2);
 }
 
 #[test]

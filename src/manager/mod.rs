@@ -39,6 +39,8 @@ use crate::runtime::client::{self, Writer};
 use crate::runtime::events::Recorder;
 use crate::runtime::gate::Gate;
 use crate::runtime::queue::Queue;
+use crate::webhook;
+use crate::webhook::setup::{Ending, Shares};
 use control::ControlLoop;
 pub use files::Watched;
 use lease::{Election, Watchdog};
@@ -88,7 +90,17 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     if config.controllers.instance.enabled {
         running.push(instance::set_up(&setup));
     }
-    let mut files = vec![Watched::config(options.config_file, Arc::clone(&config), options.log_filter)];
+    let mut ending = None;
+    let mut files = Vec::new();
+    if config.server.webhook.enabled {
+        let shares = Shares::default();
+        let webhooks = webhook::setup::set_up(&setup, ungated.clone(), shares, readiness.clone()).await?;
+        tasks.extend(webhooks.tasks);
+        files.extend(webhooks.files);
+        running.extend(webhooks.keeper);
+        ending = Some(webhooks.ending);
+    }
+    files.push(Watched::config(options.config_file, Arc::clone(&config), options.log_filter));
     let events = Recorder::new(ungated.clone(), "crownlabs");
     let mut loops = Vec::new();
     for Running { control, tasks: watches, files: watched } in running {
@@ -101,7 +113,14 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     // Set once: the loops are fixed from here on.
     let _ = queues.set(loops.iter().map(|control| Arc::clone(control.queue())).collect());
     tasks.push(Task::new("files", files::watch(files)));
+    let stop = Stop { asked: stop, webhooks: ending };
     lead(&config, ungated, gate, loops, tasks, stop).await
+}
+
+/// How the process is asked to stop, and what has an end of its own then.
+struct Stop<F> {
+    asked: F,
+    webhooks: Option<Ending>,
 }
 
 /// Waits for the lease, runs the loops, and ends them when asked to.
@@ -111,11 +130,11 @@ async fn lead(
     gate: Gate,
     loops: Vec<ControlLoop>,
     tasks: Vec<Task>,
-    stop: impl Future<Output = ()>,
+    stop: Stop<impl Future<Output = ()>>,
 ) -> anyhow::Result<()> {
     let identity = process::identity();
     let election = Election::new(client, config.leader_election.clone(), identity, gate.clone());
-    let mut stop = pin!(stop);
+    let mut asked = pin!(stop.asked);
     let mut ended = pin!(first_ended(tasks));
     let work = async {
         // The stores first: a leader that does not know the world yet would only keep others waiting.
@@ -137,7 +156,7 @@ async fn lead(
     tokio::select! {
         result = &mut work => return result.context("leading ended"),
         name = &mut ended => anyhow::bail!("the task {name} ended, which it must not"),
-        () = &mut stop => info!("asked to stop: no new work is begun"),
+        () = &mut asked => info!("asked to stop: no new work is begun"),
     }
     for controller in &loops {
         controller.stop();
@@ -150,6 +169,9 @@ async fn lead(
     }
     if config.leader_election.enabled {
         election.release().await;
+    }
+    if let Some(webhooks) = stop.webhooks {
+        webhooks.finish().await;
     }
     info!("stopped");
     Ok(())

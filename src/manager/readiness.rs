@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum LoopState {
     /// Its stores are being filled.
     Starting,
+    /// It has no certificate to serve with.
+    WaitingForCertificate,
     /// A kind without which it cannot work is not served; its CRD's name.
     WaitingForCrd(Vec<String>),
     /// Its stores mirror the cluster; it waits for the lease.
@@ -32,6 +34,7 @@ impl LoopState {
             Self::WaitingForCrd(crds) => {
                 format!("waiting for CRDs that are not installed: {}", crds.join(", "))
             }
+            Self::WaitingForCertificate => "waiting for a certificate to serve with".to_owned(),
             Self::Standby => "standby: another replica leads".to_owned(),
             Self::Ready => "ready".to_owned(),
             Self::Degraded(crds) => {
