@@ -174,20 +174,28 @@ struct Daemon {
     log: PathBuf,
 }
 
+/// The release binary: `<target>/release/crownlabs`, seen from `<target>/debug/examples/demo`.
+fn program() -> Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    let target = this.ancestors().nth(3).context("the demo runs from the target folder")?;
+    Ok(target.join("release/crownlabs"))
+}
+
 impl Daemon {
     fn start(cluster: &Cluster, root: &Path) -> Result<Self> {
         let manifests = [root.join("manifests/00-namespace.yaml"), root.join("manifests/10-rbac.yaml")];
         cluster.apply_files(&[&manifests[0], &manifests[1]])?;
         let kubeconfig = cluster.service_account_kubeconfig("crownlabs-system", "crownlabs")?;
         let log = cluster.dir().join("daemon.log");
-        let child = Command::new(root.join("target/release/crownlabs"))
+        let program = program()?;
+        let child = Command::new(&program)
             .args(["run", "--config"])
             .arg(root.join("config/demo.yaml"))
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .stderr(fs::File::create(&log)?)
             .spawn()
-            .context("target/release/crownlabs (make demo builds it)")?;
+            .with_context(|| format!("{} (make demo builds it)", program.display()))?;
         Ok(Self { child, log })
     }
 

@@ -10,11 +10,13 @@
 //!   knows no loop.
 //! - [`controllers`]: the rooms, one folder a loop. Each observes the stores, plans as a pure
 //!   function, applies through the shared engine, and reports.
+//! - [`clients`]: the outside world: servers that are not the cluster's.
 //! - [`manager`]: start-up and shut-down: which loops run, the lease, readiness, metrics, probes.
 //! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
 //! - [`offline`]: `crownlabs plan`, the same plans without a cluster.
 
 pub mod api;
+pub mod clients;
 pub mod config;
 pub mod controllers;
 pub mod kinds;

@@ -21,6 +21,7 @@ use crate::controllers::instance::plan;
 use crate::kinds::{NamespaceKind, SecretKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::clock;
+use crate::runtime::hub::Hub;
 use crate::runtime::merge;
 use crate::runtime::plan::to_value;
 use crate::runtime::store::Store;
@@ -86,7 +87,7 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
         output
             .remarks
             .extend(plan.notices.iter().map(|notice| format!("Instance {key}: {}", notice.message)));
-        output.objects.push(patched(&observed.instance, plan.patch.map(|patch| patch.patch)));
+        output.objects.push(patched(&observed.instance, plan.patches.first().map(|patch| &patch.patch)));
         output
             .objects
             .extend(plan.ensure.iter().filter_map(|desired| Some(desired.manifest.as_ref()?.json().clone())));
@@ -96,7 +97,8 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
 
 /// Stores that claim to be complete: the files are the cluster, and it has `KubeVirt`.
 fn world() -> World {
-    let world = World::new(false);
+    // Every namespace is ours.
+    let world = World::new(&mut Hub::default(), &BTreeMap::new(), false);
     world.machines.end_list();
     world.machine_instances.end_list();
     world
@@ -199,10 +201,10 @@ fn finish(world: &World) {
 }
 
 /// The Instance after the patch.
-fn patched(instance: &Instance, patch: Option<Value>) -> Value {
+fn patched(instance: &Instance, patch: Option<&Value>) -> Value {
     let mut object = to_value(instance);
     if let Some(patch) = patch {
-        merge::apply(&mut object, &patch);
+        merge::apply(&mut object, patch);
     }
     object
 }

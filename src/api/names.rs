@@ -207,12 +207,6 @@ impl CanonicalName {
         format!("sandbox-{}", self.0)
     }
 
-    /// `workspace-<c>`: the namespace of a Workspace.
-    #[must_use]
-    pub fn workspace_namespace(&self) -> String {
-        format!("workspace-{}", self.0)
-    }
-
     /// `<c>-drive`: a Tenant's personal volume.
     #[must_use]
     pub fn drive(&self) -> String {
@@ -248,7 +242,6 @@ mod tests {
         assert_eq!(tenant.tenant_namespace(), "tenant-john-doe");
         assert_eq!(tenant.sandbox_namespace(), "sandbox-john-doe");
         assert_eq!(tenant.drive(), "john-doe-drive");
-        assert_eq!(CanonicalName::of("tea.v2").workspace_namespace(), "workspace-tea-v2");
     }
 
     #[test]

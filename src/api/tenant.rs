@@ -177,9 +177,10 @@ pub struct TenantStatus {
     /// What the tenant may use in total.
     #[schemars(default, skip_serializing_if = "wire::no_default")]
     pub quota: TenantQuota,
-    /// Whether the tenant's own workspace is in place.
-    #[schemars(default, skip_serializing_if = "wire::no_default")]
-    pub personal_workspace_created: bool,
+    /// Whether the tenant's own workspace is in place; absent if there never was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    pub personal_workspace_created: Option<bool>,
     /// The state of the tenant in detail.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
@@ -197,4 +198,19 @@ pub struct KeycloakStatus {
     pub user_confirmed: bool,
     /// Whether names, address and roles of the account are up to date.
     pub user_synchronized: bool,
+    /// The mail with the link to confirm the address, once the mail server has accepted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    pub action_mail: Option<ActionMailStatus>,
+}
+
+/// A mail that the mail server has accepted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+#[schemars(!default)]
+pub struct ActionMailStatus {
+    /// The identifier of the account in Keycloak.
+    pub user: String,
+    /// The address that it went to.
+    pub address: String,
 }

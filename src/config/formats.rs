@@ -7,6 +7,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::duration::ConfigDuration;
 use crate::api::names::{DnsLabel, LabelValue, ObjectName};
+use crate::api::quantity::Quantity;
 
 /// A kind of text.
 pub(super) struct Format {
@@ -47,6 +48,11 @@ pub(super) const HTTP_URL: Format = Format::new(
     "a URL such as https://crownlabs.example.com/auth, without a slash, query or fragment at the end",
     is_http_url,
 );
+pub(super) const SERVER_URL: Format = Format::new(
+    "crownlabs-server-url",
+    "a URL such as https://auth.example.com, without user, query or fragment, or \"\" for none",
+    |text| text.is_empty() || is_http_url(text.trim_end_matches('/')),
+);
 pub(super) const DNS_LABEL: Format = Format::new(
     "crownlabs-dns-label",
     "at most 63 lower-case letters, digits and dashes, with a letter or digit at both ends",
@@ -75,6 +81,10 @@ pub(super) const IMAGE_NAME: Format = Format::new(
 );
 pub(super) const IMAGE_TAG: Format =
     Format::new("crownlabs-image-tag", "the tag of an image, such as latest or v1.4.2", is_image_tag);
+pub(super) const QUANTITY: Format =
+    Format::new("crownlabs-quantity", "an amount such as 500m, 1Gi or 50G, not below 0", |text| {
+        text.parse::<Quantity>().is_ok_and(|quantity| !quantity.is_negative())
+    });
 pub(super) const LOG_FILTER: Format = Format::new(
     "crownlabs-log-filter",
     "a level (error, warn, info, debug, trace, off), and others for modules, such as \
@@ -90,18 +100,20 @@ pub(super) const PASSWORD_HASH: Format = Format {
     )
 };
 
-const ALL: [&Format; 13] = [
+const ALL: [&Format; 15] = [
     &DURATION,
     &LISTEN_ADDRESS,
     &HOST,
     &HOST_PORT,
     &HTTP_URL,
+    &SERVER_URL,
     &DNS_LABEL,
     &OBJECT_NAME,
     &LABEL_KEY,
     &LABEL_VALUE,
     &IMAGE_NAME,
     &IMAGE_TAG,
+    &QUANTITY,
     &LOG_FILTER,
     &PASSWORD_HASH,
 ];
@@ -245,6 +257,11 @@ mod tests {
                 "https://a.b/$x",
                 "https://:80/auth",
             ],
+        );
+        table(
+            &SERVER_URL,
+            &["", "https://auth.example.com", "http://keycloak:8080/", "https://a.b/kc/"],
+            &["/", "auth.example.com", "https://", "https://user@a.b", "https://a.b?x=1", "ldap://a.b"],
         );
     }
 

@@ -15,9 +15,11 @@ mod duration;
 mod fault;
 mod formats;
 mod instance;
+mod integrations;
 mod rules;
 mod schema;
 mod suggest;
+mod tenant;
 mod tree;
 mod types;
 mod webhook;
@@ -33,7 +35,11 @@ pub use fault::{ConfigError, Fault};
 pub use instance::{
     Access, AccessMode, ContainerImages, GatewayApi, InstanceConfig, LocalVm, ParentRef, VmLogin,
 };
+pub use integrations::{Integrations, KeycloakConfig};
 pub use schema::schema;
+pub use tenant::{
+    MyDrive, OnTenantDeletion, PersonalWorkspaceConfig, QuotaCaps, TenantConfig, WorkspaceConfig,
+};
 pub use types::{
     ApiVersion, Config, Controllers, Kind, LeaderElection, ListenAddress, Log, LogFormat, Resync, Server,
 };

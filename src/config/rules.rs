@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::duration::ConfigDuration;
 use super::fault::Fault;
+use super::integrations::KeycloakConfig;
 use super::types::Config;
 
 /// Something that must hold.
@@ -99,6 +100,21 @@ const RULES: &[Rule] = &[
         expected: "expected the names of groups",
     },
     Rule {
+        keys: &["controllers.tenant.verificationPoll"],
+        broken: |config| {
+            let poll = config.controllers.tenant.verification_poll;
+            (poll < ConfigDuration::from_secs(10)).then(|| format!("{poll} is too short"))
+        },
+        expected: "expected at least 10s",
+    },
+    Rule {
+        keys: &["controllers.tenant.keepAlive"],
+        broken: |config| {
+            config.controllers.tenant.keep_alive.get().is_zero().then(|| "0s keeps nothing".to_owned())
+        },
+        expected: "expected more than 0s",
+    },
+    Rule {
         keys: &["controllers.instance.gatewayApi.parentRefs", "controllers.instance.gatewayApi.enabled"],
         broken: |config| {
             let gateway = &config.controllers.instance.gateway_api;
@@ -107,7 +123,42 @@ const RULES: &[Rule] = &[
         },
         expected: "expected at least one Gateway as {name, namespace}",
     },
+    Rule {
+        keys: &["integrations.keycloak.url", "integrations.keycloak.enabled"],
+        broken: |config| keycloak_lacks(config, "url", |keycloak| &keycloak.url),
+        expected: "expected the URL of the server",
+    },
+    Rule {
+        keys: &["integrations.keycloak.realm", "integrations.keycloak.enabled"],
+        broken: |config| keycloak_lacks(config, "realm", |keycloak| &keycloak.realm),
+        expected: "expected the realm of the users",
+    },
+    Rule {
+        keys: &["integrations.keycloak.clientId", "integrations.keycloak.enabled"],
+        broken: |config| keycloak_lacks(config, "clientId", |keycloak| &keycloak.client_id),
+        expected: "expected the client whose service account is used",
+    },
+    Rule {
+        keys: &["integrations.keycloak.clientSecretFile", "integrations.keycloak.enabled"],
+        broken: |config| keycloak_lacks(config, "clientSecretFile", |keycloak| &keycloak.client_secret_file),
+        expected: "expected the file with the client's secret",
+    },
+    Rule {
+        keys: &["integrations.keycloak.timeout"],
+        broken: |config| {
+            let timeout = config.integrations.keycloak.timeout;
+            timeout.get().is_zero().then(|| format!("{timeout} leaves no time for an answer"))
+        },
+        expected: "expected more than 0s",
+    },
 ];
+
+/// Says that Keycloak is to be used and this key of it is empty.
+fn keycloak_lacks(config: &Config, key: &str, value: fn(&KeycloakConfig) -> &str) -> Option<String> {
+    let keycloak = &config.integrations.keycloak;
+    (keycloak.enabled && value(keycloak).is_empty())
+        .then(|| format!("keycloak is enabled and {key} is empty"))
+}
 
 /// The faults of a configuration. Keys that were refused before have their default in it: rules that
 /// look at those (`doubtful`) say nothing.

@@ -47,17 +47,19 @@ fn every_key_of_the_default_file_has_a_comment() {
     let lines: Vec<&str> = document.lines().collect();
     for (index, line) in lines.iter().enumerate() {
         assert!(line.chars().count() <= 100 || !line.trim_start().starts_with('#'), "too long: {line}");
-        // Keys of the selector are the administrator's own.
+        // Labels are the administrator's own.
         let is_key = !line.is_empty() && !line.trim_start().starts_with('#');
-        if is_key && !line.contains("operator-selector") {
+        if is_key && !line.contains("crownlabs.polito.it/") || line.starts_with("apiVersion") {
             assert!(lines[index - 1].trim_start().starts_with("# "), "no comment above {line:?}");
         }
     }
     let keys =
         document.lines().filter(|line| !line.trim_start().starts_with('#') && line.contains(':')).count();
-    // 8 at the top with 1 label, 2 of resync, 6 of leaderElection, 3 of server, 6 of webhook, 2 of log, the loop, its 10
-    // keys, 6 images, 1 of access, 2 of vmLogin, 2 of gatewayApi, 2 of localVm.
-    assert_eq!(keys, 8 + 1 + 2 + 6 + 3 + 6 + 2 + 1 + 10 + 6 + 1 + 2 + 2 + 2);
+    // 9 at the top with 1 label, 2 of resync, 6 of leaderElection, 3 of server, 6 of webhook, 2 of log, the loop, its 10
+    // keys, 6 images, 1 of access, 2 of vmLogin, 2 of gatewayApi, 2 of localVm, the tenant loop with its 11,
+    // 1 label, 5 of myDrive, 3 of quotaCaps, 1 of personalWorkspace, the workspace loop with its 2, keycloak
+    // with its 9.
+    assert_eq!(keys, 9 + 1 + 2 + 6 + 3 + 6 + 2 + 1 + 10 + 6 + 1 + 2 + 2 + 2 + 12 + 1 + 5 + 3 + 1 + 3 + 1 + 9);
 }
 
 #[test]
@@ -93,6 +95,14 @@ controllers:
       parentRefs:
       - {name: public.gateway, namespace: ingress}
     localVm: {enabled: true, namespaces: [images, other]}
+integrations:
+  keycloak:
+    enabled: true
+    url: https://auth.example.com/
+    realm: people of the labs
+    clientId: client-operator
+    clientSecretFile: /secrets/keycloak
+    timeout: 3s
 ",
     );
     assert_eq!(config.selector_string(), "a=,b=x");
@@ -113,6 +123,12 @@ controllers:
     assert_eq!(instance.gateway_api.parent_refs, [gateway]);
     assert_eq!(instance.local_vm.namespaces, ["images", "other"]);
     assert_eq!(instance.container_images, ContainerImages::default());
+    let keycloak = config.integrations.keycloak;
+    assert!(keycloak.enabled && !keycloak.compatibility_mode);
+    assert_eq!(keycloak.url, "https://auth.example.com/");
+    assert_eq!(keycloak.realm, "people of the labs");
+    assert_eq!(keycloak.roles_client_id, "");
+    assert_eq!(keycloak.timeout.get().as_secs(), 3);
 }
 
 #[test]

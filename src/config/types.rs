@@ -11,6 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::duration::ConfigDuration;
 use super::formats;
 use super::instance::InstanceConfig;
+use super::integrations::Integrations;
+use super::tenant::{TenantConfig, WorkspaceConfig};
 use super::webhook::WebhookConfig;
 
 /// The configuration of the control loops of a CrownLabs cluster. A key that is left out has the
@@ -40,6 +42,8 @@ pub struct Config {
     pub log: Log,
     /// The control loops; each is a key of its own.
     pub controllers: Controllers,
+    /// The services outside of the cluster that the loops use; each is a key of its own.
+    pub integrations: Integrations,
 }
 
 /// The version of the format.
@@ -130,6 +134,10 @@ pub enum LogFormat {
 pub struct Controllers {
     /// Instances: virtual machines, containers and their exposure.
     pub instance: InstanceConfig,
+    /// Tenants: namespaces, quotas, rights, personal volumes and accounts of users.
+    pub tenant: TenantConfig,
+    /// Workspaces: namespaces and rights of courses, and who is enrolled in them.
+    pub workspace: WorkspaceConfig,
 }
 
 /// Where a server listens; written as `ADDRESS:PORT`, or empty for a server that is off.
@@ -190,6 +198,7 @@ impl Default for Config {
             server: Server::default(),
             log: Log::default(),
             controllers: Controllers::default(),
+            integrations: Integrations::default(),
         }
     }
 }

@@ -1,3 +1,8 @@
-//! The rooms of the house: one folder a control loop.
+//! The rooms: a folder each, and what several of them share.
 
+pub mod accounts;
 pub mod instance;
+pub mod made;
+pub mod remarks;
+pub mod tenant;
+pub mod workspace;

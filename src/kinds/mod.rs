@@ -5,11 +5,13 @@ mod admission;
 mod core;
 mod gateway;
 mod kubevirt;
+mod tenancy;
 
 pub use self::admission::*;
 pub use self::core::*;
 pub use self::gateway::*;
 pub use self::kubevirt::*;
+pub use self::tenancy::*;
 
 /// Declares a kind: its marker, its names, and the parts of it that we read.
 macro_rules! kind {

@@ -33,14 +33,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
+use crate::clients::keycloak::Keycloak;
 use crate::config::Config;
-use crate::controllers::instance;
+use crate::controllers::accounts::Accounts;
+use crate::controllers::{instance, tenant, workspace};
 use crate::runtime::client::{self, Writer};
 use crate::runtime::events::Recorder;
 use crate::runtime::gate::Gate;
+use crate::runtime::hub::Hub;
 use crate::runtime::queue::Queue;
-use crate::webhook;
-use crate::webhook::setup::{Ending, Shares};
+use crate::webhook::setup::{self as webhook, Ending};
 use control::ControlLoop;
 pub use files::Watched;
 use lease::{Election, Watchdog};
@@ -86,27 +88,33 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     connect(&ungated).await?;
 
     let setup = Setup { client: gated, writer, config: &config };
+    let mut hub = Hub::default();
     let mut running = Vec::new();
     if config.controllers.instance.enabled {
-        running.push(instance::set_up(&setup));
+        running.push(instance::set_up(&setup, &mut hub));
+    }
+    let accounts = accounts(&config, &gate)?;
+    if config.controllers.workspace.enabled {
+        running.push(workspace::set_up(&setup, &mut hub, accounts.clone()));
+    }
+    if config.controllers.tenant.enabled {
+        running.push(tenant::set_up(&setup, &mut hub, accounts));
     }
     let mut ending = None;
-    let mut files = Vec::new();
+    let mut files = vec![Watched::config(options.config_file, Arc::clone(&config), options.log_filter)];
     if config.server.webhook.enabled {
-        let shares = Shares::default();
-        let webhooks = webhook::setup::set_up(&setup, ungated.clone(), shares, readiness.clone()).await?;
+        let webhooks = webhook::set_up(&setup, &mut hub, ungated.clone(), readiness.clone()).await?;
         tasks.extend(webhooks.tasks);
         files.extend(webhooks.files);
         running.extend(webhooks.keeper);
         ending = Some(webhooks.ending);
     }
-    files.push(Watched::config(options.config_file, Arc::clone(&config), options.log_filter));
+    tasks.extend(hub.watches(&setup.client).map(|(kind, watch)| Task::new(kind, watch)));
     let events = Recorder::new(ungated.clone(), "crownlabs");
     let mut loops = Vec::new();
-    for Running { control, tasks: watches, files: watched } in running {
+    for Running { control, files: watched } in running {
         tasks
             .push(Task::new("readiness", control.track(readiness.clone(), events.clone(), subject(&config))));
-        tasks.extend(watches);
         files.extend(watched);
         loops.push(control);
     }
@@ -191,8 +199,6 @@ pub struct Setup<'a> {
 pub struct Running {
     /// The loop.
     pub control: ControlLoop,
-    /// Its watches.
-    pub tasks: Vec<Task>,
     /// The files that it reads.
     pub files: Vec<Watched>,
 }
@@ -296,6 +302,16 @@ async fn kubeconfig(file: Option<&std::path::Path>) -> anyhow::Result<kube::Conf
     kube::Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default())
         .await
         .with_context(|| format!("--kubeconfig {} cannot be used", file.display()))
+}
+
+/// The way to accounts and roles, where Keycloak is configured. Nothing is sent yet.
+fn accounts(config: &Config, gate: &Gate) -> anyhow::Result<Option<Accounts>> {
+    let keycloak = &config.integrations.keycloak;
+    if !keycloak.enabled {
+        return Ok(None);
+    }
+    let keycloak = Keycloak::new(keycloak.into(), gate.clone()).context("Keycloak cannot be used")?;
+    Ok(Some(Accounts::new(keycloak)))
 }
 
 /// Waits for the API server to answer.

@@ -39,6 +39,7 @@ pub fn install() -> anyhow::Result<PrometheusHandle> {
         .and_then(|b| {
             b.set_buckets_for_metric(name("rest_client_request_duration_seconds"), &REQUEST_BUCKETS)
         })
+        .and_then(|b| b.set_buckets_for_metric(name("keycloak_request_duration_seconds"), &REQUEST_BUCKETS))
         .and_then(|b| {
             b.set_buckets_for_metric(name("instance_initial_ready_time_second"), &ready_time_buckets())
         })
@@ -88,6 +89,12 @@ fn describe() {
     describe_gauge!(
         "crownlabs_webhook_certificate_expiration_timestamp_seconds",
         "When the certificate of the webhooks ends, in seconds since 1970"
+    );
+    describe_counter!("keycloak_requests_total", "Requests to Keycloak by code, method and operation");
+    describe_histogram!(
+        "keycloak_request_duration_seconds",
+        Unit::Seconds,
+        "Time until Keycloak answers, by operation"
     );
     describe_gauge!("leader_election_master_status", "1 while this replica leads");
     describe_histogram!(

@@ -20,8 +20,9 @@ use super::client::Writer;
 use super::error::ApiError;
 use super::key::ObjectKey;
 use super::merge;
-use super::plan::{Desired, KindInfo, ObjectPatch, Plan, Removal, to_value};
+use super::plan::{Desired, KindInfo, ObjectPatch, Ownership, Plan, Removal, to_value};
 use super::registry::{AnyObject, Registry};
+use crate::api::{Kind, Object};
 
 /// A part of a plan that could not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,12 @@ pub struct Failure {
     pub name: String,
     /// Why.
     pub error: ApiError,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} {}: {}", self.kind, self.name, self.error)
+    }
 }
 
 /// Carries out plans for one loop.
@@ -79,10 +86,11 @@ impl Engine {
 
     /// Carries out a plan as far as possible and returns every failure.
     pub async fn apply(&self, plan: &Plan) -> Vec<Failure> {
-        let patch = async {
-            let patch = plan.patch.as_ref()?;
-            failure("", patch.kind, &patch.key, self.patch(patch).await)
-        };
+        let patches = join_all(
+            plan.patches
+                .iter()
+                .map(async |patch| failure("", patch.kind, &patch.key, self.patch(patch).await)),
+        );
         let removals = join_all(plan.remove.iter().map(async |removal| {
             let result = self.remove(removal).await;
             failure(&removal.step, removal.kind, &removal.key, result)
@@ -94,10 +102,10 @@ impl Engine {
         // The first stage has the API server for itself: what comes later waits for it.
         let (first, later) = stages.split_at(stages.len().min(1));
         self.ensure_stages(&plan.ensure, first, &mut failures).await;
-        // The object's own patch depends on nothing, and nothing on it.
+        // Patches depend on nothing, and nothing on them.
         let ensured = self.ensure_stages(&plan.ensure, later, &mut failures);
-        let (patched, removed, ()) = join!(patch, removals, ensured);
-        failures.extend(removed.into_iter().flatten().chain(patched));
+        let (others, removed, ()) = join!(patches, removals, ensured);
+        failures.extend(removed.into_iter().chain(others).flatten());
         failures
     }
 
@@ -149,7 +157,7 @@ impl Engine {
     /// Repairs what is enforced of an existing object, in one patch, if anything is to repair.
     async fn enforce(&self, desired: &Desired, seen: &dyn AnyObject) -> Result<(), ApiError> {
         let metadata = seen.metadata();
-        match belongs(metadata, &desired.owner, desired) {
+        match belongs(metadata, desired) {
             Belongs::Us => {}
             Belongs::Leftover => {
                 let message = format!(
@@ -203,6 +211,40 @@ impl Engine {
         self.stores.get(patch.kind)?.record(&answer, self.origin)
     }
 
+    /// Writes what differs of a status; whether anything did. Only the version that was seen is
+    /// patched: lists are replaced whole, and other loops write into them too.
+    pub async fn publish<T: Kind>(&self, object: &Object<T>, status: &T::Status) -> Result<bool, ApiError> {
+        if *status == object.status {
+            return Ok(false);
+        }
+        // What was never written has no members yet, not even those that the schema requires.
+        let written = object.status != T::Status::default();
+        let old = if written { to_value(&object.status) } else { Value::Object(Map::new()) };
+        let Some(difference) = merge::difference(&old, &to_value(status)) else { return Ok(false) };
+        self.patch(&ObjectPatch {
+            kind: KindInfo::of::<T>(),
+            key: ObjectKey::of(object),
+            subresource: Some("status"),
+            uid: object.uid().to_owned(),
+            resource_version: object.metadata.resource_version.clone(),
+            patch: json!({"status": difference}),
+        })
+        .await?;
+        Ok(true)
+    }
+
+    /// Whether a namespace holds no object of a kind, as the API server has it now.
+    pub async fn is_empty(&self, kind: KindInfo, namespace: &str) -> Result<bool, ApiError> {
+        let answer = self.send(Method::GET, &format!("{}?limit=1", kind.path(namespace)), None).await?;
+        let list: Value = serde_json::from_slice(&answer)
+            .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
+        // An answer without a list is no proof that nothing is there.
+        list.get("items")
+            .and_then(Value::as_array)
+            .map(Vec::is_empty)
+            .ok_or_else(|| ApiError::transient(format!("the answer is no list of {}", kind.plural)))
+    }
+
     /// Deletes an object, provided that it is still the one that was seen.
     async fn remove(&self, removal: &Removal) -> Result<(), ApiError> {
         let store = self.stores.get(removal.kind)?;
@@ -254,7 +296,8 @@ fn path(kind: KindInfo, key: &ObjectKey) -> String {
 }
 
 /// Whose the object is that stands where `desired` should.
-fn belongs(metadata: &ObjectMeta, owner: &OwnerReference, desired: &Desired) -> Belongs {
+fn belongs(metadata: &ObjectMeta, desired: &Desired) -> Belongs {
+    let owner = &desired.owner;
     let owners = metadata.owner_references.as_deref().unwrap_or_default();
     match owners.iter().find(|owner| owner.controller == Some(true)) {
         Some(controller) if controller.uid == owner.uid => Belongs::Us,
@@ -267,11 +310,12 @@ fn belongs(metadata: &ObjectMeta, owner: &OwnerReference, desired: &Desired) -> 
     }
 }
 
-/// Whether the object carries all labels that `desired` enforces.
+/// Whether the object carries the labels by which it is known as ours.
 fn carries(metadata: &ObjectMeta, desired: &Desired) -> bool {
     let labels = metadata.labels.as_ref();
-    !desired.labels.is_empty()
-        && desired.labels.iter().all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value))
+    let known_by = desired.known_by.as_ref().unwrap_or(&desired.labels);
+    !known_by.is_empty()
+        && known_by.iter().all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value))
 }
 
 /// The patch that repairs an object, and whether it is valid only for the version that was seen
@@ -288,7 +332,7 @@ fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> {
             metadata.insert(name.to_owned(), Value::Object(entries));
         }
     }
-    let owners = owners(current, &desired.owner);
+    let owners = owners(current, &desired.owner, desired.ownership);
     if let Some(owners) = &owners {
         metadata.insert("ownerReferences".into(), to_value(owners));
     }
@@ -320,13 +364,18 @@ fn entries<'a>(
 }
 
 /// The owners that an object should have, unless it has them.
-fn owners(metadata: &ObjectMeta, ours: &OwnerReference) -> Option<Vec<OwnerReference>> {
+fn owners(metadata: &ObjectMeta, ours: &OwnerReference, ownership: Ownership) -> Option<Vec<OwnerReference>> {
     let current = metadata.owner_references.as_deref().unwrap_or_default();
-    if current.contains(ours) {
+    let as_wanted = match ownership {
+        Ownership::Controlled => current.contains(ours),
+        Ownership::Kept => current.iter().all(|owner| owner.uid != ours.uid),
+    };
+    if as_wanted {
         return None;
     }
-    let others = current.iter().filter(|owner| owner.uid != ours.uid).cloned();
-    Some(others.chain([ours.clone()]).collect())
+    let others = current.iter().filter(|owner| owner.uid != ours.uid);
+    let ours = (ownership == Ownership::Controlled).then_some(ours);
+    Some(others.chain(ours).cloned().collect())
 }
 
 fn contains_array(value: &Value) -> bool {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::key::ObjectKey;
+use super::merge;
 use crate::api::{Kind, Object};
 
 /// A kind, without its types.
@@ -74,6 +75,13 @@ impl Manifest {
         Self(Value::Object(object))
     }
 
+    /// The object with a merge patch applied.
+    #[must_use]
+    pub fn merged(mut self, patch: &Value) -> Self {
+        merge::apply(&mut self.0, patch);
+        self
+    }
+
     /// The object as JSON.
     #[must_use]
     pub fn json(&self) -> &Value {
@@ -106,10 +114,24 @@ pub struct Desired {
     pub labels: BTreeMap<String, String>,
     /// Annotations that it must carry (`Some`) or must not (`None`); others are kept.
     pub annotations: BTreeMap<String, Option<String>>,
-    /// The owner reference that it must carry.
+    /// The object that it is made for.
     pub owner: OwnerReference,
+    /// Whether it goes when its owner goes.
+    pub ownership: Ownership,
+    /// The labels by which an object that nobody controls is known as ours; `None` for all of
+    /// [`Desired::labels`].
+    pub known_by: Option<BTreeMap<String, String>>,
     /// Further enforced members, as a JSON merge patch; `Null` for none.
     pub fields: Value,
+}
+
+/// What becomes of an object when the one that it was made for is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ownership {
+    /// It goes too: it carries a reference to its owner, by which it is known as ours.
+    Controlled,
+    /// It stays: it carries no such reference, and is known as ours by the labels that are enforced.
+    Kept,
 }
 
 /// An object that must not exist any more. It was seen with this uid and version, and ours.
@@ -174,8 +196,8 @@ pub struct Notice {
 /// All of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plan {
-    /// What to change on the object itself.
-    pub patch: Option<ObjectPatch>,
+    /// What to change on the object itself, and on others that exist already.
+    pub patches: Vec<ObjectPatch>,
     /// What must exist.
     pub ensure: Vec<Desired>,
     /// What must not exist any more.

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
-use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
@@ -35,7 +35,7 @@ impl<T: Kind> Change<T> {
     }
 }
 
-type Handler<T> = Box<dyn Fn(&Change<T>) + Send + Sync>;
+type Handler<T> = Arc<dyn Fn(&Change<T>) + Send + Sync>;
 
 /// Whether a store mirrors the cluster yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +51,7 @@ pub enum StoreState {
 /// All objects of a kind that match the watch's selector.
 pub struct Store<T: Kind> {
     inner: RwLock<Inner<T>>,
-    index: IndexFn<T>,
-    handlers: OnceLock<Vec<Handler<T>>>,
+    handlers: RwLock<Arc<Vec<Handler<T>>>>,
     state: watch::Sender<StoreState>,
 }
 
@@ -63,6 +62,7 @@ struct Entry<T: Kind> {
 }
 
 struct Inner<T: Kind> {
+    indices: Vec<IndexFn<T>>,
     objects: HashMap<ObjectKey, Entry<T>>,
     by_index: HashMap<String, HashSet<ObjectKey>>,
     /// Uids of objects that we deleted ourselves, until the watch says so too: a late event about
@@ -79,32 +79,39 @@ impl<T: Kind> Debug for Store<T> {
 
 impl<T: Kind> Default for Store<T> {
     fn default() -> Self {
-        Self::new(|_| Vec::new())
-    }
-}
-
-impl<T: Kind> Store<T> {
-    /// An empty store whose objects can also be found by the names that `index` gives them.
-    pub fn new(index: IndexFn<T>) -> Self {
         Self {
             inner: RwLock::new(Inner {
+                indices: Vec::new(),
                 objects: HashMap::new(),
                 by_index: HashMap::new(),
                 deleted: HashSet::new(),
                 epoch: 0,
             }),
-            index,
-            handlers: OnceLock::new(),
+            handlers: RwLock::default(),
             state: watch::Sender::new(StoreState::Syncing),
         }
     }
+}
 
-    /// Names who is told of changes.
-    ///
-    /// # Panics
-    /// When it is called a second time: subscribers are fixed when the loops are put together.
-    pub fn subscribe(&self, handlers: Vec<Handler<T>>) {
-        assert!(self.handlers.set(handlers).is_ok(), "a store is subscribed to once, at start");
+impl<T: Kind> Store<T> {
+    /// Lets objects be found by the names that `index` gives them too. Loops share a store, so
+    /// the names of one index must not be names of another.
+    pub fn index(&self, index: IndexFn<T>) {
+        let mut inner = self.write();
+        inner.indices.push(index);
+        let known: Vec<(ObjectKey, Vec<String>)> =
+            inner.objects.iter().map(|(key, entry)| (key.clone(), index(&entry.object))).collect();
+        for (key, names) in known {
+            for name in names {
+                inner.by_index.entry(name).or_default().insert(key.clone());
+            }
+        }
+    }
+
+    /// Lets `handler` know of every change from now on.
+    pub fn subscribe(&self, handler: impl Fn(&Change<T>) + Send + Sync + 'static) {
+        let mut handlers = self.handlers.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Arc::make_mut(&mut handlers).push(Arc::new(handler));
     }
 
     /// Whether the store mirrors the cluster.
@@ -148,7 +155,7 @@ impl<T: Kind> Store<T> {
         if inner.objects.get(key).is_none_or(|entry| entry.object.uid() != uid) {
             return;
         }
-        let old = self.take(&mut inner, key);
+        let old = take(&mut inner, key);
         inner.deleted.insert(uid.to_owned());
         drop(inner);
         self.notify(&Change { old, new: None, origin: Some(origin) });
@@ -169,7 +176,7 @@ impl<T: Kind> Store<T> {
             .filter(|(_, entry)| entry.epoch < epoch)
             .map(|(key, _)| key.clone())
             .collect();
-        let gone: Vec<_> = gone.iter().map(|key| self.take(&mut inner, key)).collect();
+        let gone: Vec<_> = gone.iter().map(|key| take(&mut inner, key)).collect();
         inner.deleted.clear();
         drop(inner);
         for old in gone {
@@ -196,7 +203,7 @@ impl<T: Kind> Store<T> {
         if inner.objects.get(&key).is_some_and(|entry| entry.object.uid() != object.uid()) {
             return; // an object of the same name has been made since
         }
-        let old = self.take(&mut inner, &key);
+        let old = take(&mut inner, &key);
         drop(inner);
         if old.is_some() {
             self.notify(&Change { old, new: None, origin: None });
@@ -219,9 +226,9 @@ impl<T: Kind> Store<T> {
             old = Some(Arc::clone(&entry.object));
         }
         if let Some(old) = &old {
-            self.unindex(&mut inner, &key, old);
+            unindex(&mut inner, &key, old);
         }
-        for name in (self.index)(&object) {
+        for name in names(&inner, &object) {
             inner.by_index.entry(name).or_default().insert(key.clone());
         }
         let new = Arc::new(object);
@@ -232,25 +239,10 @@ impl<T: Kind> Store<T> {
         }
     }
 
-    fn take(&self, inner: &mut Inner<T>, key: &ObjectKey) -> Option<Arc<Object<T>>> {
-        let object = inner.objects.remove(key)?.object;
-        self.unindex(inner, key, &object);
-        Some(object)
-    }
-
-    fn unindex(&self, inner: &mut Inner<T>, key: &ObjectKey, object: &Object<T>) {
-        for name in (self.index)(object) {
-            if let Some(keys) = inner.by_index.get_mut(&name) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    inner.by_index.remove(&name);
-                }
-            }
-        }
-    }
-
     fn notify(&self, change: &Change<T>) {
-        for handler in self.handlers.get().into_iter().flatten() {
+        // Called without the lock: a handler may read this store, and end in a panic.
+        let handlers = self.handlers.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        for handler in handlers.iter() {
             handler(change);
         }
     }
@@ -263,6 +255,28 @@ impl<T: Kind> Store<T> {
 
     fn write(&self) -> RwLockWriteGuard<'_, Inner<T>> {
         self.inner.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// The names of an object in all indices.
+fn names<T: Kind>(inner: &Inner<T>, object: &Object<T>) -> Vec<String> {
+    inner.indices.iter().flat_map(|index| index(object)).collect()
+}
+
+fn take<T: Kind>(inner: &mut Inner<T>, key: &ObjectKey) -> Option<Arc<Object<T>>> {
+    let object = inner.objects.remove(key)?.object;
+    unindex(inner, key, &object);
+    Some(object)
+}
+
+fn unindex<T: Kind>(inner: &mut Inner<T>, key: &ObjectKey, object: &Object<T>) {
+    for name in names(inner, object) {
+        if let Some(keys) = inner.by_index.get_mut(&name) {
+            keys.remove(key);
+            if keys.is_empty() {
+                inner.by_index.remove(&name);
+            }
+        }
     }
 }
 

@@ -23,7 +23,7 @@ const MISSING_RETRY: Duration = Duration::from_secs(10);
 const PAGE: u32 = 250;
 
 /// What to watch of a kind.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Label selector, empty for all.
     pub labels: String,

@@ -35,6 +35,16 @@ pub struct Stores {
     pub instances: Arc<Store<InstanceKind>>,
 }
 
+/// The index of Instances by their namespace.
+pub fn of_namespace(instance: &Instance) -> Vec<String> {
+    vec![in_namespace(instance.namespace())]
+}
+
+/// The name in [`of_namespace`].
+fn in_namespace(namespace: &str) -> String {
+    format!("admission:{namespace}")
+}
+
 /// An object that was not in its store.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Missing {
@@ -160,8 +170,6 @@ impl View for Seen<'_> {
     }
 
     fn instances(&self, namespace: &str) -> Vec<Arc<Instance>> {
-        let keys = self.stores.instances.keys();
-        let of_namespace = keys.iter().filter(|key| key.namespace == namespace);
-        of_namespace.filter_map(|key| self.stores.instances.get(&key.namespace, &key.name)).collect()
+        self.stores.instances.indexed(&in_namespace(namespace))
     }
 }

@@ -22,7 +22,7 @@ use super::certificate::exchange::Exchange;
 use super::certificate::folder;
 use super::certificate::keeper::{self, Keeper};
 use super::instance::quota;
-use super::lookup::{Lookup, Stores};
+use super::lookup::{Lookup, Stores, of_namespace};
 use super::requester::Bypass;
 use super::server::{self, Limits};
 use super::tenant;
@@ -34,9 +34,10 @@ use crate::manager::server::bind;
 use crate::manager::{Running, Setup, Task, Watched};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::Reconciler;
+use crate::runtime::hub::Hub;
 use crate::runtime::queue::{Backoff, Lane, Queue};
 use crate::runtime::store::{Store, StoreState};
-use crate::runtime::watch::{self, Selection};
+use crate::runtime::watch::Selection;
 
 /// The name in readiness and in the configuration.
 const NAME: &str = "webhook";
@@ -46,18 +47,9 @@ const LINGER: Duration = Duration::from_secs(3);
 /// Requests under way have this long to end then.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// What the rules take from the configuration of the Tenant loop.
-#[derive(Debug, Clone, Default)]
-pub struct Shares {
-    /// The Workspaces that every Tenant is a user of.
-    pub base_workspaces: Vec<String>,
-    /// Whether Tenants may have a Workspace of their own.
-    pub personal_workspaces: bool,
-}
-
 /// The webhooks, put together.
 pub struct Webhooks {
-    /// Its watches and its server.
+    /// Its server and its readiness.
     pub tasks: Vec<Task>,
     /// The files of its certificate.
     pub files: Vec<Watched>,
@@ -92,8 +84,8 @@ impl Ending {
 /// When the address is not ours, or the API server does not say who we are.
 pub async fn set_up(
     setup: &Setup<'_>,
+    hub: &mut Hub,
     ungated: Client,
-    shares: Shares,
     readiness: Readiness,
 ) -> anyhow::Result<Webhooks> {
     let config = &setup.config.server.webhook;
@@ -101,30 +93,31 @@ pub async fn set_up(
     let listener = bind("webhook.listen", address).await?;
     let own_user = own_user(ungated).await?;
     info!(%address, user = own_user, "serving admission reviews");
-    let (stores, mut tasks) = stores(setup);
+    let stores = stores(hub);
     let exchange = Arc::new(Exchange::default());
     let (files, keeper) = if config.certificate_dir.is_empty() {
-        (Vec::new(), Some(keep(setup, &exchange, names(setup.config, address))))
+        (Vec::new(), Some(keep(setup, hub, &exchange, names(setup.config, address))))
     } else {
         (folder::watched(Path::new(&config.certificate_dir), &exchange).into(), None)
     };
+    let tenants = &setup.config.controllers.tenant;
     let admission = Arc::new(Admission::new(
         tenant::Settings {
             selector: setup.config.selector.clone(),
             bypass: Bypass { groups: config.bypass_groups.clone(), own_user: own_user.clone() },
-            base_workspaces: shares.base_workspaces,
-            personal_workspaces: shares.personal_workspaces,
+            base_workspaces: tenants.base_workspaces.clone(),
+            personal_workspaces: tenants.personal_workspace.enabled,
         },
         quota::Settings {
             enabled: config.instance_quota,
             own_user,
-            personal_workspaces: shares.personal_workspaces,
+            personal_workspaces: tenants.personal_workspace.enabled,
         },
         Lookup::new(stores.clone(), setup.client.clone()),
     ));
     let needs = Needs::of(&stores);
     let (server, ending) = serve(listener, Arc::clone(&exchange), admission, needs.clone());
-    tasks.extend([server, Task::new("readiness", track(readiness, needs, exchange.watch()))]);
+    let tasks = vec![server, Task::new("readiness", track(readiness, needs, exchange.watch()))];
     Ok(Webhooks { tasks, files, keeper, ending })
 }
 
@@ -138,52 +131,41 @@ async fn own_user(client: Client) -> anyhow::Result<String> {
     user.filter(|name| !name.is_empty()).context("the API server knows no name for this account")
 }
 
-fn stores(setup: &Setup<'_>) -> (Stores, Vec<Task>) {
+fn stores(hub: &mut Hub) -> Stores {
     let stores = Stores {
-        tenants: Arc::default(),
-        workspaces: Arc::default(),
-        templates: Arc::default(),
-        instances: Arc::default(),
+        tenants: hub.store(Selection::default()),
+        workspaces: hub.store(Selection::default()),
+        templates: hub.store(Selection::default()),
+        instances: hub.store(Selection::default()),
     };
-    let tasks = vec![
-        task(setup, &stores.tenants, Selection::default()),
-        task(setup, &stores.workspaces, Selection::default()),
-        task(setup, &stores.templates, Selection::default()),
-        task(setup, &stores.instances, Selection::default()),
-    ];
-    (stores, tasks)
-}
-
-fn task<T: Kind>(setup: &Setup<'_>, store: &Arc<Store<T>>, selection: Selection) -> Task {
-    Task::new(T::PLURAL, watch::run(setup.client.clone(), Arc::clone(store), selection))
+    stores.instances.index(of_namespace);
+    stores
 }
 
 /// The loop that renews the certificate, and the watch by which every replica hears of it.
-fn keep(setup: &Setup<'_>, exchange: &Arc<Exchange>, names: Vec<String>) -> Running {
+fn keep(setup: &Setup<'_>, hub: &mut Hub, exchange: &Arc<Exchange>, names: Vec<String>) -> Running {
     let WebhookConfig { service_name, .. } = &setup.config.server.webhook;
     let secret = ObjectKey::new(&setup.config.leader_election.namespace, service_name);
-    let stores =
-        keeper::Stores { secrets: Arc::default(), mutating: Arc::default(), validating: Arc::default() };
+    let of_name = || Selection::fields(format!("metadata.name={service_name}"));
+    let of_secret =
+        Selection::fields(format!("metadata.name={service_name},metadata.namespace={}", secret.namespace));
+    let stores = keeper::Stores {
+        secrets: hub.store(of_secret),
+        mutating: hub.store(of_name()),
+        validating: hub.store(of_name()),
+    };
     let queue = Arc::new(Queue::new(Keeper::NAME, Backoff::default()));
     let (woken, served, key) = (Arc::clone(&queue), Arc::clone(exchange), secret.clone());
-    stores.secrets.subscribe(vec![Box::new(move |change| {
+    stores.secrets.subscribe(move |change| {
         if let Some(secret) = &change.new {
             keeper::serve(secret, &served);
         }
         woken.add(key.clone(), Lane::Change);
-    })]);
+    });
     let (woken, key) = (Arc::clone(&queue), secret.clone());
-    stores.mutating.subscribe(vec![Box::new(move |_| woken.add(key.clone(), Lane::Change))]);
+    stores.mutating.subscribe(move |_| woken.add(key.clone(), Lane::Change));
     let (woken, key) = (Arc::clone(&queue), secret.clone());
-    stores.validating.subscribe(vec![Box::new(move |_| woken.add(key.clone(), Lane::Change))]);
-    let of_name = || Selection::fields(format!("metadata.name={service_name}"));
-    let of_secret =
-        Selection::fields(format!("metadata.name={service_name},metadata.namespace={}", secret.namespace));
-    let tasks = vec![
-        task(setup, &stores.secrets, of_secret),
-        task(setup, &stores.mutating, of_name()),
-        task(setup, &stores.validating, of_name()),
-    ];
+    stores.validating.subscribe(move |_| woken.add(key.clone(), Lane::Change));
     // Nothing may be there yet, so that nothing would wake it.
     queue.add(secret.clone(), Lane::Change);
     let keeper = Keeper::new(stores.clone(), setup.writer.clone(), secret, names);
@@ -191,7 +173,7 @@ fn keep(setup: &Setup<'_>, exchange: &Arc<Exchange>, names: Vec<String>) -> Runn
         .requires(&stores.secrets)
         .requires(&stores.mutating)
         .requires(&stores.validating);
-    Running { control, tasks, files: Vec::new() }
+    Running { control, files: Vec::new() }
 }
 
 /// What the certificate is for: the Service, as API servers call it, and the address itself where it

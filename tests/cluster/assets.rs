@@ -232,7 +232,8 @@ pub fn run_logged(command: &mut Command, log: &Path) -> Result<()> {
     let status = command.stdout(file.try_clone()?).stderr(file).status()?;
     if !status.success() {
         let arguments: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
-        bail!("`go {}` failed ({status}):\n{}", arguments.join(" "), tail(log, 20));
+        let program = command.get_program().to_string_lossy();
+        bail!("`{program} {}` failed ({status}):\n{}", arguments.join(" "), tail(log, 20));
     }
     Ok(())
 }

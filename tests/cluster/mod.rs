@@ -12,12 +12,14 @@ pub mod audit;
 mod background;
 mod certificates;
 mod crds;
+pub mod keycloak;
 mod kubeconfig;
 mod objects;
 mod ports;
 mod processes;
 mod programs;
 pub mod proxy;
+pub mod smtp;
 mod standin;
 
 use std::fs;
@@ -352,10 +354,15 @@ fn run_dir(given: Option<&Path>) -> Result<(PathBuf, Option<TempDir>)> {
         }
         return Ok((dir, None));
     }
+    let temporary = temporary_dir()?;
+    Ok((temporary.path().to_owned(), Some(temporary)))
+}
+
+/// A temporary folder named after this process.
+fn temporary_dir() -> Result<TempDir> {
     remove_leftovers();
     let prefix = format!("{RUN_PREFIX}{}-", std::process::id());
-    let temporary = tempfile::Builder::new().prefix(&prefix).tempdir()?;
-    Ok((temporary.path().to_owned(), Some(temporary)))
+    Ok(tempfile::Builder::new().prefix(&prefix).tempdir()?)
 }
 
 const RUN_PREFIX: &str = "crownlabs-cluster-";

@@ -37,6 +37,11 @@ impl Ports {
         bail!("no free ports between {FIRST} and {}", FIRST + BLOCKS * SIZE)
     }
 
+    /// The first of the block, for a server that is no control plane.
+    pub fn first(&self) -> u16 {
+        self.first
+    }
+
     /// Where etcd serves the API server.
     pub fn etcd(&self) -> u16 {
         self.first

@@ -21,8 +21,19 @@ pub struct Process {
 impl Process {
     /// Starts `program` with its output appended to `log`.
     pub fn start(name: &'static str, program: &Path, args: &[String], log: PathBuf) -> Result<Self> {
+        Self::start_with(name, program, args, &[], log)
+    }
+
+    /// The same with more variables in its environment.
+    pub fn start_with(
+        name: &'static str,
+        program: &Path,
+        args: &[String],
+        environment: &[(&str, &str)],
+        log: PathBuf,
+    ) -> Result<Self> {
         let mut command = bound_to_parent(program);
-        command.args(args).stdin(Stdio::null());
+        command.args(args).envs(environment.iter().copied()).stdin(Stdio::null());
         let file = File::options().create(true).append(true).open(&log)?;
         command.stdout(file.try_clone()?).stderr(file);
         let child =

@@ -77,6 +77,99 @@ pub fn expected() -> Objects {
     objects
 }
 
+/// The input files of the recording of Tenants and Workspaces. Somebody has just logged in.
+pub fn tenant_inputs() -> String {
+    let text = |name: &str| {
+        std::fs::read_to_string(recorded().join("inputs").join(name)).expect("the recorded inputs")
+    };
+    let both = format!("{}\n---\n{}", text("00-cluster.yaml"), text("30-tenants.yaml"));
+    let logins = both.lines().map(|line| match line.split_once("lastLogin: ") {
+        Some((indentation, _)) => format!("{indentation}lastLogin: \"{LOGIN}\""),
+        None => line.to_owned(),
+    });
+    logins.collect::<Vec<_>>().join("\n")
+}
+
+/// A login that no test outlives.
+const LOGIN: &str = "2099-01-01T00:00:00Z";
+
+/// Where the recorded objects of Tenants and Workspaces are: the namespaces of the recording's other
+/// part are not in it.
+fn is_recorded(object: &Value) -> bool {
+    let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    !["tenant-ada-rossi", "workspace-kube"].contains(&namespace)
+        && (object["kind"] != "Namespace" || object["metadata"].get("ownerReferences").is_some())
+}
+
+/// The recorded objects of Tenants and Workspaces, with the intended differences applied to them.
+pub fn expected_tenants() -> Objects {
+    let text = std::fs::read_to_string(recorded().join("tenants.yaml")).expect("the recording");
+    let objects = documents(&text).into_iter().filter(is_recorded).map(|mut object| {
+        drop_nulls(&mut object);
+        remove(&mut object, "/metadata/uid");
+        if object["kind"] == "PersistentVolumeClaim" {
+            // 00-7: a volume outlives its Tenant, and says whose it is.
+            let owner = object["metadata"]["ownerReferences"][0]["name"].clone();
+            remove(&mut object, "/metadata/ownerReferences");
+            object["metadata"]["labels"]["crownlabs.polito.it/tenant"] = owner.clone();
+            object["metadata"]["annotations"] = json!({
+                "crownlabs.polito.it/mydrive-owner": owner,
+                "crownlabs.polito.it/mydrive-email": format!("{}@example.org", owner.as_str().expect("a name")),
+                "crownlabs.polito.it/mydrive-tenant-uid": format!("<uid Tenant/{}>", owner.as_str().expect("a name")),
+            });
+        }
+        object
+    });
+    let mut objects = by_place(objects.collect());
+    objects.remove("EventsSeen//");
+    objects
+}
+
+/// Objects by `Kind/namespace/name`.
+pub fn by_place(objects: Vec<Value>) -> Objects {
+    let place = |object: &Value| {
+        let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let metadata = &object["metadata"];
+        format!("{}/{}/{}", part(&object["kind"]), part(&metadata["namespace"]), part(&metadata["name"]))
+    };
+    objects.into_iter().map(|object| (place(&object), object)).collect()
+}
+
+/// An object of ours in the form of [`expected_tenants`]; `None` for one that the recording has not.
+pub fn normalised_tenant(mut object: Value, uids: &BTreeMap<String, String>) -> Option<Value> {
+    for key in ["uid", "resourceVersion", "generation", "managedFields", "creationTimestamp"] {
+        remove(&mut object, &format!("/metadata/{key}"));
+    }
+    if !is_recorded(&object) {
+        return None;
+    }
+    match object["kind"].as_str().unwrap_or_default() {
+        // 00-21: conditions are newer.
+        "Tenant" | "Workspace" => {
+            remove(&mut object, "/status/conditions");
+            let login = object.pointer_mut("/spec/lastLogin").filter(|login| login.is_string());
+            if let Some(login) = login {
+                assert_eq!(*login, LOGIN, "nobody touches it");
+                *login = "<time>".into();
+            }
+        }
+        "Namespace" => {}
+        _ => remove(&mut object, "/status"),
+    }
+    if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+        annotations.retain(|key, _| key.starts_with("crownlabs.polito.it/"));
+        if annotations.is_empty() {
+            object["metadata"].as_object_mut().expect("metadata").remove("annotations");
+        }
+    }
+    drop_nulls(&mut object);
+    let mut text = object.to_string();
+    for (uid, placeholder) in uids {
+        text = text.replace(uid, placeholder);
+    }
+    Some(serde_json::from_str(&text).expect("JSON"))
+}
+
 /// An object of ours in the form of [`expected`]; `uids` maps our uids to the recorded placeholders.
 pub fn normalised(mut object: Value, uids: &BTreeMap<String, String>) -> Value {
     for key in ["uid", "resourceVersion", "generation", "managedFields", "creationTimestamp"] {

@@ -49,7 +49,8 @@ impl Lab {
         let options = Options { crds: crd_files(), ..options };
         let cluster = Cluster::start(options).unwrap_or_else(|error| panic!("the control plane: {error:#}"));
         let manifests = root().join("manifests");
-        let files = [manifests.join("00-namespace.yaml"), manifests.join("10-rbac.yaml")];
+        let files =
+            ["00-namespace.yaml", "10-rbac.yaml", "11-cluster-roles.yaml"].map(|name| manifests.join(name));
         let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
         cluster.apply_files(&files).expect("the manifests are accepted");
         Self { cluster }

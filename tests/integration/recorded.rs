@@ -30,8 +30,12 @@ fn objects_equal_the_recorded_ones() {
     lab.cluster.apply_files(&[&inputs[0], &inputs[1]]).expect("the inputs are accepted");
     lab.apply(golden::MY_DRIVE);
     let kubeconfig = lab.service_account();
+    // The recording's cluster had no other loops.
     let config = format!(
-        "controllers: {{instance: {{websiteBaseUrl: labs.example.org, instancesAuthUrl: \"https://labs.example.org/auth\", websshMasterKeyFile: {}}}}}\n",
+        "controllers:
+  tenant: {{enabled: false}}
+  workspace: {{enabled: false}}
+  instance: {{websiteBaseUrl: labs.example.org, instancesAuthUrl: \"https://labs.example.org/auth\", websshMasterKeyFile: {}}}\n",
         key.display()
     );
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "local", config: &config });

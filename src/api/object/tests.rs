@@ -309,7 +309,6 @@ fn what_others_expect_in_a_status_is_always_written() {
             },
             "ready": false,
             "quota": {"cpu": "0", "memory": "0", "instances": 0},
-            "personalWorkspaceCreated": false,
         })
     );
     let workspace = Workspace::new(None, "tea", crate::api::workspace::WorkspaceSpec::default());

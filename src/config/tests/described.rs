@@ -81,6 +81,6 @@ fn the_schema_describes_every_key_and_knows_no_other() {
             );
         }
     });
-    // Those of the default file without the label, and two of a parentRef.
-    assert_eq!(keys, 51 + 2);
+    // Those of the default file without the labels, and two of a parentRef.
+    assert_eq!(keys, 86 + 2);
 }

@@ -27,7 +27,7 @@ controllers:
       parentRefs:
       - name: g
       - {name: G, namespace: n, port: 1}
-  tenant: {enabled: true}
+  tenants: {enabled: true}
 ";
     let expected = [
         "f.yaml: kind: missing; expected ControllerManagerConfiguration",
@@ -54,7 +54,7 @@ controllers:
          most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends",
         "f.yaml:23: controllers.instance.gatewayApi.parentRefs[1].port: unknown key; \
          known here: name, namespace",
-        "f.yaml:24: controllers.tenant: unknown key; known here: instance",
+        "f.yaml:24: controllers.tenants: unknown key; did you mean \"tenant\"?",
     ];
     assert_eq!(faults(text), expected);
 }
@@ -140,9 +140,11 @@ fn a_key_in_the_wrong_place_is_sent_to_its_own() {
         "f.yaml:3: leaseDuration: unknown key; did you mean \"leaderElection.leaseDuration\"?",
         // `enabled` belongs to several.
         "f.yaml:4: enabled: unknown key; \
-         known here: apiVersion, kind, selector, resync, leaderElection, server, log, controllers",
+         known here: apiVersion, kind, selector, resync, leaderElection, server, log, controllers, \
+         integrations",
         "f.yaml:5: [\"<<\"]: unknown key; \
-         known here: apiVersion, kind, selector, resync, leaderElection, server, log, controllers",
+         known here: apiVersion, kind, selector, resync, leaderElection, server, log, controllers, \
+         integrations",
     ];
     assert_eq!(faults_below("leaseDuration: 1m\nenabled: true\n<<: {}\n"), expected);
 }
@@ -206,6 +208,14 @@ fn rules_between_keys() {
             "controllers.instance.gatewayApi.enabled: gatewayApi is enabled and parentRefs is empty; \
              expected at least one Gateway as {name, namespace}",
         ),
+        (
+            "integrations: {keycloak: {timeout: 0s}}",
+            "integrations.keycloak.timeout: 0s leaves no time for an answer; expected more than 0s",
+        ),
+        (
+            "integrations: {keycloak: {enabled: true, realm: r, clientId: c, clientSecretFile: /f, url: ''}}",
+            "integrations.keycloak.url: keycloak is enabled and url is empty; expected the URL of the server",
+        ),
     ];
     for (text, fault) in cases {
         assert_eq!(faults_below(&format!("{text}\n")), [format!("f.yaml:3: {fault}")]);
@@ -214,6 +224,23 @@ fn rules_between_keys() {
     parsed("resync: {min: 1m, max: 1m}\n");
     parsed("leaderElection: {leaseDuration: 11s, renewDeadline: 6001ms, retryPeriod: 5s}\n");
     parsed("server: {metrics: '127.0.0.1:0', health: '127.0.0.1:0'}\n");
+}
+
+#[test]
+fn keycloak_needs_all_that_it_is_asked_by() {
+    let expected = [
+        "f.yaml:3: integrations.keycloak.enabled: keycloak is enabled and url is empty; \
+         expected the URL of the server",
+        "f.yaml:3: integrations.keycloak.enabled: keycloak is enabled and realm is empty; \
+         expected the realm of the users",
+        "f.yaml:3: integrations.keycloak.enabled: keycloak is enabled and clientId is empty; \
+         expected the client whose service account is used",
+        "f.yaml:3: integrations.keycloak.enabled: keycloak is enabled and clientSecretFile is empty; \
+         expected the file with the client's secret",
+    ];
+    assert_eq!(faults_below("integrations: {keycloak: {enabled: true}}\n"), expected);
+    // Off, nothing is needed.
+    parsed("integrations: {keycloak: {enabled: false, realm: r}}\n");
 }
 
 #[test]

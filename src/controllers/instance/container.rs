@@ -22,7 +22,7 @@ use super::resources::Resources;
 use crate::api::environment::{EnvironmentMode as Mode, EnvironmentType};
 use crate::config::InstanceConfig;
 use crate::kinds::{DeploymentKind, PersistentVolumeClaimKind};
-use crate::runtime::plan::{Desired, KindInfo, Manifest};
+use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
 
 /// User and group of all containers.
 const USER: i64 = 1010;
@@ -55,6 +55,8 @@ pub fn claim(observed: &Observed, site: &Site<'_>, disk: &str) -> Desired {
         labels: labels.clone(),
         annotations: BTreeMap::new(),
         owner: site.owner(),
+        ownership: Ownership::Controlled,
+        known_by: None,
         fields: Value::Null,
     }
 }
@@ -103,6 +105,8 @@ pub fn deployment(
         labels,
         annotations: BTreeMap::new(),
         owner: site.owner(),
+        ownership: Ownership::Controlled,
+        known_by: None,
         fields: json!({"spec": {"replicas": replicas}}),
     }
 }

@@ -15,7 +15,7 @@ use super::observe::Observed;
 use crate::api::environment::EnvironmentType;
 use crate::config::{AccessMode, InstanceConfig};
 use crate::kinds::{HttpRoute, HttpRouteKind, IngressKind, ServiceKind};
-use crate::runtime::plan::{Desired, KindInfo, Manifest};
+use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
 
 /// The port of the web interface.
 pub const GUI_PORT: u16 = 6080;
@@ -75,6 +75,8 @@ pub fn service(observed: &Observed, site: &Site<'_>) -> Desired {
         labels: labels.clone(),
         annotations: BTreeMap::new(),
         owner: site.owner(),
+        ownership: Ownership::Controlled,
+        known_by: None,
         fields: Value::Null,
     }
 }
@@ -139,6 +141,8 @@ pub fn ingress(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) ->
         labels: labels.clone(),
         annotations: annotations.clone(),
         owner: site.owner(),
+        ownership: Ownership::Controlled,
+        known_by: None,
         fields: Value::Null,
     }
 }
@@ -180,6 +184,8 @@ pub fn route(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) -> D
         labels: labels.clone(),
         annotations: BTreeMap::new(),
         owner: site.owner(),
+        ownership: Ownership::Controlled,
+        known_by: None,
         fields: Value::Null,
     }
 }

@@ -14,7 +14,7 @@ use super::resources::Resources;
 use crate::api::environment::EnvironmentType;
 use crate::config::InstanceConfig;
 use crate::kinds::{SecretKind, VirtualMachine, VirtualMachineInstanceKind, VirtualMachineKind};
-use crate::runtime::plan::{Desired, KindInfo, Manifest, to_value};
+use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, to_value};
 
 /// The Secret by which nodes pull container disks.
 const PULL_SECRET: &str = "registry-credentials";
@@ -38,6 +38,8 @@ pub fn secret(config: &InstanceConfig, site: &Site<'_>, keys: &Keys, mounts: &[M
         labels: labels.clone(),
         annotations: BTreeMap::new(),
         owner: site.owner(),
+        ownership: Ownership::Controlled,
+        known_by: None,
         fields: json!({"data": data}),
     }
 }
@@ -164,6 +166,8 @@ pub fn virtual_machine(observed: &Observed, site: &Site<'_>, built: Option<(&Res
         labels,
         annotations: BTreeMap::new(),
         owner: site.owner(),
+        ownership: Ownership::Controlled,
+        known_by: None,
         fields,
     }
 }
@@ -205,6 +209,8 @@ pub fn virtual_machine_instance(site: &Site<'_>, resources: Option<&Resources>) 
         labels,
         annotations: BTreeMap::new(),
         owner: site.owner(),
+        ownership: Ownership::Controlled,
+        known_by: None,
         fields: Value::Null,
     }
 }

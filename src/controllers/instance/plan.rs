@@ -85,7 +85,7 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
         return plan;
     }
     let (chosen, removed) = environments(observed);
-    plan.patch = own_patch(observed, &chosen, now);
+    plan.patches.extend(own_patch(observed, &chosen, now));
     plan.notices.extend(removed.into_iter().map(|name| Notice {
         message: format!("environment {name} is no longer in the Template; its objects are left as they are"),
         step: name,

@@ -12,19 +12,16 @@ use super::phase::{self, Phased};
 use super::plan::{Chosen, environments};
 use crate::api::instance::{EnvironmentStatus, InstancePhase as Phase, InstanceStatus};
 use crate::config::InstanceConfig;
+use crate::controllers::remarks::{self, NAME_CONFLICT, Remark};
 use crate::kinds::Pod;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
-use crate::runtime::events::{EventNote, EventType};
-use crate::runtime::plan::{Notice, Plan};
+use crate::runtime::events::EventNote;
+use crate::runtime::plan::Plan;
 
 /// Whether the Instance can be used.
 const READY: &str = "Ready";
-/// Whether everything that it needs is as it should be.
-const RECONCILED: &str = "Reconciled";
-/// Whether something of another owner stands in its way; absent when not.
-const NAME_CONFLICT: &str = "NameConflict";
 /// A label that KubeVirt puts on the selectors of its pods, which says nothing to a user.
 const SCHEDULABLE: &str = "kubevirt.io/schedulable";
 
@@ -39,40 +36,19 @@ pub struct Report {
     pub first_ready: Vec<(String, i64)>,
 }
 
-/// A fault or a wait, whatever it comes from.
-struct Remark {
-    step: String,
-    reason: String,
-    message: String,
-    waiting: bool,
-}
-
-fn remarks(plan: &Plan, failures: &[Failure]) -> Vec<Remark> {
-    let noticed = plan.notices.iter().map(|Notice { step, reason, message, waiting }| Remark {
-        step: step.clone(),
-        reason: (*reason).to_owned(),
-        message: message.clone(),
-        waiting: *waiting,
-    });
-    // What the next try is likely to mend is no news for a user (02 D9).
-    let failed = failures.iter().filter(|failure| !failure.error.is_transient()).map(|failure| {
-        let Failure { step, kind, name, error } = failure;
-        let (reason, message) = match error {
-            ApiError::QuotaExceeded(message) => (
-                "ResourceQuotaExceeded".to_owned(),
-                format!("Resource quota exceeded, retrying automatically: {kind} {name}: {message}"),
-            ),
-            ApiError::NameConflict { .. } => {
-                ("NameConflict".to_owned(), format!("{error}: it is left alone"))
-            }
-            error => (
-                "EnvironmentEnforcementFailed".to_owned(),
-                format!("Failed to enforce environment {step}: {kind} {name}: {error}"),
-            ),
-        };
-        Remark { step: step.clone(), reason, message, waiting: false }
-    });
-    noticed.chain(failed).collect()
+/// Failures in the words of 02 §9.
+fn describe(failure: &Failure) -> (&'static str, String) {
+    let Failure { step, kind, name, error } = failure;
+    match error {
+        ApiError::QuotaExceeded(message) => (
+            "ResourceQuotaExceeded",
+            format!("Resource quota exceeded, retrying automatically: {kind} {name}: {message}"),
+        ),
+        error => (
+            "EnvironmentEnforcementFailed",
+            format!("Failed to enforce environment {step}: {kind} {name}: {error}"),
+        ),
+    }
 }
 
 /// The report of a pass.
@@ -84,7 +60,7 @@ pub fn report(
     now: Timestamp,
 ) -> Report {
     let old = &observed.instance.status;
-    let remarks = remarks(plan, failures);
+    let remarks = remarks::remarks(plan, failures, describe);
     let mut status = old.clone();
     let mut first_ready = Vec::new();
     let mut causes = Vec::new();
@@ -115,12 +91,12 @@ pub fn report(
         status.environments.extend(kept);
         overview(observed, config, &sites, &mut status);
     }
-    let observations = observations(&status, &remarks, &causes);
-    let retired: &[&str] =
-        if observations.iter().any(|o| o.type_ == NAME_CONFLICT) { &[] } else { &[NAME_CONFLICT] };
+    let mut observations = vec![ready(&status, &causes)];
+    observations.extend(remarks::observations(&remarks, "All objects of the Instance are as they should be"));
+    let retired = remarks::retired(&observations);
     let generation = observed.instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
-    Report { events: events(old, &remarks), status, first_ready }
+    Report { events: remarks::events(&old.conditions, &remarks), status, first_ready }
 }
 
 /// The members of the status that describe the Instance as a whole.
@@ -193,7 +169,7 @@ fn phased(observed: &Observed, site: &Site<'_>, remarks: &[Remark]) -> Phased {
     if has("ResourceQuotaExceeded") {
         return Phase::ResourceQuotaExceeded.into();
     }
-    if has("NameConflict") || has("EnvironmentEnforcementFailed") {
+    if has(NAME_CONFLICT) || has("EnvironmentEnforcementFailed") {
         return Phase::CreationLoopBackoff.into();
     }
     let workload = if !site.is_machine() {
@@ -223,41 +199,15 @@ fn phased(observed: &Observed, site: &Site<'_>, remarks: &[Remark]) -> Phased {
     }
 }
 
-fn observations(status: &InstanceStatus, remarks: &[Remark], causes: &[String]) -> Vec<Observation> {
-    let messages: Vec<&str> = remarks.iter().map(|remark| remark.message.as_str()).collect();
-    let worst = remarks.iter().find(|remark| !remark.waiting).or(remarks.first());
-    let reconciled = match worst {
-        None => Observation {
-            type_: RECONCILED,
-            holds: Some(true),
-            reason: "Reconciled".to_owned(),
-            message: "All objects of the Instance are as they should be".to_owned(),
-        },
-        Some(worst) => Observation {
-            type_: RECONCILED,
-            holds: Some(false),
-            reason: worst.reason.clone(),
-            message: messages.join("; "),
-        },
-    };
+fn ready(status: &InstanceStatus, causes: &[String]) -> Observation {
     let phase = status.phase.to_string();
-    let ready = Observation {
+    Observation {
         type_: READY,
         holds: Some(status.phase == Phase::Ready),
         // Reasons are words: the empty phase has none of its own.
         reason: if phase.is_empty() { "Unknown".to_owned() } else { phase },
         message: if causes.is_empty() { sentence(&status.phase).to_owned() } else { causes.join("; ") },
-    };
-    let mut all = vec![ready, reconciled];
-    if let Some(conflict) = remarks.iter().find(|remark| remark.reason == NAME_CONFLICT) {
-        all.push(Observation {
-            type_: NAME_CONFLICT,
-            holds: Some(true),
-            reason: NAME_CONFLICT.to_owned(),
-            message: conflict.message.clone(),
-        });
     }
-    all
 }
 
 fn sentence(phase: &Phase) -> &'static str {
@@ -273,22 +223,6 @@ fn sentence(phase: &Phase) -> &'static str {
         Phase::CreationLoopBackoff => "The environment cannot be made; see condition Reconciled",
         _ => "The state of the environment is not known yet",
     }
-}
-
-/// One event for each remark that the stored condition does not tell of yet.
-fn events(old: &InstanceStatus, remarks: &[Remark]) -> Vec<EventNote> {
-    let told =
-        old.conditions.iter().find(|condition| condition.type_ == RECONCILED && condition.status == "False");
-    let told = told.map_or("", |condition| condition.message.as_str());
-    remarks
-        .iter()
-        .filter(|remark| !told.contains(&remark.message))
-        .map(|remark| EventNote {
-            type_: if remark.waiting { EventType::Normal } else { EventType::Warning },
-            reason: remark.reason.clone(),
-            message: remark.message.clone(),
-        })
-        .collect()
 }
 
 /// Whole seconds since the Instance was made.

@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::histogram;
-use serde_json::json;
 use tracing::info;
 
 use super::observe::Observed;
 use super::plan::plan;
 use super::report::{Report, report};
 use super::world::World;
-use crate::api::instance::InstanceKind;
 use crate::config::InstanceConfig;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::{Engine, Failure};
@@ -19,8 +17,7 @@ use crate::runtime::clock;
 use crate::runtime::controller::{Pass, Reconciler};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::Recorder;
-use crate::runtime::merge;
-use crate::runtime::plan::{KindInfo, ObjectPatch, Plan, to_value};
+use crate::runtime::plan::Plan;
 use crate::runtime::queue::{Next, spread};
 
 /// A quota is asked again after this time, unless something changes before.
@@ -75,24 +72,12 @@ impl Room {
         for note in &report.events {
             self.events.publish(&observed.instance, note).await;
         }
-        if report.status == observed.instance.status {
+        if !self.engine.publish(&observed.instance, &report.status).await? {
             return Ok(());
         }
-        let (old, new) = (to_value(&observed.instance.status), to_value(&report.status));
-        let Some(difference) = merge::difference(&old, &new) else { return Ok(()) };
-        let patch = ObjectPatch {
-            kind: KindInfo::of::<InstanceKind>(),
-            key: ObjectKey::of(&observed.instance),
-            subresource: Some("status"),
-            uid: observed.instance.uid().to_owned(),
-            // Lists are replaced whole; other loops write into them too.
-            resource_version: observed.instance.metadata.resource_version.clone(),
-            patch: json!({"status": difference}),
-        };
-        self.engine.patch(&patch).await?;
         let (was, is) = (&observed.instance.status.phase, &report.status.phase);
         if was != is {
-            info!(instance = %patch.key, from = %was, to = %is, "phase changed");
+            info!(instance = %ObjectKey::of(&observed.instance), from = %was, to = %is, "phase changed");
         }
         for (environment, seconds) in &report.first_ready {
             Self::observe_ready_time(observed, environment, *seconds);
@@ -127,7 +112,7 @@ impl Room {
         let others: Vec<String> = failures
             .iter()
             .filter(|failure| !matches!(failure.error, ApiError::QuotaExceeded(_)))
-            .map(|failure| format!("{} {}: {}", failure.kind, failure.name, failure.error))
+            .map(ToString::to_string)
             .collect();
         if others.is_empty() {
             let (min, max) = self.resync;

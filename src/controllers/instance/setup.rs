@@ -5,27 +5,24 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use super::mounts::MY_DRIVE_SECRET;
 use super::room::Room;
 use super::world::World;
-use crate::api::{Kind, labels};
 use crate::manager::control::ControlLoop;
-use crate::manager::{Running, Setup, Task, Watched};
+use crate::manager::{Running, Setup, Watched};
 use crate::runtime::apply::Engine;
 use crate::runtime::controller::Reconciler;
 use crate::runtime::events::Recorder;
+use crate::runtime::hub::Hub;
 use crate::runtime::queue::{Backoff, Queue};
 use crate::runtime::registry::Registry;
-use crate::runtime::store::Store;
-use crate::runtime::watch::{self, Selection};
 
 /// The source that events name, as upstream.
 const COMPONENT: &str = "Instance";
 
-/// Puts the loop together. Nothing runs before the tasks are spawned.
-pub fn set_up(setup: &Setup<'_>) -> Running {
+/// Puts the loop together. Nothing runs before the watches of `hub` are spawned.
+pub fn set_up(setup: &Setup<'_>, hub: &mut Hub) -> Running {
     let config = &setup.config.controllers.instance;
-    let world = Arc::new(World::new(config.gateway_api.enabled));
+    let world = Arc::new(World::new(hub, &setup.config.selector, config.gateway_api.enabled));
     let queue = Arc::new(Queue::new(Room::NAME, Backoff::default()));
     world.subscribe(&queue);
     let room = Room {
@@ -38,7 +35,6 @@ pub fn set_up(setup: &Setup<'_>) -> Running {
     let (all, woken) = (Arc::clone(&world), Arc::clone(&queue));
     let control = ControlLoop::new(room, queue, config.concurrency, move || all.enqueue_all(&woken));
     Running {
-        tasks: watches(setup, &world),
         files: master_key(&config.webssh_master_key_file, &world).into_iter().collect(),
         control: needs(control, &world, config.gateway_api.enabled),
     }
@@ -76,37 +72,6 @@ fn registry(world: &World) -> Registry {
     registry.add(&world.machines);
     registry.add(&world.machine_instances);
     registry
-}
-
-fn watches(setup: &Setup<'_>, world: &World) -> Vec<Task> {
-    fn task<T: Kind>(setup: &Setup<'_>, store: &Arc<Store<T>>, selection: Selection) -> Task {
-        Task::new(T::PLURAL, watch::run(setup.client.clone(), Arc::clone(store), selection))
-    }
-    let all = Selection::default;
-    // What we made carries our label; what KubeVirt made of it, only that of the Instance.
-    let ours = || Selection::labels(format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE));
-    let of_instances = || Selection::labels(labels::INSTANCE);
-    let mut tasks = vec![
-        task(setup, &world.instances, all()),
-        task(setup, &world.templates, all()),
-        task(setup, &world.tenants, all()),
-        task(setup, &world.shared_volumes, all()),
-        task(setup, &world.namespaces, Selection::labels(setup.config.selector_string())),
-        task(setup, &world.my_drives, Selection::fields(format!("metadata.name={MY_DRIVE_SECRET}"))),
-        task(setup, &world.secrets, ours()),
-        task(setup, &world.services, ours()),
-        task(setup, &world.ingresses, ours()),
-        task(setup, &world.claims, ours()),
-        task(setup, &world.deployments, ours()),
-        task(setup, &world.machines, ours()),
-        task(setup, &world.machine_instances, of_instances()),
-        task(setup, &world.data_volumes, all()),
-        task(setup, &world.pods, of_instances()),
-    ];
-    if setup.config.controllers.instance.gateway_api.enabled {
-        tasks.push(task(setup, &world.routes, ours()));
-    }
-    tasks
 }
 
 /// The web terminal's public key; without one, nobody logs in by it.

@@ -1,6 +1,6 @@
 //! The stores that the instance loop reads, and which of their changes concern which Instances.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::mounts::MY_DRIVE_SECRET;
@@ -13,17 +13,22 @@ use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::{Kind, Object, labels};
 use crate::controllers::instance::Room;
 use crate::kinds::{
-    DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, NamespaceKind, PersistentVolumeClaimKind,
-    PodKind, SecretKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
+    DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, Namespace, NamespaceKind,
+    PersistentVolumeClaimKind, PodKind, SecretKind, ServiceKind, VirtualMachineInstanceKind,
+    VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::Reconciler;
+use crate::runtime::hub::Hub;
 use crate::runtime::queue::{Lane, Queue};
-use crate::runtime::store::{Change, Store, StoreState};
+use crate::runtime::store::{Change, IndexFn, Store, StoreState};
+use crate::runtime::watch::Selection;
 
 /// The stores.
 #[derive(Debug)]
 pub struct World {
+    /// The labels of the namespaces that are ours.
+    selector: BTreeMap<String, String>,
     /// Instances, by the Template, the Tenant and the canonical name that they have.
     pub instances: Arc<Store<InstanceKind>>,
     /// Templates, by the shared volumes that they mount.
@@ -32,7 +37,7 @@ pub struct World {
     pub tenants: Arc<Store<TenantKind>>,
     /// Shared volumes.
     pub shared_volumes: Arc<Store<SharedVolumeKind>>,
-    /// The namespaces that are ours.
+    /// Namespaces.
     pub namespaces: Arc<Store<NamespaceKind>>,
     /// The Secrets that say where `MyDrive` is.
     pub my_drives: Arc<Store<SecretKind>>,
@@ -84,51 +89,78 @@ fn by_reference(instance: &Instance) -> Vec<String> {
 
 fn by_shared_volume(template: &Template) -> Vec<String> {
     let mounts = template.spec.environment_list.iter().flat_map(|e| &e.shared_volume_mounts);
-    mounts.map(|mount| format!("{}/{}", mount.shared_volume.namespace, mount.shared_volume.name)).collect()
+    mounts
+        .map(|mount| format!("volume:{}/{}", mount.shared_volume.namespace, mount.shared_volume.name))
+        .collect()
 }
 
 /// The workspaces that a Tenant manages, by its labels.
 fn by_managed_workspace(tenant: &Tenant) -> Vec<String> {
     let all = tenant.metadata.labels.iter().flatten();
     all.filter(|(_, role)| role.as_str() == "manager")
-        .filter_map(|(key, _)| key.strip_prefix(labels::WORKSPACE_PREFIX).map(str::to_owned))
+        .filter_map(|(key, _)| Some(format!("manager:{}", key.strip_prefix(labels::WORKSPACE_PREFIX)?)))
         .collect()
 }
 
 impl World {
-    /// Empty stores.
-    pub fn new(gateway: bool) -> Self {
+    /// The stores of `hub` that the loop reads; namespaces with the labels of `selector` are ours.
+    pub fn new(hub: &mut Hub, selector: &BTreeMap<String, String>, gateway: bool) -> Self {
+        /// What we made carries our label.
+        fn ours<T: Kind>(hub: &mut Hub) -> Arc<Store<T>> {
+            let selection =
+                Selection::labels(format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE));
+            let store = hub.store(selection);
+            store.index(by_owner);
+            store
+        }
+        /// What others made of it carries that of the Instance.
+        fn of_instances<T: Kind>(hub: &mut Hub, index: IndexFn<T>) -> Arc<Store<T>> {
+            let store = hub.store(Selection::labels(labels::INSTANCE));
+            store.index(index);
+            store
+        }
+        fn all<T: Kind>(hub: &mut Hub, index: IndexFn<T>) -> Arc<Store<T>> {
+            let store = hub.store(Selection::default());
+            store.index(index);
+            store
+        }
         Self {
-            instances: Arc::new(Store::new(by_reference)),
-            templates: Arc::new(Store::new(by_shared_volume)),
-            tenants: Arc::new(Store::new(by_managed_workspace)),
-            shared_volumes: Arc::default(),
-            namespaces: Arc::default(),
-            my_drives: Arc::default(),
-            secrets: Arc::new(Store::new(by_owner)),
-            services: Arc::new(Store::new(by_owner)),
-            ingresses: Arc::new(Store::new(by_owner)),
-            routes: Arc::new(Store::new(by_owner)),
-            claims: Arc::new(Store::new(by_owner)),
-            deployments: Arc::new(Store::new(by_owner)),
-            machines: Arc::new(Store::new(by_owner)),
-            machine_instances: Arc::new(Store::new(by_owner)),
-            data_volumes: Arc::default(),
-            pods: Arc::new(Store::new(by_instance)),
+            selector: selector.clone(),
+            instances: all(hub, by_reference),
+            templates: all(hub, by_shared_volume),
+            tenants: all(hub, by_managed_workspace),
+            shared_volumes: hub.store(Selection::default()),
+            namespaces: hub.store(Selection::default()),
+            my_drives: hub.store(Selection::fields(format!("metadata.name={MY_DRIVE_SECRET}"))),
+            secrets: ours(hub),
+            services: ours(hub),
+            ingresses: ours(hub),
+            routes: if gateway { ours(hub) } else { Arc::default() },
+            claims: ours(hub),
+            deployments: ours(hub),
+            machines: ours(hub),
+            machine_instances: of_instances(hub, by_owner),
+            data_volumes: hub.store(Selection::default()),
+            pods: of_instances(hub, by_instance),
             master_key: RwLock::default(),
             gateway,
         }
+    }
+
+    /// Whether a namespace is ours.
+    fn is_ours(&self, namespace: &Namespace) -> bool {
+        namespace.has_labels(&self.selector)
     }
 
     /// What a pass over an Instance knows; `None` when it is gone, or in a namespace that is not
     /// ours.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
-        self.namespaces.get("", &key.namespace)?;
+        self.namespaces.get("", &key.namespace).filter(|namespace| self.is_ours(namespace))?;
         let reference = template_key(&instance);
         let template = self.templates.get(&reference.namespace, &reference.name);
         let workspace = template.as_ref().map_or("", |template| template.spec.workspace_ref.name.as_str());
-        let managers = self.tenants.indexed(workspace);
+        let managers = self.tenants.indexed(&format!("manager:{workspace}"));
         let mounts =
             template.iter().flat_map(|t| &t.spec.environment_list).flat_map(|e| &e.shared_volume_mounts);
         let volumes = mounts.map(|mount| &mount.shared_volume);
@@ -199,7 +231,7 @@ impl World {
     pub fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
         let add = Adder { queue: Arc::clone(queue), world: Arc::clone(self) };
         let a = add.clone();
-        self.instances.subscribe(vec![Box::new(move |change| a.own(change))]);
+        self.instances.subscribe(move |change| a.own(change));
         children(&self.services, &add);
         children(&self.ingresses, &add);
         children(&self.routes, &add);
@@ -210,36 +242,39 @@ impl World {
         children(&self.machine_instances, &add);
         children(&self.pods, &add);
         let a = add.clone();
-        self.templates.subscribe(vec![Box::new(move |change| {
+        self.templates.subscribe(move |change| {
             if let Some(template) = change.object().filter(|_| spec_changed(change)) {
                 a.referring(&format!("template:{}", ObjectKey::of(template)));
             }
-        })]);
+        });
         let a = add.clone();
-        self.tenants.subscribe(vec![Box::new(move |change| a.tenant(change))]);
+        self.tenants.subscribe(move |change| a.tenant(change));
         let a = add.clone();
-        self.shared_volumes.subscribe(vec![Box::new(move |change| {
+        self.shared_volumes.subscribe(move |change| {
             if let Some(volume) = change.object() {
-                for template in a.world.templates.indexed(&ObjectKey::of(volume).to_string()) {
+                for template in a.world.templates.indexed(&format!("volume:{}", ObjectKey::of(volume))) {
                     a.referring(&format!("template:{}", ObjectKey::of(&template)));
                 }
             }
-        })]);
+        });
         let a = add.clone();
-        self.namespaces.subscribe(vec![Box::new(move |change| {
-            // Only coming and going counts: the selector has looked at the labels.
-            if let Some(namespace) = change.object().filter(|_| change.old.is_none() || change.new.is_none())
+        self.namespaces.subscribe(move |change| {
+            let ours = |namespace: &Option<Arc<Namespace>>| {
+                namespace.as_ref().is_some_and(|namespace| a.world.is_ours(namespace))
+            };
+            if ours(&change.old) != ours(&change.new)
+                && let Some(namespace) = change.object()
             {
                 a.referring(&format!("namespace:{}", namespace.name()));
             }
-        })]);
+        });
         let a = add.clone();
-        self.my_drives.subscribe(vec![Box::new(move |change| {
+        self.my_drives.subscribe(move |change| {
             if let Some(secret) = change.object() {
                 a.referring(&format!("namespace:{}", secret.namespace()));
             }
-        })]);
-        self.data_volumes.subscribe(vec![Box::new(move |change| add.disk(change))]);
+        });
+        self.data_volumes.subscribe(move |change| add.disk(change));
     }
 
     /// Takes the content of the web terminal's public key file.
@@ -290,7 +325,7 @@ fn spec_changed<T: Kind>(change: &Change<T>) -> bool {
 
 fn children<T: Kind>(store: &Store<T>, add: &Adder) {
     let add = add.clone();
-    store.subscribe(vec![Box::new(move |change| add.child(change))]);
+    store.subscribe(move |change| add.child(change));
 }
 
 #[derive(Clone)]

@@ -23,6 +23,8 @@ fn desired() -> Desired {
         labels: BTreeMap::from([("instance".into(), "i".into())]),
         annotations: BTreeMap::from([("set".into(), Some("1".into())), ("unset".into(), None)]),
         owner: owner("u1"),
+        ownership: Ownership::Controlled,
+        known_by: None,
         fields: json!({"spec": {"replicas": 1}}),
     }
 }
@@ -84,7 +86,7 @@ fn only_our_own_objects_are_touched() {
         let metadata = json!({"name": "i", "ownerReferences": owners, "labels": labels});
         let metadata: ObjectMeta = serde_json::from_value(metadata).expect("metadata");
         let desired = desired();
-        match belongs(&metadata, &desired.owner, &desired) {
+        match belongs(&metadata, &desired) {
             Belongs::Us => "us".to_owned(),
             Belongs::Leftover => "leftover".to_owned(),
             Belongs::Other(whose) => whose,

@@ -12,10 +12,11 @@ fn service(name: &str, uid: &str, version: u64, ip: &str) -> Service {
 
 /// What was seen: `+name`, `~name`, `-name`, with `!` for one's own writes.
 fn recorded() -> (Arc<Store<ServiceKind>>, Arc<Mutex<Vec<String>>>) {
-    let store = Arc::new(Store::new(|service: &Service| vec![service.uid().to_owned()]));
+    let store = Arc::new(Store::default());
+    store.index(|service: &Service| vec![service.uid().to_owned()]);
     let log = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&log);
-    store.subscribe(vec![Box::new(move |change: &Change<ServiceKind>| {
+    store.subscribe(move |change: &Change<ServiceKind>| {
         let sign = match (&change.old, &change.new) {
             (None, Some(_)) => "+",
             (Some(_), Some(_)) => "~",
@@ -24,7 +25,7 @@ fn recorded() -> (Arc<Store<ServiceKind>>, Arc<Mutex<Vec<String>>>) {
         let name = change.object().map(|object| object.name().to_owned()).unwrap_or_default();
         let own = if change.origin.is_some() { "!" } else { "" };
         sink.lock().expect("no panic").push(format!("{sign}{name}{own}"));
-    })]);
+    });
     (store, log)
 }
 

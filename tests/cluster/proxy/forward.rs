@@ -58,6 +58,11 @@ async fn pass_on(shared: &Shared, request: Request<Incoming>) -> Result<Response
     let (mut parts, body) = request.into_parts();
     let (method, path) = (parts.method.clone(), parts.uri.to_string());
     remove_connection_headers(&mut parts.headers);
+    let hidden = shared.state().hidden_prefix;
+    if let Some(prefix) = hidden {
+        let Some(rest) = path.strip_prefix(prefix) else { return refusal(404, None) };
+        parts.uri = rest.parse()?;
+    }
     let body = body.collect().await?.to_bytes();
     let answer = shared.upstream.send(Request::from_parts(parts, kube::client::Body::from(body))).await?;
     if fault::is_write(&method) && answer.status().is_success() {

@@ -1,5 +1,5 @@
-//! A fault proxy in front of the API server: refuses, delays and breaks what a test tells it to, counts writes, and
-//! stops between a write and its answer.
+//! A fault proxy in front of the API server or another server: refuses, delays and breaks what a test tells it to,
+//! counts writes, and stops between a write and its answer.
 //!
 //! It speaks plain HTTP/1.1 on loopback, so that a kubeconfig for it needs no other certificate; credentials and
 //! all other headers of the client are passed on, and answers are streamed.
@@ -8,6 +8,7 @@ mod fault;
 mod forward;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
@@ -60,6 +61,8 @@ struct State {
     writes: u64,
     count_all: bool,
     hook: Option<Hook>,
+    /// What is taken from the beginning of each path.
+    hidden_prefix: Option<&'static str>,
 }
 
 /// To be called after the `n`-th write from now.
@@ -71,18 +74,32 @@ struct Hook {
 impl Proxy {
     /// Starts a proxy in front of a cluster's API server, without any fault.
     pub fn start(target: &Cluster) -> Result<Self> {
+        Self::in_front_of(&target.server(), Some(target.ca_file()))
+    }
+
+    /// Starts a proxy in front of any server, without any fault; `ca` has signed its certificate, if it has one.
+    pub fn in_front_of(server: &str, ca: Option<PathBuf>) -> Result<Self> {
         let background = Background::start("fault-proxy")?;
-        let (server, ca) = (target.server(), target.ca_file());
+        let server: http::Uri = server.parse()?;
         let (listener, address, upstream) = background.run(async move {
             let listener = TcpListener::bind("127.0.0.1:0").await.context("listening on loopback")?;
             let address = listener.local_addr()?;
-            let mut config = kube::Config::new(server.parse()?);
-            config.root_cert_file = Some(ca);
+            let mut config = kube::Config::new(server);
+            // Without certificate there is nothing to check, and no authorities are needed.
+            config.root_cert = Some(Vec::new());
+            config.root_cert_file = ca;
             // What goes wrong is the client's to handle.
             config.default_retry = false;
             anyhow::Ok((listener, address, Client::try_from(config)?))
         })??;
-        let state = State { fault: Fault::None, log: Vec::new(), writes: 0, count_all: false, hook: None };
+        let state = State {
+            fault: Fault::None,
+            log: Vec::new(),
+            writes: 0,
+            count_all: false,
+            hook: None,
+            hidden_prefix: None,
+        };
         let shared = Arc::new(Shared { upstream, state: Mutex::new(state), watches: watch::Sender::new(()) });
         background.handle().spawn(serve(listener, Arc::clone(&shared)));
         Ok(Self { address, shared, _background: background })
@@ -91,6 +108,11 @@ impl Proxy {
     /// The URL of the proxy, for [`Cluster::kubeconfig_via`].
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Takes `prefix` from the beginning of every path; a path without it is answered with 404.
+    pub fn hide_prefix(&self, prefix: &'static str) {
+        self.shared.state().hidden_prefix = Some(prefix);
     }
 
     /// Replaces the fault that is applied to requests from now on.

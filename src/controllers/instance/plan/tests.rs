@@ -127,7 +127,7 @@ fn a_stop_removes_what_is_ours_and_keeps_the_work() {
         plan.remove.iter().map(|removal| (removal.kind.kind, removal.key.name.as_str())).collect();
     assert_eq!(removed, [("Service", "my-lab"), ("Ingress", "my-lab-app")]);
     assert_eq!(plan.ensure[0].fields, json!({"spec": {"replicas": 1}}), "02 D3: never stopped, never raised");
-    let stamp = &plan.patch.as_ref().expect("labels and stamp").patch["metadata"]["annotations"];
+    let stamp = &plan.patches.first().expect("labels and stamp").patch["metadata"]["annotations"];
     assert_eq!(stamp[labels::LAST_POWERED_OFF], "1970-01-01T00:00:00Z");
     // With nothing to remove, nothing is.
     observed.children = Children::default();

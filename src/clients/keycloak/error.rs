@@ -1,0 +1,297 @@
+//! What a call to Keycloak can end in, in words for an administrator. Nothing of a request's body is
+//! ever repeated: it may hold a secret, or the data of a person.
+
+use std::path::PathBuf;
+
+use http::StatusCode;
+use serde::Deserialize;
+
+use super::operation::Operation;
+use crate::clients::http::{Answer, HttpError};
+
+/// A call that did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeycloakError {
+    /// The server gives no answer.
+    #[error("Keycloak cannot be reached at {url}: {problem}")]
+    Unreachable {
+        /// Where it should be.
+        url: String,
+        /// What happened instead.
+        problem: HttpError,
+    },
+    /// The server answers that it cannot now (408, 429, 5xx).
+    #[error("Keycloak cannot {} now: {said}", operation.words())]
+    Unavailable {
+        /// What was asked for.
+        operation: Operation,
+        /// What it says.
+        said: String,
+    },
+    /// The client's credentials, or its token, are not accepted.
+    #[error(
+        "Keycloak does not accept the client {client}: {said}; check clientId, the content of \
+         clientSecretFile, and that the client has a service account"
+    )]
+    Unauthorized {
+        /// The client.
+        client: String,
+        /// What it says.
+        said: String,
+    },
+    /// The service account lacks a role.
+    #[error(
+        "Keycloak forbids the client {client} to {}: give its service account the role {} of the \
+         client realm-management", operation.words(), operation.role()
+    )]
+    Forbidden {
+        /// The client.
+        client: String,
+        /// What was asked for.
+        operation: Operation,
+    },
+    /// The realm, the client with the roles, the user or the role does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// Another account has this name or e-mail address, or another role this name.
+    #[error("Keycloak cannot {}: {said}", operation.words())]
+    Conflict {
+        /// What was asked for.
+        operation: Operation,
+        /// What it says.
+        said: String,
+    },
+    /// Keycloak refuses what it was asked for, and will again.
+    #[error("Keycloak refuses to {}: {said}", operation.words())]
+    Rejected {
+        /// What was asked for.
+        operation: Operation,
+        /// What it says.
+        said: String,
+    },
+    /// The mail server did not take the mail.
+    #[error("Keycloak could not send the mail: check the e-mail settings of the realm and the mail server")]
+    MailNotSent,
+    /// What answers is not Keycloak, or not as we know it.
+    #[error("the answer to \"{}\" is not Keycloak's: {problem}; check url and compatibilityMode", operation.words())]
+    BadAnswer {
+        /// What was asked for.
+        operation: Operation,
+        /// What is wrong with the answer.
+        problem: String,
+    },
+    /// The file with the client's secret cannot be used.
+    #[error("clientSecretFile {} cannot be used: {problem}", path.display())]
+    SecretUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The lease is not held (any more): nothing was sent.
+    #[error("not the leader: nothing was sent")]
+    NotLeader,
+}
+
+impl KeycloakError {
+    /// A bounded word for metrics and conditions.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "Unreachable",
+            Self::Unavailable { .. } => "Unavailable",
+            Self::Unauthorized { .. } => "Unauthorized",
+            Self::Forbidden { .. } => "Forbidden",
+            Self::NotFound(_) => "NotFound",
+            Self::Conflict { .. } => "Conflict",
+            Self::Rejected { .. } => "Rejected",
+            Self::MailNotSent => "MailNotSent",
+            Self::BadAnswer { .. } => "BadAnswer",
+            Self::SecretUnreadable { .. } => "SecretUnreadable",
+            Self::NotLeader => "NotLeader",
+        }
+    }
+
+    /// Whether the same call may succeed later without anybody's doing.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::Unavailable { .. }
+                | Self::NotFound(_)
+                | Self::MailNotSent
+                | Self::NotLeader
+        )
+    }
+
+    /// What an answer that is no success means.
+    pub(super) fn from_answer(answer: &Answer, operation: Operation, client: &str) -> Self {
+        let refusal = Refusal::of(answer);
+        let said = refusal.said(answer.status);
+        let client = client.to_owned();
+        match answer.status {
+            StatusCode::UNAUTHORIZED => Self::Unauthorized { client, said },
+            StatusCode::FORBIDDEN => Self::Forbidden { client, operation },
+            StatusCode::NOT_FOUND if refusal.is_keycloaks() => {
+                Self::NotFound(format!("Keycloak cannot {}: {said}", operation.words()))
+            }
+            StatusCode::CONFLICT => Self::Conflict { operation, said },
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
+                Self::Unavailable { operation, said }
+            }
+            StatusCode::INTERNAL_SERVER_ERROR if operation == Operation::SendMail => Self::MailNotSent,
+            status if status.is_server_error() => Self::Unavailable { operation, said },
+            status if status.is_redirection() => {
+                let to = answer.location.as_deref().unwrap_or_default();
+                // What is behind the question mark may be a token.
+                let to = to.split(['?', '#']).next().unwrap_or_default();
+                Self::BadAnswer { operation, problem: format!("it sends us to {to:?}") }
+            }
+            _ if refusal.is_keycloaks() => Self::Rejected { operation, said },
+            status => Self::BadAnswer { operation, problem: format!("HTTP {status}") },
+        }
+    }
+}
+
+/// What Keycloak says when it refuses: one of the first three, or a list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Refusal {
+    error: Option<String>,
+    #[serde(rename = "error_description")]
+    description: Option<String>,
+    error_message: Option<String>,
+    field: Option<String>,
+    errors: Vec<Refusal>,
+}
+
+impl Refusal {
+    pub(super) fn of(answer: &Answer) -> Self {
+        serde_json::from_slice(&answer.body).unwrap_or_default()
+    }
+
+    /// Whether it has the form that Keycloak gives to its refusals.
+    fn is_keycloaks(&self) -> bool {
+        self.error.is_some() || self.error_message.is_some() || !self.errors.is_empty()
+    }
+
+    /// Whether it is this one.
+    pub(super) fn is(&self, error: &str) -> bool {
+        self.error.as_deref() == Some(error)
+    }
+
+    /// Its words on one line; the status where it has none.
+    pub(super) fn said(&self, status: StatusCode) -> String {
+        if !self.errors.is_empty() {
+            let all: Vec<String> = self.errors.iter().map(|error| error.said(status)).collect();
+            return bounded(&all.join("; "));
+        }
+        let text = match (&self.error_message, &self.error, &self.description) {
+            (Some(message), ..) => message.clone(),
+            (None, Some(error), Some(description)) => format!("{error}: {description}"),
+            (None, Some(error), None) => error.clone(),
+            (None, None, _) => format!("HTTP {status}"),
+        };
+        match &self.field {
+            Some(field) => bounded(&format!("{field}: {text}")),
+            None => bounded(&text),
+        }
+    }
+}
+
+/// A text of the server's on one line of at most 300 characters.
+fn bounded(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, body: &str) -> Answer {
+        let status = StatusCode::from_u16(status).unwrap();
+        Answer { status, location: None, body: body.to_owned().into() }
+    }
+
+    fn error(status: u16, body: &str, operation: Operation) -> KeycloakError {
+        KeycloakError::from_answer(&answer(status, body), operation, "client-operator")
+    }
+
+    #[test]
+    fn statuses_have_their_reasons() {
+        let keycloaks = r#"{"error": "x"}"#;
+        let table = [
+            (400, keycloaks, "Rejected", false),
+            (401, "", "Unauthorized", false),
+            (403, "", "Forbidden", false),
+            (404, keycloaks, "NotFound", true),
+            // Of something in front of Keycloak.
+            (404, "<html>no such page</html>", "BadAnswer", false),
+            (405, "", "BadAnswer", false),
+            (408, "", "Unavailable", true),
+            (409, keycloaks, "Conflict", false),
+            (429, "", "Unavailable", true),
+            (500, "", "Unavailable", true),
+            (503, "<html>", "Unavailable", true),
+            (302, "", "BadAnswer", false),
+        ];
+        for (status, body, reason, transient) in table {
+            let error = error(status, body, Operation::CreateUser);
+            assert_eq!((error.reason(), error.is_transient()), (reason, transient), "{status} {body}");
+        }
+        assert_eq!(error(500, keycloaks, Operation::SendMail), KeycloakError::MailNotSent);
+        assert!(KeycloakError::MailNotSent.is_transient());
+    }
+
+    #[test]
+    fn sentences_say_what_to_check() {
+        let said = |status, body, operation| error(status, body, operation).to_string();
+        assert_eq!(
+            said(403, "{\"error\":\"HTTP 403 Forbidden\"}", Operation::CreateRole),
+            "Keycloak forbids the client client-operator to create a role: give its service account the role \
+             manage-clients of the client realm-management"
+        );
+        assert_eq!(
+            said(409, "{\"errorMessage\":\"User exists with same email\"}", Operation::CreateUser),
+            "Keycloak cannot create a user: User exists with same email"
+        );
+        assert_eq!(
+            said(
+                400,
+                "{\"field\":\"lastName\",\"errorMessage\":\"error-a\",\"params\":[\"ada\"]}",
+                Operation::UpdateUser
+            ),
+            "Keycloak refuses to update a user: lastName: error-a"
+        );
+        let two = "{\"errors\":[{\"field\":\"email\",\"errorMessage\":\"a\"},{\"field\":\"lastName\",\"errorMessage\":\"b\"}]}";
+        assert_eq!(
+            said(400, two, Operation::UpdateUser),
+            "Keycloak refuses to update a user: email: a; lastName: b"
+        );
+        assert_eq!(
+            said(503, "", Operation::FindUser),
+            "Keycloak cannot find a user now: HTTP 503 Service Unavailable"
+        );
+    }
+
+    #[test]
+    fn a_redirect_is_named_without_its_query() {
+        let mut answer = answer(302, "");
+        answer.location = Some("https://auth.example.com/login?token=hunter2".to_owned());
+        let error = KeycloakError::from_answer(&answer, Operation::Token, "c");
+        assert_eq!(
+            error.to_string(),
+            "the answer to \"get a token\" is not Keycloak's: it sends us to \"https://auth.example.com/login\"; \
+             check url and compatibilityMode"
+        );
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        let body = format!("{{\"error\":\"{}\"}}", "x\\n".repeat(1_000));
+        let text = error(400, &body, Operation::CreateUser).to_string();
+        assert!(text.len() < 400 && !text.contains('\n'), "{text}");
+    }
+}

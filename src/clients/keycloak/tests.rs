@@ -1,0 +1,336 @@
+//! The client against a scripted server: what Keycloak itself does only when it is down, old, or behind
+//! something that is broken. The operations are tested on a real Keycloak, in `tests/integration`.
+
+use std::convert::Infallible;
+use std::sync::MutexGuard;
+
+use http::Response;
+use http_body_util::BodyExt;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// A request as the server saw it.
+#[derive(Clone)]
+struct Seen {
+    method: Method,
+    path: String,
+    authorization: String,
+    body: String,
+}
+
+type Script = dyn Fn(&Seen) -> (u16, Value) + Send + Sync;
+
+/// A server that answers by a script, and the client of it.
+struct Scripted {
+    keycloak: Keycloak,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    url: String,
+    folder: TempDir,
+}
+
+const SECRET: &str = "s3cret-of-the-client";
+
+impl Scripted {
+    async fn start(gate: Gate, script: impl Fn(&Seen) -> (u16, Value) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        tokio::spawn(serve(listener, Arc::clone(&seen), Arc::new(script)));
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(&url, &folder);
+        std::fs::write(&settings.client_secret_file, SECRET).unwrap();
+        let keycloak = Keycloak::new(settings, gate).unwrap();
+        Self { keycloak, seen, url, folder }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Vec<Seen>> {
+        self.seen.lock().unwrap()
+    }
+
+    /// Method and path of each request, without the realm.
+    fn requests(&self) -> Vec<String> {
+        let short = |seen: &Seen| {
+            let path = seen.path.replace("/protocol/openid-connect", "");
+            format!("{} {}", seen.method, path.rsplit("realms/r/").next().unwrap_or_default())
+        };
+        self.seen().iter().map(short).collect()
+    }
+}
+
+fn settings(url: &str, folder: &TempDir) -> Settings {
+    Settings {
+        url: url.to_owned(),
+        realm: "r".to_owned(),
+        client_id: "operator".to_owned(),
+        client_secret_file: folder.path().join("secret"),
+        roles_client_id: "api".to_owned(),
+        compatibility_mode: false,
+        ca_file: None,
+        timeout: Duration::from_secs(10),
+    }
+}
+
+async fn serve(listener: TcpListener, seen: Arc<Mutex<Vec<Seen>>>, script: Arc<Script>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let (seen, script) = (Arc::clone(&seen), Arc::clone(&script));
+        let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+            let (seen, script) = (Arc::clone(&seen), Arc::clone(&script));
+            async move {
+                let (head, body) = request.into_parts();
+                let authorization = head.headers.get(header::AUTHORIZATION);
+                let one = Seen {
+                    method: head.method,
+                    path: head.uri.to_string(),
+                    authorization: authorization.map_or("", |value| value.to_str().unwrap()).to_owned(),
+                    body: String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap(),
+                };
+                let (status, body) = script(&one);
+                seen.lock().unwrap().push(one);
+                let mut answer = Response::builder().status(status);
+                if let Some(location) = body["location"].as_str() {
+                    answer = answer.header(header::LOCATION, location);
+                }
+                Ok::<_, Infallible>(answer.body(Full::new(Bytes::from(body.to_string()))).unwrap())
+            }
+        });
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+    }
+}
+
+fn is_token(seen: &Seen) -> bool {
+    seen.path.ends_with("/token")
+}
+
+fn token(value: &str) -> (u16, Value) {
+    (200, json!({"access_token": value, "expires_in": 300, "token_type": "Bearer"}))
+}
+
+#[tokio::test]
+async fn a_token_is_asked_for_once_and_carried_by_every_call() {
+    let server =
+        Scripted::start(Gate::open(), |seen| if is_token(seen) { token("t1") } else { (200, json!([])) });
+    let server = server.await;
+    for _ in 0..3 {
+        assert_eq!(server.keycloak.find_user("Ada").await, Ok(None));
+    }
+    let find = "GET users?username=ada&exact=true&briefRepresentation=false";
+    assert_eq!(server.requests(), ["POST token", find, find, find]);
+    let seen = server.seen();
+    assert_eq!(seen[0].body, "grant_type=client_credentials&client_id=operator");
+    assert!(seen[0].authorization.starts_with("Basic "));
+    assert!(seen[1..].iter().all(|seen| seen.authorization == "Bearer t1"));
+}
+
+#[tokio::test]
+async fn a_call_whose_token_is_refused_is_made_once_more() {
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let server = Scripted::start(Gate::open(), move |seen| match &*seen.authorization {
+        _ if is_token(seen) => {
+            token(&format!("t{}", count.fetch_add(1, std::sync::atomic::Ordering::SeqCst)))
+        }
+        "Bearer t0" => (401, json!({"error": "HTTP 401 Unauthorized"})),
+        _ => (204, Value::Null),
+    });
+    let server = server.await;
+    let update = difference(&user(), &wanted()).unwrap();
+    assert_eq!(server.keycloak.update_user("1", &update).await, Ok(()));
+    assert_eq!(server.requests(), ["POST token", "PUT users/1", "POST token", "PUT users/1"]);
+    let seen = server.seen();
+    assert_eq!(seen[1].body, seen[3].body, "the same call");
+    assert_eq!(seen[3].authorization, "Bearer t1");
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_twice_fails() {
+    let refuse = |seen: &Seen| if is_token(seen) { token("t") } else { (401, json!({"error": "no"})) };
+    let server = Scripted::start(Gate::open(), refuse).await;
+    let error = server.keycloak.find_user("ada").await.unwrap_err();
+    assert_eq!(error.reason(), "Unauthorized");
+    assert_eq!(server.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn no_call_is_made_without_a_token() {
+    let refuse = |seen: &Seen| match is_token(seen) {
+        true => (401, json!({"error": "unauthorized_client", "error_description": "Invalid client"})),
+        false => (200, json!([])),
+    };
+    let server = Scripted::start(Gate::open(), refuse).await;
+    let error = server.keycloak.find_user("ada").await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Keycloak does not accept the client operator: unauthorized_client: Invalid client; check clientId, the \
+         content of clientSecretFile, and that the client has a service account"
+    );
+    assert_eq!(server.requests(), ["POST token"]);
+}
+
+#[tokio::test]
+async fn an_answer_to_the_token_request_is_never_repeated() {
+    // A server that echoes what it was sent, as something else at that address may.
+    for status in [200, 302, 400, 401, 403, 404, 405, 500] {
+        let echo = move |seen: &Seen| (status, json!({"headers": seen.authorization, "body": seen.body}));
+        let server = Scripted::start(Gate::open(), echo).await;
+        let error = server.keycloak.find_user("ada").await.unwrap_err();
+        let text = format!("{error} {error:?} {:?}", server.keycloak);
+        let basic = server.seen()[0].authorization.replace("Basic ", "");
+        assert!(!text.contains(SECRET) && !text.contains(&basic), "{status}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn without_the_lease_nothing_is_written_but_read() {
+    let gate = Gate::open();
+    let server =
+        Scripted::start(gate.clone(), |seen| if is_token(seen) { token("t") } else { (200, json!([])) });
+    let server = server.await;
+    gate.close();
+    assert_eq!(server.keycloak.create_user(&wanted()).await, Err(KeycloakError::NotLeader));
+    assert_eq!(server.keycloak.delete_user("1").await, Err(KeycloakError::NotLeader));
+    assert_eq!(server.keycloak.find_user("ada").await, Ok(None));
+    let asked = server.requests();
+    assert!(asked.iter().all(|request| request == "POST token" || request.starts_with("GET ")), "{asked:?}");
+}
+
+#[tokio::test]
+async fn the_roles_client_is_asked_for_once_and_again_when_it_is_gone() {
+    let server = Scripted::start(Gate::open(), |seen| match &*seen.path {
+        _ if is_token(seen) => token("t"),
+        path if path.contains("/clients?") => (200, json!([{"id": "c", "clientId": "api"}])),
+        path if path.ends_with("/roles/gone") => (404, json!({"error": "Could not find client"})),
+        path if path.ends_with("/roles/none") => (404, json!({"error": "Could not find role"})),
+        _ => (200, json!({"id": "7", "name": "some"})),
+    });
+    let server = server.await;
+    assert!(server.keycloak.role("some").await.unwrap().is_some());
+    assert_eq!(server.keycloak.role("none").await, Ok(None));
+    assert_eq!(server.keycloak.delete_role("none").await, Ok(()));
+    let error = server.keycloak.role("gone").await.unwrap_err();
+    assert_eq!(error.to_string(), "Keycloak cannot find a role: Could not find client");
+    assert!(server.keycloak.role("some").await.is_ok());
+    let lookups = server.requests().iter().filter(|request| request.contains("clients?")).count();
+    assert_eq!(lookups, 2);
+}
+
+#[tokio::test]
+async fn a_missing_page_is_not_a_missing_user() {
+    // The reverse proxy in front has lost its way to Keycloak.
+    let lost = |seen: &Seen| if is_token(seen) { token("t") } else { (404, json!("no such page")) };
+    let server = Scripted::start(Gate::open(), lost).await;
+    let error = server.keycloak.delete_user("1").await.unwrap_err();
+    assert_eq!(error.reason(), "BadAnswer");
+    assert_eq!(server.keycloak.delete_role("x").await.unwrap_err().reason(), "BadAnswer");
+}
+
+#[tokio::test]
+async fn answers_in_another_form_are_not_repeated() {
+    let strange =
+        |seen: &Seen| if is_token(seen) { token("t") } else { (200, json!({"email": "ada@example.org"})) };
+    let server = Scripted::start(Gate::open(), strange).await;
+    let errors = [
+        server.keycloak.find_user("ada").await.unwrap_err(),
+        server.keycloak.user_roles("1").await.unwrap_err(),
+        server.keycloak.create_user(&wanted()).await.unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.reason(), "BadAnswer");
+        assert!(!error.to_string().contains('@'), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_new_user_is_where_the_answer_says() {
+    let server = Scripted::start(Gate::open(), |seen| match is_token(seen) {
+        true => token("t"),
+        false => (201, json!({"location": "http://k/admin/realms/r/users/0b5c-1"})),
+    });
+    let server = server.await;
+    assert_eq!(server.keycloak.create_user(&wanted()).await.as_deref(), Ok("0b5c-1"));
+    let body: Value = serde_json::from_str(&server.seen()[1].body).unwrap();
+    let expected = json!({
+        "username": "ada.rossi",
+        "email": "ada@example.org",
+        "firstName": "Ada",
+        "lastName": "Rossi",
+        "enabled": true,
+        "emailVerified": false,
+        "requiredActions": ["UPDATE_PASSWORD", "VERIFY_EMAIL"],
+    });
+    assert_eq!(body, expected);
+}
+
+#[tokio::test]
+async fn taking_no_roles_takes_none() {
+    let server = Scripted::start(Gate::open(), |_| (500, Value::Null)).await;
+    assert_eq!(server.keycloak.remove_roles("1", &[]).await, Ok(()));
+    assert_eq!(server.keycloak.add_roles("1", &[]).await, Ok(()));
+    assert!(server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_server_that_is_silent_is_given_up() {
+    // It takes connections, and never answers.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { timeout: Duration::from_millis(50), ..settings(&url, &folder) };
+    std::fs::write(&settings.client_secret_file, SECRET).unwrap();
+    let keycloak = Keycloak::new(settings, Gate::open()).unwrap();
+    let error = keycloak.find_user("ada").await.unwrap_err();
+    assert_eq!(error.to_string(), format!("Keycloak cannot be reached at {url}: no answer within 50ms"));
+    assert!(error.is_transient());
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named() {
+    let server = Scripted::start(Gate::open(), |_| (200, Value::Null)).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let keycloak = Keycloak::new(settings(&url, &server.folder), Gate::open()).unwrap();
+    let error = keycloak.find_user("ada").await.unwrap_err();
+    assert_eq!(error.reason(), "Unreachable");
+    assert!(error.to_string().starts_with(&format!("Keycloak cannot be reached at {url}: ")), "{error}");
+    assert_ne!(url, server.url);
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_not_read_to_its_end() {
+    let long = |seen: &Seen| if is_token(seen) { token("t") } else { (200, json!("x".repeat(5 << 20))) };
+    let server = Scripted::start(Gate::open(), long).await;
+    let error = server.keycloak.find_user("ada").await.unwrap_err();
+    assert_eq!(error.reason(), "BadAnswer");
+    assert!(error.to_string().contains("longer than 4 MiB"), "{error}");
+}
+
+#[test]
+fn certificates_that_cannot_be_read_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("ca.crt");
+    let settings = Settings { ca_file: Some(missing.clone()), ..settings("https://a.b", &folder) };
+    let error = Keycloak::new(settings, Gate::open()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("integrations.keycloak: the certificates of ") && error.contains("ca.crt"),
+        "{error}"
+    );
+}
+
+fn wanted() -> Wanted {
+    let text = str::to_owned;
+    Wanted {
+        username: text("ada.rossi"),
+        email: text("ada@example.org"),
+        first_name: text("Ada"),
+        last_name: text("Rossi"),
+    }
+}
+
+fn user() -> User {
+    serde_json::from_value(json!({"id": "1", "username": "ada.rossi"})).unwrap()
+}

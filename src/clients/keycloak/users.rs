@@ -1,0 +1,360 @@
+//! Accounts: what is read of them, what is wanted of them, and the requests.
+//!
+//! A new account has to confirm its e-mail address and to choose a password. Both are asked for twice:
+//! as required actions of the account, which hold at every login, and by mail. The mail is sent after
+//! the account is made, so a crash or a mail server that refuses can come between. Nothing has to be
+//! remembered of that beforehand: as long as the account has not confirmed its address, the required
+//! actions tell that the mail is owed ([`User::owed_mail`]), and the caller remembers in the Tenant's
+//! status for which [`ActionMail`] the mail was accepted. A crash between acceptance and status sends it
+//! twice, never not at all. An attribute of the account would not do: a realm drops attributes that
+//! its user profile does not know, without an error.
+
+use std::fmt;
+use std::time::Duration;
+
+use http::Method;
+use serde::{Deserialize, Serialize};
+
+use super::{Keycloak, KeycloakError, Operation};
+
+/// How long the link in an action mail works: 30 days (05 §10).
+const LINK_LIFESPAN: Duration = Duration::from_hours(30 * 24);
+/// What Keycloak answers where there is no user of an identifier.
+const NO_SUCH_USER: &str = "User not found";
+
+/// Something that a user has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum RequiredAction {
+    /// Choose a password.
+    #[serde(rename = "UPDATE_PASSWORD")]
+    UpdatePassword,
+    /// Confirm the e-mail address.
+    #[serde(rename = "VERIFY_EMAIL")]
+    VerifyEmail,
+}
+
+impl RequiredAction {
+    /// Those of a new account, in the order in which the mail names them.
+    const ALL: [Self; 2] = [Self::UpdatePassword, Self::VerifyEmail];
+
+    fn alias(self) -> &'static str {
+        match self {
+            Self::UpdatePassword => "UPDATE_PASSWORD",
+            Self::VerifyEmail => "VERIFY_EMAIL",
+        }
+    }
+}
+
+/// An account, as far as it is read.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct User {
+    /// Keycloak's identifier.
+    pub id: String,
+    /// The name to log in with, in lower case.
+    pub username: String,
+    /// The e-mail address, in lower case; empty for none.
+    #[serde(default)]
+    pub email: String,
+    /// The first name; empty for none.
+    #[serde(default)]
+    pub first_name: String,
+    /// The last name; empty for none.
+    #[serde(default)]
+    pub last_name: String,
+    /// Whether the user has confirmed the address.
+    #[serde(default)]
+    pub email_verified: bool,
+    /// Whether the user may log in.
+    #[serde(default)]
+    pub enabled: bool,
+    /// What the user has to do at the next login.
+    #[serde(default)]
+    pub required_actions: Vec<String>,
+}
+
+/// Without what is personal.
+impl fmt::Debug for User {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "User({}, {})", self.username, self.id)
+    }
+}
+
+impl User {
+    /// The mail that the user needs to confirm the address; `None` when that is done or not asked for.
+    #[must_use]
+    pub fn owed_mail(&self) -> Option<ActionMail> {
+        let pending = |action: &RequiredAction| self.required_actions.iter().any(|has| has == action.alias());
+        let owed = self.enabled
+            && !self.email_verified
+            && !self.email.is_empty()
+            && pending(&RequiredAction::VerifyEmail);
+        owed.then(|| ActionMail {
+            user_id: self.id.clone(),
+            address: self.email.clone(),
+            actions: RequiredAction::ALL.into_iter().filter(pending).collect(),
+        })
+    }
+}
+
+/// A mail with a link under which a user does what is required. The caller remembers for which it was
+/// accepted: a mail to another address, or of another account, is another mail.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ActionMail {
+    /// The account.
+    pub user_id: String,
+    /// Where it goes; Keycloak sends it to the address that the account has then.
+    pub address: String,
+    /// What the link leads to.
+    pub actions: Vec<RequiredAction>,
+}
+
+/// Without what is personal.
+impl fmt::Debug for ActionMail {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ActionMail({}, {:?})", self.user_id, self.actions)
+    }
+}
+
+/// What an account shall be.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The name to log in with.
+    pub username: String,
+    /// The e-mail address.
+    pub email: String,
+    /// The first name.
+    pub first_name: String,
+    /// The last name.
+    pub last_name: String,
+}
+
+/// Without what is personal.
+impl fmt::Debug for Wanted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Wanted({})", self.username)
+    }
+}
+
+/// A change of an account; what it does not name stays as it is.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserUpdate {
+    email: String,
+    first_name: String,
+    last_name: String,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    new_address: Option<NewAddress>,
+}
+
+/// What another e-mail address brings with it: it has to be confirmed again.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewAddress {
+    email_verified: bool,
+    required_actions: Vec<String>,
+}
+
+/// Without what is personal.
+impl fmt::Debug for UserUpdate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "UserUpdate(new address: {})", self.changes_address())
+    }
+}
+
+impl UserUpdate {
+    /// Whether the e-mail address changes, so that it has to be confirmed again.
+    #[must_use]
+    pub fn changes_address(&self) -> bool {
+        self.new_address.is_some()
+    }
+}
+
+/// What has to change for an account to be as wanted; `None` if it is. Keycloak keeps addresses in lower
+/// case and names without blanks around them: such differences are none.
+#[must_use]
+pub fn difference(user: &User, wanted: &Wanted) -> Option<UserUpdate> {
+    let (first_name, last_name) = (wanted.first_name.trim(), wanted.last_name.trim());
+    let new_address = (!user.email.eq_ignore_ascii_case(&wanted.email)).then(|| {
+        let mut required_actions = user.required_actions.clone();
+        let verify = RequiredAction::VerifyEmail.alias();
+        if !required_actions.iter().any(|action| action == verify) {
+            required_actions.push(verify.to_owned());
+        }
+        NewAddress { email_verified: false, required_actions }
+    });
+    let differs = new_address.is_some() || user.first_name != first_name || user.last_name != last_name;
+    differs.then(|| UserUpdate {
+        email: wanted.email.clone(),
+        first_name: first_name.to_owned(),
+        last_name: last_name.to_owned(),
+        new_address,
+    })
+}
+
+/// The body that makes an account.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewUser<'a> {
+    username: &'a str,
+    email: &'a str,
+    first_name: &'a str,
+    last_name: &'a str,
+    enabled: bool,
+    email_verified: bool,
+    required_actions: [RequiredAction; 2],
+}
+
+impl Keycloak {
+    /// The account of that name, if there is one. Accounts of services are not found.
+    pub async fn find_user(&self, username: &str) -> Result<Option<User>, KeycloakError> {
+        let username = username.to_lowercase();
+        let url = self.endpoints().users_named(&username);
+        let found: Vec<User> = self.read(Operation::FindUser, &url).await?;
+        Ok(found.into_iter().find(|user| user.username == username))
+    }
+
+    /// Makes an account that has to confirm its address and to choose a password; its identifier.
+    /// [`Conflict`](KeycloakError::Conflict) where name or address is another account's.
+    pub async fn create_user(&self, wanted: &Wanted) -> Result<String, KeycloakError> {
+        let operation = Operation::CreateUser;
+        let body = NewUser {
+            username: &wanted.username,
+            email: &wanted.email,
+            first_name: wanted.first_name.trim(),
+            last_name: wanted.last_name.trim(),
+            enabled: true,
+            email_verified: false,
+            required_actions: RequiredAction::ALL,
+        };
+        let answer = self.write(operation, Method::POST, &self.endpoints().users(), &body).await?;
+        let id = answer.location.as_deref().and_then(|location| location.rsplit('/').next());
+        id.filter(|id| !id.is_empty()).map(str::to_owned).ok_or_else(|| KeycloakError::BadAnswer {
+            operation,
+            problem: "it does not say where the new user is".to_owned(),
+        })
+    }
+
+    /// Changes an account; see [`difference`].
+    pub async fn update_user(&self, id: &str, update: &UserUpdate) -> Result<(), KeycloakError> {
+        self.write(Operation::UpdateUser, Method::PUT, &self.endpoints().user(id), update).await.map(drop)
+    }
+
+    /// Sends a mail with a link that works for 30 days. Success means that the realm's mail server has
+    /// accepted it; [`MailNotSent`](KeycloakError::MailNotSent) that it has not.
+    pub async fn send_action_mail(&self, mail: &ActionMail) -> Result<(), KeycloakError> {
+        let url = self.endpoints().action_mail(&mail.user_id, LINK_LIFESPAN);
+        self.write(Operation::SendMail, Method::PUT, &url, &mail.actions).await.map(drop)
+    }
+
+    /// Deletes an account; success also if there is none of that identifier.
+    pub async fn delete_user(&self, id: &str) -> Result<(), KeycloakError> {
+        self.remove(Operation::DeleteUser, &self.endpoints().user(id), NO_SUCH_USER).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, to_value};
+
+    use super::*;
+
+    fn user() -> User {
+        User {
+            id: "1".to_owned(),
+            username: "ada.rossi".to_owned(),
+            email: "ada@example.org".to_owned(),
+            first_name: "Ada".to_owned(),
+            last_name: "Rossi".to_owned(),
+            email_verified: true,
+            enabled: true,
+            required_actions: vec!["CONFIGURE_TOTP".to_owned()],
+        }
+    }
+
+    fn wanted() -> Wanted {
+        Wanted {
+            username: "ada.rossi".to_owned(),
+            email: "ada@example.org".to_owned(),
+            first_name: "Ada".to_owned(),
+            last_name: "Rossi".to_owned(),
+        }
+    }
+
+    #[test]
+    fn an_account_that_is_as_wanted_does_not_change() {
+        assert_eq!(difference(&user(), &wanted()), None);
+        // As Keycloak keeps it.
+        let spelled =
+            Wanted { email: "Ada@Example.ORG".to_owned(), first_name: " Ada ".to_owned(), ..wanted() };
+        assert_eq!(difference(&user(), &spelled), None);
+        // No name is no name.
+        let nameless: User =
+            serde_json::from_value(json!({"id": "1", "username": "a", "email": "ada@example.org"}))
+                .expect("only these two are always there");
+        let wanted = Wanted { first_name: String::new(), last_name: " ".to_owned(), ..wanted() };
+        assert_eq!(difference(&nameless, &wanted), None);
+    }
+
+    #[test]
+    fn another_name_leaves_the_address_confirmed() {
+        let wanted = Wanted { last_name: "D'Angiò".to_owned(), ..wanted() };
+        let update = difference(&user(), &wanted).expect("the name differs");
+        assert!(!update.changes_address());
+        let body = json!({"email": "ada@example.org", "firstName": "Ada", "lastName": "D'Angiò"});
+        assert_eq!(to_value(&update).unwrap(), body);
+    }
+
+    #[test]
+    fn another_address_has_to_be_confirmed() {
+        let wanted = Wanted { email: "a.rossi@example.org".to_owned(), ..wanted() };
+        let update = difference(&user(), &wanted).expect("the address differs");
+        assert!(update.changes_address());
+        let body = json!({
+            "email": "a.rossi@example.org",
+            "firstName": "Ada",
+            "lastName": "Rossi",
+            "emailVerified": false,
+            "requiredActions": ["CONFIGURE_TOTP", "VERIFY_EMAIL"],
+        });
+        assert_eq!(to_value(&update).unwrap(), body);
+        // It is not asked for twice.
+        let pending = User { required_actions: vec!["VERIFY_EMAIL".to_owned()], ..user() };
+        let update = difference(&pending, &wanted).expect("the address differs");
+        assert_eq!(to_value(&update).unwrap()["requiredActions"], json!(["VERIFY_EMAIL"]));
+    }
+
+    #[test]
+    fn the_mail_is_owed_until_the_address_is_confirmed() {
+        let actions = ["UPDATE_PASSWORD", "VERIFY_EMAIL"].map(str::to_owned).to_vec();
+        let new = User { email_verified: false, required_actions: actions, ..user() };
+        let mail = new.owed_mail().expect("a new account");
+        assert_eq!((mail.user_id.as_str(), mail.address.as_str()), ("1", "ada@example.org"));
+        assert_eq!(to_value(&mail.actions).unwrap(), json!(["UPDATE_PASSWORD", "VERIFY_EMAIL"]));
+
+        let moved = User { required_actions: vec!["VERIFY_EMAIL".to_owned()], ..new.clone() };
+        assert_eq!(moved.owed_mail().expect("a new address").actions, [RequiredAction::VerifyEmail]);
+
+        for settled in [
+            User { email_verified: true, ..new.clone() },
+            User { enabled: false, ..new.clone() },
+            User { email: String::new(), ..new.clone() },
+            // A temporary password that an administrator gave.
+            User { required_actions: vec!["UPDATE_PASSWORD".to_owned()], ..new.clone() },
+            User { required_actions: Vec::new(), ..new },
+        ] {
+            assert_eq!(settled.owed_mail(), None);
+        }
+    }
+
+    #[test]
+    fn nothing_personal_is_in_debug_texts() {
+        let update = difference(&User { email: String::new(), ..user() }, &wanted()).expect("they differ");
+        let mail =
+            ActionMail { user_id: "1".to_owned(), address: "ada@example.org".to_owned(), actions: vec![] };
+        let text = format!("{:?} {:?} {update:?} {mail:?}", user(), wanted());
+        for personal in ["Ada", "Rossi", "@"] {
+            assert!(!text.contains(personal), "{text}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a room makes for one object: the common part of its [`Desired`] objects.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde_json::{Map, Value, json};
+
+use crate::api::{Kind, Object};
+use crate::runtime::ObjectKey;
+use crate::runtime::merge;
+use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, to_value};
+
+/// The API group of roles and bindings.
+pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
+
+/// The reference of what is made for `owner`: the garbage collector takes it away with its owner.
+pub fn owner<T: Kind>(owner: &Object<T>) -> OwnerReference {
+    OwnerReference {
+        api_version: KindInfo::of::<T>().api_version(),
+        kind: T::KIND.to_owned(),
+        name: owner.name().to_owned(),
+        uid: owner.uid().to_owned(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// Where an object stands, and when it is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Its namespace, empty for none.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// See [`Desired::step`].
+    pub step: &'a str,
+    /// See [`Desired::stage`].
+    pub stage: u8,
+}
+
+/// What the objects of one owner have in common.
+#[derive(Debug, Clone)]
+pub struct Maker {
+    /// The owner.
+    pub owner: OwnerReference,
+    /// The labels that each of them carries.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Maker {
+    /// A maker with further labels.
+    #[must_use]
+    pub fn with(&self, labels: &[(&str, &str)]) -> Self {
+        let further = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let mut maker = self.clone();
+        maker.labels.extend(further);
+        maker
+    }
+
+    /// An object whose members in `body` (`spec`, `subjects`, …) are enforced, as far as [`Kind`] reads
+    /// them: what somebody adds to them is removed again.
+    pub fn enforced<T: Kind>(&self, existing: Option<&Object<T>>, place: Place<'_>, body: &Value) -> Desired {
+        let mut desired = self.created(existing, place, body);
+        if let Some(existing) = existing {
+            desired.fields = repair(&to_value(existing), body);
+        }
+        desired
+    }
+
+    /// An object whose `body` is written at its creation only.
+    pub fn created<T: Kind>(&self, existing: Option<&Object<T>>, place: Place<'_>, body: &Value) -> Desired {
+        let kind = KindInfo::of::<T>();
+        let metadata = || ObjectMeta {
+            name: Some(place.name.to_owned()),
+            namespace: Some(place.namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
+            labels: Some(self.labels.clone()).filter(|labels| !labels.is_empty()),
+            owner_references: Some(vec![self.owner.clone()]),
+            ..ObjectMeta::default()
+        };
+        Desired {
+            kind,
+            key: ObjectKey::new(place.namespace, place.name),
+            step: place.step.to_owned(),
+            stage: place.stage,
+            manifest: existing.is_none().then(|| Manifest::new(kind, &metadata(), body)),
+            labels: self.labels.clone(),
+            annotations: BTreeMap::new(),
+            owner: self.owner.clone(),
+            ownership: Ownership::Controlled,
+            known_by: None,
+            fields: Value::Null,
+        }
+    }
+}
+
+/// The merge patch that makes each member of `body` in `current` exactly what it is in `body`.
+fn repair(current: &Value, body: &Value) -> Value {
+    let members = body.as_object().into_iter().flatten();
+    let repairs: Map<String, Value> = members
+        .filter_map(|(name, wanted)| {
+            let found = current.get(name).unwrap_or(&Value::Null);
+            Some((name.clone(), merge::difference(found, wanted)?))
+        })
+        .collect();
+    if repairs.is_empty() { Value::Null } else { Value::Object(repairs) }
+}
+
+/// The members of a binding of `ClusterRole` `role` to a `User` or a `Group`.
+pub fn binding(role: &str, subject_kind: &str, subject: &str) -> Value {
+    json!({
+        "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": RBAC_GROUP, "kind": subject_kind, "name": subject}],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repair_restores_what_is_enforced_and_removes_what_was_added() {
+        let wanted = json!({"spec": {"podSelector": {}, "ingress": [1]}});
+        let current = json!({"spec": {"podSelector": {"matchLabels": {"a": "b"}}, "ingress": [1]}});
+        let patch = repair(&current, &wanted);
+        assert_eq!(patch, json!({"spec": {"podSelector": {"matchLabels": null}}}));
+        let mut repaired = current;
+        merge::apply(&mut repaired, &patch);
+        assert_eq!(repaired, wanted);
+        assert_eq!(repair(&repaired, &wanted), Value::Null);
+    }
+}

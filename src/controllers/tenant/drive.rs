@@ -1,0 +1,235 @@
+//! The personal volume of a Tenant: claim, Secret and Job (03 §5-6, 05 §9, 00 decision 7).
+//!
+//! The claim outlives its Tenant unless it is configured otherwise. So nothing in the cluster ties it
+//! to the Tenant but what is written on it: whose it is, and the e-mail address. A Tenant of the same
+//! name gets it only with the same address.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::Settings;
+use super::observe::Observed;
+use crate::api::labels;
+use crate::api::quantity::Quantity;
+use crate::config::{MyDrive, OnTenantDeletion};
+use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
+use crate::controllers::made::{Maker, Place};
+use crate::kinds::{Drive, DriveKind, JobKind, SecretKind};
+use crate::runtime::plan::{Desired, Notice, Ownership, Plan, to_value};
+
+/// The step of the personal volume.
+pub const MY_DRIVE: &str = "mydrive";
+/// On a claim: the Tenant whose volume it is, with its dots.
+pub const OWNER: &str = "crownlabs.polito.it/mydrive-owner";
+/// On a claim: that Tenant's e-mail address.
+pub const EMAIL: &str = "crownlabs.polito.it/mydrive-email";
+/// The resource of a claim.
+const STORAGE: &str = "storage";
+
+/// Plans the volume of a Tenant whose personal namespace is there.
+pub fn plan(observed: &Observed, settings: &Settings, maker: &Maker, plan: &mut Plan) {
+    let drive = observed.children.drive.as_deref();
+    if let Some(notice) = drive.and_then(|drive| stranger(observed, drive)) {
+        plan.notices.push(notice);
+        return;
+    }
+    if !observed.drive_namespace {
+        let message = format!(
+            "the personal volume waits for namespace {} (controllers.tenant.myDrive.namespace), which does not \
+             exist: create it",
+            settings.config.my_drive.namespace
+        );
+        plan.notices.push(notice("NamespaceMissing", message, false));
+        return;
+    }
+    let provisioned = provisioning(observed, drive);
+    plan.ensure.push(claim(observed, &settings.config.my_drive, maker, drive, provisioned));
+    let Some(drive) = drive.filter(|drive| drive.status.phase.as_deref() == Some("Bound")) else { return };
+    match data(observed) {
+        Ok(data) => plan.ensure.push(secret(observed, maker, &data)),
+        Err(notice) => plan.notices.push(notice),
+    }
+    if provisioned == Some(labels::PROVISIONING_COMPLETED) {
+        return;
+    }
+    if let Some(failed) = observed.children.job.as_ref().and_then(|job| job.status.conditions.first()) {
+        let message = format!(
+            "the personal volume could not be prepared: Job {}/{} has failed: {}; delete the Job to have it \
+             tried again",
+            drive.namespace(),
+            observed.names().provision,
+            failed.message
+        );
+        plan.notices.push(notice("ProvisioningFailed", message, false));
+    }
+    plan.ensure.push(job(observed, &settings.config.my_drive, maker));
+}
+
+/// Whose the claim is, if it is somebody else's.
+fn stranger(observed: &Observed, drive: &Drive) -> Option<Notice> {
+    let tenant = &observed.tenant;
+    if observed.owns(drive) || drive.controller_uid().is_some() {
+        // The apply engine refuses what another object controls.
+        return None;
+    }
+    let claim = format!("{}/{}", drive.namespace(), drive.name());
+    match (drive.annotation(OWNER), drive.annotation(EMAIL)) {
+        (Some(owner), _) if owner != tenant.name() => {
+            let message = format!("the personal volume {claim} belongs to Tenant {owner}: it is left alone");
+            Some(notice("NameConflict", message, false))
+        }
+        (Some(_), Some(email)) if !email.eq_ignore_ascii_case(&tenant.spec.email) && former(observed) => {
+            let message = format!(
+                "the personal volume {claim} was kept for a former Tenant of this name with another e-mail \
+                 address: it is left alone; to hand it over, set its annotation {EMAIL} to this Tenant's address"
+            );
+            Some(notice("NameConflict", message, false))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the volume cannot have been this Tenant's before: the address of a Tenant that has it may
+/// change, and the claim follows.
+fn former(observed: &Observed) -> bool {
+    let drive = observed.children.drive.as_deref();
+    drive.and_then(|drive| drive.annotation(TENANT_UID)) != Some(observed.tenant.uid())
+}
+
+/// On a claim: the uid of the Tenant that has it now.
+const TENANT_UID: &str = "crownlabs.polito.it/mydrive-tenant-uid";
+
+/// Whether a claim is of this very Tenant, not of another of its name.
+pub fn is_of(observed: &Observed, drive: &Drive) -> bool {
+    observed.owns(drive) || drive.annotation(TENANT_UID) == Some(observed.tenant.uid())
+}
+
+/// The claim of a Tenant that is being deleted, to be kept.
+pub fn kept(observed: &Observed, settings: &Settings, drive: &Drive) -> Desired {
+    let maker = super::plan::maker(observed, settings);
+    let state = drive.label(labels::VOLUME_PROVISIONING);
+    claim(observed, &settings.config.my_drive, &maker, Some(drive), state)
+}
+
+fn notice(reason: &'static str, message: String, waiting: bool) -> Notice {
+    Notice { step: MY_DRIVE.to_owned(), reason, message, waiting }
+}
+
+/// The value of the label that says whether the volume is prepared; `None` before it is bound.
+fn provisioning(observed: &Observed, drive: Option<&Drive>) -> Option<&'static str> {
+    let drive = drive.filter(|drive| drive.status.phase.as_deref() == Some("Bound"))?;
+    let job = observed.children.job.as_ref().filter(|job| observed.owns(job));
+    let succeeded = job.is_some_and(|job| job.status.succeeded.is_some_and(|pods| pods > 0));
+    let completed = drive.label(labels::VOLUME_PROVISIONING) == Some(labels::PROVISIONING_COMPLETED);
+    Some(if succeeded || completed { labels::PROVISIONING_COMPLETED } else { labels::PROVISIONING_PENDING })
+}
+
+fn claim(
+    observed: &Observed,
+    config: &MyDrive,
+    maker: &Maker,
+    drive: Option<&Drive>,
+    provisioned: Option<&str>,
+) -> Desired {
+    let names = observed.names();
+    let body = json!({"spec": {
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": config.storage_class_name,
+        "resources": {"requests": {STORAGE: config.size}},
+    }});
+    let place = Place { namespace: &config.namespace, name: &names.drive, step: MY_DRIVE, stage: 0 };
+    let kept = config.on_tenant_deletion == OnTenantDeletion::Retain;
+    let tenant = &observed.tenant;
+    let annotations: BTreeMap<String, String> =
+        [(OWNER, tenant.name()), (EMAIL, tenant.spec.email.as_str()), (TENANT_UID, tenant.uid())]
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+    let mut desired = maker.created::<DriveKind>(drive, place, &body);
+    desired
+        .labels
+        .extend(provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned())));
+    desired.labels.insert(labels::TENANT.to_owned(), tenant.name().to_owned());
+    desired.known_by = Some(maker.labels.clone());
+    desired.ownership = if kept { Ownership::Kept } else { Ownership::Controlled };
+    desired.manifest = desired.manifest.map(|manifest| {
+        let mut metadata = json!({"annotations": annotations, "labels": {labels::TENANT: tenant.name()}});
+        if kept {
+            metadata["ownerReferences"] = Value::Null;
+        }
+        manifest.merged(&json!({"metadata": metadata}))
+    });
+    desired.annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
+    desired.fields = drive.map_or(Value::Null, |drive| growth(drive, &config.size));
+    desired
+}
+
+/// A volume that is smaller than configured grows; one never shrinks.
+fn growth(drive: &Drive, size: &Quantity) -> Value {
+    let asked = drive.spec.resources.requests.get(STORAGE).and_then(|text| text.parse::<Quantity>().ok());
+    if asked.is_some_and(|asked| asked >= *size) {
+        return Value::Null;
+    }
+    json!({"spec": {"resources": {"requests": {STORAGE: size}}}})
+}
+
+/// Where the volume is, for those who mount it.
+fn data(observed: &Observed) -> Result<Value, Notice> {
+    let Some(volume) = &observed.children.volume else {
+        return Err(notice(
+            "VolumeMissing",
+            "the volume of the personal claim is not there yet".to_owned(),
+            true,
+        ));
+    };
+    let attributes = volume.spec.csi.as_ref().map(|csi| &csi.volume_attributes);
+    let attribute = |name: &str| attributes.and_then(|found| found.get(name)).map_or("", String::as_str);
+    let (server, cluster, share) = (attribute("server"), attribute("clusterID"), attribute("share"));
+    if server.is_empty() || share.is_empty() {
+        let message = format!(
+            "PersistentVolume {} names no NFS server and share (spec.csi.volumeAttributes): is \
+             controllers.tenant.myDrive.storageClassName an NFS class?",
+            volume.name()
+        );
+        return Err(notice("VolumeNotNFS", message, false));
+    }
+    let server = if cluster.is_empty() { server.to_owned() } else { format!("{server}.{cluster}") };
+    let encoded = |text: &str| to_value(&k8s_openapi::ByteString(text.as_bytes().to_vec()));
+    Ok(json!({"data": {"server-name": encoded(&server), "path": encoded(share)}}))
+}
+
+fn secret(observed: &Observed, maker: &Maker, data: &Value) -> Desired {
+    let namespace = observed.names().namespace;
+    let place = Place { namespace: &namespace, name: MY_DRIVE_SECRET, step: MY_DRIVE, stage: 1 };
+    let mut desired = maker.enforced::<SecretKind>(observed.children.secret.as_deref(), place, data);
+    desired.manifest = desired.manifest.map(|manifest| manifest.merged(&json!({"type": "Opaque"})));
+    desired
+}
+
+/// The Job that gives the volume to the user of the machines.
+fn job(observed: &Observed, config: &MyDrive, maker: &Maker) -> Desired {
+    let names = observed.names();
+    let resources = json!({"cpu": "100m", "memory": "128Mi"});
+    let body = json!({"spec": {
+        "backoffLimit": 3,
+        "ttlSecondsAfterFinished": 604_800,
+        "template": {"spec": {
+            "restartPolicy": "OnFailure",
+            "containers": [{
+                "name": "chown-container",
+                "image": config.provisioning_image,
+                "command": ["chown", "-R", "1010:1010", "/media/mydrive"],
+                "volumeMounts": [{"name": "drive", "mountPath": "/media/mydrive"}],
+                "resources": {"requests": resources, "limits": resources},
+            }],
+            "volumes": [{"name": "drive", "persistentVolumeClaim": {"claimName": names.drive}}],
+        }},
+    }});
+    let unlabelled = Maker { owner: maker.owner.clone(), labels: BTreeMap::new() };
+    let place = Place { namespace: &config.namespace, name: &names.provision, step: MY_DRIVE, stage: 1 };
+    unlabelled.created::<JobKind>(observed.children.job.as_deref(), place, &body)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! A Tenant to plan for, in tests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Settings;
+use super::observe::{Account, Children, Observed};
+use crate::api::{Kind, Object};
+use crate::config::TenantConfig;
+
+/// An object as the API server has it.
+pub fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
+    Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
+}
+
+/// The settings by default.
+pub fn settings() -> Settings {
+    Settings {
+        selector: BTreeMap::from([("crownlabs.polito.it/operator-selector".to_owned(), "test".to_owned())]),
+        config: TenantConfig::default(),
+    }
+}
+
+/// A Tenant with these members of the spec, a login at the epoch, and these Workspaces: name, spec.
+pub fn observed(spec: &Value, workspaces: &[(&str, Value)]) -> Observed {
+    let mut whole = json!({
+        "firstName": "Ada", "lastName": "Rossi", "email": "ada@example.org", "lastLogin": "1970-01-01T00:00:00Z",
+    });
+    crate::runtime::merge::apply(&mut whole, spec);
+    let workspaces = workspaces.iter().map(|(name, spec)| {
+        ((*name).to_owned(), object(json!({"metadata": {"name": name, "uid": name}, "spec": spec})))
+    });
+    Observed {
+        tenant: object(json!({"metadata": {"name": "ada.rossi", "uid": "u1"}, "spec": whole})),
+        workspaces: workspaces.collect(),
+        elder: None,
+        account: Account::Off,
+        instances: 0,
+        templates: 0,
+        drive_namespace: true,
+        children: Children::default(),
+    }
+}
+
+/// The reference to the Tenant of [`observed`].
+pub fn owners(uid: &str) -> Value {
+    json!([{
+        "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Tenant", "name": "ada.rossi", "uid": uid,
+        "controller": true, "blockOwnerDeletion": true,
+    }])
+}

@@ -1,0 +1,89 @@
+//! Names and label values made from a Tenant (05 §3, §4.3).
+
+use crate::api::names::{CanonicalName, DnsLabel, NameError};
+
+/// Labels have at most this many characters.
+const LABEL_LIMIT: usize = 63;
+
+/// A first or last name in the characters that labels allow: spaces as underscores, everything else
+/// that is neither a letter nor a digit of ASCII left out.
+pub fn clean(name: &str) -> String {
+    let kept = name.chars().map(|c| if c == ' ' { '_' } else { c });
+    let kept: String = kept.filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    let trimmed = kept.trim_matches('_');
+    trimmed.get(..trimmed.len().min(LABEL_LIMIT)).unwrap_or_default().trim_end_matches('_').to_owned()
+}
+
+/// The names of what is made for a Tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// `tenant-<c>`.
+    pub namespace: String,
+    /// `sandbox-<c>`.
+    pub sandbox: String,
+    /// `crownlabs-manage-tenant-<c>`: `ClusterRole` and binding.
+    pub cluster_role: String,
+    /// `<c>-drive`.
+    pub drive: String,
+    /// `<c>-drive-provision`.
+    pub provision: String,
+}
+
+impl Names {
+    /// The names for a Tenant.
+    pub fn of(tenant: &str) -> Self {
+        let canonical = CanonicalName::of(tenant);
+        let namespace = canonical.tenant_namespace();
+        Self {
+            sandbox: canonical.sandbox_namespace(),
+            cluster_role: format!("crownlabs-manage-{namespace}"),
+            drive: canonical.drive(),
+            provision: format!("{}-provision", canonical.drive()),
+            namespace,
+        }
+    }
+
+    /// Whether a namespace can have that name.
+    ///
+    /// # Errors
+    /// When it cannot; the error says why.
+    pub fn check(namespace: &str) -> Result<(), NameError> {
+        DnsLabel::new(namespace).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_people_become_labels() {
+        let cases = [
+            ("__John @#$ Doe__", "John__Doe"),
+            ("D'Angiò", "DAngi"),
+            ("D'Angelo Bianchi", "DAngelo_Bianchi"),
+            ("李", ""),
+            ("", ""),
+            (" ", ""),
+            ("Ada", "Ada"),
+        ];
+        for (name, label) in cases {
+            assert_eq!(clean(name), label, "{name:?}");
+        }
+        let long = clean(&format!("{} b", "a".repeat(62)));
+        assert_eq!(long, "a".repeat(62), "no underscore at the end of what is cut");
+        assert_eq!(clean(&"a".repeat(200)).len(), 63);
+    }
+
+    #[test]
+    fn everything_is_named_after_the_canonical_form() {
+        let names = Names::of("john.doe");
+        assert_eq!(names.namespace, "tenant-john-doe");
+        assert_eq!(names.sandbox, "sandbox-john-doe");
+        assert_eq!(names.cluster_role, "crownlabs-manage-tenant-john-doe");
+        assert_eq!(names.drive, "john-doe-drive");
+        assert_eq!(names.provision, "john-doe-drive-provision");
+        assert!(Names::check(&names.namespace).is_ok());
+        assert!(Names::check(&Names::of(&"a".repeat(57)).namespace).is_err());
+    }
+}

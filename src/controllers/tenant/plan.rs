@@ -1,0 +1,353 @@
+//! The plan of a Tenant: a pure function of what is observed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::Settings;
+use super::drive;
+use super::enrolment::{Enrolment, wanted_labels};
+use super::lifetime::{Presence, presence};
+use super::names::Names;
+use super::objects::{self, MANAGE_INSTANCES, MANAGE_TEMPLATES};
+use super::observe::Observed;
+use super::quota::{QUOTA, share};
+use crate::api::tenant::TenantKind;
+use crate::api::{Kind, Object, labels};
+use crate::config::OnTenantDeletion;
+use crate::controllers::made::{Maker, Place, binding, owner};
+use crate::kinds::{
+    Binding, ClusterRoleBindingKind, ClusterRoleKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
+    ResourceQuotaKind, RoleBindingKind,
+};
+use crate::runtime::ObjectKey;
+use crate::runtime::merge;
+use crate::runtime::plan::{Desired, KindInfo, Notice, ObjectPatch, Plan, Removal, to_value};
+
+/// The step of the Tenant's rights in the whole cluster.
+pub const CLUSTER: &str = "cluster-resources";
+/// The step of the personal namespace and what is in it.
+pub const PERSONAL: &str = "personal-namespace";
+/// The step of the personal workspace.
+pub const PERSONAL_WORKSPACE: &str = "personal-workspace";
+/// The step of the namespace to try Kubernetes in.
+pub const SANDBOX: &str = "sandbox-resources";
+/// The step of Workspaces.
+pub const WORKSPACES: &str = "workspaces";
+
+/// The plan for a Tenant that is to be.
+pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    let enrolment = Enrolment::of(observed);
+    plan.patches.extend(own_patch(observed, &enrolment, settings));
+    if let Some(problem) = &observed.tenant.malformed {
+        plan.notices.push(notice(
+            "",
+            "InvalidTenant",
+            format!("the Tenant cannot be read: {problem}"),
+            false,
+        ));
+        plan.patches.clear();
+        return plan;
+    }
+    if let Some(elder) = &observed.elder {
+        let message = format!(
+            "the objects of this Tenant would have the names of those of Tenant {elder}, which is older: \
+             nothing is made for it; delete it and create it under another name"
+        );
+        plan.notices.push(notice("", "NameConflict", message, false));
+        return plan;
+    }
+    let presence = presence(observed, settings, now);
+    if presence == Presence::Undecided {
+        plan.requeue = Some(settings.config.verification_poll.into());
+        return plan;
+    }
+    let maker = maker(observed, settings);
+    cluster_objects(observed, &maker, &mut plan);
+    let (share, notices) = share(observed, &enrolment, &settings.config);
+    plan.notices.extend(notices);
+    let personal = Personal { observed, settings, maker: &maker, names: observed.names() };
+    match presence {
+        Presence::Wanted(left) => {
+            plan.requeue = left;
+            if personal.namespace(&mut plan) {
+                personal.quota(&share, &mut plan);
+                personal.furniture(&mut plan);
+                personal.own_workspace(&mut plan);
+                drive::plan(observed, settings, &maker, &mut plan);
+            }
+        }
+        _ => personal.removal(&mut plan),
+    }
+    sandbox(observed, settings, &mut plan);
+    plan
+}
+
+fn notice(step: &str, reason: &'static str, message: String, waiting: bool) -> Notice {
+    Notice { step: step.to_owned(), reason, message, waiting }
+}
+
+/// What all objects of a Tenant have in common but for those of its sandbox.
+pub fn maker(observed: &Observed, settings: &Settings) -> Maker {
+    let maker = Maker { owner: owner(&observed.tenant), labels: settings.selector.clone() };
+    maker.with(&[(labels::MANAGED_BY, labels::MANAGED_BY_TENANT)])
+}
+
+/// Finalizer and labels of the Tenant itself.
+fn own_patch(observed: &Observed, enrolment: &Enrolment<'_>, settings: &Settings) -> Option<ObjectPatch> {
+    let wanted = wanted_labels(observed, enrolment, &settings.selector, &settings.config.base_workspaces);
+    let mut wanted = json!({"metadata": {"labels": wanted}});
+    if !observed.holds_finalizer() {
+        let mut finalizers = observed.tenant.metadata.finalizers.clone().unwrap_or_default();
+        finalizers.push(labels::TENANT_FINALIZER.to_owned());
+        wanted["metadata"]["finalizers"] = json!(finalizers);
+    }
+    patch_of(observed, &wanted)
+}
+
+/// A patch of the Tenant, valid only for the version that was seen; `None` when it holds already.
+fn patch_of(observed: &Observed, wanted: &Value) -> Option<ObjectPatch> {
+    let tenant = &observed.tenant;
+    let current = json!({"metadata": to_value(&tenant.metadata)});
+    Some(ObjectPatch {
+        kind: KindInfo::of::<TenantKind>(),
+        key: ObjectKey::of(tenant),
+        subresource: None,
+        uid: tenant.uid().to_owned(),
+        resource_version: tenant.metadata.resource_version.clone(),
+        patch: merge::required(&current, wanted)?,
+    })
+}
+
+/// The Tenant's right to read and edit itself.
+fn cluster_objects(observed: &Observed, maker: &Maker, plan: &mut Plan) {
+    let tenant = observed.tenant.name();
+    let names = observed.names();
+    let place = |stage| Place { namespace: "", name: &names.cluster_role, step: CLUSTER, stage };
+    plan.ensure.push(maker.enforced::<ClusterRoleKind>(
+        observed.children.cluster_role.as_deref(),
+        place(0),
+        &objects::own_rules(tenant),
+    ));
+    let body = binding(&names.cluster_role, "User", tenant);
+    bind::<ClusterRoleBindingKind>(
+        observed,
+        maker,
+        observed.children.cluster_binding.as_deref(),
+        place(1),
+        &body,
+        plan,
+    );
+}
+
+/// A binding. Its role cannot be changed: one with another role goes first.
+fn bind<T: Kind<Spec = Binding>>(
+    observed: &Observed,
+    maker: &Maker,
+    existing: Option<&Object<T>>,
+    place: Place<'_>,
+    body: &Value,
+    plan: &mut Plan,
+) {
+    match existing {
+        Some(existing) if observed.owns(existing) && existing.spec.role_ref != body["roleRef"] => {
+            plan.remove.push(Removal::of(existing, place.step));
+            plan.requeue = Some(Duration::ZERO);
+        }
+        existing => plan.ensure.push(maker.enforced(existing, place, body)),
+    }
+}
+
+/// Plans a namespace; whether it takes objects, or will when it is made.
+fn namespace(
+    observed: &Observed,
+    existing: Option<&Object<NamespaceKind>>,
+    name: &str,
+    step: &str,
+    make: impl FnOnce(Place<'_>) -> Desired,
+    plan: &mut Plan,
+) -> bool {
+    if let Err(error) = Names::check(name) {
+        let message = format!(
+            "no namespace can be made for this Tenant: {error}; delete it and create it under a shorter name"
+        );
+        plan.notices.push(notice(step, "InvalidName", message, false));
+        return false;
+    }
+    if let Some(existing) = existing.filter(|existing| existing.is_terminating()) {
+        let whose = if observed.owns(existing) { "" } else { ", which is not of this Tenant," };
+        let message = format!("namespace {name}{whose} is being deleted; it is made anew when it is gone");
+        plan.notices.push(notice(step, "NamespaceTerminating", message, true));
+        return false;
+    }
+    plan.ensure.push(make(Place { namespace: "", name, step, stage: 0 }));
+    true
+}
+
+/// What the parts of a personal namespace are planned from.
+struct Personal<'a> {
+    observed: &'a Observed,
+    settings: &'a Settings,
+    maker: &'a Maker,
+    names: Names,
+}
+
+impl Personal<'_> {
+    fn place<'a>(&'a self, name: &'a str, step: &'a str) -> Place<'a> {
+        Place { namespace: &self.names.namespace, name, step, stage: 1 }
+    }
+
+    fn namespace(&self, plan: &mut Plan) -> bool {
+        let existing = self.observed.children.namespace.as_deref();
+        let make = |place: Place<'_>| {
+            let mut maker = self.maker.clone();
+            maker.labels.extend(self.settings.config.namespace_labels.clone());
+            let maker = maker
+                .with(&[(labels::TYPE, labels::TYPE_TENANT), (labels::NAME, self.observed.tenant.name())]);
+            let mut desired = maker.enforced::<NamespaceKind>(existing, place, &json!({}));
+            // One that was made beforehand is taken over.
+            desired.known_by = Some(self.settings.selector.clone());
+            desired
+        };
+        namespace(self.observed, existing, &self.names.namespace, PERSONAL, make, plan)
+    }
+
+    fn quota(&self, share: &super::quota::Share, plan: &mut Plan) {
+        let existing = self.observed.children.quota.as_deref();
+        let body = objects::quota(share, existing);
+        let place = Place { step: QUOTA, ..self.place(objects::RESOURCE_QUOTA, QUOTA) };
+        plan.ensure.push(self.maker.enforced::<ResourceQuotaKind>(existing, place, &body));
+    }
+
+    /// Walls, and the right to manage Instances.
+    fn furniture(&self, plan: &mut Plan) {
+        let children = &self.observed.children;
+        plan.ensure.push(self.maker.enforced::<NetworkPolicyKind>(
+            children.deny.as_deref(),
+            self.place(objects::DENY_INGRESS, PERSONAL),
+            &objects::deny_ingress(),
+        ));
+        plan.ensure.push(self.maker.enforced::<NetworkPolicyKind>(
+            children.allow.as_deref(),
+            self.place(objects::ALLOW_TRUSTED_INGRESS, PERSONAL),
+            &objects::allow_trusted_ingress(),
+        ));
+        // Nobody starts anything before share and walls are there.
+        let place = Place { stage: 2, ..self.place(MANAGE_INSTANCES, PERSONAL) };
+        let body = binding(MANAGE_INSTANCES, "User", self.observed.tenant.name());
+        bind::<RoleBindingKind>(self.observed, self.maker, children.instances.as_deref(), place, &body, plan);
+    }
+
+    /// The right to have Templates of one's own (05 §17).
+    fn own_workspace(&self, plan: &mut Plan) {
+        let existing = self.observed.children.templates.as_deref();
+        if wants_own_workspace(self.observed, self.settings) {
+            let place = Place { stage: 2, ..self.place(MANAGE_TEMPLATES, PERSONAL_WORKSPACE) };
+            let body = binding(MANAGE_TEMPLATES, "User", self.observed.tenant.name());
+            bind::<RoleBindingKind>(self.observed, self.maker, existing, place, &body, plan);
+        } else {
+            let ours = existing.filter(|binding| self.observed.owns(*binding));
+            plan.remove.extend(ours.map(|binding| Removal::of(binding, PERSONAL_WORKSPACE)));
+        }
+    }
+
+    /// The namespace takes with it all that is in it.
+    fn removal(&self, plan: &mut Plan) {
+        let existing = self.observed.children.namespace.as_ref();
+        if self.observed.usable(existing) {
+            plan.remove.extend(existing.map(|namespace| Removal::of(namespace, PERSONAL)));
+        }
+    }
+}
+
+/// Whether the Tenant has a workspace of its own.
+pub fn wants_own_workspace(observed: &Observed, settings: &Settings) -> bool {
+    settings.config.personal_workspace.enabled && observed.tenant.spec.personal_workspace.is_some()
+}
+
+/// The namespace to try Kubernetes in, or its removal.
+fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan) {
+    let children = &observed.children;
+    let existing = children.sandbox.as_ref();
+    if !observed.tenant.spec.create_sandbox {
+        if observed.usable(existing) {
+            plan.remove.extend(existing.map(|namespace| Removal::of(namespace, SANDBOX)));
+        }
+        return;
+    }
+    let tenant = observed.tenant.name();
+    let maker = Maker { owner: owner(&observed.tenant), labels: BTreeMap::new() }.with(&[
+        (labels::MANAGED_BY, labels::MANAGED_BY_TENANT),
+        (labels::TYPE, labels::TYPE_SANDBOX),
+        (labels::TENANT, tenant),
+    ]);
+    let name = observed.names().sandbox;
+    let existing = existing.map(AsRef::as_ref);
+    let make = |place: Place<'_>| maker.enforced::<NamespaceKind>(existing, place, &json!({}));
+    if !namespace(observed, existing, &name, SANDBOX, make, plan) {
+        return;
+    }
+    let place = |object: &'static str, stage| Place { namespace: &name, name: object, step: SANDBOX, stage };
+    plan.ensure.push(maker.enforced::<ResourceQuotaKind>(
+        children.sandbox_quota.as_deref(),
+        place(objects::SANDBOX_QUOTA, 1),
+        &objects::sandbox_quota(),
+    ));
+    plan.ensure.push(maker.enforced::<LimitRangeKind>(
+        children.sandbox_limits.as_deref(),
+        place(objects::SANDBOX_LIMITS, 1),
+        &objects::sandbox_limits(),
+    ));
+    let body = binding(&settings.config.sandbox_cluster_role, "User", tenant);
+    bind::<RoleBindingKind>(
+        observed,
+        &maker,
+        children.sandbox_binding.as_deref(),
+        place(objects::SANDBOX_EDITOR, 2),
+        &body,
+        plan,
+    );
+}
+
+/// The plan for a Tenant that is being deleted: its namespaces and rights go, its volume where it is
+/// configured so.
+pub fn deletion(observed: &Observed, settings: &Settings) -> Plan {
+    let mut plan = Plan::default();
+    let children = &observed.children;
+    for (namespace, step) in [(&children.namespace, PERSONAL), (&children.sandbox, SANDBOX)] {
+        if observed.usable(namespace.as_ref()) {
+            plan.remove.extend(namespace.iter().map(|namespace| Removal::of(namespace, step)));
+        }
+    }
+    let binding = children.cluster_binding.iter().filter(|binding| observed.owns(binding));
+    plan.remove.extend(binding.map(|binding| Removal::of(binding, CLUSTER)));
+    let role = children.cluster_role.iter().filter(|role| observed.owns(role));
+    plan.remove.extend(role.map(|role| Removal::of(role, CLUSTER)));
+    let delete = settings.config.my_drive.on_tenant_deletion == OnTenantDeletion::Delete;
+    if let Some(claim) = children.drive.as_deref().filter(|claim| drive::is_of(observed, claim)) {
+        if delete {
+            plan.remove.push(Removal::of(claim, drive::MY_DRIVE));
+        } else {
+            // Made by an operator that lets it go with the Tenant: kept from now on.
+            plan.ensure.push(drive::kept(observed, settings, claim));
+        }
+    }
+    plan
+}
+
+/// The last patch of a Tenant that is being deleted: it can go.
+pub fn release(observed: &Observed) -> Option<ObjectPatch> {
+    if !observed.holds_finalizer() {
+        return None;
+    }
+    let finalizers = observed.tenant.metadata.finalizers.iter().flatten();
+    let others: Vec<&String> =
+        finalizers.filter(|finalizer| *finalizer != labels::TENANT_FINALIZER).collect();
+    patch_of(observed, &json!({"metadata": {"finalizers": others}}))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::controllers::accounts::{Known, Synchronized};
+use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
+use crate::controllers::tenant::observe::Account;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).expect("in range")
+}
+
+fn planned(observed: &Observed) -> Plan {
+    plan(observed, &settings(), at(0))
+}
+
+/// `Kind name` of what is made.
+fn made(plan: &Plan) -> Vec<String> {
+    plan.ensure.iter().map(|desired| format!("{} {}", desired.kind.kind, desired.key.name)).collect()
+}
+
+fn removed(plan: &Plan) -> Vec<String> {
+    plan.remove.iter().map(|removal| format!("{} {}", removal.kind.kind, removal.key.name)).collect()
+}
+
+fn namespace(uid: &str, more: &Value) -> Value {
+    let mut value = json!({"metadata": {
+        "name": "tenant-ada-rossi", "uid": "n1", "resourceVersion": "7", "ownerReferences": owners(uid),
+    }});
+    merge::apply(&mut value, more);
+    value
+}
+
+const DAY: i64 = 24 * 3600;
+
+#[test]
+fn a_new_tenant_gets_everything_and_its_rights_last() {
+    let plan = planned(&observed(&json!({"createSandbox": true}), &[]));
+    assert_eq!(plan.notices, []);
+    let stage = |name: &str| {
+        plan.ensure.iter().find(|desired| desired.key.name == name).map(|desired| desired.stage).expect(name)
+    };
+    assert_eq!(plan.ensure.len(), 12, "{:?}", made(&plan));
+    assert!(stage("tenant-ada-rossi") < stage("crownlabs-resource-quota"));
+    assert!(stage("crownlabs-resource-quota") < stage("crownlabs-manage-instances"));
+    assert!(stage("crownlabs-deny-ingress-traffic") < stage("crownlabs-manage-instances"));
+    assert!(stage("sandbox-resource-quota") < stage("sandbox-editor"));
+}
+
+#[test]
+fn nothing_is_made_before_the_address_is_confirmed() {
+    let mut observed = observed(&json!({}), &[]);
+    let user = |confirmed| Some(Known { id: "k1".to_owned(), confirmed, mail: None });
+    observed.account = Account::On(Synchronized { user: user(false), error: None });
+    let plan = planned(&observed);
+    assert_eq!((made(&plan), removed(&plan)), (vec![], vec![]));
+    assert_eq!(plan.requeue, Some(Duration::from_mins(5)));
+    assert_eq!(plan.patches.len(), 1, "labels and finalizer");
+    observed.account = Account::On(Synchronized { user: user(true), error: None });
+    assert!(!made(&planned(&observed)).is_empty());
+}
+
+#[test]
+fn an_unreachable_keycloak_leaves_those_alone_who_were_confirmed() {
+    let unreachable = || {
+        Account::On(Synchronized {
+            user: None,
+            error: Some(crate::clients::keycloak::KeycloakError::NotFound("gone".to_owned())),
+        })
+    };
+    let mut observed = observed(&json!({}), &[]);
+    observed.account = unreachable();
+    assert_eq!(made(&planned(&observed)), Vec::<String>::new());
+    Arc::make_mut(&mut observed.tenant).status.keycloak.user_confirmed = true;
+    assert!(!made(&planned(&observed)).is_empty());
+}
+
+#[test]
+fn the_namespace_goes_when_nobody_has_logged_in_for_long_and_nothing_is_in_it() {
+    let mut observed = observed(&json!({}), &[]);
+    observed.children.namespace = Some(object(namespace("u1", &json!({}))));
+    let at_time = |observed: &Observed, seconds| plan(observed, &settings(), at(seconds));
+    // As old as the limit is not older; a wake-up is set for the moment after.
+    let kept = at_time(&observed, DAY);
+    assert_eq!(removed(&kept), Vec::<String>::new());
+    assert_eq!(kept.requeue, Some(Duration::from_millis(1)));
+    assert_eq!(at_time(&observed, 0).requeue, Some(Duration::from_hours(24) + Duration::from_millis(1)));
+    let gone = at_time(&observed, DAY + 1);
+    assert_eq!(removed(&gone), ["Namespace tenant-ada-rossi"]);
+    assert_eq!(gone.remove[0].uid, "n1");
+    assert_eq!(
+        made(&gone),
+        [
+            "ClusterRole crownlabs-manage-tenant-ada-rossi",
+            "ClusterRoleBinding crownlabs-manage-tenant-ada-rossi"
+        ]
+    );
+    observed.instances = 1;
+    let busy = at_time(&observed, 100 * DAY);
+    assert_eq!(removed(&busy), Vec::<String>::new());
+    assert!(made(&busy).contains(&"Namespace tenant-ada-rossi".to_owned()));
+    // A login in the future keeps it, no login at all does not.
+    observed.instances = 0;
+    let never = super::super::fixtures::observed(&json!({"lastLogin": null}), &[]);
+    observed.tenant = never.tenant;
+    assert_eq!(removed(&at_time(&observed, 0)), ["Namespace tenant-ada-rossi"]);
+}
+
+#[test]
+fn templates_of_ones_own_keep_the_namespace_only_where_they_are_allowed() {
+    let mut observed = observed(&json!({}), &[]);
+    observed.children.namespace = Some(object(namespace("u1", &json!({}))));
+    observed.templates = 1;
+    let mut settings = settings();
+    assert_eq!(removed(&plan(&observed, &settings, at(2 * DAY))).len(), 1);
+    settings.config.personal_workspace.enabled = true;
+    assert_eq!(removed(&plan(&observed, &settings, at(2 * DAY))).len(), 0);
+}
+
+#[test]
+fn what_belongs_to_somebody_else_is_never_removed() {
+    let mut observed = observed(&json!({}), &[]);
+    observed.children.namespace = Some(object(namespace("another", &json!({}))));
+    assert_eq!(removed(&plan(&observed, &settings(), at(2 * DAY))), Vec::<String>::new());
+    assert_eq!(removed(&deletion(&observed, &settings())), Vec::<String>::new());
+}
+
+#[test]
+fn the_younger_of_two_tenants_with_the_same_names_gets_nothing() {
+    let mut observed = observed(&json!({}), &[]);
+    observed.elder = Some("ada-rossi".to_owned());
+    let plan = planned(&observed);
+    assert_eq!((made(&plan), removed(&plan)), (vec![], vec![]));
+    assert_eq!(plan.notices[0].reason, "NameConflict");
+}
+
+#[test]
+fn a_namespace_that_is_being_deleted_is_waited_for() {
+    let mut observed = observed(&json!({}), &[]);
+    let terminating = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    observed.children.namespace = Some(object(namespace("u1", &terminating)));
+    let plan = planned(&observed);
+    assert_eq!(plan.notices[0].reason, "NamespaceTerminating");
+    assert!(plan.notices[0].waiting);
+    assert!(plan.ensure.iter().all(|desired| desired.key.namespace != "tenant-ada-rossi"));
+}
+
+#[test]
+fn a_name_too_long_for_a_namespace_is_told() {
+    let mut observed = observed(&json!({}), &[]);
+    Arc::make_mut(&mut observed.tenant).metadata.name = Some("a".repeat(57));
+    let plan = planned(&observed);
+    assert_eq!(plan.notices[0].reason, "InvalidName");
+    assert!(plan.notices[0].message.contains("64 characters, at most 63"), "{}", plan.notices[0].message);
+}
+
+#[test]
+fn labels_tell_name_and_enrolment() {
+    let entries = json!([
+        {"name": "tea", "role": "manager"}, {"name": "utilities", "role": "user"}, {"name": "ghost", "role": "user"},
+        {"name": "coffee", "role": "candidate"},
+    ]);
+    let workspaces = [("tea", json!({})), ("utilities", json!({})), ("coffee", json!({}))];
+    let mut observed = observed(&json!({"workspaces": entries}), &workspaces);
+    Arc::make_mut(&mut observed.tenant).metadata.labels = Some(BTreeMap::from([
+        ("crownlabs.polito.it/workspace-old".to_owned(), "user".to_owned()),
+        ("mine".to_owned(), "kept".to_owned()),
+    ]));
+    let plan = planned(&observed);
+    let labels = &plan.patches[0].patch["metadata"]["labels"];
+    assert_eq!(
+        *labels,
+        json!({
+            "crownlabs.polito.it/first-name": "Ada",
+            "crownlabs.polito.it/last-name": "Rossi",
+            "crownlabs.polito.it/managed-by": "tenant",
+            "crownlabs.polito.it/operator-selector": "test",
+            "crownlabs.polito.it/workspace-tea": "manager",
+            "crownlabs.polito.it/workspace-utilities": "user",
+            "crownlabs.polito.it/workspace-old": null,
+        })
+    );
+    assert_eq!(Enrolment::of(&observed).failing, ["ghost", "coffee"]);
+    assert_eq!(Enrolment::of(&observed).roles(), ["workspace-tea:manager", "workspace-utilities:user"]);
+}
+
+#[test]
+fn base_workspaces_do_not_count_as_enrolment() {
+    let entries = json!([{"name": "utilities", "role": "user"}]);
+    let observed = observed(&json!({"workspaces": entries}), &[("utilities", json!({}))]);
+    let mut settings = settings();
+    let label = |settings: &Settings| {
+        let patch = plan(&observed, settings, at(0)).patches.remove(0).patch;
+        patch["metadata"]["labels"][labels::NO_WORKSPACES].clone()
+    };
+    assert_eq!(label(&settings), Value::Null);
+    settings.config.base_workspaces = vec!["utilities".to_owned()];
+    assert_eq!(label(&settings), "true");
+}
+
+#[test]
+fn a_binding_to_another_role_goes_first() {
+    let mut observed = observed(&json!({}), &[]);
+    observed.children.namespace = Some(object(namespace("u1", &json!({}))));
+    let binding = json!({
+        "metadata": {"name": "crownlabs-manage-instances", "namespace": "tenant-ada-rossi", "uid": "b1",
+            "ownerReferences": owners("u1")},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+        "subjects": [],
+    });
+    observed.children.instances = Some(object(binding));
+    let plan = planned(&observed);
+    assert_eq!(removed(&plan), ["RoleBinding crownlabs-manage-instances"]);
+    assert_eq!(plan.requeue, Some(Duration::ZERO));
+}
+
+#[test]
+fn a_deleted_tenant_leaves_its_volume_unless_it_is_configured_otherwise() {
+    let mut observed = observed(&json!({}), &[]);
+    let drive = json!({
+        "metadata": {"name": "ada-rossi-drive", "namespace": "mydrive-pvcs", "uid": "d1", "ownerReferences": owners("u1")},
+        "spec": {"resources": {"requests": {"storage": "1Gi"}}},
+    });
+    observed.children.drive = Some(object(drive));
+    observed.children.namespace = Some(object(namespace("u1", &json!({}))));
+    let mut settings = settings();
+    let plan = deletion(&observed, &settings);
+    assert_eq!(removed(&plan), ["Namespace tenant-ada-rossi"]);
+    assert_eq!(made(&plan), ["PersistentVolumeClaim ada-rossi-drive"]);
+    assert_eq!(plan.ensure[0].ownership, crate::runtime::plan::Ownership::Kept);
+    settings.config.my_drive.on_tenant_deletion = OnTenantDeletion::Delete;
+    let plan = deletion(&observed, &settings);
+    assert_eq!(removed(&plan), ["Namespace tenant-ada-rossi", "PersistentVolumeClaim ada-rossi-drive"]);
+}

@@ -1,0 +1,169 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::controllers::tenant::fixtures::{observed, settings};
+use crate::controllers::tenant::observe::Observed;
+
+/// A Tenant of Workspaces with these quotas: role, processor, memory, Instances.
+fn tenant(parts: &[(&str, &str, &str, i64)]) -> Observed {
+    let names: Vec<String> = (0..parts.len()).map(|n| format!("w{n}")).collect();
+    let entries: Vec<_> =
+        names.iter().zip(parts).map(|(name, part)| json!({"name": name, "role": part.0})).collect();
+    let workspaces: Vec<_> = names
+        .iter()
+        .zip(parts)
+        .map(|(name, (_, cpu, memory, instances))| {
+            let quota = json!({"cpu": cpu, "memory": memory, "instances": instances});
+            (name.as_str(), json!({"prettyName": name, "autoEnroll": "withApproval", "quota": quota}))
+        })
+        .collect();
+    observed(&json!({"workspaces": entries}), &workspaces)
+}
+
+fn uncapped() -> TenantConfig {
+    let caps = QuotaCaps { cpu: 0, memory: Quantity::ZERO, instances: 0 };
+    TenantConfig { quota_caps: caps, ..settings().config }
+}
+
+fn status(observed: &Observed, config: &TenantConfig) -> (String, String, i64) {
+    let (share, notices) = share(observed, &Enrolment::of(observed), config);
+    assert_eq!(notices, []);
+    let status = share.status();
+    (status.cpu.as_str().to_owned(), status.memory.as_str().to_owned(), status.instances)
+}
+
+#[test]
+fn sums_are_spelled_as_kubernetes_spells_them() {
+    // 05 §6, verified there on a real API server.
+    for (a, b, sum) in [
+        ("15Gi", "25Gi", "40Gi"),
+        ("4Gi", "4G", "8100554Ki"),
+        ("4G", "4Gi", "8294967296"),
+        ("0", "1.5Gi", "1536Mi"),
+        ("1024Mi", "0", "1Gi"),
+    ] {
+        let observed = tenant(&[("user", "0", a, 1), ("manager", "0", b, 1)]);
+        let (_, memory, instances) = status(&observed, &uncapped());
+        assert_eq!((memory.as_str(), instances), (sum, 2), "{a} + {b}");
+    }
+    for (a, b, sum) in
+        [("2", "500m", "2500m"), ("500m", "500m", "1"), ("1000m", "0", "1"), ("0.5", "0", "500m")]
+    {
+        let observed = tenant(&[("user", a, "0", 1), ("user", b, "0", 1)]);
+        assert_eq!(status(&observed, &uncapped()).0, sum, "{a} + {b}");
+    }
+}
+
+#[test]
+fn caps_limit_the_sum_and_candidates_add_nothing() {
+    let parts = [("manager", "12", "24Gi", 6), ("user", "20", "40Gi", 8), ("candidate", "99", "99Gi", 99)];
+    let config = settings().config;
+    assert_eq!(status(&tenant(&parts), &config), ("25".into(), "50G".into(), 10));
+    assert_eq!(status(&tenant(&parts[2..]), &config), ("0".into(), "0".into(), 0));
+    assert_eq!(status(&tenant(&parts[..1]), &config), ("12".into(), "24Gi".into(), 6));
+    // The same amount: in the words of the cap.
+    assert_eq!(status(&tenant(&[("user", "25000m", "50000M", 10)]), &config).1, "50G");
+}
+
+#[test]
+fn a_quota_of_its_own_takes_the_place_of_the_sum_and_of_the_caps() {
+    let quota = json!({"cpu": 99, "memory": "1024Gi", "instances": 77});
+    let mut observed = tenant(&[("user", "1", "1Gi", 1)]);
+    let workspaces = json!([{"name": "w0", "role": "user"}]);
+    observed.tenant =
+        super::super::fixtures::observed(&json!({"quota": quota, "workspaces": workspaces}), &[]).tenant;
+    assert_eq!(status(&observed, &settings().config), ("99".into(), "1Ti".into(), 77));
+}
+
+#[test]
+fn what_is_no_amount_counts_as_nothing_and_is_told() {
+    let observed = tenant(&[("user", "1", "1Gi", 1), ("user", "many", "-1", 1)]);
+    let (share, notices) = share(&observed, &Enrolment::of(&observed), &uncapped());
+    assert_eq!(share.status().cpu.as_str(), "1");
+    assert_eq!(share.status().memory.as_str(), "1Gi");
+    let messages: Vec<_> = notices.iter().map(|notice| notice.message.as_str()).collect();
+    assert_eq!(messages.len(), 2);
+    assert!(messages[0].starts_with("Workspace w1: spec.quota.cpu is \"many\""), "{messages:?}");
+}
+
+#[test]
+fn disks_and_extended_resources_are_limited_only_where_somebody_limits_them() {
+    let quota = json!({"cpu": 1, "memory": "1Gi", "instances": 1, "disk": "10Gi", "otherResources": {"nvidia.com/gpu": "1"}});
+    let plain = json!({"cpu": 1, "memory": "1Gi", "instances": 1});
+    let entries = json!([{"name": "a", "role": "user"}, {"name": "b", "role": "user"}]);
+    let with = observed(
+        &json!({"workspaces": entries}),
+        &[("a", json!({"quota": quota})), ("b", json!({"quota": plain}))],
+    );
+    let (share, _) = share(&with, &Enrolment::of(&with), &uncapped());
+    let hard = spelled(&share.hard(), None);
+    assert_eq!(hard["requests.storage"], "10Gi");
+    assert_eq!(hard["requests.nvidia.com/gpu"], "1");
+    let without = tenant(&[("user", "1", "1Gi", 1)]);
+    let (share, _) = super::share(&without, &Enrolment::of(&without), &uncapped());
+    let names: Vec<_> = share.hard().into_keys().collect();
+    assert_eq!(
+        names,
+        [
+            "count/instances.crownlabs.polito.it",
+            "limits.cpu",
+            "limits.memory",
+            "requests.cpu",
+            "requests.memory"
+        ]
+    );
+}
+
+#[test]
+fn a_share_of_its_own_is_added_only_where_that_is_enabled() {
+    let personal = json!({"personalWorkspace": {"cpu": 2, "memory": "2Gi", "instances": 2}});
+    let observed = observed(&personal, &[]);
+    let mut config = uncapped();
+    assert_eq!(status(&observed, &config).2, 0);
+    config.personal_workspace.enabled = true;
+    assert_eq!(status(&observed, &config), ("2".into(), "2Gi".into(), 2));
+}
+
+#[test]
+fn an_amount_that_is_the_same_keeps_its_words() {
+    let wanted = BTreeMap::from([("limits.memory".to_owned(), "2072864000".parse::<Quantity>().unwrap())]);
+    let found = |text: &str| BTreeMap::from([("limits.memory".to_owned(), text.to_owned())]);
+    assert_eq!(spelled(&wanted, Some(&found("2072864k"))), found("2072864k"));
+    assert_eq!(spelled(&wanted, Some(&found("2072865k"))), found("2072864k"));
+}
+
+fn amount() -> impl Strategy<Value = String> {
+    let suffix =
+        prop_oneof![Just(""), Just("m"), Just("k"), Just("Ki"), Just("M"), Just("Mi"), Just("G"), Just("Gi")];
+    (0..2_000_000i64, suffix).prop_map(|(number, suffix)| format!("{number}{suffix}"))
+}
+
+proptest! {
+    #[test]
+    fn a_sum_is_the_amount_of_its_parts_in_any_order(amounts in proptest::collection::vec(amount(), 0..6)) {
+        let parts: Vec<_> = amounts.iter().map(|amount| ("user", amount.as_str(), "1Gi", 1)).collect();
+        let reversed: Vec<_> = parts.iter().rev().copied().collect();
+        let sum = |parts: &[_]| {
+            let observed = tenant(parts);
+            share(&observed, &Enrolment::of(&observed), &uncapped()).0
+        };
+        let (a, b) = (sum(&parts), sum(&reversed));
+        prop_assert_eq!(&a.cpu, &b.cpu);
+        // Each part is read once more from what the status says: nothing is lost in the spelling.
+        let read: Quantity = a.status().cpu.as_str().parse().unwrap();
+        prop_assert_eq!(&read, &a.cpu);
+        // In thousandths, by integers.
+        let exact: i128 = amounts.iter().map(|text| i128::from(text.parse::<Quantity>().unwrap().milli_value())).sum();
+        prop_assert_eq!(i128::from(a.cpu.milli_value()), exact);
+    }
+
+    #[test]
+    fn a_capped_sum_is_the_smaller_of_both(cores in 0..200i64, memory in 0..200i64, instances in 0..50i64) {
+        let observed = tenant(&[("user", &cores.to_string(), &format!("{memory}G"), instances)]);
+        let (share, _) = share(&observed, &Enrolment::of(&observed), &settings().config);
+        prop_assert_eq!(share.cpu, Quantity::from_int(cores.min(25)));
+        prop_assert_eq!(share.memory.value(), memory.min(50) * 1_000_000_000);
+        prop_assert_eq!(share.instances, instances.min(10));
+    }
+}

@@ -1,0 +1,51 @@
+//! Puts the tenant loop together.
+
+use std::sync::Arc;
+
+use super::Settings;
+use super::room::Room;
+use super::world::World;
+use crate::controllers::accounts::Accounts;
+use crate::manager::control::ControlLoop;
+use crate::manager::{Running, Setup};
+use crate::runtime::apply::Engine;
+use crate::runtime::controller::Reconciler;
+use crate::runtime::events::Recorder;
+use crate::runtime::hub::Hub;
+use crate::runtime::queue::{Backoff, Queue};
+
+/// Puts the loop together. Nothing runs before the watches of `hub` are spawned.
+pub fn set_up(setup: &Setup<'_>, hub: &mut Hub, accounts: Option<Accounts>) -> Running {
+    let config = setup.config.controllers.tenant.clone();
+    let concurrency = config.concurrency;
+    let settings = Settings { selector: setup.config.selector.clone(), config };
+    let world = Arc::new(World::new(hub, settings.clone()));
+    let queue = Arc::new(Queue::new(Room::NAME, Backoff::default()));
+    world.subscribe(&queue);
+    let room = Room {
+        world: Arc::clone(&world),
+        engine: Engine::new(setup.writer.clone(), world.registry(), Room::NAME),
+        events: Recorder::new(setup.client.clone(), "Tenant"),
+        accounts,
+        settings: Arc::new(settings),
+        resync: (setup.config.resync.min.into(), setup.config.resync.max.into()),
+    };
+    let (all, woken) = (Arc::clone(&world), Arc::clone(&queue));
+    let control = ControlLoop::new(room, queue, concurrency, move || all.enqueue_all(&woken))
+        .requires(&world.tenants)
+        .requires(&world.workspaces)
+        .requires(&world.instances)
+        .requires(&world.templates)
+        .requires(&world.namespaces)
+        .requires(&world.cluster_roles)
+        .requires(&world.cluster_bindings)
+        .requires(&world.bindings)
+        .requires(&world.quotas)
+        .requires(&world.limits)
+        .requires(&world.policies)
+        .requires(&world.drives)
+        .requires(&world.volumes)
+        .requires(&world.jobs)
+        .requires(&world.secrets);
+    Running { control, files: Vec::new() }
+}

@@ -1,0 +1,207 @@
+//! The plan of a Workspace: a pure function of what is observed.
+
+use serde_json::{Value, json};
+
+use super::observe::Observed;
+use crate::api::names::DnsLabel;
+use crate::api::tenant::{Role, Tenant, TenantKind};
+use crate::api::workspace::{AutoEnroll, WorkspaceKind};
+use crate::api::{Kind, Object, labels};
+use crate::controllers::made::{Maker, Place, binding, owner};
+use crate::kinds::{Binding, ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
+use crate::runtime::ObjectKey;
+use crate::runtime::merge;
+use crate::runtime::plan::{KindInfo, Notice, ObjectPatch, Plan, Removal, to_value};
+
+/// The step of everything in the namespace.
+const NAMESPACE: &str = "namespace";
+/// The step of rights in the whole cluster.
+const CLUSTER: &str = "cluster";
+/// The `ClusterRoles` of a course's managers in the whole cluster.
+pub const CLUSTER_ROLES: [&str; 2] = ["crownlabs-manage-instances", "crownlabs-manage-tenants"];
+/// The `ClusterRoles` in the namespace of a course, and who has them.
+pub const NAMESPACE_ROLES: [(&str, &str); 3] = [
+    ("crownlabs-view-templates", "user"),
+    ("crownlabs-manage-templates", "manager"),
+    ("crownlabs-manage-sharedvolumes", "manager"),
+];
+
+/// The RBAC group of those who have a role in a course.
+fn group(workspace: &str, role: &str) -> String {
+    format!("kubernetes:workspace-{workspace}:{role}")
+}
+
+/// The plan for a Workspace that is to be.
+pub fn plan(observed: &Observed) -> Plan {
+    let mut plan = Plan::default();
+    plan.patches.extend(own_patch(observed));
+    plan.patches.extend(enrolments(observed));
+    let maker = maker(observed);
+    for role in CLUSTER_ROLES {
+        cluster_binding(observed, &maker, role, &mut plan);
+    }
+    let name = observed.namespace_name();
+    if let Err(error) = DnsLabel::new(&*name) {
+        plan.notices.push(Notice {
+            step: NAMESPACE.to_owned(),
+            reason: "InvalidName",
+            message: format!(
+                "no namespace can be made for this Workspace: {error}; delete it and create it under a \
+                 name without dots, of at most 53 characters"
+            ),
+            waiting: false,
+        });
+        return plan;
+    }
+    if observed.namespace.as_ref().is_some_and(|namespace| namespace.is_terminating()) {
+        plan.notices.push(Notice {
+            step: NAMESPACE.to_owned(),
+            reason: "NamespaceTerminating",
+            message: format!("namespace {name} is being deleted; it is made anew when it is gone"),
+            waiting: true,
+        });
+        return plan;
+    }
+    let mut namespace = maker.with(&[(labels::TYPE, labels::TYPE_WORKSPACE)]).enforced::<NamespaceKind>(
+        observed.namespace.as_deref(),
+        Place { namespace: "", name: &name, step: NAMESPACE, stage: 0 },
+        &json!({}),
+    );
+    // One that was made beforehand is taken over.
+    namespace.known_by = Some(observed.selector.clone());
+    plan.ensure.push(namespace);
+    for (role, whose) in NAMESPACE_ROLES {
+        let existing = observed.bindings.iter().find(|binding| binding.name() == role);
+        let body = binding(role, "Group", &group(observed.workspace.name(), whose));
+        let place = Place { namespace: &name, name: role, step: NAMESPACE, stage: 1 };
+        bind::<RoleBindingKind>(observed, &maker, existing.map(AsRef::as_ref), place, &body, &mut plan);
+    }
+    plan
+}
+
+fn maker(observed: &Observed) -> Maker {
+    let maker = Maker { owner: owner(&observed.workspace), labels: observed.selector.clone() };
+    maker.with(&[(labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE)])
+}
+
+fn cluster_binding(observed: &Observed, maker: &Maker, role: &str, plan: &mut Plan) {
+    let workspace = observed.workspace.name();
+    let name = format!("{role}-{workspace}");
+    let existing = observed.cluster_bindings.iter().find(|binding| binding.name() == name);
+    let place = Place { namespace: "", name: &name, step: CLUSTER, stage: 0 };
+    let body = binding(role, "Group", &group(workspace, "manager"));
+    bind::<ClusterRoleBindingKind>(observed, maker, existing.map(AsRef::as_ref), place, &body, plan);
+}
+
+/// A binding. Its role cannot be changed: one with another role goes first.
+fn bind<T: Kind<Spec = Binding>>(
+    observed: &Observed,
+    maker: &Maker,
+    existing: Option<&Object<T>>,
+    place: Place<'_>,
+    body: &Value,
+    plan: &mut Plan,
+) {
+    match existing {
+        Some(existing) if observed.owns(existing) && existing.spec.role_ref != body["roleRef"] => {
+            plan.remove.push(Removal::of(existing, place.step));
+            plan.requeue = Some(std::time::Duration::ZERO);
+        }
+        existing => plan.ensure.push(maker.enforced(existing, place, body)),
+    }
+}
+
+/// Finalizer and label of the Workspace itself.
+fn own_patch(observed: &Observed) -> Option<ObjectPatch> {
+    let workspace = &observed.workspace;
+    let mut finalizers = workspace.metadata.finalizers.clone().unwrap_or_default();
+    let auto_enroll = match &workspace.spec.auto_enroll {
+        AutoEnroll::Disabled => "disabled".to_owned(),
+        other => other.to_string(),
+    };
+    let mut wanted = json!({"metadata": {"labels": {labels::AUTO_ENROLL: auto_enroll}}});
+    if !observed.holds_finalizer() {
+        finalizers.push(labels::TENANT_FINALIZER.to_owned());
+        wanted["metadata"]["finalizers"] = json!(finalizers);
+    }
+    patch_of(workspace, &to_value(&**workspace), &wanted)
+}
+
+/// A patch of an object, valid only for the version that was seen; `None` when it holds already.
+fn patch_of<T: Kind>(object: &Object<T>, current: &Value, wanted: &Value) -> Option<ObjectPatch> {
+    Some(ObjectPatch {
+        kind: KindInfo::of::<T>(),
+        key: ObjectKey::of(object),
+        subresource: None,
+        uid: object.uid().to_owned(),
+        resource_version: object.metadata.resource_version.clone(),
+        patch: merge::required(current, wanted)?,
+    })
+}
+
+/// Candidates of a Workspace that asks for no approval: enrolled, or struck off.
+fn enrolments(observed: &Observed) -> Vec<ObjectPatch> {
+    let name = observed.workspace.name();
+    let role = match observed.workspace.spec.auto_enroll {
+        AutoEnroll::WithApproval => return Vec::new(),
+        AutoEnroll::Immediate => Some(Role::User),
+        _ => None,
+    };
+    let candidates = observed
+        .tenants
+        .iter()
+        .filter(|tenant| tenant.spec.role_in(name) == Some(&Role::Candidate) && tenant.malformed.is_none());
+    candidates.filter_map(|tenant| enrolment(tenant, name, role.as_ref())).collect()
+}
+
+/// The Tenant with this role in the Workspace, put at the end of the list, or without any.
+fn enrolment(tenant: &Tenant, workspace: &str, role: Option<&Role>) -> Option<ObjectPatch> {
+    let others = tenant.spec.workspaces.iter().filter(|entry| entry.name != workspace);
+    let mut workspaces: Vec<Value> = others.map(to_value).collect();
+    workspaces.extend(role.map(|role| json!({"name": workspace, "role": role})));
+    patch_of::<TenantKind>(tenant, &to_value(tenant), &json!({"spec": {"workspaces": workspaces}}))
+}
+
+/// The plan for a Workspace that is being deleted: nobody is enrolled in it, nobody has rights by it,
+/// its namespace goes.
+pub fn deletion(observed: &Observed) -> Plan {
+    let mut plan = Plan::default();
+    let name = observed.workspace.name();
+    plan.patches.extend(
+        observed
+            .tenants
+            .iter()
+            .filter(|tenant| tenant.malformed.is_none())
+            .filter_map(|tenant| enrolment(tenant, name, None)),
+    );
+    let ours = observed.cluster_bindings.iter().filter(|binding| observed.owns(binding));
+    plan.remove.extend(ours.map(|binding| Removal::of(binding, CLUSTER)));
+    let ours = observed.bindings.iter().filter(|binding| observed.owns(binding));
+    plan.remove.extend(ours.map(|binding| Removal::of(binding, NAMESPACE)));
+    let namespace = observed.namespace.iter().filter(|namespace| observed.owns(namespace));
+    plan.remove.extend(
+        namespace
+            .filter(|namespace| !namespace.is_terminating())
+            .map(|namespace| Removal::of(namespace, NAMESPACE)),
+    );
+    plan
+}
+
+/// The last patch of a Workspace that is being deleted: it can go.
+pub fn release(observed: &Observed) -> Option<ObjectPatch> {
+    if !observed.holds_finalizer() {
+        return None;
+    }
+    let workspace = &observed.workspace;
+    let finalizers = workspace.metadata.finalizers.iter().flatten();
+    let others: Vec<&String> =
+        finalizers.filter(|finalizer| *finalizer != labels::TENANT_FINALIZER).collect();
+    patch_of::<WorkspaceKind>(
+        workspace,
+        &to_value(&**workspace),
+        &json!({"metadata": {"finalizers": others}}),
+    )
+}
+
+#[cfg(test)]
+mod tests;

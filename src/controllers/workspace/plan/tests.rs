@@ -1,0 +1,85 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::*;
+
+fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
+    Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
+}
+
+fn observed(name: &str, auto_enroll: &str, tenants: &[(&str, Value)]) -> Observed {
+    let tenants = tenants.iter().map(|(tenant, workspaces)| {
+        object(json!({"metadata": {"name": tenant, "uid": tenant, "resourceVersion": "3"}, "spec": {"workspaces": workspaces}}))
+    });
+    Observed {
+        workspace: object(json!({
+            "metadata": {"name": name, "uid": "w1"}, "spec": {"prettyName": "Tea", "autoEnroll": auto_enroll},
+        })),
+        namespace: None,
+        cluster_bindings: Vec::new(),
+        bindings: Vec::new(),
+        tenants: tenants.collect(),
+        selector: BTreeMap::from([("sel".to_owned(), "test".to_owned())]),
+    }
+}
+
+/// The new lists of Workspaces, by Tenant.
+fn enrolled(plan: &Plan) -> Vec<(String, Value)> {
+    let tenants = plan.patches.iter().filter(|patch| patch.kind.kind == "Tenant");
+    tenants.map(|patch| (patch.key.name.clone(), patch.patch["spec"]["workspaces"].clone())).collect()
+}
+
+#[test]
+fn candidates_are_enrolled_at_the_end_struck_off_or_left_to_a_manager() {
+    let list = json!([{"name": "tea", "role": "candidate"}, {"name": "x", "role": "user"}]);
+    let tenants = [("ada", list), ("bob", json!([{"name": "tea", "role": "manager"}]))];
+    let plan_of = |auto_enroll| enrolled(&plan(&observed("tea", auto_enroll, &tenants)));
+    let others = json!([{"name": "x", "role": "user"}]);
+    assert_eq!(plan_of("withApproval"), []);
+    assert_eq!(plan_of(""), [("ada".to_owned(), others)]);
+    let enrolled = json!([{"name": "x", "role": "user"}, {"name": "tea", "role": "user"}]);
+    assert_eq!(plan_of("immediate"), [("ada".to_owned(), enrolled)]);
+}
+
+#[test]
+fn a_change_of_a_list_is_valid_only_for_the_version_that_was_seen() {
+    let plan = plan(&observed("tea", "", &[("ada", json!([{"name": "tea", "role": "candidate"}]))]));
+    let patch = plan.patches.iter().find(|patch| patch.kind.kind == "Tenant").expect("struck off");
+    assert_eq!(patch.resource_version.as_deref(), Some("3"));
+}
+
+#[test]
+fn a_deleted_workspace_strikes_everybody_off() {
+    let tenants = [
+        ("ada", json!([{"name": "tea", "role": "user"}])),
+        ("bob", json!([{"name": "x", "role": "user"}, {"name": "tea", "role": "manager"}])),
+    ];
+    let plan = deletion(&observed("tea", "immediate", &tenants));
+    assert_eq!(
+        enrolled(&plan),
+        [("ada".to_owned(), json!([])), ("bob".to_owned(), json!([{"name": "x", "role": "user"}]))]
+    );
+}
+
+#[test]
+fn a_name_that_no_namespace_can_have_is_told_and_not_changed() {
+    for name in ["tea.v2".to_owned(), "a".repeat(54)] {
+        let plan = plan(&observed(&name, "", &[]));
+        assert_eq!(plan.notices[0].reason, "InvalidName", "{name}");
+        assert!(plan.ensure.iter().all(|desired| desired.kind.kind != "Namespace"));
+    }
+    assert_eq!(plan(&observed("tea", "", &[])).notices, []);
+}
+
+#[test]
+fn the_bindings_name_the_groups_of_the_course() {
+    let plan = plan(&observed("tea", "", &[]));
+    let subject = |name: &str| {
+        let desired = plan.ensure.iter().find(|desired| desired.key.name == name).expect(name);
+        desired.manifest.as_ref().expect("new").json()["subjects"][0]["name"].clone()
+    };
+    assert_eq!(subject("crownlabs-view-templates"), "kubernetes:workspace-tea:user");
+    assert_eq!(subject("crownlabs-manage-templates"), "kubernetes:workspace-tea:manager");
+    assert_eq!(subject("crownlabs-manage-instances-tea"), "kubernetes:workspace-tea:manager");
+    assert_eq!(plan.ensure.len(), 6);
+}

@@ -1,0 +1,111 @@
+//! One pass over a Workspace: observe, plan, apply, report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::observe::Observed;
+use super::plan::{deletion, plan, release};
+use super::report::{Report, Roles, report};
+use super::world::World;
+use crate::controllers::accounts::Accounts;
+use crate::runtime::ObjectKey;
+use crate::runtime::apply::{Engine, Failure};
+use crate::runtime::clock;
+use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::error::ApiError;
+use crate::runtime::events::Recorder;
+use crate::runtime::plan::Plan;
+use crate::runtime::queue::{Next, spread};
+
+/// The loop.
+pub struct Room {
+    /// What it reads.
+    pub world: Arc<World>,
+    /// What it writes with.
+    pub engine: Engine,
+    /// Where its events go.
+    pub events: Recorder,
+    /// Accounts and roles of users, where Keycloak is configured.
+    pub accounts: Option<Accounts>,
+    /// The bounds of the time between two passes over a Workspace that does not change.
+    pub resync: (Duration, Duration),
+}
+
+impl Reconciler for Room {
+    const NAME: &'static str = "workspace";
+
+    async fn reconcile(&self, key: &ObjectKey) -> Pass {
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        let terminating = observed.workspace.is_terminating();
+        if terminating && !observed.holds_finalizer() {
+            return Pass::done(Next::Await);
+        }
+        let plan = if terminating { deletion(&observed) } else { plan(&observed) };
+        let (failures, roles) = futures::join!(self.engine.apply(&plan), self.roles(&observed));
+        if failures.iter().any(|failure| failure.error == ApiError::NotLeader) {
+            return Pass::done(Next::Await);
+        }
+        // Observed again: with the answers to what has been written.
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        if terminating && failures.is_empty() && !matches!(roles, Roles::Failed { .. }) {
+            return self.release(&observed).await;
+        }
+        let report = report(&observed, &plan, &failures, &roles, clock::now());
+        if let Err(error) = self.publish(&observed, report).await {
+            return match error {
+                // Deleted meanwhile, or changed: the store will say, and the pass is repeated.
+                ApiError::NotFound(_) | ApiError::NotLeader => Pass::done(Next::Await),
+                error => Pass::failed(format!("status: {error}")),
+            };
+        }
+        self.outcome(key, &plan, &failures, &roles)
+    }
+}
+
+impl Room {
+    /// The roles of the Workspace in Keycloak: made, or gone.
+    async fn roles(&self, observed: &Observed) -> Roles {
+        let Some(accounts) = &self.accounts else { return Roles::Off };
+        let workspace = &observed.workspace;
+        let result = if workspace.is_terminating() {
+            accounts.remove_workspace(workspace.name()).await
+        } else {
+            accounts.ensure_workspace(workspace.name(), &workspace.spec.pretty_name).await
+        };
+        match result {
+            Ok(()) => Roles::Ready,
+            Err(error) => Roles::Failed { reason: error.reason(), message: error.to_string() },
+        }
+    }
+
+    /// Lets the Workspace go: nothing of it is left that we have to take away.
+    async fn release(&self, observed: &Observed) -> Pass {
+        let Some(patch) = release(observed) else { return Pass::done(Next::Await) };
+        match self.engine.patch(&patch).await {
+            Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
+            Err(error) => Pass::failed(format!("finalizer: {error}")),
+        }
+    }
+
+    /// Publishes the events, then the status: a crash in between tells twice rather than never.
+    async fn publish(&self, observed: &Observed, report: Report) -> Result<(), ApiError> {
+        for note in &report.events {
+            self.events.publish(&observed.workspace, note).await;
+        }
+        self.engine.publish(&observed.workspace, &report.status).await.map(drop)
+    }
+
+    /// When the Workspace is wanted next.
+    fn outcome(&self, key: &ObjectKey, plan: &Plan, failures: &[Failure], roles: &Roles) -> Pass {
+        let mut errors: Vec<String> = failures.iter().map(ToString::to_string).collect();
+        if let Roles::Failed { message, .. } = roles {
+            errors.push(message.clone());
+        }
+        if !errors.is_empty() {
+            return Pass::failed(errors.join("; "));
+        }
+        let (min, max) = self.resync;
+        let resync = min + max.saturating_sub(min).mul_f64(spread(key, 0));
+        Pass::done(Next::After(plan.requeue.map_or(resync, |requeue| requeue.min(resync))))
+    }
+}

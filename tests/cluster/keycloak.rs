@@ -1,0 +1,241 @@
+//! A real Keycloak: fetched from Maven Central once, started on loopback with a database of its own, and set up
+//! through its admin API. Its realms send mail to a [`SmtpSink`].
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use http::{Method, Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::background::Background;
+use super::ports::Ports;
+use super::processes::Process;
+use super::smtp::SmtpSink;
+use super::{assets, locked, temporary_dir};
+
+/// The version that is fetched.
+pub const VERSION: &str = "26.7.0";
+/// What fetches it, pinned.
+const MAVEN_PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1";
+/// What is fixed when the distribution is prepared; a start takes half as long after that.
+const BUILD_OPTIONS: [&str; 2] = ["--db=dev-file", "--cache=local"];
+/// A small heap: it holds a few realms.
+const HEAP: &str = "-Xms64m -Xmx384m";
+/// No optimisation that pays only after minutes.
+const JVM_OPTIONS: &str = "-XX:TieredStopAtLevel=1";
+
+/// The client of the master realm that the test bed works as.
+const ADMIN_CLIENT: &str = "test-bed";
+const ADMIN_SECRET: &str = "test-bed";
+
+/// The client that the daemon works as, in each realm.
+pub const OPERATOR: &str = "client-operator";
+/// The client that holds the roles, in each realm.
+pub const ROLES_CLIENT: &str = "client-api-server";
+
+/// A running Keycloak. It ends, and its data goes, when it is dropped.
+pub struct KeycloakServer {
+    process: Mutex<Option<Process>>,
+    admin: Admin,
+    mail: SmtpSink,
+    port: u16,
+    home: TempDir,
+    _ports: Ports,
+}
+
+impl KeycloakServer {
+    /// Starts a server and waits until it answers. The first call on a machine fetches and prepares it.
+    pub fn start() -> Result<Self> {
+        let cache = assets::cache_dir()?;
+        let home = home_of(&distribution(&cache)?)?;
+        let ports = Ports::reserve(&cache)?;
+        let port = ports.first();
+        let server = Self {
+            process: Mutex::new(None),
+            admin: Admin::new(&format!("http://127.0.0.1:{port}"))?,
+            mail: SmtpSink::start()?,
+            port,
+            home,
+            _ports: ports,
+        };
+        server.resume()?;
+        Ok(server)
+    }
+
+    /// The URL of the server.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Where its mails go.
+    pub fn mail(&self) -> &SmtpSink {
+        &self.mail
+    }
+
+    /// Kills the server: connections break at once, requests are refused until it is started again.
+    pub fn stop(&self) {
+        locked(&self.process).take();
+    }
+
+    /// Starts the server on the same port and data, and waits until it answers.
+    pub fn resume(&self) -> Result<()> {
+        let args = [
+            self.home.path().join("bin/kc.sh").display().to_string(),
+            "start".to_owned(),
+            "--optimized".to_owned(),
+            "--http-enabled=true".to_owned(),
+            "--http-host=127.0.0.1".to_owned(),
+            format!("--http-port={}", self.port),
+            // Tokens are good for whatever address they were asked for at.
+            "--hostname-strict=false".to_owned(),
+        ];
+        let environment = [
+            ("JAVA_OPTS_KC_HEAP", HEAP),
+            ("JAVA_OPTS_APPEND", JVM_OPTIONS),
+            ("KC_BOOTSTRAP_ADMIN_CLIENT_ID", ADMIN_CLIENT),
+            ("KC_BOOTSTRAP_ADMIN_CLIENT_SECRET", ADMIN_SECRET),
+        ];
+        let log = self.home.path().join("keycloak.log");
+        let mut process = Process::start_with("keycloak", Path::new("bash"), &args, &environment, log)?;
+        let begin = Instant::now();
+        while let Err(error) = self.admin.token() {
+            process.check()?;
+            if begin.elapsed() > Duration::from_mins(3) {
+                return Err(process.failure(&format!("does not answer ({error:#})")));
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
+        *locked(&self.process) = Some(process);
+        Ok(())
+    }
+
+    /// Asks the admin API as its administrator; `path` is below `/admin/realms`. Fails unless it succeeds.
+    pub fn admin(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
+        let (status, answer) = self.admin.ask(&method, &format!("/admin/realms{path}"), body)?;
+        if !status.is_success() {
+            bail!("{method} {path}: {status} {answer}");
+        }
+        Ok(answer)
+    }
+
+    /// Makes a realm with the two clients and a mail server; the operator's service account gets `rights`, roles
+    /// of the client `realm-management`.
+    pub fn create_realm(&self, name: &str, secret: &str, rights: &[&str]) -> Result<()> {
+        let realm = json!({
+            "realm": name,
+            "enabled": true,
+            "sslRequired": "none",
+            "smtpServer": {"host": "127.0.0.1", "port": self.mail.port().to_string(), "from": "labs@example.org"},
+            "clients": [
+                {"clientId": OPERATOR, "secret": secret, "serviceAccountsEnabled": true, "standardFlowEnabled": false},
+                {"clientId": ROLES_CLIENT, "standardFlowEnabled": false},
+            ],
+            "users": [{
+                "username": format!("service-account-{OPERATOR}"),
+                "enabled": true,
+                "serviceAccountClientId": OPERATOR,
+                "clientRoles": {"realm-management": rights},
+            }],
+        });
+        self.admin(Method::POST, "", &realm).map(drop)
+    }
+
+    /// The one object of a list that has this value for a key.
+    pub fn find(&self, path: &str, key: &str, value: &str) -> Result<Value> {
+        let list = self.admin(Method::GET, path, &Value::Null)?;
+        let mut all = list.as_array().into_iter().flatten();
+        let found = all.find(|one| one[key] == value).cloned();
+        found.with_context(|| format!("{path} has none with {key} {value}: {list}"))
+    }
+}
+
+/// The administrator's way in.
+struct Admin {
+    client: Client,
+    background: Background,
+}
+
+impl Admin {
+    fn new(url: &str) -> Result<Self> {
+        let background = Background::start("keycloak-admin")?;
+        let mut config = Config::new(url.parse()?);
+        config.root_cert = Some(Vec::new());
+        config.default_retry = false;
+        let client = background.run(async move { Client::try_from(config) })??;
+        Ok(Self { client, background })
+    }
+
+    /// A new token; they live for a minute only.
+    fn token(&self) -> Result<String> {
+        let form =
+            format!("grant_type=client_credentials&client_id={ADMIN_CLIENT}&client_secret={ADMIN_SECRET}");
+        let request = Request::post("/realms/master/protocol/openid-connect/token")
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Body::from(form.into_bytes()))?;
+        let (status, answer) = self.send(request)?;
+        let token = answer["access_token"].as_str().map(str::to_owned);
+        token.with_context(|| format!("no token: {status} {answer}"))
+    }
+
+    fn ask(&self, method: &Method, path: &str, body: &Value) -> Result<(StatusCode, Value)> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.token()?))
+            .header(header::CONTENT_TYPE, "application/json");
+        let body = if body.is_null() { Vec::new() } else { serde_json::to_vec(body)? };
+        self.send(request.body(Body::from(body))?)
+    }
+
+    fn send(&self, request: Request<Body>) -> Result<(StatusCode, Value)> {
+        let client = self.client.clone();
+        self.background.run(async move {
+            let response = client.send(request).await?;
+            let status = response.status();
+            let body = response.into_body().collect().await?.to_bytes();
+            anyhow::Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+        })?
+    }
+}
+
+/// The folder of the prepared distribution, fetched if need be with the settings that Maven has.
+fn distribution(cache: &Path) -> Result<PathBuf> {
+    let inputs = format!("{VERSION} {}", BUILD_OPTIONS.join(" "));
+    let folder = assets::cached(cache, "keycloak", &inputs, "2 minutes", |out| {
+        let mut maven = Command::new("mvn");
+        maven.args(["--batch-mode", "--no-transfer-progress"]);
+        maven.arg(format!("{MAVEN_PLUGIN}:unpack"));
+        maven.arg(format!("-Dartifact=org.keycloak:keycloak-quarkus-dist:{VERSION}:zip"));
+        maven.arg(format!("-DoutputDirectory={}", out.display()));
+        // Without a project, Maven would read one that happens to be in the current folder.
+        maven.current_dir(out);
+        assets::run_logged(&mut maven, &out.join("build.log"))
+            .context("Maven and Java 17 or later are needed (on Debian: maven, default-jre-headless)")?;
+        let mut build = Command::new("bash");
+        build.arg(out.join(format!("keycloak-{VERSION}/bin/kc.sh"))).arg("build").args(BUILD_OPTIONS);
+        assets::run_logged(&mut build, &out.join("build.log"))
+    })?;
+    Ok(folder.join(format!("keycloak-{VERSION}")))
+}
+
+/// A home of a server's own, with the shared distribution in it: the server writes below `data` only.
+fn home_of(distribution: &Path) -> Result<TempDir> {
+    let home = temporary_dir()?;
+    for shared in ["lib", "conf", "providers"] {
+        symlink(distribution.join(shared), home.path().join(shared))?;
+    }
+    // The script takes the folder above its own for the home.
+    fs::create_dir(home.path().join("bin"))?;
+    fs::copy(distribution.join("bin/kc.sh"), home.path().join("bin/kc.sh"))?;
+    Ok(home)
+}

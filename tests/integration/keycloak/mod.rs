@@ -1,0 +1,8 @@
+//! The Keycloak client on a real Keycloak. One server serves all tests; each has a realm of its own, reached
+//! through a proxy that counts and breaks.
+
+mod faults;
+mod people;
+mod realm;
+mod rights;
+mod roles;

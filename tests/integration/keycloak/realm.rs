@@ -1,0 +1,170 @@
+//! A realm of a test's own, and the client under test in front of it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use crownlabs::clients::keycloak::{Keycloak, KeycloakError, Settings, User, Wanted, difference};
+use crownlabs::runtime::gate::Gate;
+use http::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
+use crate::cluster::proxy::Proxy;
+
+/// The roles of `realm-management` that the documentation asks for.
+pub const RIGHTS: [&str; 2] = ["manage-users", "manage-clients"];
+/// It has every character that HTTP Basic, forms and JSON treat in a way of their own.
+pub const SECRET: &str = "s3cr+t %25:\"\\&=ü";
+
+/// A realm with its clients.
+pub struct Realm {
+    /// The server.
+    pub server: Arc<KeycloakServer>,
+    /// What stands between the server and the client.
+    pub proxy: Proxy,
+    /// The client under test.
+    pub keycloak: Keycloak,
+    /// The realm.
+    pub name: &'static str,
+    folder: TempDir,
+}
+
+impl Realm {
+    /// A realm whose operator has the rights that the documentation asks for.
+    pub fn new(name: &'static str) -> Self {
+        Self::with_rights(name, &RIGHTS)
+    }
+
+    /// A realm whose operator has these rights.
+    pub fn with_rights(name: &'static str, rights: &[&str]) -> Self {
+        let server = shared();
+        server.create_realm(name, SECRET, rights).expect("the realm is made");
+        let proxy = Proxy::in_front_of(&server.url(), None).expect("the proxy");
+        let folder = TempDir::new().expect("a folder");
+        let settings = settings(name, proxy.url(), folder.path().join("secret"));
+        fs::write(&settings.client_secret_file, format!("{SECRET}\n")).expect("the secret is written");
+        let keycloak = Keycloak::new(settings, Gate::open()).expect("the client");
+        Self { server, proxy, keycloak, name, folder }
+    }
+
+    /// The settings of the client under test.
+    pub fn settings(&self) -> Settings {
+        settings(self.name, self.proxy.url(), self.secret_file())
+    }
+
+    /// A client of its own, with other settings.
+    pub fn client(&self, change: impl FnOnce(&mut Settings)) -> Keycloak {
+        let mut settings = self.settings();
+        change(&mut settings);
+        Keycloak::new(settings, Gate::open()).expect("the client")
+    }
+
+    /// The file with the secret.
+    pub fn secret_file(&self) -> PathBuf {
+        self.folder.path().join("secret")
+    }
+
+    /// Asks the admin API as its administrator; `path` is below the realm.
+    pub fn admin(&self, method: Method, path: &str, body: &Value) -> Value {
+        let answer = self.server.admin(method, &format!("/{}{path}", self.name), body);
+        answer.unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
+    /// The identifier of the object in a list that has this value for a key.
+    pub fn id_of(&self, path: &str, key: &str, value: &str) -> String {
+        let found = self.server.find(&format!("/{}{path}", self.name), key, value);
+        let found = found.unwrap_or_else(|error| panic!("{error:#}"));
+        found["id"].as_str().expect("an identifier").to_owned()
+    }
+
+    /// The identifier of the operator's service account.
+    pub fn service_account(&self) -> String {
+        let client = self.id_of("/clients", "clientId", OPERATOR);
+        let user = self.admin(Method::GET, &format!("/clients/{client}/service-account-user"), &Value::Null);
+        user["id"].as_str().expect("an identifier").to_owned()
+    }
+
+    /// Makes a user as an administrator would; the identifier.
+    pub fn user(&self, user: &Value) -> String {
+        self.admin(Method::POST, "/users", user);
+        self.id_of("/users", "username", user["username"].as_str().expect("a name"))
+    }
+
+    /// The account of a name, which must be there.
+    pub async fn found(&self, username: &str) -> User {
+        let user = self.keycloak.find_user(username).await.expect("the search works");
+        user.unwrap_or_else(|| panic!("no user {username}"))
+    }
+
+    /// Requests that change something and were carried out, without those for tokens.
+    pub fn writes(&self) -> Vec<String> {
+        let log = self.proxy.request_log();
+        let is_write = |request: &&crate::cluster::proxy::Answered| {
+            request.method != Method::GET && !request.path.ends_with("/token")
+        };
+        log.iter().filter(is_write).map(|request| format!("{} {}", request.method, request.path)).collect()
+    }
+
+    /// How many tokens were asked for.
+    pub fn tokens(&self) -> usize {
+        self.proxy.request_log().iter().filter(|request| request.path.ends_with("/token")).count()
+    }
+}
+
+pub fn settings(realm: &str, url: String, client_secret_file: PathBuf) -> Settings {
+    Settings {
+        url,
+        realm: realm.to_owned(),
+        client_id: OPERATOR.to_owned(),
+        client_secret_file,
+        roles_client_id: ROLES_CLIENT.to_owned(),
+        compatibility_mode: false,
+        ca_file: None,
+        timeout: Duration::from_secs(60),
+    }
+}
+
+/// The server that tests share, for as long as one of them uses it.
+fn shared() -> Arc<KeycloakServer> {
+    static SHARED: Mutex<Weak<KeycloakServer>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.upgrade().unwrap_or_else(|| {
+        let server = Arc::new(KeycloakServer::start().unwrap_or_else(|error| panic!("Keycloak: {error:#}")));
+        *shared = Arc::downgrade(&server);
+        server
+    })
+}
+
+/// An account to be had.
+pub fn wanted(username: &str) -> Wanted {
+    Wanted {
+        username: username.to_owned(),
+        email: format!("{username}@example.org"),
+        first_name: "Ada".to_owned(),
+        last_name: "Rossi".to_owned(),
+    }
+}
+
+/// What a loop does for an account: find, else make; bring up to date.
+pub async fn ensure(keycloak: &Keycloak, wanted: &Wanted) -> Result<User, KeycloakError> {
+    match keycloak.find_user(&wanted.username).await? {
+        None => {
+            keycloak.create_user(wanted).await?;
+        }
+        Some(user) => {
+            if let Some(update) = difference(&user, wanted) {
+                keycloak.update_user(&user.id, &update).await?;
+            }
+        }
+    }
+    let user = keycloak.find_user(&wanted.username).await?;
+    user.ok_or_else(|| KeycloakError::NotFound("made and not found".to_owned()))
+}
+
+/// A user as an administrator would make one.
+pub fn by_hand(username: &str) -> Value {
+    json!({"username": username, "enabled": true, "email": format!("{username}@example.org")})
+}
