@@ -118,6 +118,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         files.extend(watched);
         loops.push(control);
     }
+    readiness.complete();
     // Set once: the loops are fixed from here on.
     let _ = queues.set(loops.iter().map(|control| Arc::clone(control.queue())).collect());
     tasks.push(Task::new("files", files::watch(files)));
@@ -147,7 +148,7 @@ async fn lead(
     let work = async {
         // The stores first: a leader that does not know the world yet would only keep others waiting.
         join_all(loops.iter().map(ControlLoop::settled)).await;
-        let mut working = pin!(join_all(loops.iter().map(ControlLoop::run)));
+        let mut working = pin!(run_all(&loops));
         if !config.leader_election.enabled {
             working.await;
             return anyhow::Ok(());
@@ -157,7 +158,7 @@ async fn lead(
         let mut held = pin!(election.hold(lease));
         tokio::select! {
             lost = &mut held => Err(lost.into()),
-            _ = &mut working => Ok(()),
+            () = &mut working => Ok(()),
         }
     };
     let mut work = pin!(work);
@@ -183,6 +184,14 @@ async fn lead(
     }
     info!("stopped");
     Ok(())
+}
+
+/// Runs the loops until they are stopped. Without any, what there is else goes on by itself.
+async fn run_all(loops: &[ControlLoop]) {
+    if loops.is_empty() {
+        return std::future::pending().await;
+    }
+    join_all(loops.iter().map(ControlLoop::run)).await;
 }
 
 /// What a loop is put together from.
