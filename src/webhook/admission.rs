@@ -17,6 +17,7 @@ use crate::api::instance::InstanceKind;
 use crate::api::tenant::TenantKind;
 use crate::api::{GROUP, Kind};
 use crate::runtime::clock;
+use crate::runtime::store::Change;
 
 /// Completes Tenants; the second name is that of clusters before the operators were one.
 pub const TENANT_DEFAULTS: [&str; 2] = ["/defaulter-v1alpha2-tenant", "/mutate-v1alpha2-tenant"];
@@ -85,6 +86,16 @@ impl Admission {
 
     async fn judge_instance(&self, request: &Request) -> Decision {
         self.lookup.decide(|view| self.start(request, view)).await
+    }
+
+    /// Takes note of a change of an Instance in the store: once it runs there or is gone from there,
+    /// the store says all there is to say of it.
+    pub fn note(&self, change: &Change<InstanceKind>) {
+        let says_all = change.new.as_ref().is_none_or(|instance| instance.spec.running);
+        if let Some(instance) = change.object().filter(|_| says_all) {
+            let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
+            reservations.seen(instance.namespace(), instance.name());
+        }
     }
 
     /// Judges and takes note in one step, so that no two requests count on the same free share.

@@ -34,7 +34,7 @@ impl World {
     }
 
     /// With a Workspace.
-    pub fn with_workspace(mut self, name: &str, auto_enroll: &str, quota: Value) -> Self {
+    pub fn with_workspace(mut self, name: &str, auto_enroll: &str, quota: &Value) -> Self {
         let json = json!({"metadata": {"name": name}, "spec": {
             "prettyName": name, "autoEnroll": auto_enroll, "quota": quota,
         }});

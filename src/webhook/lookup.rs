@@ -121,10 +121,14 @@ impl Lookup {
         } else {
             Api::all(self.client.clone())
         };
-        api.get_opt(&key.name).await.map(|found| found.map(Arc::new)).unwrap_or_else(|error| {
-            warn!(kind = T::KIND, object = %key, error = with_sources(&error), "an object cannot be looked up");
-            None
-        })
+        match api.get_opt(&key.name).await {
+            Ok(found) => found.map(Arc::new),
+            Err(error) => {
+                let error = with_sources(&error);
+                warn!(kind = T::KIND, object = %key, error, "an object cannot be looked up");
+                None
+            }
+        }
     }
 }
 

@@ -218,7 +218,10 @@ fn count(path: &'static str, status: Option<StatusCode>) {
     match status {
         Some(status) => total(status).increment(1),
         None => {
-            [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR].map(total).iter().for_each(|c| c.increment(0))
+            [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR]
+                .map(total)
+                .iter()
+                .for_each(|c| c.increment(0));
         }
     }
 }

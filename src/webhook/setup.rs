@@ -115,8 +115,11 @@ pub async fn set_up(
         },
         Lookup::new(stores.clone(), setup.client.clone()),
     ));
+    let noting = Arc::clone(&admission);
+    stores.instances.subscribe(move |change| noting.note(change));
     let needs = Needs::of(&stores);
     let (server, ending) = serve(listener, Arc::clone(&exchange), admission, needs.clone());
+    readiness.set(NAME, LoopState::Starting);
     let tasks = vec![server, Task::new("readiness", track(readiness, needs, exchange.watch()))];
     Ok(Webhooks { tasks, files, keeper, ending })
 }
@@ -207,7 +210,7 @@ fn serve(
         }
         ended.send_replace(true);
         // It has ended because it was asked to, and the process is about to.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
     (Task::new(NAME, server), ending)
 }

@@ -58,7 +58,15 @@ impl Bundle {
     /// # Errors
     /// When one of the names cannot stand in a certificate, or the system gives no random numbers.
     pub fn create(names: &[String], now: Timestamp) -> Result<Self, CertificateError> {
-        Self::signed(&Authority::create(now)?, Vec::new(), Vec::new(), names, now)
+        Self::issue(&Authority::create(now)?, names, now)
+    }
+
+    /// An authority that exists, and a certificate of it for these names.
+    ///
+    /// # Errors
+    /// As [`Bundle::create`].
+    pub fn issue(authority: &Authority, names: &[String], now: Timestamp) -> Result<Self, CertificateError> {
+        Self::signed(authority, Vec::new(), Vec::new(), names, now)
     }
 
     fn signed(

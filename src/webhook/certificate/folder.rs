@@ -32,7 +32,7 @@ pub fn watched(folder: &Path, exchange: &Arc<Exchange>) -> [Watched; 2] {
                 // The other file is read next.
                 Err(CertificateError::Mismatch | CertificateError::Missing(_)) => {}
                 Err(error) => {
-                    warn!(file = shown, %error, "the certificate cannot be used; the old one stays")
+                    warn!(file = shown, %error, "the certificate cannot be used; the old one stays");
                 }
             }
         })

@@ -213,8 +213,12 @@ mod tests {
     #[test]
     fn only_what_differs_is_patched_and_nothing_else() {
         let entries = |bundles: &[Option<&str>]| -> WebhookEntries {
-            let entry = |(index, bundle): (usize, &Option<&str>)| json!({"name": format!("w{index}"), "clientConfig": {"caBundle": bundle, "url": "https://x"}});
-            let webhooks: Vec<Value> = bundles.iter().enumerate().map(entry).collect();
+            let webhooks: Vec<Value> = (0..bundles.len())
+                .map(|index| {
+                    let client = json!({"caBundle": bundles[index], "url": "https://x"});
+                    json!({"name": format!("w{index}"), "clientConfig": client})
+                })
+                .collect();
             serde_json::from_value(json!({"webhooks": webhooks})).expect("webhooks")
         };
         assert_eq!(trusting(&entries(&[Some("new"), Some("new")]), "new"), Vec::<Value>::new());

@@ -38,11 +38,14 @@ impl Reservations {
         self.admitted.iter().map(|(admitted, _)| admitted.clone()).collect()
     }
 
+    /// Takes note that an Instance shows in the store, or is gone from it.
+    pub fn seen(&mut self, namespace: &str, name: &str) {
+        self.admitted.retain(|(admitted, _)| admitted.namespace != namespace || admitted.name != name);
+    }
+
     /// Takes note of an Instance that was admitted now.
     pub fn add(&mut self, admitted: Admitted, now: Timestamp) {
-        let is_same =
-            |(other, _): &(Admitted, _)| other.namespace == admitted.namespace && other.name == admitted.name;
-        self.admitted.retain(|other| !is_same(other));
+        self.seen(&admitted.namespace, &admitted.name);
         self.admitted.push((admitted, now));
     }
 }

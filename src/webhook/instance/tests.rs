@@ -23,7 +23,7 @@ fn resources(cpu: i64, memory: &str, more: &Value) -> Value {
 }
 
 /// A course with this quota and a Template `small` of 1 processor and 1Gi.
-fn course(quota: Value) -> World {
+fn course(quota: &Value) -> World {
     World::default().with_workspace("tea", "", quota).with_tenant("ada", &["tea:user"]).with_template(
         "workspace-tea",
         "small",
@@ -115,7 +115,7 @@ fn each_limit_has_its_words() {
              nvidia.com/gpu (2 > 0)",
         ),
     ] {
-        let world = course(quota.clone())
+        let world = course(&quota)
             .with_template("workspace-tea", "big", "tea", &big)
             .with_instance(&instance(NAMESPACE, "one", "workspace-tea/big", true));
         let decision = decide(&creation(instance(NAMESPACE, "two", "workspace-tea/big", true)), &world);
@@ -125,7 +125,7 @@ fn each_limit_has_its_words() {
 
 #[test]
 fn only_what_starts_is_judged() {
-    let full = course(quota(1)).with_instance(&small("one", true));
+    let full = course(&quota(1)).with_instance(&small("one", true));
     let without = |member: &str| {
         let mut object = small("two", true);
         object["spec"].as_object_mut().expect("a spec").remove(member);
@@ -164,7 +164,7 @@ fn only_what_starts_is_judged() {
 
 #[test]
 fn who_is_not_held_to_it() {
-    let full = course(quota(1)).with_instance(&small("one", true));
+    let full = course(&quota(1)).with_instance(&small("one", true));
     let of = |user: &str| request(user, "instances", Value::Null, small("two", true));
     let answer = |user: &str, settings: &Settings| judge(&of(user), settings, &full, &[]);
     assert!(!answer("ada", &settings()).0.is_allowed());
@@ -177,8 +177,8 @@ fn who_is_not_held_to_it() {
 #[test]
 fn what_counts_is_what_runs_in_the_namespace_and_comes_from_the_same_workspace() {
     let world = || {
-        course(quota(1))
-            .with_workspace("coffee", "", quota(1))
+        course(&quota(1))
+            .with_workspace("coffee", "", &quota(1))
             .with_template("workspace-coffee", "other", "coffee", &[resources(9, "9Gi", &json!({}))])
             .with_template("workspace-more", "tea-too", "tea", &[resources(1, "1Gi", &json!({}))])
     };
@@ -223,7 +223,7 @@ fn what_counts_is_what_runs_in_the_namespace_and_comes_from_the_same_workspace()
 #[test]
 fn an_instance_without_template_counts_but_uses_nothing() {
     let tight = json!({"cpu": "1", "memory": "1Gi", "instances": 2});
-    let world = course(tight).with_instance(&instance(NAMESPACE, "one", "workspace-tea/gone", true));
+    let world = course(&tight).with_instance(&instance(NAMESPACE, "one", "workspace-tea/gone", true));
     let decision = decide(&creation(small("two", true)), &world);
     assert_eq!(refusal(&decision), "");
     let warning =
@@ -233,7 +233,7 @@ fn an_instance_without_template_counts_but_uses_nothing() {
 
 #[test]
 fn what_cannot_be_judged_is_refused_with_the_reason() {
-    let gone = course(quota(9)).without_template("workspace-tea", "small");
+    let gone = course(&quota(9)).without_template("workspace-tea", "small");
     let missing = World::default().with_template("workspace-x", "t", "absent", &[]);
     for (world, template, words) in [
         (
@@ -250,10 +250,10 @@ fn what_cannot_be_judged_is_refused_with_the_reason() {
     let denial = decide(&creation(broken.clone()), &gone).outcome.expect_err("refused");
     assert_eq!((denial.code(), denial.reason()), (400, "BadRequest"));
     // What was stored unreadable may be repaired.
-    let world = course(quota(9));
+    let world = course(&quota(9));
     assert!(decide(&request("ada", "instances", broken, small("one", true)), &world).is_allowed());
     // A Template that no Workspace lends for is warned about.
-    let free = course(quota(9)).with_template("workspace-x", "free", "", &[resources(1, "1Gi", &json!({}))]);
+    let free = course(&quota(9)).with_template("workspace-x", "free", "", &[resources(1, "1Gi", &json!({}))]);
     let decision = decide(&creation(instance(NAMESPACE, "one", "workspace-x/free", true)), &free);
     assert_eq!(refusal(&decision), "");
     assert_eq!(decision.warnings, ["the Template workspace-x/free names no Workspace: no quota is checked"]);
@@ -269,7 +269,7 @@ fn personal_workspaces_lend_to_their_tenant_alone() {
     };
     let each = [resources(1, "1Gi", &json!({}))];
     let world = |instances: i64| {
-        course(quota(9))
+        course(&quota(9))
             .with_tenant_json(&share(instances))
             .with_template(NAMESPACE, "mine", "personal", &each)
             .with_template(NAMESPACE, "sly", "tea", &each)
@@ -323,7 +323,7 @@ fn at(milliseconds: i64) -> Timestamp {
 
 #[test]
 fn what_was_just_admitted_counts_before_it_shows() {
-    let world = course(quota(2));
+    let world = course(&quota(2));
     let two = creation(small("two", true));
     let (decision, takes) = judge(&two, &settings(), &world, &[admitted("one")]);
     assert_eq!((refusal(&decision).as_str(), takes), ("", Some(admitted("two"))));
@@ -331,7 +331,7 @@ fn what_was_just_admitted_counts_before_it_shows() {
     let (decision, takes) = judge(&two, &settings(), &world, &pending);
     assert_eq!((refusal(&decision).as_str(), takes), ("quota exceeded: Instances (3 > 2)", None));
     // One that shows meanwhile is not counted twice, nor is the Instance itself.
-    let seen = course(quota(2)).with_instance(&small("one", true));
+    let seen = course(&quota(2)).with_instance(&small("one", true));
     assert_eq!(refusal(&judge(&two, &settings(), &seen, &[admitted("one"), admitted("two")]).0), "");
     // Others' namespaces do not count.
     let foreign = Admitted { namespace: "tenant-eve".to_owned(), ..admitted("zero") };
@@ -340,7 +340,7 @@ fn what_was_just_admitted_counts_before_it_shows() {
 
 #[test]
 fn reservations_end_when_the_instance_shows_or_never_comes() {
-    let empty = course(quota(2));
+    let empty = course(&quota(2));
     let mut reservations = Reservations::default();
     reservations.add(admitted("one"), at(0));
     reservations.add(admitted("one"), at(1));
@@ -348,14 +348,19 @@ fn reservations_end_when_the_instance_shows_or_never_comes() {
     assert_eq!(reservations.pending(&empty, at(5_000)), [admitted("one")]);
     assert_eq!(reservations.pending(&empty, at(5_001)), []);
     reservations.add(admitted("one"), at(0));
-    let starting = course(quota(2)).with_instance(&small("one", false));
+    let starting = course(&quota(2)).with_instance(&small("one", false));
     assert_eq!(reservations.pending(&starting, at(1)), [admitted("one")], "still stopped in the store");
     let namesake = merged(small("one", true), &json!({"metadata": {"uid": "another"}}));
-    let namesake = course(quota(2)).with_instance(&namesake);
+    let namesake = course(&quota(2)).with_instance(&namesake);
     assert_eq!(reservations.pending(&namesake, at(2)), [admitted("one")], "another of that name");
-    let shown = course(quota(2)).with_instance(&small("one", true));
+    let shown = course(&quota(2)).with_instance(&small("one", true));
     assert_eq!(reservations.pending(&shown, at(3)), []);
     assert_eq!(reservations.pending(&empty, at(4)), [], "it does not come back");
+    reservations.add(admitted("one"), at(0));
+    reservations.add(admitted("two"), at(0));
+    reservations.seen("tenant-eve", "one");
+    reservations.seen(NAMESPACE, "one");
+    assert_eq!(reservations.pending(&empty, at(1)), [admitted("two")], "one came and went");
 }
 
 proptest! {
@@ -363,7 +368,7 @@ proptest! {
     /// admitted than there is.
     #[test]
     fn no_more_is_admitted_than_there_is(limit in 1..6_i64, names in prop::collection::vec("[a-f]", 1..20)) {
-        let world = course(quota(limit));
+        let world = course(&quota(limit));
         let mut reservations = Reservations::default();
         let mut running = std::collections::BTreeSet::new();
         for (name, time) in names.iter().zip(0..) {

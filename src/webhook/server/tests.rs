@@ -206,13 +206,13 @@ async fn requests_under_way_are_answered_at_the_end() {
     // The idle connection is closed, and nobody is let in any more.
     let closed = async {
         while idle.ready().await.is_ok() {
-            tokio::task::yield_now().await
+            tokio::task::yield_now().await;
         }
     };
     timeout(Duration::from_secs(10), closed).await.expect("the idle connection is closed");
     let refused = async {
         while TcpStream::connect(server.address).await.is_ok() {
-            tokio::task::yield_now().await
+            tokio::task::yield_now().await;
         }
     };
     timeout(Duration::from_secs(10), refused).await.expect("the listener is closed");

@@ -42,16 +42,16 @@ fn labels(request: &Request, settings: &Settings) -> Result<Vec<PatchStep>, Deni
     let mut has_labels = request.object.pointer("/metadata/labels").is_some_and(Value::is_object);
     for (key, ours) in &settings.selector {
         let requested = label(&request.object, key)?;
-        let path = format!("/metadata/labels/{}", pointer_part(key));
+        let place = format!("/metadata/labels/{}", pointer_part(key));
         match wanted(request, settings, key, ours)? {
             Label::Set(value) if requested != Some(value.as_str()) => {
                 if !has_labels {
                     patch.push(PatchStep::Add { path: "/metadata/labels".to_owned(), value: json!({}) });
                     has_labels = true;
                 }
-                patch.push(PatchStep::Add { path, value: value.into() });
+                patch.push(PatchStep::Add { path: place, value: value.into() });
             }
-            Label::Removed if requested.is_some() => patch.push(PatchStep::Remove { path }),
+            Label::Removed if requested.is_some() => patch.push(PatchStep::Remove { path: place }),
             _ => {}
         }
     }

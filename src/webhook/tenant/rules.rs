@@ -19,7 +19,7 @@ use super::{SERVICE_TENANT, Settings};
 use crate::api::Tenant;
 use crate::api::labels::TENANT_FINALIZER;
 use crate::api::names::CanonicalName;
-use crate::api::tenant::Role;
+use crate::api::tenant::{Role, TenantSpec};
 use crate::api::workspace::AutoEnroll;
 use crate::webhook::decision::{Decision, Denial};
 use crate::webhook::requester::Requester;
@@ -81,7 +81,7 @@ impl<'a> Edit<'a> {
         self.keeps_our_marks(settings)?;
         let user = request.user_info.username.as_str();
         let Some(old) = &self.old else {
-            let none = Tenant::new(None, self.new.name(), Default::default());
+            let none = Tenant::new(None, self.new.name(), TenantSpec::default());
             return managed(user, &enrolments(&none.spec, &self.new.spec)?, settings, view);
         };
         let changes = enrolments(&old.spec, &self.new.spec)?;

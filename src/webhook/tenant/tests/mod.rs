@@ -33,13 +33,13 @@ fn now() -> Timestamp {
 /// Courses that one enrols in at once, by approval, or not by oneself, and the one of everybody;
 /// two managers, an assistant, and somebody who is in nothing.
 fn world() -> World {
-    let quota = || json!({"cpu": "1", "memory": "1Gi", "instances": 1});
+    let quota = &json!({"cpu": "1", "memory": "1Gi", "instances": 1});
     World::default()
-        .with_workspace("open", "immediate", quota())
-        .with_workspace("asked", "withApproval", quota())
-        .with_workspace("closed", "", quota())
-        .with_workspace("other", "", quota())
-        .with_workspace("utilities", "", quota())
+        .with_workspace("open", "immediate", quota)
+        .with_workspace("asked", "withApproval", quota)
+        .with_workspace("closed", "", quota)
+        .with_workspace("other", "", quota)
+        .with_workspace("utilities", "", quota)
         .with_tenant("teacher", &["closed:manager", "open:manager", "other:user"])
         .with_tenant("rector", &["utilities:manager"])
         .with_tenant("nobody", &[])
