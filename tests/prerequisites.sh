@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What the tests need beside Rust: Go to build the control plane once, and a few tools of the system.
+# What the tests need beside Rust: Go to build the control plane once, Maven and Java for Keycloak, and a
+# few tools of the system.
 set -euo pipefail
 
 packages=()
@@ -7,6 +8,8 @@ need() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
 need openssl openssl
 need setpriv util-linux
 need cc gcc
+need java default-jre-headless
+need mvn maven
 need git git
 # Any Go since 1.21 fetches the version that the modules ask for.
 [ -n "${KUBEBUILDER_ASSETS:-}" ] || need go golang-go
@@ -28,4 +31,11 @@ if [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
 		echo "Go $version is too old to build the control plane of the tests: 1.21 or later is needed (https://go.dev/dl; or set KUBEBUILDER_ASSETS to a folder with kube-apiserver and etcd)" >&2
 		exit 1
 	fi
+fi
+
+# `java -version` says `openjdk version "17.0.15"`, on standard error.
+java=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -1)
+if [ "${java:-0}" -lt 17 ]; then
+	echo "Java ${java:-?} is too old for the Keycloak of the tests: 17 or later is needed (on Debian: default-jre-headless)" >&2
+	exit 1
 fi

@@ -41,7 +41,8 @@ pub use tenant::{
     MyDrive, OnTenantDeletion, PersonalWorkspaceConfig, QuotaCaps, TenantConfig, WorkspaceConfig,
 };
 pub use types::{
-    ApiVersion, Config, Controllers, Kind, LeaderElection, ListenAddress, Log, LogFormat, Resync, Server,
+    ApiVersion, Config, Controllers, KeycloakEvents, Kind, LeaderElection, ListenAddress, Log, LogFormat,
+    Resync, Server,
 };
 pub use webhook::WebhookConfig;
 

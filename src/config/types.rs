@@ -103,6 +103,18 @@ pub struct Server {
     pub health: ListenAddress,
     /// The admission webhooks, which the API server asks before it stores a Tenant or an Instance.
     pub webhook: WebhookConfig,
+    /// Where Keycloak's events about accounts arrive; served while Keycloak is enabled.
+    pub keycloak_events: KeycloakEvents,
+}
+
+/// The endpoint for events of Keycloak's plugin `ext-event-webhook`, at `/tenant-webhook`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct KeycloakEvents {
+    /// The address and port; empty for none.
+    pub listen: ListenAddress,
+    /// The file with the secret that events are signed with; empty takes unsigned ones.
+    pub secret_file: String,
 }
 
 /// What is logged, and how.
@@ -228,7 +240,14 @@ impl Default for Server {
             metrics: ListenAddress(Some(([0, 0, 0, 0], 8080).into())),
             health: ListenAddress(Some(([0, 0, 0, 0], 8081).into())),
             webhook: WebhookConfig::default(),
+            keycloak_events: KeycloakEvents::default(),
         }
+    }
+}
+
+impl Default for KeycloakEvents {
+    fn default() -> Self {
+        Self { listen: ListenAddress(Some(([0, 0, 0, 0], 8082).into())), secret_file: String::new() }
     }
 }
 

@@ -98,7 +98,16 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         running.push(workspace::set_up(&setup, &mut hub, accounts.clone()));
     }
     if config.controllers.tenant.enabled {
-        running.push(tenant::set_up(&setup, &mut hub, accounts));
+        let keycloak = accounts.is_some();
+        let mut tenants = tenant::set_up(&setup, &mut hub, accounts);
+        if keycloak {
+            let events = &config.server.keycloak_events;
+            let (handler, secret) =
+                tenant::account_events(tenants.control.queue(), &gate, &events.secret_file);
+            tasks.extend(serve("keycloakEvents", events.listen.address(), handler).await?);
+            tenants.files.extend(secret);
+        }
+        running.push(tenants);
     }
     let mut ending = None;
     let mut files = vec![Watched::config(options.config_file, Arc::clone(&config), options.log_filter)];
@@ -255,7 +264,7 @@ async fn servers(
     queues: Arc<OnceLock<Vec<Arc<Queue>>>>,
 ) -> anyhow::Result<Vec<Task>> {
     let (readiness, metrics, upkeep) = (readiness.clone(), metrics.clone(), metrics.clone());
-    let health: server::Pages = Arc::new(move |path| match path {
+    let health = server::read_only(move |path| match path {
         "/healthz" | "/livez" => Some(Page::text(StatusCode::OK, "ok\n")),
         "/readyz" | "/ready" => {
             let (ready, report) = readiness.report();
@@ -264,7 +273,7 @@ async fn servers(
         }
         _ => None,
     });
-    let exposition: server::Pages = Arc::new(move |path| {
+    let exposition = server::read_only(move |path| {
         (path == "/metrics").then(|| {
             process::record();
             queues.get().into_iter().flatten().for_each(|queue| queue.measure());
@@ -272,19 +281,27 @@ async fn servers(
         })
     });
     let mut tasks = Vec::new();
-    let wanted: [(&'static str, Option<SocketAddr>, server::Pages); 2] = [
+    let wanted: [(&'static str, Option<SocketAddr>, server::Handler); 2] = [
         ("health", config.server.health.address(), health),
         ("metrics", config.server.metrics.address(), exposition),
     ];
     for (name, address, pages) in wanted {
-        if let Some(address) = address {
-            let listener = server::bind(name, address).await?;
-            info!(%address, "serving {name}");
-            tasks.push(Task::new(name, server::serve(listener, pages)));
-        }
+        tasks.extend(serve(name, address, pages).await?);
     }
     tasks.push(Task::new("metrics upkeep", telemetry::upkeep(upkeep)));
     Ok(tasks)
+}
+
+/// A server, unless it is off.
+async fn serve(
+    name: &'static str,
+    address: Option<SocketAddr>,
+    handler: server::Handler,
+) -> anyhow::Result<Option<Task>> {
+    let Some(address) = address else { return Ok(None) };
+    let listener = server::bind(name, address).await?;
+    info!(%address, "serving {name}");
+    Ok(Some(Task::new(name, server::serve(listener, handler))))
 }
 
 /// Ends at the first SIGTERM or SIGINT.

@@ -1,17 +1,16 @@
-//! The probe and metrics servers: plain HTTP, read-only.
+//! The plain HTTP servers: probes, metrics, events.
 
 use std::convert::Infallible;
-use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use hyper_util::rt::TokioTimer;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tracing::debug;
 
@@ -32,8 +31,25 @@ impl Page {
     }
 }
 
-/// Finds the page of a path; `None` where there is none.
-pub type Pages = Arc<dyn Fn(&str) -> Option<Page> + Send + Sync>;
+/// Answers a request, of which the body has been read.
+pub type Handler = Arc<dyn Fn(&Request<Bytes>) -> Page + Send + Sync>;
+
+/// A longer body is refused.
+const BODY_LIMIT: usize = 256 << 10;
+/// A client that has not sent its request after this long has gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Serves pages that can only be read; `pages` finds the one of a path.
+pub fn read_only(pages: impl Fn(&str) -> Option<Page> + Send + Sync + 'static) -> Handler {
+    Arc::new(move |request| {
+        if matches!(*request.method(), Method::GET | Method::HEAD) {
+            let page = pages(request.uri().path());
+            page.unwrap_or_else(|| Page::text(StatusCode::NOT_FOUND, "no such page\n"))
+        } else {
+            Page::text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n")
+        }
+    })
+}
 
 /// Binds the address of a server.
 ///
@@ -45,38 +61,45 @@ pub async fn bind(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener
         .map_err(|error| anyhow::anyhow!("server.{what}: cannot listen on {address}: {error}"))
 }
 
-/// Serves pages, for ever.
-pub async fn serve(listener: TcpListener, pages: Pages) {
+/// Serves, for ever.
+pub async fn serve(listener: TcpListener, handler: Handler) {
     loop {
         let connection = match listener.accept().await {
             Ok((connection, _)) => connection,
             Err(error) => {
                 // Out of file descriptors, or a connection that was gone before we took it.
                 debug!(%error, "a connection could not be accepted");
-                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
-        let pages = Arc::clone(&pages);
+        let handler = Arc::clone(&handler);
         tokio::spawn(async move {
-            let service = service_fn(move |request| ready(Ok::<_, Infallible>(answer(&pages, &request))));
+            let service = service_fn(move |request| {
+                let handler = Arc::clone(&handler);
+                async move { Ok::<_, Infallible>(answer(&handler, request).await) }
+            });
             let served = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(std::time::Duration::from_secs(30))
+                .header_read_timeout(Duration::from_secs(30))
                 .serve_connection(TokioIo::new(connection), service)
                 .await;
             if let Err(error) = served {
-                debug!(%error, "a probe connection ended early");
+                debug!(%error, "a connection ended early");
             }
         });
     }
 }
 
-fn answer(pages: &Pages, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-    let page = if matches!(*request.method(), Method::GET | Method::HEAD) {
-        pages(request.uri().path()).unwrap_or_else(|| Page::text(StatusCode::NOT_FOUND, "no such page\n"))
-    } else {
-        Page::text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n")
+async fn answer(handler: &Handler, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let (head, body) = request.into_parts();
+    let page = match tokio::time::timeout(PATIENCE, Limited::new(body, BODY_LIMIT).collect()).await {
+        Ok(Ok(body)) => handler(&Request::from_parts(head, body.to_bytes())),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Page::text(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long\n")
+        }
+        Ok(Err(_)) => Page::text(StatusCode::INTERNAL_SERVER_ERROR, "the request could not be read\n"),
+        Err(_) => Page::text(StatusCode::REQUEST_TIMEOUT, "the request took too long\n"),
     };
     let mut response = Response::new(Full::new(Bytes::from(page.body)));
     *response.status_mut() = page.status;

@@ -89,7 +89,7 @@ impl Engine {
         let patches = join_all(
             plan.patches
                 .iter()
-                .map(async |patch| failure("", patch.kind, &patch.key, self.patch(patch).await)),
+                .map(async |patch| failure(&patch.step, patch.kind, &patch.key, self.patch(patch).await)),
         );
         let removals = join_all(plan.remove.iter().map(async |removal| {
             let result = self.remove(removal).await;
@@ -120,7 +120,7 @@ impl Engine {
                 .collect();
             let wanted = ensure
                 .iter()
-                .filter(|desired| desired.stage == *stage && !conflicted.contains(&desired.step));
+                .filter(|desired| desired.stage == *stage && !is_within(&desired.step, &conflicted));
             let writes = wanted.map(async |desired| {
                 let result = self.ensure(desired).await;
                 failure(&desired.step, desired.kind, &desired.key, result)
@@ -180,6 +180,7 @@ impl Engine {
         let Some((patch, exact)) = repair(desired, seen) else { return Ok(()) };
         debug!(kind = desired.kind.kind, name = desired.key.name, %patch, "repairing");
         self.patch(&ObjectPatch {
+            step: String::new(),
             kind: desired.kind,
             key: desired.key.clone(),
             subresource: None,
@@ -222,6 +223,7 @@ impl Engine {
         let old = if written { to_value(&object.status) } else { Value::Object(Map::new()) };
         let Some(difference) = merge::difference(&old, &to_value(status)) else { return Ok(false) };
         self.patch(&ObjectPatch {
+            step: String::new(),
             kind: KindInfo::of::<T>(),
             key: ObjectKey::of(object),
             subresource: Some("status"),
@@ -293,6 +295,13 @@ fn failure(step: &str, kind: KindInfo, key: &ObjectKey, result: Result<(), ApiEr
 
 fn path(kind: KindInfo, key: &ObjectKey) -> String {
     format!("{}/{}", kind.path(&key.namespace), key.name)
+}
+
+/// Whether a step is one of these, or a part of one.
+fn is_within(step: &str, steps: &BTreeSet<String>) -> bool {
+    let part_of =
+        |whole: &String| step.strip_prefix(whole.as_str()).is_some_and(|rest| rest.starts_with('/'));
+    steps.contains(step) || steps.iter().any(part_of)
 }
 
 /// Whose the object is that stands where `desired` should.

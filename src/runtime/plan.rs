@@ -103,7 +103,8 @@ pub struct Desired {
     pub kind: KindInfo,
     /// Where, and under which name.
     pub key: ObjectKey,
-    /// The group of objects that stand or fall together, for example an environment's name.
+    /// The group of objects that stand or fall together, for example an environment's name. When a name
+    /// of `a` is taken, later stages of `a` are left out, and those of `a/b`.
     pub step: String,
     /// Objects of a lower stage are written first.
     pub stage: u8,
@@ -165,6 +166,8 @@ impl Removal {
 /// A JSON merge patch of one object, valid only for the version that was seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectPatch {
+    /// See [`Desired::step`]; empty when it concerns all of them.
+    pub step: String,
     /// Kind.
     pub kind: KindInfo,
     /// Where, and under which name.

@@ -119,6 +119,12 @@ impl Queue {
         self.wake.notify_one();
     }
 
+    /// How many objects are asked for.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        self.lock().depth()
+    }
+
     /// Waits for work. `None` once the queue is closed.
     pub async fn next(&self) -> Option<Job> {
         loop {

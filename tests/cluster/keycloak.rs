@@ -1,11 +1,9 @@
 //! A real Keycloak: fetched from Maven Central once, started on loopback with a database of its own, and set up
 //! through its admin API. Its realms send mail to a [`SmtpSink`].
 
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +19,7 @@ use super::background::Background;
 use super::ports::Ports;
 use super::processes::Process;
 use super::smtp::SmtpSink;
-use super::{assets, locked, temporary_dir};
+use super::{assets, temporary_dir};
 
 /// The version that is fetched.
 pub const VERSION: &str = "26.7.0";
@@ -29,10 +27,26 @@ pub const VERSION: &str = "26.7.0";
 const MAVEN_PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1";
 /// What is fixed when the distribution is prepared; a start takes half as long after that.
 const BUILD_OPTIONS: [&str; 2] = ["--db=dev-file", "--cache=local"];
-/// A small heap: it holds a few realms.
-const HEAP: &str = "-Xms64m -Xmx384m";
-/// No optimisation that pays only after minutes.
-const JVM_OPTIONS: &str = "-XX:TieredStopAtLevel=1";
+/// What `bin/kc.sh` starts Java with, on a small heap and without the optimisation that pays only after minutes.
+/// The script itself stays between us and the server, which would outlive it.
+const JAVA_OPTIONS: [&str; 15] = [
+    "-Xms64m",
+    "-Xmx384m",
+    "-XX:MaxMetaspaceSize=256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Dfile.encoding=UTF-8",
+    "-Duser.language=en",
+    "-Djava.util.logging.manager=org.jboss.logmanager.LogManager",
+    "-Djava.util.concurrent.ForkJoinPool.common.threadFactory=\
+     io.quarkus.bootstrap.forkjoin.QuarkusForkJoinWorkerThreadFactory",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+    "--add-opens=java.base/java.security=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--enable-native-access=ALL-UNNAMED",
+];
 
 /// The client of the master realm that the test bed works as.
 const ADMIN_CLIENT: &str = "test-bed";
@@ -45,11 +59,11 @@ pub const ROLES_CLIENT: &str = "client-api-server";
 
 /// A running Keycloak. It ends, and its data goes, when it is dropped.
 pub struct KeycloakServer {
-    process: Mutex<Option<Process>>,
+    _process: Process,
     admin: Admin,
     mail: SmtpSink,
     port: u16,
-    home: TempDir,
+    _home: TempDir,
     _ports: Ports,
 }
 
@@ -60,16 +74,17 @@ impl KeycloakServer {
         let home = home_of(&distribution(&cache)?)?;
         let ports = Ports::reserve(&cache)?;
         let port = ports.first();
-        let server = Self {
-            process: Mutex::new(None),
-            admin: Admin::new(&format!("http://127.0.0.1:{port}"))?,
-            mail: SmtpSink::start()?,
-            port,
-            home,
-            _ports: ports,
-        };
-        server.resume()?;
-        Ok(server)
+        let (admin, mail) = (Admin::new(&format!("http://127.0.0.1:{port}"))?, SmtpSink::start()?);
+        let mut process = launch(home.path(), port)?;
+        let begin = Instant::now();
+        while let Err(error) = admin.token() {
+            process.check()?;
+            if begin.elapsed() > Duration::from_mins(3) {
+                return Err(process.failure(&format!("does not answer ({error:#})")));
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
+        Ok(Self { _process: process, admin, mail, port, _home: home, _ports: ports })
     }
 
     /// The URL of the server.
@@ -82,46 +97,9 @@ impl KeycloakServer {
         &self.mail
     }
 
-    /// Kills the server: connections break at once, requests are refused until it is started again.
-    pub fn stop(&self) {
-        locked(&self.process).take();
-    }
-
-    /// Starts the server on the same port and data, and waits until it answers.
-    pub fn resume(&self) -> Result<()> {
-        let args = [
-            self.home.path().join("bin/kc.sh").display().to_string(),
-            "start".to_owned(),
-            "--optimized".to_owned(),
-            "--http-enabled=true".to_owned(),
-            "--http-host=127.0.0.1".to_owned(),
-            format!("--http-port={}", self.port),
-            // Tokens are good for whatever address they were asked for at.
-            "--hostname-strict=false".to_owned(),
-        ];
-        let environment = [
-            ("JAVA_OPTS_KC_HEAP", HEAP),
-            ("JAVA_OPTS_APPEND", JVM_OPTIONS),
-            ("KC_BOOTSTRAP_ADMIN_CLIENT_ID", ADMIN_CLIENT),
-            ("KC_BOOTSTRAP_ADMIN_CLIENT_SECRET", ADMIN_SECRET),
-        ];
-        let log = self.home.path().join("keycloak.log");
-        let mut process = Process::start_with("keycloak", Path::new("bash"), &args, &environment, log)?;
-        let begin = Instant::now();
-        while let Err(error) = self.admin.token() {
-            process.check()?;
-            if begin.elapsed() > Duration::from_mins(3) {
-                return Err(process.failure(&format!("does not answer ({error:#})")));
-            }
-            thread::sleep(Duration::from_millis(200));
-        }
-        *locked(&self.process) = Some(process);
-        Ok(())
-    }
-
     /// Asks the admin API as its administrator; `path` is below `/admin/realms`. Fails unless it succeeds.
-    pub fn admin(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
-        let (status, answer) = self.admin.ask(&method, &format!("/admin/realms{path}"), body)?;
+    pub fn admin(&self, method: &Method, path: &str, body: &Value) -> Result<Value> {
+        let (status, answer) = self.admin.ask(method, &format!("/admin/realms{path}"), body)?;
         if !status.is_success() {
             bail!("{method} {path}: {status} {answer}");
         }
@@ -135,6 +113,8 @@ impl KeycloakServer {
             "realm": name,
             "enabled": true,
             "sslRequired": "none",
+            "defaultSignatureAlgorithm": "ES256",
+            "components": {"org.keycloak.keys.KeyProvider": key_providers()},
             "smtpServer": {"host": "127.0.0.1", "port": self.mail.port().to_string(), "from": "labs@example.org"},
             "clients": [
                 {"clientId": OPERATOR, "secret": secret, "serviceAccountsEnabled": true, "standardFlowEnabled": false},
@@ -147,16 +127,49 @@ impl KeycloakServer {
                 "clientRoles": {"realm-management": rights},
             }],
         });
-        self.admin(Method::POST, "", &realm).map(drop)
+        self.admin(&Method::POST, "", &realm).map(drop)
     }
 
     /// The one object of a list that has this value for a key.
     pub fn find(&self, path: &str, key: &str, value: &str) -> Result<Value> {
-        let list = self.admin(Method::GET, path, &Value::Null)?;
+        let list = self.admin(&Method::GET, path, &Value::Null)?;
         let mut all = list.as_array().into_iter().flatten();
         let found = all.find(|one| one[key] == value).cloned();
         found.with_context(|| format!("{path} has none with {key} {value}: {list}"))
     }
+}
+
+/// The keys of a realm. Those that it would have by default are RSA keys, which take seconds to be made.
+fn key_providers() -> Value {
+    let provider = |name: &str, config: Value| json!({"name": name, "providerId": format!("{name}-generated"), "config": config});
+    json!([
+        provider("ecdsa", json!({"priority": ["100"]})),
+        provider("hmac", json!({"priority": ["100"], "algorithm": ["HS512"]})),
+        provider("aes", json!({"priority": ["100"]})),
+    ])
+}
+
+/// Starts the server.
+fn launch(home: &Path, port: u16) -> Result<Process> {
+    let mut args: Vec<String> = JAVA_OPTIONS.map(str::to_owned).into();
+    args.extend([
+        format!("-Dkc.home.dir={}", home.display()),
+        format!("-Djboss.server.config.dir={}", home.join("conf").display()),
+        "-cp".to_owned(),
+        home.join("lib/quarkus-run.jar").display().to_string(),
+        "io.quarkus.bootstrap.runner.QuarkusEntryPoint".to_owned(),
+        "start".to_owned(),
+        "--optimized".to_owned(),
+        "--http-enabled=true".to_owned(),
+        "--http-host=127.0.0.1".to_owned(),
+        format!("--http-port={port}"),
+        // Tokens are good for whatever address they were asked for at.
+        "--hostname-strict=false".to_owned(),
+    ]);
+    let environment =
+        [("KC_BOOTSTRAP_ADMIN_CLIENT_ID", ADMIN_CLIENT), ("KC_BOOTSTRAP_ADMIN_CLIENT_SECRET", ADMIN_SECRET)];
+    let log = home.join("keycloak.log");
+    Process::start_with("keycloak", Path::new("java"), &args, &environment, log)
 }
 
 /// The administrator's way in.
@@ -217,8 +230,9 @@ fn distribution(cache: &Path) -> Result<PathBuf> {
         maven.arg(format!("{MAVEN_PLUGIN}:unpack"));
         maven.arg(format!("-Dartifact=org.keycloak:keycloak-quarkus-dist:{VERSION}:zip"));
         maven.arg(format!("-DoutputDirectory={}", out.display()));
-        // Without a project, Maven would read one that happens to be in the current folder.
-        maven.current_dir(out);
+        // Maven reads a project that happens to be in the current folder, and leaves marks there.
+        let empty = temporary_dir()?;
+        maven.current_dir(empty.path());
         assets::run_logged(&mut maven, &out.join("build.log"))
             .context("Maven and Java 17 or later are needed (on Debian: maven, default-jre-headless)")?;
         let mut build = Command::new("bash");
@@ -234,8 +248,5 @@ fn home_of(distribution: &Path) -> Result<TempDir> {
     for shared in ["lib", "conf", "providers"] {
         symlink(distribution.join(shared), home.path().join(shared))?;
     }
-    // The script takes the folder above its own for the home.
-    fs::create_dir(home.path().join("bin"))?;
-    fs::copy(distribution.join("bin/kc.sh"), home.path().join("bin/kc.sh"))?;
     Ok(home)
 }

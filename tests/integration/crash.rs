@@ -24,17 +24,21 @@ pub struct Scenario<'a> {
     pub lab: &'a str,
     /// What users do, in order; after each the world must settle.
     pub steps: Vec<Step<'a>>,
-    /// The kinds that are looked at, as kubectl takes them.
-    pub kinds: &'a str,
-    /// The namespace that is looked at.
-    pub namespace: String,
+    /// The objects that are looked at.
+    pub look: Box<dyn Fn(&Lab) -> Vec<Value> + 'a>,
+    /// Further lines of the daemon's configuration.
+    pub config: &'a str,
 }
 
-/// `Kind/name` → the object without what differs from run to run.
+/// What is made of Instances.
+const KINDS: &str = "instances.crownlabs.polito.it,services,ingresses,secrets,persistentvolumeclaims,deployments,\
+                     virtualmachines.kubevirt.io,virtualmachineinstances.kubevirt.io";
+
+/// `Kind/namespace/name` → the object without what differs from run to run.
 type World = BTreeMap<String, Value>;
 
 /// Members that the API server or the time decides.
-const VOLATILE: [&str; 13] = [
+const VOLATILE: [&str; 15] = [
     "uid",
     "resourceVersion",
     "generation",
@@ -48,6 +52,8 @@ const VOLATILE: [&str; 13] = [
     "crownlabs.polito.it/last-powered-off-timestamp",
     "initialReadyTime",
     "prettyName",
+    "crownlabs.polito.it/mydrive-tenant-uid",
+    "deletionTimestamp",
 ];
 
 fn scrub(value: &mut Value) {
@@ -67,7 +73,7 @@ fn scrub(value: &mut Value) {
 }
 
 fn world(lab: &Lab, scenario: &Scenario<'_>) -> World {
-    let objects = lab.list(scenario.kinds, &scenario.namespace);
+    let objects = (scenario.look)(lab);
     let mut uids: Vec<(String, String)> = Vec::new();
     for object in &objects {
         if let (Some(uid), Some(name)) =
@@ -88,7 +94,8 @@ fn world(lab: &Lab, scenario: &Scenario<'_>) -> World {
             text = text.replace(uid, name);
         }
         let object: Value = serde_json::from_str(&text).expect("JSON");
-        let name = format!("{}/{}", object["kind"], object["metadata"]["name"]);
+        let metadata = &object["metadata"];
+        let name = format!("{}/{}/{}", object["kind"], metadata["namespace"], metadata["name"]);
         world.insert(name, object);
     }
     world
@@ -97,7 +104,7 @@ fn world(lab: &Lab, scenario: &Scenario<'_>) -> World {
 fn start<'a>(lab: &'a Lab, proxy: &Proxy, scenario: &'a Scenario<'_>) -> Daemon {
     let kubeconfig =
         lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
-    Daemon::start(&Options { kubeconfig: &kubeconfig, selector: scenario.lab, config: "" })
+    Daemon::start(&Options { kubeconfig: &kubeconfig, selector: scenario.lab, config: scenario.config })
 }
 
 /// Waits until neither the world nor the number of writes changes any more.
@@ -206,9 +213,9 @@ fn instances_of_every_type_survive_a_crash_after_every_write() {
                     lab.kubectl(&["delete", "instances", "-n", namespace, template, "--cascade=foreground"]);
                 }),
             ],
-            kinds: "instances.crownlabs.polito.it,services,ingresses,secrets,persistentvolumeclaims,deployments,\
-                    virtualmachines.kubevirt.io,virtualmachineinstances.kubevirt.io",
-            namespace: namespace.to_owned(),
+            look: Box::new(|lab| lab.list(KINDS, namespace)),
+            // The namespace and the Tenant are the test's.
+            config: "controllers: {tenant: {enabled: false}, workspace: {enabled: false}}\n",
         };
         let writes = crash_after_every_write(&lab, &scenario);
         assert!(writes >= 8, "{template}: only {writes} writes");

@@ -9,7 +9,20 @@ use crate::cluster::audit::Mark;
 use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, TEMPLATES, instance};
+use crate::tenants::{tenant, workspace};
 use crate::webhook;
+
+/// What the API server checks without asking for it: the audit log does not show it.
+const CHECKED: [&str; 6] = [
+    // When an object names an owner that its deletion waits for.
+    "update instances/finalizers",
+    "update tenants/finalizers",
+    "update workspaces/finalizers",
+    // When somebody gives others a role that he has not, or rules that he has.
+    "bind clusterroles",
+    "get tenants",
+    "update tenants",
+];
 
 const NAMESPACE: &str = "tenant-rbac";
 const USER: &str = "system:serviceaccount:crownlabs-system:crownlabs";
@@ -90,12 +103,56 @@ fn webhooks(lab: &Lab, port: u16) {
     lab.kubectl(&["delete", kinds, "crownlabs-webhook"]);
 }
 
+/// Everything that the loops over Tenants and Workspaces do, once.
+fn exercise_tenants(lab: &Lab) {
+    lab.apply(&workspace("rbac", "rbac-course", "immediate"));
+    let spec = ", createSandbox: true, personalWorkspace: {cpu: 1, memory: 1Gi, instances: 1}, \
+                workspaces: [{name: rbac-course, role: candidate}]";
+    lab.apply(&tenant("rbac", "rbac.t", spec));
+    let provisioning = "/metadata/labels/crownlabs.polito.it~1volume-provisioning";
+    lab.await_value("persistentvolumeclaims", "mydrive-pvcs", "rbac-t-drive", provisioning, "completed");
+    lab.await_value(
+        "rolebindings",
+        "tenant-rbac-t",
+        "crownlabs-manage-templates",
+        "/subjects/0/name",
+        "rbac.t",
+    );
+    lab.await_ready("tenants", "rbac.t");
+    for (kind, namespace, name) in [
+        ("clusterroles", "default", "crownlabs-manage-tenant-rbac-t"),
+        ("clusterrolebindings", "default", "crownlabs-manage-tenant-rbac-t"),
+        ("resourcequotas", "tenant-rbac-t", "crownlabs-resource-quota"),
+        ("limitranges", "sandbox-rbac-t", "sandbox-limit-range"),
+        ("networkpolicies", "tenant-rbac-t", "crownlabs-deny-ingress-traffic"),
+        ("rolebindings", "tenant-rbac-t", "crownlabs-manage-instances"),
+    ] {
+        lab.patch(kind, namespace, name, r#"{"metadata": {"labels": null}}"#);
+        lab.await_value(kind, namespace, name, "/metadata/labels/crownlabs.polito.it~1managed-by", "tenant");
+    }
+    lab.kubectl(&["label", "namespace", "tenant-rbac-t", "crownlabs.polito.it/type-"]);
+    lab.await_value(
+        "namespaces",
+        "default",
+        "tenant-rbac-t",
+        "/metadata/labels/crownlabs.polito.it~1type",
+        "tenant",
+    );
+    lab.patch("tenants", "default", "rbac.t", r#"{"spec": {"personalWorkspace": null}}"#);
+    lab.await_gone("rolebindings", "tenant-rbac-t", "crownlabs-manage-templates");
+    lab.kubectl(&["delete", "workspace", "rbac-course"]);
+    lab.kubectl(&["delete", "tenant", "rbac.t"]);
+    lab.await_gone("persistentvolumeclaims", "mydrive-pvcs", "rbac-t-drive");
+}
+
 #[test]
 fn the_shipped_rights_are_enough_and_all_of_them_are_used() {
     let lab = Lab::start(ClusterOptions { gateway: true, ..ClusterOptions::default() });
     lab.furnish("rbac");
     let config = "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}
-controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}}\n";
+controllers:
+  instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}
+  tenant: {personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}}\n";
     let kubeconfig = lab.service_account();
     // One daemon of several here serves webhooks: there is one port.
     let port = free_port();
@@ -103,6 +160,7 @@ controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, n
     let mut daemon =
         Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config: &with_webhooks });
     exercise(&lab);
+    exercise_tenants(&lab);
     webhooks(&lab, port);
     // A standby watches the lease.
     let standby = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config });
@@ -110,7 +168,7 @@ controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, n
     drop(standby);
     daemon.signal("TERM");
     daemon.wait(std::time::Duration::from_secs(30)).expect("it ends");
-    // An API server before 1.34 is listed in pages: this one is told to be such a one.
+    // An API server before 1.34 is served as well: this one is told to be such a one.
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
     let older = r#"{"major": "1", "minor": "33", "gitVersion": "v1.33.0", "gitCommit": "", "gitTreeState": "",
         "buildDate": "", "goVersion": "", "compiler": "", "platform": ""}"#;
@@ -134,9 +192,7 @@ controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, n
             format!("{} {}{slash}{}", entry.verb, entry.resource, entry.subresource)
         })
         .collect();
-    // Asked for by the API server itself, when an object names an Instance as the owner that its
-    // deletion waits for; it is not in the audit log.
-    used.insert("update instances/finalizers".to_owned());
+    used.extend(CHECKED.map(str::to_owned));
     let unused: Vec<_> = granted(&lab).difference(&used).cloned().collect();
     assert!(unused.is_empty(), "granted but not used: {unused:?}");
     finalizers_are_needed(&lab);

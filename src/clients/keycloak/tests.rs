@@ -157,9 +157,9 @@ async fn a_call_that_is_refused_twice_fails() {
 
 #[tokio::test]
 async fn no_call_is_made_without_a_token() {
-    let refuse = |seen: &Seen| match is_token(seen) {
-        true => (401, json!({"error": "unauthorized_client", "error_description": "Invalid client"})),
-        false => (200, json!([])),
+    let refuse = |seen: &Seen| {
+        let refusal = json!({"error": "unauthorized_client", "error_description": "Invalid client"});
+        if is_token(seen) { (401, refusal) } else { (200, json!([])) }
     };
     let server = Scripted::start(Gate::open(), refuse).await;
     let error = server.keycloak.find_user("ada").await.unwrap_err();
@@ -246,11 +246,11 @@ async fn answers_in_another_form_are_not_repeated() {
 
 #[tokio::test]
 async fn the_new_user_is_where_the_answer_says() {
-    let server = Scripted::start(Gate::open(), |seen| match is_token(seen) {
-        true => token("t"),
-        false => (201, json!({"location": "http://k/admin/realms/r/users/0b5c-1"})),
-    });
-    let server = server.await;
+    let created = |seen: &Seen| {
+        let location = json!({"location": "http://k/admin/realms/r/users/0b5c-1"});
+        if is_token(seen) { token("t") } else { (201, location) }
+    };
+    let server = Scripted::start(Gate::open(), created).await;
     assert_eq!(server.keycloak.create_user(&wanted()).await.as_deref(), Ok("0b5c-1"));
     let body: Value = serde_json::from_str(&server.seen()[1].body).unwrap();
     let expected = json!({
@@ -307,6 +307,35 @@ async fn an_answer_without_end_is_not_read_to_its_end() {
     let error = server.keycloak.find_user("ada").await.unwrap_err();
     assert_eq!(error.reason(), "BadAnswer");
     assert!(error.to_string().contains("longer than 4 MiB"), "{error}");
+}
+
+#[tokio::test]
+async fn every_request_is_counted() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    // This thread's alone: the test runs on it.
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let server = Scripted::start(Gate::open(), |seen| match &*seen.path {
+        _ if is_token(seen) => token("t"),
+        path if path.contains("/clients?") => (503, Value::Null),
+        _ => (200, json!([])),
+    });
+    let server = server.await;
+    assert!(server.keycloak.find_user("ada").await.is_ok());
+    assert!(server.keycloak.role("x").await.is_err());
+    let unreachable = Keycloak::new(settings("http://127.0.0.1:1", &server.folder), Gate::open()).unwrap();
+    assert!(unreachable.find_user("ada").await.is_err());
+    let text = handle.render();
+    for (method, operation, code) in [
+        ("POST", "token", "200"),
+        ("POST", "token", "<error>"),
+        ("GET", "find_user", "200"),
+        ("GET", "roles_client", "503"),
+    ] {
+        let series = format!("{{method=\"{method}\",operation=\"{operation}\",code=\"{code}\"}} 1");
+        assert!(text.contains(&format!("keycloak_requests_total{series}")), "{series} not in:\n{text}");
+    }
+    assert!(text.contains("keycloak_request_duration_seconds_count{operation=\"find_user\"} 1"), "{text}");
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! twice, never not at all. An attribute of the account would not do: a realm drops attributes that
 //! its user profile does not know, without an error.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ use super::{Keycloak, KeycloakError, Operation};
 const LINK_LIFESPAN: Duration = Duration::from_hours(30 * 24);
 /// What Keycloak answers where there is no user of an identifier.
 const NO_SUCH_USER: &str = "User not found";
+/// What the names of service accounts begin with (Keycloak's `ServiceAccountConstants`).
+const SERVICE_ACCOUNT: &str = "service-account-";
 
 /// Something that a user has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -70,7 +73,7 @@ pub struct User {
     pub enabled: bool,
     /// What the user has to do at the next login.
     #[serde(default)]
-    pub required_actions: Vec<String>,
+    pub required_actions: BTreeSet<String>,
 }
 
 /// Without what is personal.
@@ -84,7 +87,7 @@ impl User {
     /// The mail that the user needs to confirm the address; `None` when that is done or not asked for.
     #[must_use]
     pub fn owed_mail(&self) -> Option<ActionMail> {
-        let pending = |action: &RequiredAction| self.required_actions.iter().any(|has| has == action.alias());
+        let pending = |action: &RequiredAction| self.required_actions.contains(action.alias());
         let owed = self.enabled
             && !self.email_verified
             && !self.email.is_empty()
@@ -152,7 +155,7 @@ pub struct UserUpdate {
 #[serde(rename_all = "camelCase")]
 struct NewAddress {
     email_verified: bool,
-    required_actions: Vec<String>,
+    required_actions: BTreeSet<String>,
 }
 
 /// Without what is personal.
@@ -171,16 +174,13 @@ impl UserUpdate {
 }
 
 /// What has to change for an account to be as wanted; `None` if it is. Keycloak keeps addresses in lower
-/// case and names without blanks around them: such differences are none.
+/// case, and blanks around a name are no part of it: such differences are none.
 #[must_use]
 pub fn difference(user: &User, wanted: &Wanted) -> Option<UserUpdate> {
     let (first_name, last_name) = (wanted.first_name.trim(), wanted.last_name.trim());
     let new_address = (!user.email.eq_ignore_ascii_case(&wanted.email)).then(|| {
         let mut required_actions = user.required_actions.clone();
-        let verify = RequiredAction::VerifyEmail.alias();
-        if !required_actions.iter().any(|action| action == verify) {
-            required_actions.push(verify.to_owned());
-        }
+        required_actions.insert(RequiredAction::VerifyEmail.alias().to_owned());
         NewAddress { email_verified: false, required_actions }
     });
     let differs = new_address.is_some() || user.first_name != first_name || user.last_name != last_name;
@@ -206,9 +206,16 @@ struct NewUser<'a> {
 }
 
 impl Keycloak {
-    /// The account of that name, if there is one. Accounts of services are not found.
+    /// The account of that name, if there is one. [`Rejected`](KeycloakError::Rejected) if it can only be
+    /// a service's: a Tenant of that name would be given our own account, and take it along at its end.
     pub async fn find_user(&self, username: &str) -> Result<Option<User>, KeycloakError> {
         let username = username.to_lowercase();
+        if username.starts_with(SERVICE_ACCOUNT) {
+            return Err(KeycloakError::Rejected {
+                operation: Operation::FindUser,
+                said: format!("names that begin with {SERVICE_ACCOUNT} are those of service accounts"),
+            });
+        }
         let url = self.endpoints().users_named(&username);
         let found: Vec<User> = self.read(Operation::FindUser, &url).await?;
         Ok(found.into_iter().find(|user| user.username == username))
@@ -259,6 +266,10 @@ mod tests {
 
     use super::*;
 
+    fn actions(aliases: &[&str]) -> BTreeSet<String> {
+        aliases.iter().map(|alias| (*alias).to_owned()).collect()
+    }
+
     fn user() -> User {
         User {
             id: "1".to_owned(),
@@ -268,7 +279,7 @@ mod tests {
             last_name: "Rossi".to_owned(),
             email_verified: true,
             enabled: true,
-            required_actions: vec!["CONFIGURE_TOTP".to_owned()],
+            required_actions: actions(&["CONFIGURE_TOTP"]),
         }
     }
 
@@ -319,20 +330,23 @@ mod tests {
         });
         assert_eq!(to_value(&update).unwrap(), body);
         // It is not asked for twice.
-        let pending = User { required_actions: vec!["VERIFY_EMAIL".to_owned()], ..user() };
+        let pending = User { required_actions: actions(&["VERIFY_EMAIL"]), ..user() };
         let update = difference(&pending, &wanted).expect("the address differs");
         assert_eq!(to_value(&update).unwrap()["requiredActions"], json!(["VERIFY_EMAIL"]));
     }
 
     #[test]
     fn the_mail_is_owed_until_the_address_is_confirmed() {
-        let actions = ["UPDATE_PASSWORD", "VERIFY_EMAIL"].map(str::to_owned).to_vec();
-        let new = User { email_verified: false, required_actions: actions, ..user() };
+        let new = User {
+            email_verified: false,
+            required_actions: actions(&["UPDATE_PASSWORD", "VERIFY_EMAIL"]),
+            ..user()
+        };
         let mail = new.owed_mail().expect("a new account");
         assert_eq!((mail.user_id.as_str(), mail.address.as_str()), ("1", "ada@example.org"));
         assert_eq!(to_value(&mail.actions).unwrap(), json!(["UPDATE_PASSWORD", "VERIFY_EMAIL"]));
 
-        let moved = User { required_actions: vec!["VERIFY_EMAIL".to_owned()], ..new.clone() };
+        let moved = User { required_actions: actions(&["VERIFY_EMAIL"]), ..new.clone() };
         assert_eq!(moved.owed_mail().expect("a new address").actions, [RequiredAction::VerifyEmail]);
 
         for settled in [
@@ -340,8 +354,8 @@ mod tests {
             User { enabled: false, ..new.clone() },
             User { email: String::new(), ..new.clone() },
             // A temporary password that an administrator gave.
-            User { required_actions: vec!["UPDATE_PASSWORD".to_owned()], ..new.clone() },
-            User { required_actions: Vec::new(), ..new },
+            User { required_actions: actions(&["UPDATE_PASSWORD"]), ..new.clone() },
+            User { required_actions: BTreeSet::new(), ..new },
         ] {
             assert_eq!(settled.owed_mail(), None);
         }

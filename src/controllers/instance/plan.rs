@@ -221,6 +221,7 @@ fn own_patch(observed: &Observed, chosen: &[Chosen<'_>], now: Timestamp) -> Opti
     let metadata = &instance.metadata;
     let current = json!({"metadata": {"labels": metadata.labels, "annotations": metadata.annotations}});
     Some(ObjectPatch {
+        step: String::new(),
         kind: KindInfo::of::<InstanceKind>(),
         key: ObjectKey::of(instance),
         subresource: None,

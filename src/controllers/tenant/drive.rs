@@ -16,10 +16,13 @@ use crate::config::{MyDrive, OnTenantDeletion};
 use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
 use crate::controllers::made::{Maker, Place};
 use crate::kinds::{Drive, DriveKind, JobKind, SecretKind};
-use crate::runtime::plan::{Desired, Notice, Ownership, Plan, to_value};
+use crate::runtime::ObjectKey;
+use crate::runtime::plan::{Desired, KindInfo, Notice, ObjectPatch, Ownership, Plan, to_value};
 
 /// The step of the personal volume.
 pub const MY_DRIVE: &str = "mydrive";
+/// The step of the Secret: a part of that of the namespace.
+pub const SECRET: &str = "personal-namespace/mydrive";
 /// On a claim: the Tenant whose volume it is, with its dots.
 pub const OWNER: &str = "crownlabs.polito.it/mydrive-owner";
 /// On a claim: that Tenant's e-mail address.
@@ -45,6 +48,7 @@ pub fn plan(observed: &Observed, settings: &Settings, maker: &Maker, plan: &mut 
     }
     let provisioned = provisioning(observed, drive);
     plan.ensure.push(claim(observed, &settings.config.my_drive, maker, drive, provisioned));
+    plan.patches.extend(drive.and_then(|drive| growth(drive, &settings.config.my_drive.size)));
     let Some(drive) = drive.filter(|drive| drive.status.phase.as_deref() == Some("Bound")) else { return };
     match data(observed) {
         Ok(data) => plan.ensure.push(secret(observed, maker, &data)),
@@ -63,7 +67,10 @@ pub fn plan(observed: &Observed, settings: &Settings, maker: &Maker, plan: &mut 
         );
         plan.notices.push(notice("ProvisioningFailed", message, false));
     }
-    plan.ensure.push(job(observed, &settings.config.my_drive, maker));
+    // One that runs is left alone; one of somebody else is refused by the apply engine.
+    if !observed.children.job.as_ref().is_some_and(|job| observed.owns(&**job)) {
+        plan.ensure.push(job(observed, &settings.config.my_drive, maker));
+    }
 }
 
 /// Whose the claim is, if it is somebody else's.
@@ -161,17 +168,25 @@ fn claim(
         manifest.merged(&json!({"metadata": metadata}))
     });
     desired.annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
-    desired.fields = drive.map_or(Value::Null, |drive| growth(drive, &config.size));
     desired
 }
 
-/// A volume that is smaller than configured grows; one never shrinks.
-fn growth(drive: &Drive, size: &Quantity) -> Value {
+/// A volume that is smaller than configured grows; one never shrinks. Not every storage class can: what
+/// is refused must not keep the rest from being enforced, so it is a patch of its own.
+fn growth(drive: &Drive, size: &Quantity) -> Option<ObjectPatch> {
     let asked = drive.spec.resources.requests.get(STORAGE).and_then(|text| text.parse::<Quantity>().ok());
     if asked.is_some_and(|asked| asked >= *size) {
-        return Value::Null;
+        return None;
     }
-    json!({"spec": {"resources": {"requests": {STORAGE: size}}}})
+    Some(ObjectPatch {
+        step: MY_DRIVE.to_owned(),
+        kind: KindInfo::of::<DriveKind>(),
+        key: ObjectKey::of(drive),
+        subresource: None,
+        uid: drive.uid().to_owned(),
+        resource_version: None,
+        patch: json!({"spec": {"resources": {"requests": {STORAGE: size}}}}),
+    })
 }
 
 /// Where the volume is, for those who mount it.
@@ -201,7 +216,7 @@ fn data(observed: &Observed) -> Result<Value, Notice> {
 
 fn secret(observed: &Observed, maker: &Maker, data: &Value) -> Desired {
     let namespace = observed.names().namespace;
-    let place = Place { namespace: &namespace, name: MY_DRIVE_SECRET, step: MY_DRIVE, stage: 1 };
+    let place = Place { namespace: &namespace, name: MY_DRIVE_SECRET, step: SECRET, stage: 1 };
     let mut desired = maker.enforced::<SecretKind>(observed.children.secret.as_deref(), place, data);
     desired.manifest = desired.manifest.map(|manifest| manifest.merged(&json!({"type": "Opaque"})));
     desired

@@ -12,6 +12,7 @@
 //! is being deleted keeps its finalizer until all of that is deleted but the volume, which is kept
 //! unless it is configured otherwise.
 
+mod account_events;
 pub mod drive;
 pub mod enrolment;
 #[cfg(test)]
@@ -28,7 +29,7 @@ mod setup;
 pub mod world;
 
 pub use room::Room;
-pub use setup::set_up;
+pub use setup::{account_events, set_up};
 pub use world::World;
 
 use std::collections::BTreeMap;

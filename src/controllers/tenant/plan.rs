@@ -30,8 +30,8 @@ use crate::runtime::plan::{Desired, KindInfo, Notice, ObjectPatch, Plan, Removal
 pub const CLUSTER: &str = "cluster-resources";
 /// The step of the personal namespace and what is in it.
 pub const PERSONAL: &str = "personal-namespace";
-/// The step of the personal workspace.
-pub const PERSONAL_WORKSPACE: &str = "personal-workspace";
+/// The step of the personal workspace: a part of that of the namespace.
+pub const PERSONAL_WORKSPACE: &str = "personal-namespace/personal-workspace";
 /// The step of the namespace to try Kubernetes in.
 pub const SANDBOX: &str = "sandbox-resources";
 /// The step of Workspaces.
@@ -113,6 +113,7 @@ fn patch_of(observed: &Observed, wanted: &Value) -> Option<ObjectPatch> {
     let tenant = &observed.tenant;
     let current = json!({"metadata": to_value(&tenant.metadata)});
     Some(ObjectPatch {
+        step: String::new(),
         kind: KindInfo::of::<TenantKind>(),
         key: ObjectKey::of(tenant),
         subresource: None,

@@ -9,8 +9,8 @@ use crate::api::tenant::TenantQuota;
 use crate::config::{QuotaCaps, TenantConfig};
 use crate::runtime::plan::Notice;
 
-/// The step of quotas.
-pub const QUOTA: &str = "quota";
+/// The step of quotas: a part of that of the namespace.
+pub const QUOTA: &str = "personal-namespace/quota";
 
 /// What a Tenant may use at the same time.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -20,6 +20,8 @@ use crate::runtime::plan::Plan;
 
 /// The step of the account.
 pub const KEYCLOAK: &str = "keycloak";
+/// The name of the personal workspace among those that fail.
+const OWN_WORKSPACE: &str = "personal-workspace";
 /// Whether every Workspace that the Tenant names counts.
 const ENROLLED: &str = "Enrolled";
 
@@ -111,7 +113,7 @@ fn own_workspace(observed: &Observed, settings: &Settings, remarks: &[Remark], s
         status.personal_workspace_created = Some(wanted && binding);
     }
     if remarks.iter().any(|remark| remark.step == PERSONAL_WORKSPACE) {
-        status.failing_workspaces.push(PERSONAL_WORKSPACE.to_owned());
+        status.failing_workspaces.push(OWN_WORKSPACE.to_owned());
     }
 }
 

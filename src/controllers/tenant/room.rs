@@ -197,7 +197,7 @@ fn count(observed: &Observed, plan: &Plan, failures: &[Failure]) {
             PERSONAL => "delete-personal-namespace",
             PERSONAL_WORKSPACE => "handle-personal-workspace",
             SANDBOX => "sandbox-resources",
-            drive::MY_DRIVE => "mydrive",
+            drive::MY_DRIVE | drive::SECRET => "mydrive",
             "check-keep-alive" => "check-keep-alive",
             _ => "labels",
         });

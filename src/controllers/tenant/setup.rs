@@ -1,16 +1,22 @@
 //! Puts the tenant loop together.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use tracing::warn;
 
 use super::Settings;
+use super::account_events::{self, Secret};
 use super::room::Room;
 use super::world::World;
 use crate::controllers::accounts::Accounts;
 use crate::manager::control::ControlLoop;
-use crate::manager::{Running, Setup};
+use crate::manager::server::Handler;
+use crate::manager::{Running, Setup, Watched};
 use crate::runtime::apply::Engine;
 use crate::runtime::controller::Reconciler;
 use crate::runtime::events::Recorder;
+use crate::runtime::gate::Gate;
 use crate::runtime::hub::Hub;
 use crate::runtime::queue::{Backoff, Queue};
 
@@ -48,4 +54,21 @@ pub fn set_up(setup: &Setup<'_>, hub: &mut Hub, accounts: Option<Accounts>) -> R
         .requires(&world.jobs)
         .requires(&world.secrets);
     Running { control, files: Vec::new() }
+}
+
+/// What takes Keycloak's events for that queue, and the file with the secret that they are signed with.
+pub fn account_events(queue: &Arc<Queue>, gate: &Gate, secret_file: &str) -> (Handler, Option<Watched>) {
+    let secret = Secret::default();
+    let watched = (!secret_file.is_empty()).then(|| {
+        let (name, secret) = (secret_file.to_owned(), Arc::clone(&secret));
+        Watched::new(PathBuf::from(secret_file), move |content| {
+            let trimmed = content.map(|content| content.trim_ascii().to_vec());
+            if trimmed.as_ref().is_none_or(Vec::is_empty) {
+                warn!(file = name, "server.keycloakEvents.secretFile cannot be read; no event is taken");
+            }
+            // Without a secret that could be told nothing is signed rightly.
+            *secret.write().unwrap_or_else(PoisonError::into_inner) = Some(trimmed.unwrap_or_default());
+        })
+    });
+    (account_events::handler(Arc::clone(queue), gate.clone(), secret), watched)
 }

@@ -130,6 +130,7 @@ fn own_patch(observed: &Observed) -> Option<ObjectPatch> {
 /// A patch of an object, valid only for the version that was seen; `None` when it holds already.
 fn patch_of<T: Kind>(object: &Object<T>, current: &Value, wanted: &Value) -> Option<ObjectPatch> {
     Some(ObjectPatch {
+        step: String::new(),
         kind: KindInfo::of::<T>(),
         key: ObjectKey::of(object),
         subresource: None,

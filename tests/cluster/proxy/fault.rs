@@ -59,6 +59,12 @@ pub fn everything() -> Matcher {
     matching(|_, _| true)
 }
 
+/// The request with this number, counted from 0, and no other.
+pub fn nth(number: usize) -> Matcher {
+    let seen = AtomicUsize::new(0);
+    matching(move |_, _| seen.fetch_add(1, Ordering::SeqCst) == number)
+}
+
 /// Every write except leases and events.
 pub fn writes() -> Matcher {
     matching(|method, path| is_write(method) && !is_lease_or_event(path))

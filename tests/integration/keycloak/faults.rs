@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::realm::{Realm, SECRET, ensure, wanted};
 use crate::cluster::keycloak::OPERATOR;
 use crate::cluster::proxy::{Fault, everything, matching, requests_of};
-use crate::lab::{PATIENCE, wait_until};
+use crate::lab::PATIENCE;
 
 #[tokio::test]
 async fn a_token_that_was_revoked_is_replaced() {
@@ -21,12 +21,12 @@ async fn a_token_that_was_revoked_is_replaced() {
     assert_eq!(realm.tokens(), 1);
     // Other keys: what was signed by the former ones is worth nothing.
     let key = json!({
-        "name": "newer", "providerId": "rsa-generated", "providerType": "org.keycloak.keys.KeyProvider",
+        "name": "newer", "providerId": "ecdsa-generated", "providerType": "org.keycloak.keys.KeyProvider",
         "config": {"priority": ["1000"]},
     });
-    let old = realm.id_of("/components?type=org.keycloak.keys.KeyProvider", "name", "rsa-generated");
-    realm.admin(Method::POST, "/components", &key);
-    realm.admin(Method::DELETE, &format!("/components/{old}"), &Value::Null);
+    let old = realm.id_of("/components?type=org.keycloak.keys.KeyProvider", "name", "ecdsa");
+    realm.admin(&Method::POST, "/components", &key);
+    realm.admin(&Method::DELETE, &format!("/components/{old}"), &Value::Null);
 
     assert_eq!(realm.keycloak.find_user("ada").await, Ok(None), "nobody notices");
     assert_eq!(realm.tokens(), 2);
@@ -39,7 +39,7 @@ async fn a_token_that_was_revoked_is_replaced() {
 async fn a_token_is_renewed_before_it_ends() {
     let realm = Realm::new("short");
     // A second more than the margin of 30 s.
-    realm.admin(Method::PUT, "", &json!({"accessTokenLifespan": 31}));
+    realm.admin(&Method::PUT, "", &json!({"accessTokenLifespan": 31}));
     let begin = std::time::Instant::now();
     while realm.tokens() < 2 {
         assert_eq!(realm.keycloak.find_user("ada").await, Ok(None));
@@ -63,7 +63,7 @@ async fn a_wrong_secret_is_said_and_a_rotated_one_counts_at_once() {
     assert!(!text.contains("hunter2"), "{text}");
 
     let id = realm.id_of("/clients", "clientId", OPERATOR);
-    let rotated = realm.admin(Method::POST, &format!("/clients/{id}/client-secret"), &Value::Null);
+    let rotated = realm.admin(&Method::POST, &format!("/clients/{id}/client-secret"), &Value::Null);
     fs::write(realm.secret_file(), rotated["value"].as_str().expect("a secret")).expect("written");
     assert_eq!(keycloak.find_user("ada").await, Ok(None));
     fs::remove_file(realm.secret_file()).expect("removed");
@@ -91,7 +91,7 @@ async fn what_is_not_there_is_named() {
     // A client without a service account.
     let id = realm.id_of("/clients", "clientId", OPERATOR);
     realm.admin(
-        Method::PUT,
+        &Method::PUT,
         &format!("/clients/{id}"),
         &json!({"clientId": OPERATOR, "serviceAccountsEnabled": false}),
     );
@@ -209,27 +209,4 @@ async fn no_secret_and_no_person_is_in_the_log() {
     for private in [SECRET, "hunter2", "Bearer ey", "Basic ", "access_token", "@example.org", "Rossi"] {
         assert!(!text.contains(private), "{private} in the log:\n{text}");
     }
-}
-
-#[test]
-fn the_server_itself_can_be_restarted() {
-    let server =
-        crate::cluster::keycloak::KeycloakServer::start().unwrap_or_else(|error| panic!("{error:#}"));
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    server.create_realm("kept", SECRET, &super::realm::RIGHTS).expect("the realm is made");
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let file = folder.path().join("secret");
-    fs::write(&file, SECRET).expect("written");
-    let settings = super::realm::settings("kept", server.url(), file);
-    let gate = crownlabs::runtime::gate::Gate::open();
-    let keycloak = crownlabs::clients::keycloak::Keycloak::new(settings, gate).expect("the client");
-    let made = runtime.block_on(ensure(&keycloak, &wanted("ada.rossi"))).expect("it is made");
-    server.stop();
-    let error = runtime.block_on(keycloak.find_user("ada.rossi")).expect_err("down");
-    assert_eq!(error.reason(), "Unreachable");
-    server.resume().unwrap_or_else(|error| panic!("{error:#}"));
-    let found = wait_until(PATIENCE, || {
-        runtime.block_on(keycloak.find_user("ada.rossi")).map_err(|error| error.to_string())
-    });
-    assert_eq!(found, Some(made));
 }

@@ -68,7 +68,7 @@ impl Realm {
     }
 
     /// Asks the admin API as its administrator; `path` is below the realm.
-    pub fn admin(&self, method: Method, path: &str, body: &Value) -> Value {
+    pub fn admin(&self, method: &Method, path: &str, body: &Value) -> Value {
         let answer = self.server.admin(method, &format!("/{}{path}", self.name), body);
         answer.unwrap_or_else(|error| panic!("{error:#}"))
     }
@@ -83,13 +83,13 @@ impl Realm {
     /// The identifier of the operator's service account.
     pub fn service_account(&self) -> String {
         let client = self.id_of("/clients", "clientId", OPERATOR);
-        let user = self.admin(Method::GET, &format!("/clients/{client}/service-account-user"), &Value::Null);
+        let user = self.admin(&Method::GET, &format!("/clients/{client}/service-account-user"), &Value::Null);
         user["id"].as_str().expect("an identifier").to_owned()
     }
 
     /// Makes a user as an administrator would; the identifier.
     pub fn user(&self, user: &Value) -> String {
-        self.admin(Method::POST, "/users", user);
+        self.admin(&Method::POST, "/users", user);
         self.id_of("/users", "username", user["username"].as_str().expect("a name"))
     }
 
@@ -114,7 +114,7 @@ impl Realm {
     }
 }
 
-pub fn settings(realm: &str, url: String, client_secret_file: PathBuf) -> Settings {
+fn settings(realm: &str, url: String, client_secret_file: PathBuf) -> Settings {
     Settings {
         url,
         realm: realm.to_owned(),
@@ -123,7 +123,7 @@ pub fn settings(realm: &str, url: String, client_secret_file: PathBuf) -> Settin
         roles_client_id: ROLES_CLIENT.to_owned(),
         compatibility_mode: false,
         ca_file: None,
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_mins(1),
     }
 }
 

@@ -1,15 +1,18 @@
 //! The rights of the service account: those that the documentation asks for suffice, and each is needed.
 
 use crownlabs::clients::keycloak::KeycloakError;
+use http::Method;
+use serde_json::{Value, json};
 
 use super::realm::{RIGHTS, Realm, ensure, wanted};
+use crate::cluster::keycloak::ROLES_CLIENT;
 
 /// Everything that the loops do, once; the first thing that is refused.
 async fn everything(realm: &Realm) -> Result<(), KeycloakError> {
     let keycloak = &realm.keycloak;
     let user = ensure(keycloak, &wanted("ada.rossi")).await?;
     let mut renamed = wanted("ada.rossi");
-    renamed.first_name = "Augusta".to_owned();
+    "Augusta".clone_into(&mut renamed.first_name);
     let user = ensure(keycloak, &renamed).await.map(|renamed| renamed.id == user.id).map(|_| user)?;
     keycloak.send_action_mail(&user.owed_mail().expect("a new account")).await?;
     keycloak.create_role("workspace-tea:user", "Tea User Role").await?;
@@ -39,4 +42,37 @@ async fn each_right_is_needed_and_named_when_it_is_missing() {
         assert!(text.starts_with("Keycloak forbids the client client-operator to "), "{text}");
         assert!(text.contains(&format!("the role {missing} of the client realm-management")), "{text}");
     }
+}
+
+/// Lets the operator manage one client, as the documentation says for a realm with fine-grained permissions.
+fn permit(realm: &Realm) {
+    realm.admin(&Method::PUT, "", &json!({"adminPermissionsEnabled": true}));
+    let permissions = realm.id_of("/clients", "clientId", "admin-permissions");
+    let server = format!("/clients/{permissions}/authz/resource-server");
+    let policy = json!({"name": "operator", "users": [realm.service_account()]});
+    let policy = realm.admin(&Method::POST, &format!("{server}/policy/user"), &policy);
+    let permission = json!({
+        "name": "roles of the operator",
+        "resourceType": "Clients",
+        "resources": [realm.id_of("/clients", "clientId", ROLES_CLIENT)],
+        "scopes": ["view", "manage"],
+        "policies": [policy["id"]],
+    });
+    realm.admin(&Method::POST, &format!("{server}/permission/scope"), &permission);
+}
+
+#[tokio::test]
+async fn with_fine_grained_permissions_one_client_is_enough() {
+    let realm = Realm::with_rights("rights-fine", &["manage-users", "query-clients"]);
+    permit(&realm);
+    assert_eq!(everything(&realm).await, Ok(()));
+
+    // Other clients are out of reach: to be seen, and so to be changed.
+    realm.admin(&Method::POST, "/clients", &json!({"clientId": "other"}));
+    let other = realm.client(|settings| settings.roles_client_id = "other".to_owned());
+    let error = other.create_role("x", "x").await.expect_err("not permitted");
+    assert_eq!(error.reason(), "NotFound", "{error}");
+    assert!(error.to_string().ends_with("that our service account may see that client"), "{error}");
+    let roles = format!("/clients/{}/roles", realm.id_of("/clients", "clientId", "other"));
+    assert_eq!(realm.admin(&Method::GET, &roles, &Value::Null), json!([]));
 }

@@ -61,9 +61,9 @@ async fn another_description_leaves_the_rest_of_a_role() {
     let realm = Realm::new("role-rest");
     let client = realm.id_of("/clients", "clientId", ROLES_CLIENT);
     let path = format!("/clients/{client}/roles");
-    realm.admin(Method::POST, &path, &json!({"name": USER, "attributes": {"colour": ["green"]}}));
+    realm.admin(&Method::POST, &path, &json!({"name": USER, "attributes": {"colour": ["green"]}}));
     realm.keycloak.update_role_description(USER, "Tea User Role").await.expect("it is changed");
-    let now = realm.admin(Method::GET, &format!("{path}/{USER}"), &Value::Null);
+    let now = realm.admin(&Method::GET, &format!("{path}/{USER}"), &Value::Null);
     assert_eq!(now["attributes"], json!({"colour": ["green"]}));
     assert_eq!(now["description"], "Tea User Role");
 }
@@ -81,17 +81,17 @@ async fn roles_are_given_and_taken() {
         (role(&realm, USER).await, role(&realm, MANAGER).await, role(&realm, "other").await);
 
     keycloak.add_roles(&ada, &[user.clone(), manager.clone(), other.clone()]).await.expect("given");
-    keycloak.add_roles(&ada, &[user.clone()]).await.expect("given already");
+    keycloak.add_roles(&ada, std::slice::from_ref(&user)).await.expect("given already");
     assert_eq!(names(&keycloak.user_roles(&ada).await.expect("listed")), ["other", MANAGER, USER]);
 
-    keycloak.remove_roles(&ada, &[manager.clone()]).await.expect("taken");
+    keycloak.remove_roles(&ada, std::slice::from_ref(&manager)).await.expect("taken");
     keycloak.remove_roles(&ada, &[manager]).await.expect("taken already");
     keycloak.remove_roles(&ada, &[]).await.expect("nothing to take");
     let left = keycloak.user_roles(&ada).await.expect("listed");
     assert_eq!(names(&left), ["other", USER]);
 
     // Those of other clients are not ours: the account's own ones are still there.
-    let mappings = realm.admin(Method::GET, &format!("/users/{ada}/role-mappings"), &Value::Null);
+    let mappings = realm.admin(&Method::GET, &format!("/users/{ada}/role-mappings"), &Value::Null);
     assert!(mappings["realmMappings"].is_array(), "{mappings}");
 
     // A role's end takes it from everybody.
@@ -107,11 +107,11 @@ async fn the_client_with_the_roles_may_be_made_again() {
     let realm = Realm::new("role-client");
     realm.keycloak.create_role(USER, "x").await.expect("it is made");
     let path = format!("/clients/{}", realm.id_of("/clients", "clientId", ROLES_CLIENT));
-    realm.admin(Method::DELETE, &path, &Value::Null);
+    realm.admin(&Method::DELETE, &path, &Value::Null);
     let error = realm.keycloak.role(USER).await.expect_err("the client is gone");
     assert_eq!(error.reason(), "NotFound");
     let error = realm.keycloak.role(USER).await.expect_err("the client is gone");
     assert!(error.to_string().contains("has no client \"client-api-server\""), "{error}");
-    realm.admin(Method::POST, "/clients", &json!({"clientId": ROLES_CLIENT}));
+    realm.admin(&Method::POST, "/clients", &json!({"clientId": ROLES_CLIENT}));
     assert_eq!(realm.keycloak.role(USER).await, Ok(None));
 }

@@ -1,5 +1,13 @@
 //! Tenants and Workspaces on a real control plane.
 
+mod crash;
+mod drive;
+mod heal;
+mod keycloak;
+mod life;
+mod names;
+mod rights;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -20,7 +28,7 @@ pub fn tenant(selector: &str, name: &str, more: &str) -> String {
         "---
 apiVersion: crownlabs.polito.it/v1alpha2
 kind: Tenant
-metadata: {{name: {name}, labels: {{crownlabs.polito.it/operator-selector: {selector}}}}}
+metadata: {{name: \"{name}\", labels: {{crownlabs.polito.it/operator-selector: {selector}}}}}
 spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org, lastLogin: \"2099-01-01T00:00:00Z\"{more}}}
 "
     )

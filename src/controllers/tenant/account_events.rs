@@ -1,0 +1,158 @@
+//! The endpoint that Keycloak tells of accounts (05 §11): who has confirmed an address is served at
+//! once, not at the next look.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::{HeaderMap, Request, StatusCode};
+use hyper::body::Bytes;
+use ring::hmac;
+use serde::Deserialize;
+
+use crate::manager::server::{Handler, Page};
+use crate::runtime::ObjectKey;
+use crate::runtime::gate::Gate;
+use crate::runtime::queue::{Lane, Queue};
+
+/// Where events arrive.
+const PATH: &str = "/tenant-webhook";
+/// The HMAC-SHA256 of the body, in hexadecimal digits: what Keycloak's event plugin signs with.
+const SIGNATURE: &str = "x-keycloak-signature";
+
+/// The secret that events are signed with; none takes unsigned ones.
+pub type Secret = Arc<RwLock<Option<Vec<u8>>>>;
+
+/// An event, as far as it is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    #[serde(rename = "type")]
+    type_: String,
+    auth_details: Option<Subject>,
+    representation: Option<String>,
+}
+
+/// Somebody.
+#[derive(Deserialize)]
+struct Subject {
+    username: String,
+}
+
+/// Takes events: each asks for a pass over its Tenant. A replica that does not lead refuses them, so
+/// that they are sent again to one that does.
+pub fn handler(queue: Arc<Queue>, gate: Gate, secret: Secret) -> Handler {
+    Arc::new(move |request: &Request<Bytes>| {
+        if request.uri().path() != PATH {
+            return Page::text(StatusCode::NOT_FOUND, "no such page\n");
+        }
+        let secret = secret.read().unwrap_or_else(PoisonError::into_inner);
+        if secret.as_ref().is_some_and(|secret| !is_signed(request.headers(), request.body(), secret)) {
+            return Page::text(StatusCode::UNAUTHORIZED, "the signature of the event is not right\n");
+        }
+        match username(request.body()) {
+            Err(problem) => Page::text(StatusCode::BAD_REQUEST, format!("{problem}\n")),
+            Ok(_) if !gate.is_open() => {
+                Page::text(StatusCode::SERVICE_UNAVAILABLE, "this replica does not lead\n")
+            }
+            Ok(tenant) => {
+                queue.add(ObjectKey::new("", tenant), Lane::Change);
+                Page::text(StatusCode::OK, "ok\n")
+            }
+        }
+    })
+}
+
+/// The name of the account that an event is about.
+fn username(body: &[u8]) -> Result<String, String> {
+    let event: Event = serde_json::from_slice(body).map_err(|error| format!("this is no event: {error}"))?;
+    let name = match event.type_.as_str() {
+        "access.CUSTOM_REQUIRED_ACTION" => event.auth_details.map(|subject| subject.username),
+        "admin.USER-UPDATE" => {
+            let text = event.representation.unwrap_or_default();
+            let subject: Subject = serde_json::from_str(&text)
+                .map_err(|error| format!("the representation of the event is no user: {error}"))?;
+            Some(subject.username)
+        }
+        other => return Err(format!("events of type {other:?} are not expected here")),
+    };
+    name.filter(|name| !name.is_empty()).ok_or_else(|| "the event names nobody".to_owned())
+}
+
+fn is_signed(headers: &HeaderMap, body: &[u8], secret: &[u8]) -> bool {
+    // Anybody can sign with an empty secret.
+    if secret.is_empty() {
+        return false;
+    }
+    let signature = headers.get(SIGNATURE).and_then(|value| value.to_str().ok()).and_then(bytes);
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+    signature.is_some_and(|signature| hmac::verify(&key, body, &signature).is_ok())
+}
+
+/// Hexadecimal digits, two a byte.
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    pairs
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::runtime::queue::Backoff;
+
+    fn ask(gate: &Gate, secret: Option<&str>, path: &str, signature: &str, body: &str) -> (u16, usize) {
+        let queue = Arc::new(Queue::new("test", Backoff::default()));
+        let secret = Arc::new(RwLock::new(secret.map(|secret| secret.as_bytes().to_vec())));
+        let request = Request::builder().uri(path).header(SIGNATURE, signature);
+        let request = request.body(Bytes::from(body.to_owned())).expect("a request");
+        let page = handler(Arc::clone(&queue), gate.clone(), secret)(&request);
+        (page.status.as_u16(), queue.waiting())
+    }
+
+    fn verified(name: &str) -> String {
+        json!({"type": "access.CUSTOM_REQUIRED_ACTION", "authDetails": {"username": name}}).to_string()
+    }
+
+    #[test]
+    fn an_event_asks_for_its_tenant() {
+        let ask = |body: &str| ask(&Gate::open(), None, PATH, "", body);
+        assert_eq!(ask(&verified("ada")), (200, 1));
+        let updated =
+            json!({"type": "admin.USER-UPDATE", "representation": "{\"username\": \"ada\", \"id\": 1}"});
+        assert_eq!(ask(&updated.to_string()), (200, 1));
+        for bad in [
+            "",
+            "{}",
+            "[]",
+            &verified(""),
+            r#"{"type": "access.LOGIN"}"#,
+            r#"{"type": "access.CUSTOM_REQUIRED_ACTION"}"#,
+            r#"{"type": "admin.USER-UPDATE", "representation": "no"}"#,
+            r#"{"type": "admin.USER-UPDATE", "representation": {"username": "ada"}}"#,
+        ] {
+            assert_eq!(ask(bad), (400, 0), "{bad}");
+        }
+        assert_eq!(super::tests::ask(&Gate::open(), None, "/", "", &verified("ada")), (404, 0));
+    }
+
+    #[test]
+    fn who_does_not_lead_refuses() {
+        assert_eq!(ask(&Gate::closed(), None, PATH, "", &verified("ada")), (503, 0));
+    }
+
+    #[test]
+    fn with_a_secret_only_signed_events_count() {
+        // RFC 4231, test case 2.
+        let (secret, body) = ("Jefe", "what do ya want for nothing?");
+        let right = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        let mut headers = HeaderMap::new();
+        headers.insert(SIGNATURE, right.parse().expect("text"));
+        assert!(is_signed(&headers, body.as_bytes(), secret.as_bytes()));
+        assert!(!is_signed(&headers, b"something else", secret.as_bytes()));
+        for wrong in ["", "0", "zz", "5b", &right[1..], &right.replace('5', "6")] {
+            assert_eq!(ask(&Gate::open(), Some(secret), PATH, wrong, &verified("ada")), (401, 0), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Personal volumes: made, prepared, kept, given back.
+
+use serde_json::json;
+
+use super::tenant;
+use crate::daemon::{Daemon, Options};
+use crate::lab::Lab;
+
+const DRIVES: &str = "mydrive-pvcs";
+
+#[test]
+fn a_volume_is_prepared_once_and_outlives_its_tenant() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    let options = Options { kubeconfig: &admin, selector: "drives", config: "" };
+    let daemon = Daemon::start(&options);
+    lab.apply(&tenant("drives", "dora", ""));
+    let provisioning = "/metadata/labels/crownlabs.polito.it~1volume-provisioning";
+    let claim = lab.await_value("persistentvolumeclaims", DRIVES, "dora-drive", provisioning, "completed");
+    let uid = claim["metadata"]["uid"].as_str().expect("a uid").to_owned();
+    assert!(claim["metadata"].get("ownerReferences").is_none());
+    let secret = lab.get("secrets", "tenant-dora", "mydrive-info").expect("there");
+    assert_eq!(
+        lab.kubectl(&[
+            "get",
+            "secret",
+            "-n",
+            "tenant-dora",
+            "mydrive-info",
+            "-o",
+            "jsonpath={.data.server-name}"
+        ]),
+        secret["data"]["server-name"].as_str().expect("text")
+    );
+    // Its Job is not made again.
+    lab.kubectl(&["delete", "job", "-n", DRIVES, "dora-drive-provision", "--cascade=foreground"]);
+    drop(daemon);
+    let daemon = Daemon::start(&options);
+    lab.await_ready("tenants", "dora");
+    assert!(lab.get("jobs", DRIVES, "dora-drive-provision").is_none());
+    lab.kubectl(&["delete", "tenant", "dora"]);
+    let kept = lab.get("persistentvolumeclaims", DRIVES, "dora-drive").expect("kept");
+    assert!(kept["metadata"]["deletionTimestamp"].is_null());
+    assert_eq!(kept["metadata"]["labels"]["crownlabs.polito.it/tenant"], "dora");
+    // Somebody else of that name does not get it …
+    lab.apply(&tenant("drives", "dora", "").replace("dora@", "another@"));
+    let message = lab.await_condition("tenants", "dora", "NameConflict", "NameConflict");
+    assert!(
+        message.contains("was kept for a former Tenant of this name with another e-mail address"),
+        "{message}"
+    );
+    assert!(lab.get("secrets", "tenant-dora", "mydrive-info").is_none());
+    // … and the same person does; then an address may change.
+    lab.kubectl(&[
+        "patch",
+        "tenant",
+        "dora",
+        "--type=merge",
+        "-p",
+        r#"{"spec": {"email": "dora@example.org"}}"#,
+    ]);
+    lab.await_ready("tenants", "dora");
+    lab.await_value(
+        "secrets",
+        "tenant-dora",
+        "mydrive-info",
+        "/data/path",
+        secret["data"]["path"].as_str().expect("text"),
+    );
+    lab.kubectl(&[
+        "patch",
+        "tenant",
+        "dora",
+        "--type=merge",
+        "-p",
+        r#"{"spec": {"email": "d@example.org"}}"#,
+    ]);
+    lab.await_value(
+        "persistentvolumeclaims",
+        DRIVES,
+        "dora-drive",
+        "/metadata/annotations/crownlabs.polito.it~1mydrive-email",
+        "d@example.org",
+    );
+    drop(daemon);
+    // By configuration it goes with its Tenant. Its storage class cannot grow it: that is told, and keeps
+    // nothing else from being done.
+    let config = "controllers: {tenant: {myDrive: {onTenantDeletion: delete, size: 2Gi}}}\n";
+    let _daemon = Daemon::start(&Options { config, ..options });
+    let claim = lab.await_value(
+        "persistentvolumeclaims",
+        DRIVES,
+        "dora-drive",
+        "/metadata/ownerReferences/0/name",
+        "dora",
+    );
+    assert_eq!(claim["metadata"]["uid"], json!(uid));
+    let message = lab.await_condition("tenants", "dora", "Reconciled", "EnforcementFailed");
+    assert!(message.contains("PersistentVolumeClaim dora-drive") && message.contains("resize"), "{message}");
+    lab.kubectl(&["delete", "tenant", "dora"]);
+    lab.await_gone("persistentvolumeclaims", DRIVES, "dora-drive");
+}
+
+#[test]
+fn a_missing_namespace_of_volumes_is_told_and_waited_for() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    let config = "controllers: {tenant: {myDrive: {namespace: later-drives}}}\n";
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "nodrives", config });
+    lab.apply(&tenant("nodrives", "nodrive", ""));
+    let message = lab.await_condition("tenants", "nodrive", "Reconciled", "NamespaceMissing");
+    assert!(message.contains("waits for namespace later-drives"), "{message}");
+    // Everything else is there.
+    lab.await_value(
+        "rolebindings",
+        "tenant-nodrive",
+        "crownlabs-manage-instances",
+        "/subjects/0/name",
+        "nodrive",
+    );
+    lab.apply("{apiVersion: v1, kind: Namespace, metadata: {name: later-drives}}");
+    lab.await_ready("tenants", "nodrive");
+    lab.kubectl(&["delete", "tenant", "nodrive"]);
+    lab.kubectl(&["delete", "namespace", "later-drives", "--wait=false"]);
+}

@@ -1,0 +1,292 @@
+//! Tenants and Workspaces with a real Keycloak: accounts, roles, mail, outages.
+
+use std::path::PathBuf;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{tenant, workspace};
+use crate::cluster::keycloak::{OPERATOR, ROLES_CLIENT};
+use crate::cluster::proxy::{Fault, everything};
+use crate::daemon::{Daemon, Options};
+use crate::keycloak::realm::Realm;
+use crate::lab::{Lab, PATIENCE, wait_until};
+
+/// The daemon's configuration for a realm.
+fn config(realm: &Realm) -> String {
+    let secret: PathBuf = realm.secret_file();
+    format!(
+        "controllers: {{tenant: {{verificationPoll: 10s}}}}
+integrations:
+  keycloak: {{enabled: true, url: \"{}\", realm: {}, clientId: {OPERATOR}, rolesClientId: {ROLES_CLIENT}, clientSecretFile: \"{}\"}}\n",
+        realm.proxy.url(),
+        realm.name,
+        secret.display(),
+    )
+}
+
+/// The account of a name, if there is one.
+fn user(realm: &Realm, name: &str) -> Option<Value> {
+    let found = realm.admin(Method::GET, &format!("/users?username={name}&exact=true"), &Value::Null);
+    found.as_array().and_then(|users| users.first().cloned())
+}
+
+/// The names of the roles that a user has, in order.
+fn roles_of(realm: &Realm, name: &str) -> Vec<String> {
+    let client = realm.id_of("/clients", "clientId", ROLES_CLIENT);
+    let Some(user) = user(realm, name) else { return Vec::new() };
+    let path =
+        format!("/users/{}/role-mappings/clients/{client}", user["id"].as_str().expect("an identifier"));
+    names(&realm.admin(Method::GET, &path, &Value::Null))
+}
+
+/// The names of all roles, in order.
+fn roles(realm: &Realm) -> Vec<String> {
+    let client = realm.id_of("/clients", "clientId", ROLES_CLIENT);
+    names(&realm.admin(Method::GET, &format!("/clients/{client}/roles"), &Value::Null))
+}
+
+fn names(list: &Value) -> Vec<String> {
+    let name = |role: &Value| role["name"].as_str().unwrap_or_default().to_owned();
+    let mut names: Vec<String> = list.as_array().into_iter().flatten().map(name).collect();
+    names.retain(|name| name.starts_with("workspace-"));
+    names.sort();
+    names
+}
+
+fn verify(realm: &Realm, name: &str) {
+    let id = user(realm, name).expect("there")["id"].as_str().expect("an identifier").to_owned();
+    realm.admin(Method::PUT, &format!("/users/{id}"), &json!({"emailVerified": true, "requiredActions": []}));
+}
+
+fn eventually<T: PartialEq + std::fmt::Debug>(what: &str, wanted: &T, mut now: impl FnMut() -> T) {
+    wait_until(PATIENCE, || {
+        let now = now();
+        (now == *wanted).then_some(()).ok_or_else(|| format!("{what}: {wanted:?}, is {now:?}"))
+    });
+}
+
+fn patch(lab: &Lab, kind: &str, name: &str, patch: &Value) {
+    lab.kubectl(&["patch", kind, name, "--type=merge", "-p", &patch.to_string()]);
+}
+
+#[test]
+fn accounts_and_roles_follow_tenants_and_workspaces() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let realm = Realm::new("tenants");
+    let config = config(&realm);
+    let options = Options { kubeconfig: &kubeconfig, selector: "kc", config: &config };
+    let daemon = Daemon::start(&options);
+    lab.apply(&workspace("kc", "kc-a", ""));
+    lab.apply(&workspace("kc", "kc-b", "").replace("prettyName: kc-b", "prettyName: Tea"));
+    let status = lab.await_ready("workspaces", "kc-a")["status"].clone();
+    assert_eq!(status["subscription"]["keycloak"], "Ok");
+    lab.await_ready("workspaces", "kc-b");
+    assert_eq!(
+        roles(&realm),
+        ["workspace-kc-a:manager", "workspace-kc-a:user", "workspace-kc-b:manager", "workspace-kc-b:user"]
+    );
+    // The mail server does not take the mail at first: it is sent again until it does.
+    let mail = realm.server.mail();
+    mail.refuse("kc.ada@example.org");
+    lab.apply(&tenant(
+        "kc",
+        "kc.ada",
+        ", workspaces: [{name: kc-a, role: user}, {name: kc-b, role: manager}]",
+    ));
+    let message = lab.await_condition("tenants", "kc.ada", "Reconciled", "KeycloakMailNotSent");
+    assert!(message.contains("check the e-mail settings of the realm"), "{message}");
+    mail.accept("kc.ada@example.org");
+    lab.await_condition("tenants", "kc.ada", "Ready", "AwaitingVerification");
+    assert_eq!(mail.mails_to("kc.ada@example.org").len(), 1);
+    eventually("roles", &vec!["workspace-kc-a:user".to_owned(), "workspace-kc-b:manager".to_owned()], || {
+        roles_of(&realm, "kc.ada")
+    });
+    let account = user(&realm, "kc.ada").expect("made");
+    assert_eq!((account["firstName"].as_str(), account["enabled"].as_bool()), (Some("Ada"), Some(true)));
+    assert!(
+        lab.get("namespaces", "default", "tenant-kc-ada").is_none(),
+        "nothing before the address is confirmed"
+    );
+    // Confirmed: seen at the next look.
+    verify(&realm, "kc.ada");
+    lab.await_condition("tenants", "kc.ada", "Ready", "Ready");
+    let status = lab.await_ready("tenants", "kc.ada")["status"].clone();
+    assert_eq!(status["keycloak"]["userConfirmed"], true);
+    assert_eq!(status["keycloak"]["userCreated"]["name"], account["id"]);
+    // A second pass over everything changes nothing, there or here.
+    drop(daemon);
+    let (before, position) = (realm.writes().len(), lab.cluster.audit().mark().expect("the audit log"));
+    let daemon = Daemon::start(&options);
+    daemon.wait_for("a look at the account", |_| {
+        realm.proxy.request_log().iter().filter(|request| request.path.contains("/role-mappings/")).count()
+            > 3
+    });
+    lab.kubectl(&["annotate", "tenant", "kc.ada", "pass=again"]);
+    let asked = realm.proxy.request_log().len();
+    daemon.wait_for("another pass", |_| realm.proxy.request_log().len() > asked + 1);
+    assert_eq!(realm.writes()[before..], Vec::<String>::new()[..]);
+    let entries = lab.cluster.audit().since(position).expect("the audit log");
+    let ours = |entry: &&crate::cluster::audit::AuditEntry| {
+        entry.is_write() && entry.name == "kc.ada" && entry.user_agent.starts_with("crownlabs/")
+    };
+    assert_eq!(entries.iter().filter(ours).count(), 0);
+    // Names, address and enrolment change: so does the account.
+    patch(
+        &lab,
+        "tenant",
+        "kc.ada",
+        &json!({"spec": {"lastName": "D'Angiò", "workspaces": [{"name": "kc-a", "role": "manager"}]}}),
+    );
+    eventually("the name", &json!("D'Angiò"), || {
+        user(&realm, "kc.ada").unwrap_or_default()["lastName"].clone()
+    });
+    eventually("roles", &vec!["workspace-kc-a:manager".to_owned()], || roles_of(&realm, "kc.ada"));
+    patch(&lab, "workspace", "kc-b", &json!({"spec": {"prettyName": "Coffee"}}));
+    let client = realm.id_of("/clients", "clientId", ROLES_CLIENT);
+    eventually("the description", &json!("Coffee User Role"), || {
+        realm.admin(Method::GET, &format!("/clients/{client}/roles/workspace-kc-b:user"), &Value::Null)["description"].clone()
+    });
+    // A course ends, then somebody leaves.
+    lab.kubectl(&["delete", "workspace", "kc-a"]);
+    assert_eq!(roles(&realm), ["workspace-kc-b:manager", "workspace-kc-b:user"]);
+    eventually("roles", &Vec::<String>::new(), || roles_of(&realm, "kc.ada"));
+    // The account is gone already: no reason to wait.
+    let id = user(&realm, "kc.ada").expect("there")["id"].as_str().expect("an identifier").to_owned();
+    lab.apply(&tenant("kc", "kc.bob", ""));
+    eventually("another account", &true, || user(&realm, "kc.bob").is_some());
+    realm.admin(Method::DELETE, &format!("/users/{id}"), &Value::Null);
+    lab.kubectl(&["delete", "tenant", "kc.ada", "kc.bob"]);
+    assert_eq!((user(&realm, "kc.ada"), user(&realm, "kc.bob")), (None, None));
+    lab.kubectl(&["delete", "workspace", "kc-b"]);
+    assert_eq!(roles(&realm), Vec::<String>::new());
+    let log = daemon.log();
+    for secret in [crate::keycloak::realm::SECRET, "Bearer", "kc.ada@example.org"] {
+        assert!(!log.contains(secret), "{secret} is in the log");
+    }
+}
+
+#[test]
+fn an_account_that_was_there_before_is_taken_over() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let realm = Realm::new("takeover");
+    let id = realm.user(&json!({
+        "username": "kc.old", "email": "old@example.org", "firstName": "Former", "enabled": true, "emailVerified": true,
+    }));
+    let config = config(&realm);
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcold", config: &config });
+    lab.apply(&tenant("kcold", "kc.old", "").replace("kc.old@", "old@"));
+    let status = lab.await_ready("tenants", "kc.old")["status"].clone();
+    assert_eq!(status["keycloak"]["userCreated"]["name"], id);
+    assert_eq!(user(&realm, "kc.old").expect("there")["firstName"], "Ada");
+    lab.kubectl(&["delete", "tenant", "kc.old"]);
+    assert_eq!(user(&realm, "kc.old"), None);
+}
+
+#[test]
+fn an_outage_delays_only_what_needs_keycloak_and_heals() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let realm = Realm::new("outage");
+    let config = config(&realm);
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcout", config: &config });
+    lab.apply(&workspace("kcout", "kco-a", ""));
+    lab.apply(&tenant("kcout", "kco.ada", ", workspaces: [{name: kco-a, role: user}]"));
+    eventually("the account", &true, || user(&realm, "kco.ada").is_some());
+    verify(&realm, "kco.ada");
+    lab.await_condition("tenants", "kco.ada", "Ready", "Ready");
+    realm.proxy.set(Fault::Break { matching: everything() });
+    // Somebody who is confirmed can go on working; who is new waits; both are told why.
+    lab.apply(&workspace("kcout", "kco-b", ""));
+    patch(
+        &lab,
+        "tenant",
+        "kco.ada",
+        &json!({"spec": {"workspaces": [{"name": "kco-a", "role": "user"}, {"name": "kco-b", "role": "user"}]}}),
+    );
+    lab.apply(&tenant("kcout", "kco.new", ""));
+    let message = lab.await_condition("tenants", "kco.ada", "Reconciled", "KeycloakUnreachable");
+    assert!(message.contains("Keycloak cannot be reached at http://127.0.0.1:"), "{message}");
+    lab.await_value(
+        "resourcequotas",
+        "tenant-kco-ada",
+        "crownlabs-resource-quota",
+        "/spec/hard/limits.cpu",
+        "4",
+    );
+    lab.await_condition("tenants", "kco.new", "Reconciled", "KeycloakUnreachable");
+    lab.await_condition("workspaces", "kco-b", "Reconciled", "KeycloakUnreachable");
+    lab.await_value(
+        "rolebindings",
+        "workspace-kco-b",
+        "crownlabs-view-templates",
+        "/roleRef/name",
+        "crownlabs-view-templates",
+    );
+    // Deleted meanwhile: nothing is let go before the account is.
+    lab.kubectl(&["delete", "tenant", "kco.ada", "--wait=false"]);
+    lab.await_gone("namespaces", "default", "tenant-kco-ada");
+    assert!(lab.get("tenants", "default", "kco.ada").is_some());
+    assert!(daemon.metrics().lines().any(|line| {
+        line.starts_with("tenant_operator_internal_errors{controller=\"tenant\",reason=\"keycloak\"}")
+    }));
+    realm.proxy.set(Fault::None);
+    lab.await_gone("tenants", "default", "kco.ada");
+    assert_eq!(user(&realm, "kco.ada"), None);
+    lab.await_ready("workspaces", "kco-b");
+    lab.await_condition("tenants", "kco.new", "Ready", "AwaitingVerification");
+    lab.kubectl(&["delete", "tenant/kco.new", "workspace/kco-a", "workspace/kco-b"]);
+    assert_eq!(roles(&realm), Vec::<String>::new());
+}
+
+#[test]
+fn whatever_call_fails_everything_is_gone_in_the_end() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let realm = Realm::new("faults");
+    let config = config(&realm);
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcfault", config: &config });
+    let begin = || {
+        lab.apply(&workspace("kcfault", "kcf-a", ""));
+        lab.apply(&tenant("kcfault", "kcf.ada", ", workspaces: [{name: kcf-a, role: user}]"));
+        eventually("roles", &vec!["workspace-kcf-a:user".to_owned()], || roles_of(&realm, "kcf.ada"));
+        lab.await_ready("tenants", "kcf.ada");
+        lab.await_ready("workspaces", "kcf-a");
+    };
+    let end = || {
+        lab.kubectl(&["delete", "workspace", "kcf-a", "--wait=false"]);
+        lab.kubectl(&["delete", "tenant", "kcf.ada", "--wait=false"]);
+        lab.await_gone("workspaces", "default", "kcf-a");
+        lab.await_gone("tenants", "default", "kcf.ada");
+        assert_eq!((user(&realm, "kcf.ada"), roles(&realm)), (None, Vec::new()));
+        for binding in [
+            "crownlabs-manage-instances-kcf-a",
+            "crownlabs-manage-tenants-kcf-a",
+            "crownlabs-manage-tenant-kcf-ada",
+        ] {
+            assert!(lab.get("clusterrolebindings", "default", binding).is_none(), "{binding}");
+        }
+        lab.await_gone("namespaces", "default", "tenant-kcf-ada");
+        lab.await_gone("namespaces", "default", "workspace-kcf-a");
+    };
+    let asked = realm.proxy.request_log().len();
+    begin();
+    end();
+    let calls = realm.proxy.request_log().len() - asked;
+    assert!(calls >= 12, "only {calls} calls");
+    // Every one of them fails once: in turns with an answer, and without one after it was carried out.
+    for n in 0..calls {
+        let once = crate::cluster::proxy::nth(n);
+        realm.proxy.set(if n % 2 == 0 {
+            Fault::Status { code: 503, retry_after: None, matching: once }
+        } else {
+            Fault::LoseAnswer { matching: once }
+        });
+        begin();
+        end();
+    }
+    realm.proxy.set(Fault::None);
+    println!("{calls} calls failed");
+}

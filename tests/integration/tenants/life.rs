@@ -1,0 +1,223 @@
+//! What happens to a Tenant from the first login to the last, and to a course.
+
+use serde_json::json;
+
+use super::{tenant, workspace};
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, instance, wait_until};
+
+fn patch(lab: &Lab, kind: &str, name: &str, patch: &str) {
+    lab.kubectl(&["patch", kind, name, "--type=merge", "-p", patch]);
+}
+
+/// The time from now, in seconds, as the API writes it.
+fn login(lab: &Lab, name: &str, seconds: i64) {
+    let output = std::process::Command::new("date")
+        .args(["-u", "-d", &format!("{seconds} seconds"), "+%Y-%m-%dT%H:%M:%SZ"])
+        .output()
+        .expect("date");
+    let time = String::from_utf8(output.stdout).expect("text");
+    patch(lab, "tenant", name, &json!({"spec": {"lastLogin": time.trim()}}).to_string());
+}
+
+#[test]
+fn a_personal_namespace_lives_as_long_as_it_is_used() {
+    let lab = Lab::shared();
+    lab.furnish("keepalive");
+    let admin = lab.admin();
+    let config = "controllers: {tenant: {keepAlive: 5s}}\n";
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "keepalive", config });
+    // Two names that are not those that `furnish` takes.
+    let namespace = "tenant-keep-alive";
+    lab.apply(&workspace("keepalive", "keepalive-course", ""));
+    lab.apply(&tenant("keepalive", "keep.alive", ", workspaces: [{name: keepalive-course, role: user}]"));
+    lab.await_ready("tenants", "keep.alive");
+    lab.apply(&instance("keepalive", "busy", "standalone").replace("tenant-keepalive", namespace));
+    lab.await_phase(namespace, "busy", "Ready");
+    // Logged in long ago: the Instance keeps the namespace.
+    login(&lab, "keep.alive", -3600);
+    lab.await_condition("tenants", "keep.alive", "Ready", "Ready");
+    assert!(
+        lab.get("namespaces", "default", namespace)
+            .is_some_and(|n| n["metadata"]["deletionTimestamp"].is_null())
+    );
+    lab.kubectl(&["delete", "instance", "-n", namespace, "busy"]);
+    lab.await_gone("namespaces", "default", namespace);
+    lab.await_condition("tenants", "keep.alive", "Ready", "Inactive");
+    let status = lab.await_ready("tenants", "keep.alive")["status"].clone();
+    assert_eq!(status["personalNamespace"], json!({"created": false}));
+    assert_eq!(status["quota"], json!({"cpu": "2", "memory": "4Gi", "instances": 2}));
+    // A login brings it back, and the time after the login takes it away again, without any event.
+    login(&lab, "keep.alive", 0);
+    lab.await_value("tenants", "default", "keep.alive", "/status/personalNamespace/name", namespace);
+    lab.await_gone("namespaces", "default", namespace);
+    lab.kubectl(&["delete", "tenant", "keep.alive", "--wait=false"]);
+    lab.kubectl(&["delete", "workspace", "keepalive-course", "--wait=false"]);
+    lab.await_gone("tenants", "default", "keep.alive");
+    lab.clear("keepalive");
+}
+
+#[test]
+fn a_sandbox_comes_and_goes() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    let options = Options { kubeconfig: &admin, selector: "sandbox", config: "" };
+    let daemon = Daemon::start(&options);
+    lab.apply(&tenant("sandbox", "sandy", ", createSandbox: true"));
+    lab.await_value("tenants", "default", "sandy", "/status/sandboxNamespace/name", "sandbox-sandy");
+    lab.await_ready("tenants", "sandy");
+    lab.await_value("rolebindings", "sandbox-sandy", "sandbox-editor", "/roleRef/name", "crownlabs-sandbox");
+    drop(daemon);
+    // Another role by configuration: a binding cannot be changed, so it is made anew.
+    let config = "controllers: {tenant: {sandboxClusterRole: crownlabs-view-instances}}\n";
+    let _daemon = Daemon::start(&Options { config, ..options });
+    lab.await_value(
+        "rolebindings",
+        "sandbox-sandy",
+        "sandbox-editor",
+        "/roleRef/name",
+        "crownlabs-view-instances",
+    );
+    patch(&lab, "tenant", "sandy", r#"{"spec": {"createSandbox": false}}"#);
+    lab.await_gone("namespaces", "default", "sandbox-sandy");
+    wait_until(PATIENCE, || {
+        let status =
+            lab.get("tenants", "default", "sandy").expect("there")["status"]["sandboxNamespace"].clone();
+        (status == json!({"created": false})).then_some(()).ok_or_else(|| status.to_string())
+    });
+    lab.kubectl(&["delete", "tenant", "sandy"]);
+}
+
+#[test]
+fn enrolment_follows_the_workspaces() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "enrol", config: "" });
+    lab.apply(&workspace("enrol", "enrol-a", ""));
+    let list = "[{name: enrol-a, role: user}, {name: enrol-late, role: manager}, {name: enrol-wait, role: candidate}]";
+    lab.apply(&tenant("enrol", "erin", &format!(", workspaces: {list}")));
+    let message = lab.await_condition("tenants", "erin", "Enrolled", "WorkspaceNotFound");
+    assert!(message.contains("enrol-late, enrol-wait"), "{message}");
+    lab.await_ready("tenants", "erin");
+    // A Workspace that comes later wakes those who wait for it.
+    lab.apply(&workspace("enrol", "enrol-late", ""));
+    lab.await_value("tenants", "default", "erin", "/status/quota/cpu", "4");
+    lab.await_value(
+        "resourcequotas",
+        "tenant-erin",
+        "crownlabs-resource-quota",
+        "/spec/hard/limits.memory",
+        "8Gi",
+    );
+    // Its quota changes: so does everybody's.
+    patch(&lab, "workspace", "enrol-late", r#"{"spec": {"quota": {"cpu": "500m"}}}"#);
+    lab.await_value("tenants", "default", "erin", "/status/quota/cpu", "2500m");
+    // A candidate waits for approval, is enrolled when none is needed, and struck off when nobody may come.
+    lab.apply(&workspace("enrol", "enrol-wait", "withApproval"));
+    lab.await_value(
+        "tenants",
+        "default",
+        "erin",
+        "/metadata/labels/crownlabs.polito.it~1workspace-enrol-wait",
+        "candidate",
+    );
+    lab.await_condition("tenants", "erin", "Enrolled", "Enrolled");
+    patch(&lab, "workspace", "enrol-wait", r#"{"spec": {"autoEnroll": "immediate"}}"#);
+    lab.await_value(
+        "tenants",
+        "default",
+        "erin",
+        "/metadata/labels/crownlabs.polito.it~1workspace-enrol-wait",
+        "user",
+    );
+    lab.await_value("tenants", "default", "erin", "/spec/workspaces/2/role", "user");
+    patch(
+        &lab,
+        "tenant",
+        "erin",
+        &json!({"spec": {"workspaces": [
+            {"name": "enrol-a", "role": "user"}, {"name": "enrol-late", "role": "candidate"},
+        ]}})
+        .to_string(),
+    );
+    lab.await_value("tenants", "default", "erin", "/spec/workspaces/1", "");
+    // The course ends: everybody is struck off, and it is gone.
+    lab.kubectl(&["delete", "workspace", "enrol-a"]);
+    lab.await_value("tenants", "default", "erin", "/spec/workspaces/0", "");
+    lab.await_value(
+        "tenants",
+        "default",
+        "erin",
+        "/metadata/labels/crownlabs.polito.it~1no-workspaces",
+        "true",
+    );
+    lab.await_value("tenants", "default", "erin", "/status/quota/cpu", "0");
+    lab.await_gone("namespaces", "default", "workspace-enrol-a");
+    assert!(lab.get("clusterrolebindings", "default", "crownlabs-manage-tenants-enrol-a").is_none());
+    lab.kubectl(&["delete", "tenant/erin", "workspace/enrol-late", "workspace/enrol-wait"]);
+}
+
+#[test]
+fn the_api_server_refuses_what_exceeds_the_quota() {
+    let lab = Lab::shared();
+    lab.furnish("share");
+    let admin = lab.admin();
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "share", config: "" });
+    lab.apply(&workspace("share", "share-course", ""));
+    lab.apply(&tenant("share", "sharon", ", workspaces: [{name: share-course, role: user}]"));
+    let namespace = "tenant-sharon";
+    lab.await_value("resourcequotas", namespace, "crownlabs-resource-quota", "/status/hard/limits.cpu", "2");
+    let create = |name: &str| {
+        let object = instance("share", name, "standalone").replace("tenant-share", namespace);
+        lab.try_kubectl(&["create", "-f", "-"], &object)
+    };
+    create("one").expect("there is room");
+    create("two").expect("there is room");
+    let refusal = create("three").expect_err("two are allowed");
+    assert!(refusal.contains("exceeded quota: crownlabs-resource-quota"), "{refusal}");
+    let pod = |cpu: &str| {
+        format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: big, namespace: {namespace}}}, spec: {{containers: [{{name: c, \
+             image: x, resources: {{limits: {{cpu: \"{cpu}\", memory: 1Gi}}}}}}]}}}}"
+        )
+    };
+    let refusal = lab.try_kubectl(&["create", "-f", "-"], &pod("3")).expect_err("2 cores are allowed");
+    assert!(refusal.contains("limits.cpu=3"), "{refusal}");
+    lab.kubectl(&["delete", "tenant/sharon", "workspace/share-course"]);
+    lab.await_gone("namespaces", "default", namespace);
+    lab.clear("share");
+}
+
+#[test]
+fn a_workspace_of_ones_own_is_given_and_taken() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    let config = "controllers: {tenant: {personalWorkspace: {enabled: true}}}\n";
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "own", config });
+    lab.apply(&tenant("own", "owen", ", personalWorkspace: {cpu: 3, memory: 6Gi, instances: 3, disk: 20Gi}"));
+    lab.await_value("rolebindings", "tenant-owen", "crownlabs-manage-templates", "/subjects/0/name", "owen");
+    wait_until(PATIENCE, || {
+        let status = lab.get("tenants", "default", "owen").expect("there")["status"].clone();
+        (status["personalWorkspaceCreated"] == true && status["quota"]["cpu"] == "3")
+            .then_some(())
+            .ok_or_else(|| status.to_string())
+    });
+    lab.await_value(
+        "resourcequotas",
+        "tenant-owen",
+        "crownlabs-resource-quota",
+        "/spec/hard/requests.storage",
+        "20Gi",
+    );
+    patch(&lab, "tenant", "owen", r#"{"spec": {"personalWorkspace": null}}"#);
+    lab.await_gone("rolebindings", "tenant-owen", "crownlabs-manage-templates");
+    wait_until(PATIENCE, || {
+        let status = lab.get("tenants", "default", "owen").expect("there")["status"].clone();
+        (status["personalWorkspaceCreated"] == false).then_some(()).ok_or_else(|| status.to_string())
+    });
+    let hard =
+        lab.get("resourcequotas", "tenant-owen", "crownlabs-resource-quota").expect("there")["spec"]["hard"]
+            .clone();
+    assert!(hard.get("requests.storage").is_none(), "{hard}");
+    lab.kubectl(&["delete", "tenant", "owen"]);
+}

@@ -1,0 +1,154 @@
+//! Names that collide, that are long, that are not ASCII: nobody loses anything.
+
+use super::{tenant, workspace};
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, wait_until};
+
+#[test]
+fn names_that_share_their_objects_never_touch_each_other() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "twins", config: "" });
+    lab.apply(&tenant("twins", "twin.a", ", createSandbox: true"));
+    lab.await_ready("tenants", "twin.a");
+    let uid = |kind: &str, namespace: &str, name: &str| {
+        lab.get(kind, namespace, name).map(|object| object["metadata"]["uid"].clone()).unwrap_or_default()
+    };
+    let all = || {
+        [
+            uid("namespaces", "default", "tenant-twin-a"),
+            uid("namespaces", "default", "sandbox-twin-a"),
+            uid("clusterroles", "default", "crownlabs-manage-tenant-twin-a"),
+            uid("clusterrolebindings", "default", "crownlabs-manage-tenant-twin-a"),
+            uid("persistentvolumeclaims", "mydrive-pvcs", "twin-a-drive"),
+            uid("rolebindings", "tenant-twin-a", "crownlabs-manage-instances"),
+        ]
+    };
+    let before = all();
+    assert!(before.iter().all(serde_json::Value::is_string), "{before:?}");
+    lab.apply(&tenant("twins", "twin-a", ", createSandbox: true"));
+    let message = lab.await_condition("tenants", "twin-a", "NameConflict", "NameConflict");
+    assert!(message.contains("Tenant twin.a, which is older"), "{message}");
+    let subject = lab.get("rolebindings", "tenant-twin-a", "crownlabs-manage-instances").expect("there");
+    assert_eq!(subject["subjects"][0]["name"], "twin.a");
+    assert!(lab.events("default", "twin-a").iter().any(|event| event.starts_with("NameConflict: ")));
+    // The younger one goes: nothing of the elder is touched.
+    lab.kubectl(&["delete", "tenant", "twin-a"]);
+    assert_eq!(all(), before);
+    // And the other way round: the younger one inherits the names, not the objects, nor the volume.
+    lab.apply(&tenant("twins", "twin-a", ""));
+    lab.await_condition("tenants", "twin-a", "NameConflict", "NameConflict");
+    lab.kubectl(&["delete", "tenant", "twin.a"]);
+    lab.await_value(
+        "rolebindings",
+        "tenant-twin-a",
+        "crownlabs-manage-instances",
+        "/subjects/0/name",
+        "twin-a",
+    );
+    let message = lab.await_condition("tenants", "twin-a", "Reconciled", "NameConflict");
+    assert!(message.contains("mydrive-pvcs/twin-a-drive belongs to Tenant twin.a"), "{message}");
+    assert_eq!(uid("persistentvolumeclaims", "mydrive-pvcs", "twin-a-drive"), before[4]);
+    lab.kubectl(&["delete", "tenant", "twin-a"]);
+    lab.kubectl(&["delete", "pvc", "-n", "mydrive-pvcs", "twin-a-drive", "--wait=false"]);
+}
+
+#[test]
+fn what_others_made_under_our_names_is_left_alone() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    lab.apply("{apiVersion: v1, kind: Namespace, metadata: {name: tenant-foreign}}");
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "foreign", config: "" });
+    lab.apply(&tenant("foreign", "foreign", ""));
+    let message = lab.await_condition("tenants", "foreign", "NameConflict", "NameConflict");
+    assert!(message.contains("Namespace tenant-foreign exists and was not made by this daemon"), "{message}");
+    let namespace = lab.get("namespaces", "default", "tenant-foreign").expect("there");
+    assert!(namespace["metadata"].get("ownerReferences").is_none());
+    assert!(lab.list("resourcequotas", "tenant-foreign").is_empty());
+    lab.kubectl(&["delete", "tenant", "foreign"]);
+    let after = lab.get("namespaces", "default", "tenant-foreign").expect("it is not ours to delete");
+    assert_eq!(after["metadata"]["resourceVersion"], namespace["metadata"]["resourceVersion"]);
+    lab.kubectl(&["delete", "namespace", "tenant-foreign", "--wait=false"]);
+}
+
+#[test]
+fn long_dotted_and_foreign_names() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "names", config: "" });
+    let longest = "n".repeat(56);
+    let too_long = "m".repeat(57);
+    let huge = format!("{}.{}", "h".repeat(126), "h".repeat(126));
+    for name in ["n", longest.as_str(), "d.o-t.s"] {
+        let person = tenant("names", name, "")
+            .replace("Ada", "Zoë 'Ò")
+            .replace("Rossi", "李")
+            .replace(&format!("{name}@"), "x@");
+        lab.apply(&person);
+    }
+    for name in ["n", longest.as_str(), "d.o-t.s"] {
+        let object = lab.await_ready("tenants", name);
+        assert_eq!(object["metadata"]["labels"]["crownlabs.polito.it/first-name"], "Zo");
+        assert_eq!(object["metadata"]["labels"]["crownlabs.polito.it/last-name"], "");
+        lab.await_value(
+            "tenants",
+            "default",
+            name,
+            "/status/personalNamespace/name",
+            &format!("tenant-{}", name.replace('.', "-")),
+        );
+    }
+    for name in [&too_long, &huge] {
+        lab.apply(&tenant("names", name, "").replace(&format!("{name}@"), "x@"));
+        let message = lab.await_condition("tenants", name, "Reconciled", "InvalidName");
+        assert!(message.contains("no namespace can be made for this Tenant"), "{message}");
+    }
+    // A course that no namespace and no label can be named after.
+    for name in ["names.v2".to_owned(), "w".repeat(54)] {
+        lab.apply(&workspace("names", &name, ""));
+        lab.await_condition("workspaces", &name, "Reconciled", "InvalidName");
+        lab.kubectl(&[
+            "patch",
+            "tenant",
+            "n",
+            "--type=merge",
+            "-p",
+            &format!(r#"{{"spec": {{"workspaces": [{{"name": "{name}", "role": "user"}}]}}}}"#),
+        ]);
+        let fits = name.len() < 54;
+        let wanted = if fits { "Enrolled" } else { "WorkspaceNotFound" };
+        wait_until(PATIENCE, || {
+            let object = lab.get("tenants", "default", "n").expect("there");
+            let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let enrolled = conditions.iter().find(|condition| condition["type"] == "Enrolled");
+            let seen = enrolled.map(|c| c["reason"].clone()).unwrap_or_default();
+            (seen == wanted).then_some(()).ok_or_else(|| format!("{name}: {seen}"))
+        });
+        lab.kubectl(&["delete", "workspace", &name]);
+    }
+    lab.kubectl(&["delete", "tenant", "n", &longest, "d.o-t.s", &too_long, &huge]);
+}
+
+#[test]
+fn whatever_carries_our_finalizer_is_let_go() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "moved", config: "" });
+    lab.apply(&tenant("moved", "moved", ""));
+    lab.apply(&workspace("moved", "moved", ""));
+    lab.await_ready("tenants", "moved");
+    lab.await_ready("workspaces", "moved");
+    // Another daemon's now, or nobody's.
+    for kind in ["tenant", "workspace"] {
+        lab.kubectl(&[
+            "label",
+            kind,
+            "moved",
+            "--overwrite",
+            "crownlabs.polito.it/operator-selector=elsewhere",
+        ]);
+        lab.kubectl(&["delete", kind, "moved"]);
+    }
+    lab.await_gone("namespaces", "default", "tenant-moved");
+    lab.await_gone("namespaces", "default", "workspace-moved");
+}

@@ -1,0 +1,228 @@
+//! Who may do what: the rights that the daemon hands out, asked of the API server as each role.
+
+use std::collections::BTreeMap;
+
+use super::{tenant, workspace};
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, wait_until};
+
+/// A person, as the API server sees her.
+struct Person {
+    name: &'static str,
+    arguments: &'static [&'static str],
+}
+
+const PEOPLE: [Person; 5] = [
+    Person { name: "tenant", arguments: &["--as=rita"] },
+    Person {
+        name: "user",
+        arguments: &[
+            "--as=rita",
+            "--as-group=kubernetes:workspace-rights-a:user",
+            "--as-group=system:authenticated",
+        ],
+    },
+    Person {
+        name: "manager",
+        arguments: &[
+            "--as=mario",
+            "--as-group=kubernetes:workspace-rights-a:manager",
+            "--as-group=system:authenticated",
+        ],
+    },
+    Person {
+        name: "other",
+        arguments: &[
+            "--as=otto",
+            "--as-group=kubernetes:workspace-rights-b:manager",
+            "--as-group=system:authenticated",
+        ],
+    },
+    Person { name: "anonymous", arguments: &["--as=system:anonymous", "--as-group=system:unauthenticated"] },
+];
+
+/// Verb, resource, namespace (of rita's where it is personal), and who may: t tenant, u course user,
+/// m manager of the course, o manager of another course and another tenant, a anonymous.
+const TABLE: &[(&str, &str, &str, &str)] = &[
+    // Instances of her own: hers, and of the managers of any course (their right is cluster-wide).
+    ("get", "instances", "tenant-rita", "tumo"),
+    ("list", "instances", "tenant-rita", "tumo"),
+    ("watch", "instances", "tenant-rita", "tumo"),
+    ("create", "instances", "tenant-rita", "tumo"),
+    ("update", "instances", "tenant-rita", "tumo"),
+    ("patch", "instances", "tenant-rita", "tumo"),
+    ("delete", "instances", "tenant-rita", "tumo"),
+    ("deletecollection", "instances", "tenant-rita", "tumo"),
+    ("patch", "instances/status", "tenant-rita", "tumo"),
+    ("create", "instances", "tenant-otto", "mo"),
+    ("list", "instances", "tenant-otto", "mo"),
+    ("delete", "instances", "tenant-otto", "mo"),
+    ("create", "instances", "workspace-rights-a", "mo"),
+    // What surrounds them is nobody's but the daemon's.
+    ("get", "secrets", "tenant-rita", ""),
+    ("list", "secrets", "tenant-rita", ""),
+    ("create", "secrets", "tenant-rita", ""),
+    ("get", "secrets/mydrive-info", "tenant-rita", ""),
+    ("get", "secrets/mydrive-info", "tenant-otto", ""),
+    ("create", "pods", "tenant-rita", ""),
+    ("create", "pods/exec", "tenant-rita", ""),
+    ("get", "pods", "tenant-rita", ""),
+    ("get", "services", "tenant-rita", ""),
+    ("create", "ingresses", "tenant-rita", ""),
+    ("patch", "resourcequotas", "tenant-rita", ""),
+    ("delete", "resourcequotas", "tenant-rita", ""),
+    ("delete", "networkpolicies", "tenant-rita", ""),
+    ("patch", "networkpolicies", "tenant-rita", ""),
+    ("create", "rolebindings", "tenant-rita", ""),
+    ("patch", "rolebindings", "tenant-rita", ""),
+    ("create", "roles", "tenant-rita", ""),
+    ("create", "templates", "tenant-rita", ""),
+    ("create", "sharedvolumes", "tenant-rita", ""),
+    ("delete", "persistentvolumeclaims", "mydrive-pvcs", ""),
+    ("get", "persistentvolumeclaims", "mydrive-pvcs", ""),
+    ("create", "jobs", "mydrive-pvcs", ""),
+    // The course: its users read the Templates, its managers keep them.
+    ("get", "templates", "workspace-rights-a", "um"),
+    ("list", "templates", "workspace-rights-a", "um"),
+    ("watch", "templates", "workspace-rights-a", "um"),
+    ("create", "templates", "workspace-rights-a", "m"),
+    ("update", "templates", "workspace-rights-a", "m"),
+    ("delete", "templates", "workspace-rights-a", "m"),
+    ("get", "sharedvolumes", "workspace-rights-a", "m"),
+    ("create", "sharedvolumes", "workspace-rights-a", "m"),
+    ("delete", "sharedvolumes", "workspace-rights-a", "m"),
+    ("get", "templates", "workspace-rights-b", "o"),
+    ("create", "templates", "workspace-rights-b", "o"),
+    ("create", "sharedvolumes", "workspace-rights-b", "o"),
+    ("get", "secrets", "workspace-rights-a", ""),
+    ("create", "rolebindings", "workspace-rights-a", ""),
+    // Tenants: oneself, and by managers; what may be edited is the webhook's to say.
+    ("get", "tenants/rita", "", "tumo"),
+    ("patch", "tenants/rita", "", "tumo"),
+    ("update", "tenants/rita", "", "tumo"),
+    ("delete", "tenants/rita", "", ""),
+    ("get", "tenants/otto", "", "mo"),
+    ("patch", "tenants/otto", "", "mo"),
+    ("list", "tenants", "", "mo"),
+    ("create", "tenants", "", "mo"),
+    ("delete", "tenants", "", ""),
+    ("deletecollection", "tenants", "", ""),
+    ("patch", "tenants/status", "", ""),
+    // Courses, namespaces and rights are the administrators'.
+    ("get", "workspaces/rights-a", "", ""),
+    ("create", "workspaces", "", ""),
+    ("patch", "workspaces/rights-a", "", ""),
+    ("delete", "workspaces/rights-a", "", ""),
+    ("create", "namespaces", "", ""),
+    ("delete", "namespaces", "", ""),
+    ("patch", "namespaces", "", ""),
+    ("get", "nodes", "", ""),
+    ("create", "clusterroles", "", ""),
+    ("bind", "clusterroles", "", ""),
+    ("escalate", "clusterroles", "", ""),
+    ("impersonate", "users", "", ""),
+    ("patch", "clusterroles/crownlabs-manage-tenant-rita", "", ""),
+    ("create", "clusterrolebindings", "", ""),
+    ("delete", "clusterrolebindings", "", ""),
+    ("create", "imagelists", "", ""),
+    // A place to try things in: everything in it but the frame.
+    ("create", "pods", "sandbox-rita", "tu"),
+    ("create", "pods/exec", "sandbox-rita", "tu"),
+    ("create", "deployments", "sandbox-rita", "tu"),
+    ("get", "secrets", "sandbox-rita", "tu"),
+    ("create", "rolebindings", "sandbox-rita", "tu"),
+    ("patch", "resourcequotas", "sandbox-rita", ""),
+    ("patch", "limitranges", "sandbox-rita", ""),
+    ("delete", "namespaces/sandbox-rita", "", ""),
+    ("create", "instances", "sandbox-rita", "mo"),
+];
+
+/// What each person may do, asked of the API server in one go.
+fn allowed(lab: &Lab, person: &Person, verb: &str, resource: &str, namespace: &str) -> bool {
+    let mut arguments = vec!["auth", "can-i", "--quiet", verb];
+    // `pods/exec` is a subresource, `tenants/rita` an object.
+    let subresource = resource.split_once('/').filter(|(_, rest)| ["exec", "status"].contains(rest));
+    let owned;
+    match subresource {
+        Some((kind, rest)) => {
+            owned = format!("--subresource={rest}");
+            arguments.extend([kind, owned.as_str()]);
+        }
+        None => arguments.push(resource),
+    }
+    if !namespace.is_empty() {
+        arguments.extend(["-n", namespace]);
+    }
+    arguments.extend(person.arguments);
+    lab.try_kubectl(&arguments, "").is_ok()
+}
+
+#[test]
+fn everybody_may_do_what_the_table_says_and_nothing_else() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rights", config: "" });
+    for name in ["rights-a", "rights-b"] {
+        lab.apply(&workspace("rights", name, ""));
+        lab.await_ready("workspaces", name);
+    }
+    lab.apply(&tenant("rights", "rita", ", createSandbox: true, workspaces: [{name: rights-a, role: user}]"));
+    lab.apply(&tenant("rights", "otto", ", workspaces: [{name: rights-b, role: manager}]"));
+    for name in ["rita", "otto"] {
+        lab.await_ready("tenants", name);
+    }
+    // The API server's own view of rights is late by a moment.
+    wait_until(PATIENCE, || {
+        let seen = allowed(&lab, &PEOPLE[0], "create", "pods", "sandbox-rita");
+        seen.then_some(()).ok_or_else(|| "the last binding".to_owned())
+    });
+    let mut wrong = Vec::new();
+    for (verb, resource, namespace, who) in TABLE {
+        for person in &PEOPLE {
+            let expected = who.contains(&person.name[..1]);
+            if allowed(&lab, person, verb, resource, namespace) != expected {
+                wrong
+                    .push(format!("{}: {verb} {resource} in {namespace:?} expected {expected}", person.name));
+            }
+        }
+    }
+    assert!(
+        TABLE.len() >= 60 && wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        TABLE.len(),
+        wrong.join("\n")
+    );
+    no_way_up(&lab);
+    lab.kubectl(&["delete", "tenant/rita", "tenant/otto", "workspace/rights-a", "workspace/rights-b"]);
+}
+
+/// What the table allows leads no further: in the sandbox one can give only what one has.
+fn no_way_up(lab: &Lab) {
+    let rita = ["--as=rita", "--as-group=system:authenticated"];
+    let attempts: BTreeMap<&str, &str> = BTreeMap::from([
+        (
+            "a binding to what she has not",
+            "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: up, namespace: sandbox-rita}, \
+             roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: []}",
+        ),
+        (
+            "a role with more than she has",
+            "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: up, namespace: sandbox-rita}, \
+             rules: [{apiGroups: [\"\"], resources: [resourcequotas], verbs: [delete]}]}",
+        ),
+        (
+            "a Secret in another's namespace",
+            "{apiVersion: v1, kind: Secret, metadata: {name: up, namespace: tenant-otto}}",
+        ),
+    ]);
+    for (what, object) in attempts {
+        let mut arguments = vec!["create", "-f", "-"];
+        arguments.extend(rita);
+        let refusal = lab.try_kubectl(&arguments, object).expect_err(what);
+        assert!(refusal.to_lowercase().contains("forbidden"), "{what}: {refusal}");
+    }
+    // An Instance that names somebody else's Tenant stays in her own namespace and share.
+    let claim = lab.try_kubectl(&["get", "secrets", "-n", "tenant-otto", rita[0], rita[1]], "");
+    assert!(claim.expect_err("not hers").contains("forbidden"));
+}
