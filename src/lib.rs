@@ -12,6 +12,7 @@
 //!   function, applies through the shared engine, and reports.
 //! - [`clients`]: the outside world: servers that are not the cluster's.
 //! - [`manager`]: start-up and shut-down: which loops run, the lease, readiness, metrics, probes.
+//! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
 //! - [`offline`]: `crownlabs plan`, the same plans without a cluster.
 
 pub mod api;
@@ -22,3 +23,4 @@ pub mod kinds;
 pub mod manager;
 pub mod offline;
 pub mod runtime;
+pub mod webhook;

@@ -22,6 +22,7 @@ mod suggest;
 mod tenant;
 mod tree;
 mod types;
+mod webhook;
 
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ pub use types::{
     ApiVersion, Config, Controllers, KeycloakEvents, Kind, LeaderElection, ListenAddress, Log, LogFormat,
     Resync, Server,
 };
+pub use webhook::WebhookConfig;
 
 impl Config {
     /// Reads and validates a file.

@@ -83,6 +83,23 @@ const RULES: &[Rule] = &[
         expected: "expected two addresses",
     },
     Rule {
+        keys: &["server.webhook.listen", "server.webhook.enabled"],
+        broken: |config| {
+            let webhook = &config.server.webhook;
+            (webhook.enabled && webhook.listen.address().is_none())
+                .then(|| "webhook is enabled and listen is empty".to_owned())
+        },
+        expected: "expected an address and a port",
+    },
+    Rule {
+        keys: &["server.webhook.bypassGroups"],
+        broken: |config| {
+            let groups = &config.server.webhook.bypass_groups;
+            groups.iter().any(|group| group.trim().is_empty()).then(|| "a name is empty".to_owned())
+        },
+        expected: "expected the names of groups",
+    },
+    Rule {
         keys: &["controllers.tenant.verificationPoll"],
         broken: |config| {
             let poll = config.controllers.tenant.verification_poll;

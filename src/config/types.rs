@@ -13,6 +13,7 @@ use super::formats;
 use super::instance::InstanceConfig;
 use super::integrations::Integrations;
 use super::tenant::{TenantConfig, WorkspaceConfig};
+use super::webhook::WebhookConfig;
 
 /// The configuration of the control loops of a CrownLabs cluster. A key that is left out has the
 /// value that `crownlabs config default` prints for it; only `apiVersion` and `kind` must be there.
@@ -92,7 +93,7 @@ pub struct LeaderElection {
     pub retry_period: ConfigDuration,
 }
 
-/// The plain HTTP servers.
+/// The servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Server {
@@ -100,6 +101,8 @@ pub struct Server {
     pub metrics: ListenAddress,
     /// The address and port of the probes `/healthz` and `/readyz`; empty for none.
     pub health: ListenAddress,
+    /// The admission webhooks, which the API server asks before it stores a Tenant or an Instance.
+    pub webhook: WebhookConfig,
     /// Where Keycloak's events about accounts arrive; served while Keycloak is enabled.
     pub keycloak_events: KeycloakEvents,
 }
@@ -236,6 +239,7 @@ impl Default for Server {
         Self {
             metrics: ListenAddress(Some(([0, 0, 0, 0], 8080).into())),
             health: ListenAddress(Some(([0, 0, 0, 0], 8081).into())),
+            webhook: WebhookConfig::default(),
             keycloak_events: KeycloakEvents::default(),
         }
     }

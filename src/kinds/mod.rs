@@ -1,11 +1,13 @@
 //! The kinds of others, as far as we read them: every member that is not named here is skipped
 //! while decoding and never kept.
 
+mod admission;
 mod core;
 mod gateway;
 mod kubevirt;
 mod tenancy;
 
+pub use self::admission::*;
 pub use self::core::*;
 pub use self::gateway::*;
 pub use self::kubevirt::*;

@@ -142,6 +142,7 @@ impl ControlLoop {
             self.needs.iter().map(|need| (need.crd.clone(), need.required, need.state.clone())).collect();
         let mut leading = self.leading.subscribe();
         let (name, appeared) = (self.name, Arc::clone(&self.appeared));
+        readiness.set(name, LoopState::Starting);
         async move {
             let mut missing_before = 0;
             loop {

@@ -42,6 +42,7 @@ use crate::runtime::events::Recorder;
 use crate::runtime::gate::Gate;
 use crate::runtime::hub::Hub;
 use crate::runtime::queue::Queue;
+use crate::webhook::setup::{self as webhook, Ending};
 use control::ControlLoop;
 pub use files::Watched;
 use lease::{Election, Watchdog};
@@ -108,8 +109,16 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         }
         running.push(tenants);
     }
-    tasks.extend(hub.watches(&setup.client).map(|(kind, watch)| Task::new(kind, watch)));
+    let mut ending = None;
     let mut files = vec![Watched::config(options.config_file, Arc::clone(&config), options.log_filter)];
+    if config.server.webhook.enabled {
+        let webhooks = webhook::set_up(&setup, &mut hub, ungated.clone(), readiness.clone()).await?;
+        tasks.extend(webhooks.tasks);
+        files.extend(webhooks.files);
+        running.extend(webhooks.keeper);
+        ending = Some(webhooks.ending);
+    }
+    tasks.extend(hub.watches(&setup.client).map(|(kind, watch)| Task::new(kind, watch)));
     let events = Recorder::new(ungated.clone(), "crownlabs");
     let mut loops = Vec::new();
     for Running { control, files: watched } in running {
@@ -118,10 +127,18 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         files.extend(watched);
         loops.push(control);
     }
+    readiness.complete();
     // Set once: the loops are fixed from here on.
     let _ = queues.set(loops.iter().map(|control| Arc::clone(control.queue())).collect());
     tasks.push(Task::new("files", files::watch(files)));
+    let stop = Stop { asked: stop, webhooks: ending };
     lead(&config, ungated, gate, loops, tasks, stop).await
+}
+
+/// How the process is asked to stop, and what has an end of its own then.
+struct Stop<F> {
+    asked: F,
+    webhooks: Option<Ending>,
 }
 
 /// Waits for the lease, runs the loops, and ends them when asked to.
@@ -131,16 +148,16 @@ async fn lead(
     gate: Gate,
     loops: Vec<ControlLoop>,
     tasks: Vec<Task>,
-    stop: impl Future<Output = ()>,
+    stop: Stop<impl Future<Output = ()>>,
 ) -> anyhow::Result<()> {
     let identity = process::identity();
     let election = Election::new(client, config.leader_election.clone(), identity, gate.clone());
-    let mut stop = pin!(stop);
+    let mut asked = pin!(stop.asked);
     let mut ended = pin!(first_ended(tasks));
     let work = async {
         // The stores first: a leader that does not know the world yet would only keep others waiting.
         join_all(loops.iter().map(ControlLoop::settled)).await;
-        let mut working = pin!(join_all(loops.iter().map(ControlLoop::run)));
+        let mut working = pin!(run_all(&loops));
         if !config.leader_election.enabled {
             working.await;
             return anyhow::Ok(());
@@ -150,14 +167,14 @@ async fn lead(
         let mut held = pin!(election.hold(lease));
         tokio::select! {
             lost = &mut held => Err(lost.into()),
-            _ = &mut working => Ok(()),
+            () = &mut working => Ok(()),
         }
     };
     let mut work = pin!(work);
     tokio::select! {
         result = &mut work => return result.context("leading ended"),
         name = &mut ended => anyhow::bail!("the task {name} ended, which it must not"),
-        () = &mut stop => info!("asked to stop: no new work is begun"),
+        () = &mut asked => info!("asked to stop: no new work is begun"),
     }
     for controller in &loops {
         controller.stop();
@@ -171,8 +188,19 @@ async fn lead(
     if config.leader_election.enabled {
         election.release().await;
     }
+    if let Some(webhooks) = stop.webhooks {
+        webhooks.finish().await;
+    }
     info!("stopped");
     Ok(())
+}
+
+/// Runs the loops until they are stopped. Without any, what there is else goes on by itself.
+async fn run_all(loops: &[ControlLoop]) {
+    if loops.is_empty() {
+        return std::future::pending().await;
+    }
+    join_all(loops.iter().map(ControlLoop::run)).await;
 }
 
 /// What a loop is put together from.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where a loop stands.
@@ -9,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum LoopState {
     /// Its stores are being filled.
     Starting,
+    /// It has no certificate to serve with.
+    WaitingForCertificate,
     /// A kind without which it cannot work is not served; its CRD's name.
     WaitingForCrd(Vec<String>),
     /// Its stores mirror the cluster; it waits for the lease.
@@ -32,6 +35,7 @@ impl LoopState {
             Self::WaitingForCrd(crds) => {
                 format!("waiting for CRDs that are not installed: {}", crds.join(", "))
             }
+            Self::WaitingForCertificate => "waiting for a certificate to serve with".to_owned(),
             Self::Standby => "standby: another replica leads".to_owned(),
             Self::Ready => "ready".to_owned(),
             Self::Degraded(crds) => {
@@ -48,6 +52,8 @@ impl LoopState {
 #[derive(Debug, Clone, Default)]
 pub struct Readiness {
     loops: Arc<Mutex<BTreeMap<&'static str, LoopState>>>,
+    /// Whether every loop has a state.
+    complete: Arc<AtomicBool>,
 }
 
 impl Readiness {
@@ -55,6 +61,11 @@ impl Readiness {
     pub fn set(&self, name: &'static str, state: LoopState) -> bool {
         let mut loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
         loops.insert(name, state.clone()) != Some(state)
+    }
+
+    /// Every loop has a state from now on; before, the replica is of no use.
+    pub fn complete(&self) {
+        self.complete.store(true, Ordering::SeqCst);
     }
 
     /// Whether every loop is of use, and a line on each.
@@ -66,7 +77,11 @@ impl Readiness {
             let mark = if state.is_ready() { '+' } else { '-' };
             let _ = writeln!(text, "[{mark}] {name}: {}", state.sentence());
         }
-        let ready = loops.values().all(LoopState::is_ready);
+        let complete = self.complete.load(Ordering::SeqCst);
+        if !complete {
+            text.push_str("[-] start-up: waiting for the API server\n");
+        }
+        let ready = complete && loops.values().all(LoopState::is_ready);
         text.push_str(if ready { "ready\n" } else { "not ready\n" });
         (ready, text)
     }
@@ -79,6 +94,8 @@ mod tests {
     #[test]
     fn a_missing_crd_is_named_and_counts_only_where_the_loop_needs_it() {
         let readiness = Readiness::default();
+        assert!(!readiness.report().0, "nothing is known yet");
+        readiness.complete();
         assert!(readiness.set("instance", LoopState::Starting));
         assert!(!readiness.report().0);
         readiness.set("instance", LoopState::Degraded(vec!["virtualmachines.kubevirt.io".into()]));

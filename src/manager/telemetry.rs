@@ -43,6 +43,9 @@ pub fn install() -> anyhow::Result<PrometheusHandle> {
         .and_then(|b| {
             b.set_buckets_for_metric(name("instance_initial_ready_time_second"), &ready_time_buckets())
         })
+        .and_then(|b| {
+            b.set_buckets_for_metric(name("controller_runtime_webhook_latency_seconds"), &REQUEST_BUCKETS)
+        })
         .context("a metric has no buckets")?
         .install_recorder()
         .context("the metrics recorder cannot be installed")?;
@@ -76,6 +79,16 @@ fn describe() {
         "rest_client_request_duration_seconds",
         Unit::Seconds,
         "Time until the API server answers"
+    );
+    describe_counter!("controller_runtime_webhook_requests_total", "Admission reviews by webhook and code");
+    describe_histogram!(
+        "controller_runtime_webhook_latency_seconds",
+        Unit::Seconds,
+        "Time until an admission review is answered"
+    );
+    describe_gauge!(
+        "crownlabs_webhook_certificate_expiration_timestamp_seconds",
+        "When the certificate of the webhooks ends, in seconds since 1970"
     );
     describe_counter!("keycloak_requests_total", "Requests to Keycloak by code, method and operation");
     describe_histogram!(

@@ -27,19 +27,23 @@ pub struct Daemon {
 }
 
 /// A port that is free now.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
 /// A configuration without election, unless `more` has one.
 pub fn config(selector: &str, health: u16, metrics: u16, more: &str) -> String {
+    // A line `webhook: {…}` belongs to the servers.
+    let (webhook, more): (Vec<&str>, Vec<&str>) = more.lines().partition(|line| line.starts_with("webhook:"));
+    let (webhook, more) = (webhook.concat(), more.join("\n"));
     let election = if more.contains("leaderElection:") { "" } else { "leaderElection: {enabled: false}\n" };
     format!(
         "apiVersion: config.crownlabs.polito.it/v1alpha1
 kind: ControllerManagerConfiguration
 selector: {{crownlabs.polito.it/operator-selector: {selector}}}
-server: {{health: \"127.0.0.1:{health}\", metrics: \"127.0.0.1:{metrics}\", keycloakEvents: {{listen: \"\"}}}}
-{election}{more}"
+server: {{health: \"127.0.0.1:{health}\", metrics: \"127.0.0.1:{metrics}\", keycloakEvents: {{listen: \"\"}}, {webhook}}}
+{election}{more}
+"
     )
 }
 

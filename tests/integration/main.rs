@@ -24,3 +24,4 @@ mod quiet;
 mod rbac;
 mod recorded;
 mod tenants;
+mod webhook;

@@ -7,9 +7,10 @@ use serde_json::Value;
 use crate::cluster::Options as ClusterOptions;
 use crate::cluster::audit::Mark;
 use crate::cluster::proxy::{Fault, Proxy, matching};
-use crate::daemon::{Daemon, Options};
+use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, TEMPLATES, instance};
 use crate::tenants::{tenant, workspace};
+use crate::webhook;
 
 /// What the API server checks without asking for it: the audit log does not show it.
 const CHECKED: [&str; 6] = [
@@ -87,6 +88,21 @@ fn exercise(lab: &Lab) {
     }
 }
 
+/// Refusals that rest on something that no store has, so that it is asked for.
+fn webhooks(lab: &Lab, port: u16) {
+    webhook::grant_everybody(lab);
+    webhook::install(lab, "rbac", port);
+    let enrol = ["--as=rbac", "patch", "tenant", "rbac", "--type=merge", "-p"];
+    let nowhere = r#"{"spec": {"workspaces": [{"name": "nowhere", "role": "user"}]}}"#;
+    let refusal = lab.try_kubectl(&[&enrol[..], &[nowhere]].concat(), "").expect_err("refused");
+    assert!(refusal.contains("\"nowhere\" not found"), "{refusal}");
+    let refusal =
+        lab.try_kubectl(&["create", "-f", "-"], &instance("rbac", "unmade", "absent")).expect_err("refused");
+    assert!(refusal.contains("the Template workspace-rbac/absent does not exist"), "{refusal}");
+    let kinds = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
+    lab.kubectl(&["delete", kinds, "crownlabs-webhook"]);
+}
+
 /// Everything that the loops over Tenants and Workspaces do, once.
 fn exercise_tenants(lab: &Lab) {
     lab.apply(&workspace("rbac", "rbac-course", "immediate"));
@@ -138,9 +154,14 @@ controllers:
   instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}
   tenant: {personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}}\n";
     let kubeconfig = lab.service_account();
-    let mut daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config });
+    // One daemon of several here serves webhooks: there is one port.
+    let port = free_port();
+    let with_webhooks = format!("webhook: {{enabled: true, listen: \"127.0.0.1:{port}\"}}\n{config}");
+    let mut daemon =
+        Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config: &with_webhooks });
     exercise(&lab);
     exercise_tenants(&lab);
+    webhooks(&lab, port);
     // A standby watches the lease.
     let standby = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config });
     standby.wait_for("standby", |daemon| daemon.ready().1.contains("standby"));

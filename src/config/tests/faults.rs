@@ -195,6 +195,15 @@ fn rules_between_keys() {
             "server.metrics: metrics and health are both at 0.0.0.0:8081; expected two addresses",
         ),
         (
+            "server: {webhook: {enabled: true, listen: ''}}",
+            "server.webhook.listen: webhook is enabled and listen is empty; \
+             expected an address and a port",
+        ),
+        (
+            "server: {webhook: {bypassGroups: ['a', ' ']}}",
+            "server.webhook.bypassGroups: a name is empty; expected the names of groups",
+        ),
+        (
             "controllers: {instance: {gatewayApi: {enabled: true}}}",
             "controllers.instance.gatewayApi.enabled: gatewayApi is enabled and parentRefs is empty; \
              expected at least one Gateway as {name, namespace}",

@@ -1,0 +1,266 @@
+//! The certificates that the replicas share through a Secret, and when they are renewed.
+//!
+//! A new authority is vouched for by the one before it: a client that trusts only the old one
+//! accepts what the new one has signed, and one that has heard of the new one trusts both. So it
+//! does not matter in which order API servers and replicas hear of a renewal, and no request fails
+//! in between.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::ByteString;
+use pem::Pem;
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::CertifiedKey;
+
+use super::CertificateError;
+use super::authority::Authority;
+use super::validity::Validity;
+use crate::runtime::plan::to_value;
+
+/// The authorities that clients are to trust.
+pub const CA_CERTIFICATE: &str = "ca.crt";
+/// The key of the newest authority.
+pub const CA_KEY: &str = "ca.key";
+/// The certificate that is served, with what vouches for its authority.
+pub const CERTIFICATE: &str = "tls.crt";
+/// Its key.
+pub const KEY: &str = "tls.key";
+
+/// A serving certificate is renewed this long before it ends.
+const SERVING_MARGIN: SignedDuration = SignedDuration::from_hours(90 * 24);
+/// An authority is renewed this long before it ends: longer than what it signs lives.
+const AUTHORITY_MARGIN: SignedDuration = SignedDuration::from_hours(2 * 365 * 24);
+
+/// Authorities, and a certificate of the newest one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Bundle {
+    /// The authorities that clients are to trust, the newest first.
+    authorities: Vec<CertificateDer<'static>>,
+    /// The key of the newest.
+    authority_key: PrivateKeyDer<'static>,
+    /// The certificate that is served, and behind it what older authorities say for the newest.
+    chain: Vec<CertificateDer<'static>>,
+    /// Its key.
+    key: PrivateKeyDer<'static>,
+}
+
+impl Bundle {
+    /// A first authority, and a certificate for these names.
+    ///
+    /// # Errors
+    /// When one of the names cannot stand in a certificate, or the system gives no random numbers.
+    pub fn create(names: &[String], now: Timestamp) -> Result<Self, CertificateError> {
+        Self::issue(&Authority::create(now)?, names, now)
+    }
+
+    /// An authority that exists, and a certificate of it for these names.
+    ///
+    /// # Errors
+    /// As [`Bundle::create`].
+    pub fn issue(authority: &Authority, names: &[String], now: Timestamp) -> Result<Self, CertificateError> {
+        Self::signed(authority, Vec::new(), Vec::new(), names, now)
+    }
+
+    fn signed(
+        authority: &Authority,
+        older: Vec<CertificateDer<'static>>,
+        vouchers: Vec<CertificateDer<'static>>,
+        names: &[String],
+        now: Timestamp,
+    ) -> Result<Self, CertificateError> {
+        let serving = authority.sign(names, now)?;
+        Ok(Self {
+            authorities: [vec![authority.certificate.clone()], older].concat(),
+            authority_key: authority.key(),
+            chain: [vec![serving.certificate], vouchers].concat(),
+            key: serving.key,
+        })
+    }
+
+    /// Reads the data of the Secret.
+    ///
+    /// # Errors
+    /// When a part is missing or cannot be read.
+    pub fn read(data: &BTreeMap<String, String>) -> Result<Self, CertificateError> {
+        let text = |name: &'static str| -> Result<Vec<u8>, CertificateError> {
+            let encoded = data.get(name).ok_or(CertificateError::Missing(name))?;
+            let decoded: Result<ByteString, _> = serde_json::from_value(encoded.as_str().into());
+            decoded.map(|bytes| bytes.0).map_err(|error| CertificateError::unreadable(name, error))
+        };
+        Ok(Self {
+            authorities: certificates(CA_CERTIFICATE, &text(CA_CERTIFICATE)?)?,
+            authority_key: key(CA_KEY, &text(CA_KEY)?)?,
+            chain: certificates(CERTIFICATE, &text(CERTIFICATE)?)?,
+            key: key(KEY, &text(KEY)?)?,
+        })
+    }
+
+    /// The data of the Secret, base64 as on the wire.
+    #[must_use]
+    pub fn data(&self) -> BTreeMap<String, String> {
+        let encoded = |text: String| {
+            to_value(&ByteString(text.into_bytes())).as_str().map(str::to_owned).unwrap_or_default()
+        };
+        let private = |key: &PrivateKeyDer<'_>| pem::encode(&Pem::new("PRIVATE KEY", key.secret_der()));
+        BTreeMap::from([
+            (CA_CERTIFICATE.to_owned(), encoded(encode(&self.authorities))),
+            (CA_KEY.to_owned(), encoded(private(&self.authority_key))),
+            (CERTIFICATE.to_owned(), encoded(encode(&self.chain))),
+            (KEY.to_owned(), encoded(private(&self.key))),
+        ])
+    }
+
+    /// The authorities that clients are to trust, the newest first.
+    #[must_use]
+    pub fn authorities(&self) -> &[CertificateDer<'static>] {
+        &self.authorities
+    }
+
+    /// The authorities that clients are to trust, in PEM.
+    #[must_use]
+    pub fn trusted(&self) -> String {
+        encode(&self.authorities)
+    }
+
+    /// What is served.
+    ///
+    /// # Errors
+    /// When the key is not the certificate's.
+    pub fn certified(&self) -> Result<CertifiedKey, CertificateError> {
+        certified(self.chain.clone(), self.key.clone_key())
+    }
+
+    /// Whether a client that trusts `authorities` accepts the certificate for all names at that time.
+    #[must_use]
+    pub fn is_accepted(
+        &self,
+        authorities: &[CertificateDer<'static>],
+        names: &[String],
+        at: Timestamp,
+    ) -> bool {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(authorities.iter().cloned());
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
+        let (Ok(verifier), Some((serving, vouchers))) = (verifier, self.chain.split_first()) else {
+            return false;
+        };
+        let at = UnixTime::since_unix_epoch(Duration::from_secs(at.as_second().try_into().unwrap_or(0)));
+        names.iter().all(|name| {
+            let name = ServerName::try_from(name.as_str());
+            name.is_ok_and(|name| verifier.verify_server_cert(serving, vouchers, &name, &[], at).is_ok())
+        })
+    }
+
+    /// The newest authority, with its key.
+    fn authority(&self) -> Result<Authority, CertificateError> {
+        let newest = self.authorities.first().ok_or(CertificateError::Missing(CA_CERTIFICATE))?;
+        Authority::load(newest.clone(), &self.authority_key)
+    }
+
+    /// Whether the serving certificate is of the newest authority, for these names, and will be for
+    /// a while.
+    fn serves(&self, names: &[String], now: Timestamp) -> bool {
+        let newest = self.authorities.get(..1).unwrap_or_default();
+        let later = now.saturating_add(SERVING_MARGIN).unwrap_or(now);
+        self.certified().is_ok()
+            && self.is_accepted(newest, names, now)
+            && self.is_accepted(newest, names, later)
+    }
+}
+
+/// The bundle that follows `current`; `None` as long as that one does. Nothing enters but the
+/// arguments and, for new keys, chance.
+///
+/// # Errors
+/// When one of the names cannot stand in a certificate, or the system gives no random numbers.
+pub fn renewed(
+    current: Option<&Bundle>,
+    names: &[String],
+    now: Timestamp,
+) -> Result<Option<Bundle>, CertificateError> {
+    let Some(current) = current else {
+        return usable(Bundle::create(names, now)?, names, now).map(Some);
+    };
+    let ends_after = |certificate: &CertificateDer<'_>, time: Timestamp| {
+        Validity::of(certificate).is_some_and(|validity| validity.end > time)
+    };
+    let valid: Vec<_> = current.authorities.iter().filter(|each| ends_after(each, now)).cloned().collect();
+    let later = now.saturating_add(AUTHORITY_MARGIN).unwrap_or(now);
+    let lasts = current.authorities.first().is_some_and(|newest| ends_after(newest, later));
+    let authority = current.authority();
+    let next = match authority {
+        Ok(authority) if lasts => {
+            if current.serves(names, now) && valid.len() == current.authorities.len() {
+                return Ok(None);
+            }
+            let vouchers = if valid.len() > 1 { current.chain.get(1..) } else { None };
+            let older = valid.get(1..).unwrap_or_default().to_vec();
+            Bundle::signed(&authority, older, vouchers.unwrap_or_default().to_vec(), names, now)?
+        }
+        Ok(authority) if !valid.is_empty() => {
+            let successor = Authority::create(now)?;
+            let voucher = authority.vouch_for(&successor, now)?;
+            Bundle::signed(&successor, valid, vec![voucher], names, now)?
+        }
+        _ => Bundle::create(names, now)?,
+    };
+    // A key that is not the authority's signs nothing that its certificate proves.
+    let next = if next.serves(names, now) { next } else { Bundle::create(names, now)? };
+    usable(next, names, now).map(Some)
+}
+
+/// A bundle that serves: one that does not would be renewed again and again.
+fn usable(bundle: Bundle, names: &[String], now: Timestamp) -> Result<Bundle, CertificateError> {
+    if bundle.serves(names, now) { Ok(bundle) } else { Err(CertificateError::Names(names.join(", "))) }
+}
+
+/// The cryptography of the one TLS stack.
+#[must_use]
+pub fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// A certificate with its key, ready to be served.
+///
+/// # Errors
+/// When there is no certificate, or the key is another's.
+pub fn certified(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<CertifiedKey, CertificateError> {
+    CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {
+        rustls::Error::NoCertificatesPresented => CertificateError::Missing(CERTIFICATE),
+        rustls::Error::InconsistentKeys(_) => CertificateError::Mismatch,
+        other => CertificateError::unreadable(KEY, other),
+    })
+}
+
+/// The certificates in a text in PEM.
+pub(super) fn certificates(
+    what: &'static str,
+    text: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
+    let all = all.map_err(|error| CertificateError::unreadable(what, error))?;
+    if all.is_empty() { Err(CertificateError::unreadable(what, "no certificate in PEM")) } else { Ok(all) }
+}
+
+/// The key in a text in PEM.
+pub(super) fn key(what: &'static str, text: &[u8]) -> Result<PrivateKeyDer<'static>, CertificateError> {
+    PrivateKeyDer::from_pem_slice(text).map_err(|error| CertificateError::unreadable(what, error))
+}
+
+fn encode(certificates: &[CertificateDer<'_>]) -> String {
+    certificates.iter().map(|each| pem::encode(&Pem::new("CERTIFICATE", each.as_ref()))).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! Keeps the certificate: the leader renews it in a Secret, and tells the API server whom to trust.
+//! Every replica serves what the Secret holds.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{Method, Request};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tracing::{info, warn};
+
+use super::bundle::{Bundle, renewed};
+use super::exchange::Exchange;
+use crate::api::{Kind, Object};
+use crate::kinds::{
+    MutatingWebhookConfigurationKind, Secret, SecretKind, ValidatingWebhookConfigurationKind, WebhookEntries,
+};
+use crate::runtime::ObjectKey;
+use crate::runtime::client::Writer;
+use crate::runtime::clock;
+use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::error::ApiError;
+use crate::runtime::plan::{KindInfo, to_value};
+use crate::runtime::queue::Next;
+use crate::runtime::store::Store;
+use crate::webhook::review::PatchStep;
+
+/// Certificates last months: between two looks at the calendar.
+const PERIOD: Duration = Duration::from_hours(1);
+
+/// The objects that the certificate is kept in.
+#[derive(Clone)]
+pub struct Stores {
+    /// The Secret.
+    pub secrets: Arc<Store<SecretKind>>,
+    /// The configuration of the defaulter.
+    pub mutating: Arc<Store<MutatingWebhookConfigurationKind>>,
+    /// The configuration of the validators.
+    pub validating: Arc<Store<ValidatingWebhookConfigurationKind>>,
+}
+
+/// Renews the certificate while this replica leads.
+pub struct Keeper {
+    stores: Stores,
+    writer: Writer,
+    /// The Secret; the configurations have the same name.
+    secret: ObjectKey,
+    /// What the certificate is for.
+    names: Vec<String>,
+    /// What the Secret held when it could last be read: one that is deleted is written again as it
+    /// was, so that API servers and replicas still agree.
+    known: Mutex<Option<BTreeMap<String, String>>>,
+}
+
+impl Reconciler for Keeper {
+    const NAME: &'static str = "webhook-certificate";
+
+    async fn reconcile(&self, _: &ObjectKey) -> Pass {
+        match self.keep(clock::now()).await {
+            Ok(()) => Pass::done(Next::After(PERIOD)),
+            Err(error) => Pass::failed(error),
+        }
+    }
+}
+
+impl Keeper {
+    /// Keeps `secret`, with a certificate for `names`, and configurations of the Secret's name.
+    pub fn new(stores: Stores, writer: Writer, secret: ObjectKey, names: Vec<String>) -> Self {
+        Self { stores, writer, secret, names, known: Mutex::default() }
+    }
+
+    async fn keep(&self, now: Timestamp) -> Result<(), String> {
+        let stored = self.stores.secrets.get(&self.secret.namespace, &self.secret.name);
+        let current = self.current(stored.as_deref());
+        let next = renewed(current.as_ref(), &self.names, now)
+            .map_err(|error| format!("the webhook's certificate cannot be renewed: {error}"))?;
+        if next.is_some() {
+            info!(secret = %self.secret, "renewing the webhook's certificate");
+        }
+        let Some(bundle) = next.or(current) else {
+            return Err("there is no certificate".to_owned()); // `renewed` makes one from nothing
+        };
+        let data = bundle.data();
+        if stored.as_ref().is_none_or(|stored| stored.spec != data) {
+            self.store(stored.as_deref(), &data)
+                .await
+                .map_err(|error| format!("Secret {}: {error}", self.secret))?;
+        }
+        self.remember(data);
+        let trusted = ByteString(bundle.trusted().into_bytes());
+        let trusted = to_value(&trusted).as_str().unwrap_or_default().to_owned();
+        let mutating = self.publish(&self.stores.mutating, &trusted).await;
+        let validating = self.publish(&self.stores.validating, &trusted).await;
+        mutating.and(validating)
+    }
+
+    /// The bundle of the Secret, or the last one where the Secret is gone or broken.
+    fn current(&self, stored: Option<&Secret>) -> Option<Bundle> {
+        match stored.map(|stored| Bundle::read(&stored.spec)) {
+            Some(Ok(bundle)) => return Some(bundle),
+            Some(Err(error)) => warn!(secret = %self.secret, %error, "the webhook's certificate is broken"),
+            None => {}
+        }
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        Bundle::read(known.as_ref()?).ok()
+    }
+
+    fn remember(&self, data: BTreeMap<String, String>) {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(data);
+    }
+
+    /// Writes the Secret, unless somebody else did since it was seen.
+    async fn store(&self, stored: Option<&Secret>, data: &BTreeMap<String, String>) -> Result<(), ApiError> {
+        let collection = KindInfo::of::<SecretKind>().path(&self.secret.namespace);
+        let (method, path, body) = if let Some(stored) = stored {
+            let seen = json!({"uid": stored.uid(), "resourceVersion": stored.metadata.resource_version});
+            let path = format!("{collection}/{}", self.secret.name);
+            (Method::PATCH, path, json!({"metadata": seen, "data": data}))
+        } else {
+            let secret = json!({
+                "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "data": data,
+                "metadata": {"name": self.secret.name, "namespace": self.secret.namespace},
+            });
+            (Method::POST, collection, secret)
+        };
+        let content =
+            if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        let secret = self.send(method, &path, content, &body).await?;
+        self.stores.secrets.record(secret, Self::NAME);
+        Ok(())
+    }
+
+    /// Writes the authorities into a configuration, and nothing else, where they are not there yet.
+    async fn publish<T>(&self, store: &Store<T>, trusted: &str) -> Result<(), String>
+    where
+        T: Kind<Spec = WebhookEntries>,
+    {
+        let name = self.secret.name.as_str();
+        let Some(configuration) = store.get("", name) else {
+            return Ok(()); // installed later, or by choice not at all
+        };
+        let steps = trusting(&configuration.spec, trusted);
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let path = format!("{}/{name}", KindInfo::of::<T>().path(""));
+        let written =
+            self.send(Method::PATCH, &path, "application/json-patch+json", &Value::from(steps)).await;
+        let written = written.map_err(|error| format!("{} {name}: {error}", T::KIND))?;
+        info!(kind = T::KIND, name, "the API server knows the webhook's authorities");
+        store.record(written, Self::NAME);
+        Ok(())
+    }
+
+    async fn send<T: Kind>(
+        &self,
+        method: Method,
+        path: &str,
+        content: &str,
+        body: &Value,
+    ) -> Result<Object<T>, ApiError>
+    where
+        Object<T>: DeserializeOwned,
+    {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{path}?fieldManager=crownlabs"))
+            .header("content-type", content)
+            .header("accept", "application/json")
+            .body(Full::new(Bytes::from(body.to_string())))
+            .map_err(|error| ApiError::Invalid(format!("the request cannot be built: {error}")))?;
+        let answer = self.writer.send(request).await?;
+        serde_json::from_slice(&answer)
+            .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))
+    }
+}
+
+/// The JSON patch that makes all webhooks of a configuration trust these authorities. Each step holds
+/// only while the webhook is still at its place.
+fn trusting(entries: &WebhookEntries, trusted: &str) -> Vec<Value> {
+    let mut steps = Vec::new();
+    for (index, webhook) in entries.webhooks.iter().enumerate() {
+        if webhook.client_config.ca_bundle.as_deref() != Some(trusted) {
+            let place = format!("/webhooks/{index}");
+            steps.push(json!({"op": "test", "path": format!("{place}/name"), "value": webhook.name}));
+            let path = format!("{place}/clientConfig/caBundle");
+            steps.push(to_value(&PatchStep::Add { path, value: trusted.into() }));
+        }
+    }
+    steps
+}
+
+/// Serves what the Secret holds from now on; one that cannot be used leaves the old certificate.
+pub fn serve(secret: &Secret, exchange: &Exchange) {
+    match Bundle::read(&secret.spec).and_then(|bundle| bundle.certified()) {
+        Ok(certified) => exchange.set(certified),
+        Err(error) => {
+            let secret = ObjectKey::of(secret);
+            warn!(%secret, %error, "the webhook's certificate cannot be used; the old one stays");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_patched_and_nothing_else() {
+        let entries = |bundles: &[Option<&str>]| -> WebhookEntries {
+            let webhooks: Vec<Value> = (0..bundles.len())
+                .map(|index| {
+                    let client = json!({"caBundle": bundles[index], "url": "https://x"});
+                    json!({"name": format!("w{index}"), "clientConfig": client})
+                })
+                .collect();
+            serde_json::from_value(json!({"webhooks": webhooks})).expect("webhooks")
+        };
+        assert_eq!(trusting(&entries(&[Some("new"), Some("new")]), "new"), Vec::<Value>::new());
+        assert_eq!(trusting(&entries(&[]), "new"), Vec::<Value>::new());
+        assert_eq!(
+            trusting(&entries(&[Some("new"), None, Some("old")]), "new"),
+            [
+                json!({"op": "test", "path": "/webhooks/1/name", "value": "w1"}),
+                json!({"op": "add", "path": "/webhooks/1/clientConfig/caBundle", "value": "new"}),
+                json!({"op": "test", "path": "/webhooks/2/name", "value": "w2"}),
+                json!({"op": "add", "path": "/webhooks/2/clientConfig/caBundle", "value": "new"}),
+            ]
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! A cluster for the tests of the rules.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::review::{Operation, Request, Resource, UserInfo};
+use super::view::View;
+use crate::api::{Instance, Template, Tenant, Workspace};
+use crate::runtime::ObjectKey;
+
+/// Objects by name.
+#[derive(Debug, Default, Clone)]
+pub struct World {
+    tenants: BTreeMap<String, Arc<Tenant>>,
+    workspaces: BTreeMap<String, Arc<Workspace>>,
+    templates: BTreeMap<ObjectKey, Arc<Template>>,
+    instances: BTreeMap<ObjectKey, Arc<Instance>>,
+}
+
+impl World {
+    /// With a Tenant, whose Workspaces are given as `name:role`.
+    pub fn with_tenant(mut self, name: &str, workspaces: &[&str]) -> Self {
+        self.tenants.insert(name.to_owned(), Arc::new(read(&tenant(name, workspaces))));
+        self
+    }
+
+    /// With the Tenant that this JSON describes.
+    pub fn with_tenant_json(mut self, json: &Value) -> Self {
+        let tenant: Tenant = read(json);
+        self.tenants.insert(tenant.name().to_owned(), Arc::new(tenant));
+        self
+    }
+
+    /// With a Workspace.
+    pub fn with_workspace(mut self, name: &str, auto_enroll: &str, quota: &Value) -> Self {
+        let json = json!({"metadata": {"name": name}, "spec": {
+            "prettyName": name, "autoEnroll": auto_enroll, "quota": quota,
+        }});
+        self.workspaces.insert(name.to_owned(), Arc::new(read(&json)));
+        self
+    }
+
+    /// With a Template of a Workspace; each environment uses these resources.
+    pub fn with_template(mut self, namespace: &str, name: &str, workspace: &str, each: &[Value]) -> Self {
+        let environments: Vec<Value> = each.iter().map(|resources| json!({"resources": resources})).collect();
+        let json = json!({"metadata": {"namespace": namespace, "name": name}, "spec": {
+            "workspace.crownlabs.polito.it/WorkspaceRef": {"name": workspace}, "environmentList": environments,
+        }});
+        self.templates.insert(ObjectKey::new(namespace, name), Arc::new(read(&json)));
+        self
+    }
+
+    /// Without a Template.
+    pub fn without_template(mut self, namespace: &str, name: &str) -> Self {
+        self.templates.remove(&ObjectKey::new(namespace, name));
+        self
+    }
+
+    /// With the Instance that this JSON describes.
+    pub fn with_instance(mut self, json: &Value) -> Self {
+        let instance: Instance = read(json);
+        self.instances.insert(ObjectKey::of(&instance), Arc::new(instance));
+        self
+    }
+}
+
+impl View for World {
+    fn tenant(&self, name: &str) -> Option<Arc<Tenant>> {
+        self.tenants.get(name).cloned()
+    }
+    fn workspace(&self, name: &str) -> Option<Arc<Workspace>> {
+        self.workspaces.get(name).cloned()
+    }
+    fn template(&self, namespace: &str, name: &str) -> Option<Arc<Template>> {
+        self.templates.get(&ObjectKey::new(namespace, name)).cloned()
+    }
+    fn instances(&self, namespace: &str) -> Vec<Arc<Instance>> {
+        let of_namespace = self.instances.iter().filter(|(key, _)| key.namespace == namespace);
+        of_namespace.map(|(_, instance)| Arc::clone(instance)).collect()
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(json: &Value) -> T {
+    serde_json::from_value(json.clone()).expect("an object")
+}
+
+/// A Tenant as the API server holds it; its Workspaces are given as `name:role`.
+pub fn tenant(name: &str, workspaces: &[&str]) -> Value {
+    let entries: Vec<Value> = workspaces
+        .iter()
+        .map(|entry| {
+            let (name, role) = entry.split_once(':').expect("name:role");
+            json!({"name": name, "role": role})
+        })
+        .collect();
+    json!({
+        "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Tenant",
+        "metadata": {"name": name, "uid": format!("uid-{name}")},
+        "spec": {"firstName": "Ada", "lastName": "Rossi", "email": "ada@example.org", "workspaces": entries},
+    })
+}
+
+/// An Instance of the Template `template`, given as `namespace/name`, for the Tenant `ada`.
+pub fn instance(namespace: &str, name: &str, template: &str, running: bool) -> Value {
+    let (template_namespace, template) = template.split_once('/').expect("namespace/name");
+    json!({
+        "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance",
+        "metadata": {"name": name, "namespace": namespace, "uid": format!("uid-{name}")},
+        "spec": {
+            "template.crownlabs.polito.it/TemplateRef": {"name": template, "namespace": template_namespace},
+            "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
+            "running": running,
+        },
+    })
+}
+
+/// Merges `patch` into an object, as RFC 7386 has it.
+pub fn merged(mut object: Value, patch: &Value) -> Value {
+    merge(&mut object, patch);
+    object
+}
+
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(members) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (key, value) in members {
+        if value.is_null() {
+            target.as_object_mut().expect("an object").remove(key);
+        } else {
+            merge(&mut target[key], value);
+        }
+    }
+}
+
+/// A request by a user without groups: a creation where `old` is null.
+pub fn request(user: &str, plural: &str, old: Value, new: Value) -> Request {
+    let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    Request {
+        uid: "1".to_owned(),
+        resource: Resource {
+            group: "crownlabs.polito.it".to_owned(),
+            version: "v1alpha2".to_owned(),
+            resource: plural.to_owned(),
+        },
+        sub_resource: String::new(),
+        name: text("/metadata/name"),
+        namespace: text("/metadata/namespace"),
+        operation: if old.is_null() { Operation::Create } else { Operation::Update },
+        user_info: UserInfo { username: user.to_owned(), groups: vec!["system:authenticated".to_owned()] },
+        object: new,
+        old_object: old,
+        dry_run: false,
+    }
+}

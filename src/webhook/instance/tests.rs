@@ -1,0 +1,385 @@
+//! The table of 02 §15.1, a line a case.
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::quota::{Settings, judge};
+use super::reservations::{Admitted, Reservations};
+use crate::api::GenericRef;
+use crate::webhook::decision::Decision;
+use crate::webhook::fixture::{World, instance, merged, request, tenant};
+use crate::webhook::review::{Operation, Request};
+
+const NAMESPACE: &str = "tenant-ada";
+const OURSELVES: &str = "system:serviceaccount:crownlabs-system:crownlabs";
+
+fn settings() -> Settings {
+    Settings { enabled: true, own_user: OURSELVES.to_owned(), personal_workspaces: true }
+}
+
+fn resources(cpu: i64, memory: &str, more: &Value) -> Value {
+    merged(json!({"cpu": cpu, "reservedCPUPercentage": 10, "memory": memory}), more)
+}
+
+/// A course with this quota and a Template `small` of 1 processor and 1Gi.
+fn course(quota: &Value) -> World {
+    World::default().with_workspace("tea", "", quota).with_tenant("ada", &["tea:user"]).with_template(
+        "workspace-tea",
+        "small",
+        "tea",
+        &[resources(1, "1Gi", &json!({}))],
+    )
+}
+
+fn quota(instances: i64) -> Value {
+    json!({"cpu": "100", "memory": "100Gi", "instances": instances})
+}
+
+fn small(name: &str, running: bool) -> Value {
+    instance(NAMESPACE, name, "workspace-tea/small", running)
+}
+
+fn creation(new: Value) -> Request {
+    request("ada", "instances", Value::Null, new)
+}
+
+fn decide(request: &Request, world: &World) -> Decision {
+    judge(request, &settings(), world, &[]).0
+}
+
+/// The message of a refusal; empty for an admission.
+fn refusal(decision: &Decision) -> String {
+    match &decision.outcome {
+        Ok(patch) => {
+            assert!(patch.is_empty());
+            String::new()
+        }
+        Err(denial) => {
+            assert_eq!((denial.code(), denial.reason()), (403, "Forbidden"), "{denial}");
+            denial.message()
+        }
+    }
+}
+
+#[test]
+fn each_limit_has_its_words() {
+    let gpu = "nvidia.com/gpu";
+    let all = json!({"disk": "20Gi", "otherResources": {gpu: "1"}});
+    let big = [resources(2, "3Gi", &all), resources(1, "512Mi", &json!({}))];
+    // The quota, and what is said about two Instances of 3 processors, 3.5Gi, 20Gi and a card each.
+    for (quota, expected) in [
+        (
+            json!({"cpu": "6", "memory": "7Gi", "instances": 2, "disk": "40Gi", "otherResources": {gpu: "2"}}),
+            "",
+        ),
+        (
+            json!({"cpu": 6, "memory": "7168Mi", "instances": 2, "disk": "40Gi", "otherResources": {gpu: 2}}),
+            "",
+        ),
+        (
+            json!({"cpu": "6", "memory": "7Gi", "instances": 1, "disk": "40Gi", "otherResources": {gpu: "2"}}),
+            "quota exceeded: Instances (2 > 1)",
+        ),
+        (
+            json!({"cpu": "5500m", "memory": "7Gi", "instances": 2, "disk": "40Gi", "otherResources": {gpu: "2"}}),
+            "quota exceeded: CPU (6 > 5500m)",
+        ),
+        (
+            json!({"cpu": "6", "memory": "7G", "instances": 2, "disk": "40Gi", "otherResources": {gpu: "2"}}),
+            "quota exceeded: Memory (7Gi > 7G)",
+        ),
+        (
+            json!({"cpu": "6", "memory": "7Gi", "instances": 2, "disk": "39Gi", "otherResources": {gpu: "2"}}),
+            "quota exceeded: Disk (40Gi > 39Gi)",
+        ),
+        (
+            json!({"cpu": "6", "memory": "7Gi", "instances": 2, "disk": "40Gi", "otherResources": {gpu: "1"}}),
+            "quota exceeded: nvidia.com/gpu (2 > 1)",
+        ),
+        (
+            json!({"cpu": "6", "memory": "7Gi", "instances": 2, "disk": "40Gi"}),
+            "quota exceeded: nvidia.com/gpu (2 > 0)",
+        ),
+        // As a ResourceQuota spells it.
+        (
+            json!({"cpu": "6", "memory": "7Gi", "instances": 2,
+                "otherResources": {"requests.nvidia.com/gpu": "2"}}),
+            "",
+        ),
+        // Nothing means no limit, except for extended resources.
+        (json!({"cpu": "0", "memory": "0", "instances": 0, "disk": "0", "otherResources": {gpu: "2"}}), ""),
+        (
+            json!({"cpu": "1", "memory": "1Gi", "instances": 1, "disk": "1Gi", "otherResources": {gpu: "0"}}),
+            "quota exceeded: Instances (2 > 1), CPU (6 > 1), Memory (7Gi > 1Gi), Disk (40Gi > 1Gi), \
+             nvidia.com/gpu (2 > 0)",
+        ),
+    ] {
+        let world = course(&quota)
+            .with_template("workspace-tea", "big", "tea", &big)
+            .with_instance(&instance(NAMESPACE, "one", "workspace-tea/big", true));
+        let decision = decide(&creation(instance(NAMESPACE, "two", "workspace-tea/big", true)), &world);
+        assert_eq!(refusal(&decision), expected, "{quota}");
+    }
+}
+
+#[test]
+fn only_what_starts_is_judged() {
+    let full = course(&quota(1)).with_instance(&small("one", true));
+    let without = |member: &str| {
+        let mut object = small("two", true);
+        object["spec"].as_object_mut().expect("a spec").remove(member);
+        object
+    };
+    let unset = merged(small("two", false), &json!({"spec": {"prettyName": "x"}}));
+    let null = {
+        let mut object = small("two", true);
+        object["spec"]["running"] = Value::Null;
+        object
+    };
+    let update = |old: Value, new: Value| request("ada", "instances", old, new);
+    for (case, request, refused) in [
+        ("created running", creation(small("two", true)), true),
+        ("created without saying so", creation(without("running")), true),
+        ("created with null", creation(null.clone()), true),
+        ("created stopped", creation(small("two", false)), false),
+        ("started", update(small("two", false), small("two", true)), true),
+        ("started by leaving it out", update(small("two", false), without("running")), true),
+        ("stopped", update(small("two", true), small("two", false)), false),
+        ("still running", update(small("two", true), unset.clone()), false),
+        (
+            "running, renamed",
+            update(small("two", true), merged(unset, &json!({"spec": {"running": true}}))),
+            false,
+        ),
+        ("still stopped", update(small("two", false), small("two", false)), false),
+        ("without spec", creation(json!({"metadata": {"name": "two", "namespace": NAMESPACE}})), false),
+    ] {
+        let message = refusal(&decide(&request, &full));
+        assert_eq!(message, if refused { "quota exceeded: Instances (2 > 1)" } else { "" }, "{case}");
+    }
+    let deletion = Request { operation: Operation::Delete, ..creation(small("two", true)) };
+    assert_eq!(decide(&deletion, &full), Decision::allowed());
+}
+
+#[test]
+fn who_is_not_held_to_it() {
+    let full = course(&quota(1)).with_instance(&small("one", true));
+    let of = |user: &str| request(user, "instances", Value::Null, small("two", true));
+    let answer = |user: &str, settings: &Settings| judge(&of(user), settings, &full, &[]);
+    assert!(!answer("ada", &settings()).0.is_allowed());
+    // Whoever creates it, it is charged to the Tenant whose it is: a manager and an administrator too.
+    assert!(!answer("teacher", &settings()).0.is_allowed());
+    assert_eq!(answer(OURSELVES, &settings()), (Decision::allowed(), None));
+    assert_eq!(answer("ada", &Settings { enabled: false, ..settings() }), (Decision::allowed(), None));
+}
+
+#[test]
+fn what_counts_is_what_runs_in_the_namespace_and_comes_from_the_same_workspace() {
+    let world = || {
+        course(&quota(1))
+            .with_workspace("coffee", "", &quota(1))
+            .with_template("workspace-coffee", "other", "coffee", &[resources(9, "9Gi", &json!({}))])
+            .with_template("workspace-more", "tea-too", "tea", &[resources(1, "1Gi", &json!({}))])
+    };
+    let elsewhere = instance("tenant-eve", "one", "workspace-tea/small", true);
+    let other = instance(NAMESPACE, "one", "workspace-coffee/other", true);
+    let labelled = |template: &str, workspace: &str| {
+        let label = json!({"metadata": {"labels": {"crownlabs.polito.it/workspace": workspace}}});
+        merged(instance(NAMESPACE, "one", template, true), &label)
+    };
+    let of_eve = merged(
+        small("one", true),
+        &json!({"spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": "eve"}}}),
+    );
+    for (case, existing, refused) in [
+        ("the same Template", small("one", true), true),
+        ("stopped", small("one", false), false),
+        ("itself", small("two", true), false),
+        ("in another namespace", elsewhere, false),
+        ("of another Workspace", other, false),
+        (
+            "of the same Workspace, from another namespace",
+            instance(NAMESPACE, "one", "workspace-more/tea-too", true),
+            true,
+        ),
+        ("without the label, as when it was made just now", small("one", true), true),
+        ("with the label of another Workspace", labelled("workspace-tea/small", "coffee"), true),
+        ("of another Workspace with this label", labelled("workspace-coffee/other", "tea"), false),
+        ("for another Tenant, as users can write it", of_eve, true),
+        ("of a Template that is gone", instance(NAMESPACE, "one", "workspace-tea/gone", true), true),
+        ("of a Template that is gone, and of this Workspace", labelled("workspace-tea/gone", "tea"), true),
+        (
+            "of a Template that is gone, and of another Workspace",
+            labelled("workspace-tea/gone", "coffee"),
+            false,
+        ),
+    ] {
+        let decision = decide(&creation(small("two", true)), &world().with_instance(&existing));
+        assert_eq!(decision.is_allowed(), !refused, "{case}: {decision:?}");
+    }
+}
+
+#[test]
+fn an_instance_without_template_counts_but_uses_nothing() {
+    let tight = json!({"cpu": "1", "memory": "1Gi", "instances": 2});
+    let world = course(&tight).with_instance(&instance(NAMESPACE, "one", "workspace-tea/gone", true));
+    let decision = decide(&creation(small("two", true)), &world);
+    assert_eq!(refusal(&decision), "");
+    let warning =
+        "the Template workspace-tea/gone of the Instance one does not exist: what it uses is not counted";
+    assert_eq!(decision.warnings, [warning]);
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused_with_the_reason() {
+    let gone = course(&quota(9)).without_template("workspace-tea", "small");
+    let missing = World::default().with_template("workspace-x", "t", "absent", &[]);
+    for (world, template, words) in [
+        (
+            &gone,
+            "workspace-tea/small",
+            "the Template workspace-tea/small does not exist, so no quota is known",
+        ),
+        (&missing, "workspace-x/t", "the Workspace absent does not exist, so no quota is known"),
+    ] {
+        let decision = decide(&creation(instance(NAMESPACE, "one", template, true)), world);
+        assert_eq!(refusal(&decision), words);
+    }
+    let broken = merged(small("one", true), &json!({"spec": {"running": "yes"}}));
+    let denial = decide(&creation(broken.clone()), &gone).outcome.expect_err("refused");
+    assert_eq!((denial.code(), denial.reason()), (400, "BadRequest"));
+    // What was stored unreadable may be repaired.
+    let world = course(&quota(9));
+    assert!(decide(&request("ada", "instances", broken, small("one", true)), &world).is_allowed());
+    // A Template that no Workspace lends for is warned about.
+    let free = course(&quota(9)).with_template("workspace-x", "free", "", &[resources(1, "1Gi", &json!({}))]);
+    let decision = decide(&creation(instance(NAMESPACE, "one", "workspace-x/free", true)), &free);
+    assert_eq!(refusal(&decision), "");
+    assert_eq!(decision.warnings, ["the Template workspace-x/free names no Workspace: no quota is checked"]);
+}
+
+#[test]
+fn personal_workspaces_lend_to_their_tenant_alone() {
+    let share = |instances: i64| {
+        merged(
+            tenant("ada", &[]),
+            &json!({"spec": {"personalWorkspace": {"cpu": 1, "memory": "1Gi", "instances": instances}}}),
+        )
+    };
+    let each = [resources(1, "1Gi", &json!({}))];
+    let world = |instances: i64| {
+        course(&quota(9))
+            .with_tenant_json(&share(instances))
+            .with_template(NAMESPACE, "mine", "personal", &each)
+            .with_template(NAMESPACE, "sly", "tea", &each)
+            .with_template(NAMESPACE, "plain", "", &each)
+            .with_template("workspace-tea", "lent", "personal", &each)
+    };
+    let of = |template: &str, name: &str| creation(instance(NAMESPACE, name, template, true));
+    for template in ["tenant-ada/mine", "tenant-ada/sly", "tenant-ada/plain", "workspace-tea/lent"] {
+        let full = world(2).with_instance(&instance(NAMESPACE, "one", "tenant-ada/mine", true));
+        let message = refusal(&decide(&of(template, "two"), &full));
+        assert_eq!(message, "quota exceeded: CPU (2 > 1), Memory (2Gi > 1Gi)", "{template}");
+        assert_eq!(refusal(&decide(&of(template, "one"), &full)), "", "{template}");
+    }
+    // What a course lends is another matter.
+    let busy = world(1).with_instance(&instance(NAMESPACE, "one", "tenant-ada/mine", true));
+    assert_eq!(refusal(&decide(&creation(small("two", true)), &busy)), "");
+    // A Tenant without one; one that does not exist; another one's.
+    assert_eq!(
+        refusal(&decide(&of("tenant-ada/mine", "one"), &world(1).with_tenant("ada", &[]))),
+        "the Tenant ada has no personal workspace"
+    );
+    let eve = json!({"spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": "eve"}}});
+    let for_eve = merged(instance(NAMESPACE, "one", "tenant-ada/mine", true), &eve);
+    assert_eq!(
+        refusal(&decide(&creation(for_eve), &world(1))),
+        "the personal workspace of \"eve\" is for Instances in tenant-eve"
+    );
+    let in_eves = merged(instance("tenant-eve", "one", "tenant-ada/mine", true), &eve);
+    assert_eq!(refusal(&decide(&creation(in_eves), &world(1))), "the Tenant \"eve\" does not exist");
+    // Where there are no personal workspaces, a Template's Workspace is what it names.
+    let off = Settings { personal_workspaces: false, ..settings() };
+    assert!(judge(&of("tenant-ada/sly", "one"), &off, &world(1), &[]).0.is_allowed());
+    assert_eq!(
+        refusal(&judge(&of("tenant-ada/mine", "one"), &off, &world(1), &[]).0),
+        "the Workspace personal does not exist, so no quota is known"
+    );
+}
+
+fn admitted(name: &str) -> Admitted {
+    Admitted {
+        namespace: NAMESPACE.to_owned(),
+        name: name.to_owned(),
+        uid: format!("uid-{name}"),
+        template: GenericRef::new("workspace-tea", "small"),
+    }
+}
+
+fn at(milliseconds: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_millis(milliseconds)
+}
+
+#[test]
+fn what_was_just_admitted_counts_before_it_shows() {
+    let world = course(&quota(2));
+    let two = creation(small("two", true));
+    let (decision, takes) = judge(&two, &settings(), &world, &[admitted("one")]);
+    assert_eq!((refusal(&decision).as_str(), takes), ("", Some(admitted("two"))));
+    let pending = [admitted("one"), admitted("zero")];
+    let (decision, takes) = judge(&two, &settings(), &world, &pending);
+    assert_eq!((refusal(&decision).as_str(), takes), ("quota exceeded: Instances (3 > 2)", None));
+    // One that shows meanwhile is not counted twice, nor is the Instance itself.
+    let seen = course(&quota(2)).with_instance(&small("one", true));
+    assert_eq!(refusal(&judge(&two, &settings(), &seen, &[admitted("one"), admitted("two")]).0), "");
+    // Others' namespaces do not count.
+    let foreign = Admitted { namespace: "tenant-eve".to_owned(), ..admitted("zero") };
+    assert_eq!(refusal(&judge(&two, &settings(), &world, &[admitted("one"), foreign]).0), "");
+}
+
+#[test]
+fn reservations_end_when_the_instance_shows_or_never_comes() {
+    let empty = course(&quota(2));
+    let mut reservations = Reservations::default();
+    reservations.add(admitted("one"), at(0));
+    reservations.add(admitted("one"), at(1));
+    assert_eq!(reservations.pending(&empty, at(2)), [admitted("one")], "once, if it is asked for twice");
+    assert_eq!(reservations.pending(&empty, at(5_000)), [admitted("one")]);
+    assert_eq!(reservations.pending(&empty, at(5_001)), []);
+    reservations.add(admitted("one"), at(0));
+    let starting = course(&quota(2)).with_instance(&small("one", false));
+    assert_eq!(reservations.pending(&starting, at(1)), [admitted("one")], "still stopped in the store");
+    let namesake = merged(small("one", true), &json!({"metadata": {"uid": "another"}}));
+    let namesake = course(&quota(2)).with_instance(&namesake);
+    assert_eq!(reservations.pending(&namesake, at(2)), [admitted("one")], "another of that name");
+    let shown = course(&quota(2)).with_instance(&small("one", true));
+    assert_eq!(reservations.pending(&shown, at(3)), []);
+    assert_eq!(reservations.pending(&empty, at(4)), [], "it does not come back");
+    reservations.add(admitted("one"), at(0));
+    reservations.add(admitted("two"), at(0));
+    reservations.seen("tenant-eve", "one");
+    reservations.seen(NAMESPACE, "one");
+    assert_eq!(reservations.pending(&empty, at(1)), [admitted("two")], "one came and went");
+}
+
+proptest! {
+    /// Whatever is asked for in whatever order, with a view that shows nothing of it, no more is
+    /// admitted than there is.
+    #[test]
+    fn no_more_is_admitted_than_there_is(limit in 1..6_i64, names in prop::collection::vec("[a-f]", 1..20)) {
+        let world = course(&quota(limit));
+        let mut reservations = Reservations::default();
+        let mut running = std::collections::BTreeSet::new();
+        for (name, time) in names.iter().zip(0..) {
+            let pending = reservations.pending(&world, at(time));
+            let (decision, takes) = judge(&creation(small(name, true)), &settings(), &world, &pending);
+            prop_assert_eq!(decision.is_allowed(), takes.is_some());
+            if let Some(takes) = takes {
+                reservations.add(takes, at(time));
+                running.insert(name.clone());
+            }
+            prop_assert!(i64::try_from(running.len()).unwrap_or(i64::MAX) <= limit);
+        }
+    }
+}

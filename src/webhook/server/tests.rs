@@ -1,0 +1,270 @@
+//! The server as the API server meets it: over TLS, on a socket.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use hyper::client::conn::http1 as client;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::*;
+use crate::runtime::clock;
+use crate::webhook::certificate::bundle::Bundle;
+use crate::webhook::certificate::exchange::Exchange;
+use crate::webhook::decision::Denial;
+
+const NAME: &str = "webhook.example.org";
+
+fn bundle() -> Bundle {
+    Bundle::create(&[NAME.to_owned()], clock::now()).expect("a bundle")
+}
+
+/// A server with a rule that admits, one that refuses, one that panics, and one that waits.
+struct Server {
+    address: SocketAddr,
+    exchange: Arc<Exchange>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<Result<(), rustls::Error>>,
+    /// Lets the rule that waits go on.
+    release: Arc<Notify>,
+    /// How many requests wait there.
+    waiting: watch::Receiver<usize>,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Server {
+    async fn start() -> Self {
+        Self::start_with(Limits::default()).await
+    }
+
+    async fn start_with(limits: Limits) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+        let address = listener.local_addr().expect("an address");
+        let (exchange, stop) = (Arc::new(Exchange::default()), watch::Sender::new(false));
+        let (release, count, calls) = (Arc::new(Notify::new()), watch::Sender::new(0), Arc::default());
+        let (released, waiting, called) = (Arc::clone(&release), count.subscribe(), Arc::clone(&calls));
+        let admit: Rule = Arc::new(move |_| {
+            AtomicUsize::fetch_add(&called, 1, Ordering::SeqCst);
+            async { Decision::allowed().with_warning("look") }.boxed()
+        });
+        let refuse: Rule = Arc::new(|_| async { Decision::denied(Denial::forbidden("no")) }.boxed());
+        let panic: Rule = Arc::new(|_| async { panic!("a defect") }.boxed());
+        let wait: Rule = Arc::new(move |_| {
+            let (released, count) = (Arc::clone(&released), count.clone());
+            async move {
+                let gone_on = released.notified();
+                count.send_modify(|waiting| *waiting += 1);
+                gone_on.await;
+                Decision::allowed()
+            }
+            .boxed()
+        });
+        let rules = Rules::from([("/admit", admit), ("/refuse", refuse), ("/panic", panic), ("/wait", wait)]);
+        let certificate: Arc<dyn ResolvesServerCert> = Arc::<Exchange>::clone(&exchange);
+        let task = tokio::spawn(serve(listener, certificate, rules, limits, stop.subscribe()));
+        Self { address, exchange, stop, task, release, waiting, calls }
+    }
+
+    /// With a certificate, and the bundle that it is from.
+    async fn with_certificate() -> (Self, Bundle) {
+        let (server, bundle) = (Self::start().await, bundle());
+        server.exchange.set(bundle.certified().expect("a key"));
+        (server, bundle)
+    }
+
+    /// A connection that trusts the authorities of a bundle.
+    async fn connect(&self, trusted: &Bundle) -> std::io::Result<TlsStream<TcpStream>> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(trusted.authorities().iter().cloned());
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let stream = TcpStream::connect(self.address).await?;
+        let name = ServerName::try_from(NAME).expect("a name");
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await
+    }
+
+    async fn sender(&self, trusted: &Bundle) -> client::SendRequest<Full<Bytes>> {
+        let stream = self.connect(trusted).await.expect("a connection");
+        let (sender, connection) = client::handshake(TokioIo::new(stream)).await.expect("HTTP");
+        tokio::spawn(connection);
+        sender
+    }
+}
+
+fn post(path: &str, body: impl Into<Bytes>) -> http::Request<Full<Bytes>> {
+    http::Request::post(path).header("host", NAME).body(Full::new(body.into())).expect("a request")
+}
+
+fn review() -> String {
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "u", "resource": {"group": "g", "version": "v", "resource": "r"}, "operation": "CREATE",
+    }})
+    .to_string()
+}
+
+async fn sent(
+    sender: &mut client::SendRequest<Full<Bytes>>,
+    request: http::Request<Full<Bytes>>,
+) -> (u16, String) {
+    sender.ready().await.expect("open");
+    let response = sender.send_request(request).await.expect("an answer");
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await.expect("a body").to_bytes();
+    (status, String::from_utf8_lossy(&body).into_owned())
+}
+
+#[tokio::test]
+async fn reviews_are_answered_and_everything_else_is_not() {
+    let (server, bundle) = Server::with_certificate().await;
+    // All over one connection: nothing of it closes that.
+    let mut sender = server.sender(&bundle).await;
+    let (status, answer) = sent(&mut sender, post("/admit", review())).await;
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    assert_eq!(
+        (status, &answer["response"]),
+        (200, &json!({"uid": "u", "allowed": true, "warnings": ["look"]}))
+    );
+    let (status, answer) = sent(&mut sender, post("/refuse", review())).await;
+    assert!(status == 200 && answer.contains(r#""code":403"#), "{answer}");
+    let mut get = post("/admit", "");
+    *get.method_mut() = Method::GET;
+    for (request, expected) in [
+        (post("/nowhere", review()), 404),
+        (post("/", review()), 404),
+        (get, 405),
+        (post("/admit", "{}"), 400),
+        (post("/admit", ""), 400),
+        (post("/panic", review()), 500),
+        (post("/panic", review()), 500),
+        (post("/admit?timeout=5s", review()), 200),
+    ] {
+        let place = request.uri().to_string();
+        let (status, answer) = sent(&mut sender, request).await;
+        assert_eq!(status, expected, "{place}: {answer}");
+    }
+    assert_eq!(server.calls.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn bodies_up_to_the_limit_are_read() {
+    let (server, bundle) = Server::with_certificate().await;
+    let padded = |length: usize| {
+        let text = review();
+        format!("{text}{}", " ".repeat(length - text.len()))
+    };
+    let mut sender = server.sender(&bundle).await;
+    assert_eq!(sent(&mut sender, post("/admit", padded(Limits::default().body))).await.0, 200);
+    assert_eq!(sent(&mut sender, post("/admit", padded(Limits::default().body + 1))).await.0, 413);
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_trust_the_authority_turns_away() {
+    let (server, _) = Server::with_certificate().await;
+    let error = server.connect(&bundle()).await.expect_err("another authority").to_string();
+    assert!(error.contains("UnknownIssuer") || error.contains("BadSignature"), "{error}");
+}
+
+#[tokio::test]
+async fn the_certificate_changes_while_connections_last() {
+    let server = Server::start().await;
+    let (first, second) = (bundle(), bundle());
+    server.connect(&first).await.expect_err("there is no certificate yet");
+    assert!(!*server.exchange.watch().borrow());
+    server.exchange.set(first.certified().expect("a key"));
+    assert!(*server.exchange.watch().borrow());
+    let mut open = server.sender(&first).await;
+    assert_eq!(sent(&mut open, post("/admit", review())).await.0, 200);
+    server.exchange.set(second.certified().expect("a key"));
+    server.connect(&first).await.expect_err("the old one is not served any more");
+    let mut new = server.sender(&second).await;
+    for sender in [&mut open, &mut new] {
+        assert_eq!(sent(sender, post("/admit", review())).await.0, 200);
+    }
+}
+
+#[tokio::test]
+async fn requests_under_way_are_answered_at_the_end() {
+    let (server, bundle) = Server::with_certificate().await;
+    let mut idle = server.sender(&bundle).await;
+    assert_eq!(sent(&mut idle, post("/admit", review())).await.0, 200);
+    let mut busy = server.sender(&bundle).await;
+    let (done, answered) = oneshot::channel();
+    tokio::spawn(async move { done.send(sent(&mut busy, post("/wait", review())).await) });
+    server.waiting.clone().wait_for(|waiting| *waiting == 1).await.expect("it waits");
+    server.stop.send_replace(true);
+    // The idle connection is closed, and nobody is let in any more.
+    let closed = async {
+        while idle.ready().await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(10), closed).await.expect("the idle connection is closed");
+    let refused = async {
+        while TcpStream::connect(server.address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(10), refused).await.expect("the listener is closed");
+    assert!(!server.task.is_finished());
+    server.release.notify_waiters();
+    assert_eq!(answered.await.expect("an answer").0, 200);
+    server.task.await.expect("no panic").expect("no fault");
+}
+
+#[tokio::test]
+async fn who_says_nothing_is_left_after_a_while() {
+    let server =
+        Server::start_with(Limits { patience: Duration::from_millis(300), ..Limits::default() }).await;
+    let bundle = bundle();
+    server.exchange.set(bundle.certified().expect("a key"));
+    // No handshake.
+    let silent = TcpStream::connect(server.address).await.expect("a connection");
+    silent.readable().await.expect("news");
+    assert_eq!(silent.try_read(&mut [0; 16]).expect("the end"), 0);
+    // A review that never comes.
+    let stream = server.connect(&bundle).await.expect("a connection");
+    let (mut sender, connection) = client::handshake(TokioIo::new(stream)).await.expect("HTTP");
+    tokio::spawn(connection);
+    let nothing = StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, Infallible>>());
+    let request = http::Request::post("/admit").header("host", NAME).body(nothing).expect("a request");
+    assert_eq!(sender.send_request(request).await.expect("an answer").status(), 408);
+}
+
+#[test]
+fn answers_are_counted_by_path_and_code() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    metrics::with_local_recorder(&recorder, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let (server, bundle) = Server::with_certificate().await;
+            let mut sender = server.sender(&bundle).await;
+            for path in ["/admit", "/admit", "/refuse", "/panic", "/nowhere"] {
+                sent(&mut sender, post(path, review())).await;
+            }
+        });
+    });
+    let text = handle.render();
+    for line in [
+        "controller_runtime_webhook_requests_total{webhook=\"/admit\",code=\"200\"} 2",
+        "controller_runtime_webhook_requests_total{webhook=\"/refuse\",code=\"200\"} 1",
+        "controller_runtime_webhook_requests_total{webhook=\"/panic\",code=\"500\"} 1",
+        "controller_runtime_webhook_requests_total{webhook=\"/wait\",code=\"200\"} 0",
+        "controller_runtime_webhook_latency_seconds_count{webhook=\"/admit\"} 2",
+        "crownlabs_webhook_certificate_expiration_timestamp_seconds ",
+    ] {
+        assert!(text.contains(line), "{line} is missing:\n{text}");
+    }
+    assert!(!text.contains("nowhere"), "{text}");
+}

@@ -1,0 +1,303 @@
+//! Puts the webhooks together: stores, rules, server, certificate. All of it runs on every replica,
+//! leading or not; only the leader renews the certificate.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use futures::FutureExt;
+use futures::future::{join_all, select_all};
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use rustls::server::ResolvesServerCert;
+use tokio::net::TcpListener;
+use tokio::sync::watch as channel;
+use tracing::{error, info};
+
+use super::admission::Admission;
+use super::certificate::exchange::Exchange;
+use super::certificate::folder;
+use super::certificate::keeper::{self, Keeper};
+use super::instance::quota;
+use super::lookup::{Lookup, Stores, of_namespace};
+use super::requester::Bypass;
+use super::server::{self, Limits};
+use super::tenant;
+use crate::api::Kind;
+use crate::config::{Config, WebhookConfig};
+use crate::manager::control::ControlLoop;
+use crate::manager::readiness::{LoopState, Readiness};
+use crate::manager::server::bind;
+use crate::manager::{Running, Setup, Task, Watched};
+use crate::runtime::ObjectKey;
+use crate::runtime::controller::Reconciler;
+use crate::runtime::hub::Hub;
+use crate::runtime::queue::{Backoff, Lane, Queue};
+use crate::runtime::store::{Store, StoreState};
+use crate::runtime::watch::Selection;
+
+/// The name in readiness and in the configuration.
+const NAME: &str = "webhook";
+/// After the end was asked for, API servers still find us this long: a Service takes a moment to
+/// forget a pod.
+const LINGER: Duration = Duration::from_secs(3);
+/// Requests under way have this long to end then.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// The webhooks, put together.
+pub struct Webhooks {
+    /// Its server and its readiness.
+    pub tasks: Vec<Task>,
+    /// The files of its certificate.
+    pub files: Vec<Watched>,
+    /// The loop that renews its certificate, unless that comes from a folder.
+    pub keeper: Option<Running>,
+    /// How it ends.
+    pub ending: Ending,
+}
+
+/// How the server ends.
+pub struct Ending {
+    stop: channel::Sender<bool>,
+    ended: channel::Receiver<bool>,
+}
+
+impl Ending {
+    /// Answers for another moment, then lets nobody in, and returns when the requests under way are
+    /// answered.
+    pub async fn finish(mut self) {
+        tokio::time::sleep(LINGER).await;
+        self.stop.send_replace(true);
+        let ended = self.ended.wait_for(|ended| *ended);
+        if tokio::time::timeout(DRAIN, ended).await.is_err() {
+            info!("some admission reviews did not end in time");
+        }
+    }
+}
+
+/// Puts the webhooks together. `ungated` asks who we are. Nothing runs before the tasks are spawned.
+///
+/// # Errors
+/// When the address is not ours, or the API server does not say who we are.
+pub async fn set_up(
+    setup: &Setup<'_>,
+    hub: &mut Hub,
+    ungated: Client,
+    readiness: Readiness,
+) -> anyhow::Result<Webhooks> {
+    let config = &setup.config.server.webhook;
+    let address = config.listen.address().context("server.webhook.listen is empty")?;
+    let listener = bind("webhook.listen", address).await?;
+    let own_user = own_user(ungated).await?;
+    info!(%address, user = own_user, "serving admission reviews");
+    let stores = stores(hub);
+    let exchange = Arc::new(Exchange::default());
+    let (files, keeper) = if config.certificate_dir.is_empty() {
+        (Vec::new(), Some(keep(setup, hub, &exchange, names(setup.config, address))))
+    } else {
+        (folder::watched(Path::new(&config.certificate_dir), &exchange).into(), None)
+    };
+    let tenants = &setup.config.controllers.tenant;
+    let admission = Arc::new(Admission::new(
+        tenant::Settings {
+            selector: setup.config.selector.clone(),
+            bypass: Bypass { groups: config.bypass_groups.clone(), own_user: own_user.clone() },
+            base_workspaces: tenants.base_workspaces.clone(),
+            personal_workspaces: tenants.personal_workspace.enabled,
+        },
+        quota::Settings {
+            enabled: config.instance_quota,
+            own_user,
+            personal_workspaces: tenants.personal_workspace.enabled,
+        },
+        Lookup::new(stores.clone(), setup.client.clone()),
+    ));
+    let noting = Arc::clone(&admission);
+    stores.instances.subscribe(move |change| noting.note(change));
+    let needs = Needs::of(&stores);
+    let (server, ending) = serve(listener, Arc::clone(&exchange), admission, needs.clone());
+    readiness.set(NAME, LoopState::Starting);
+    let tasks = vec![server, Task::new("readiness", track(readiness, needs, exchange.watch()))];
+    Ok(Webhooks { tasks, files, keeper, ending })
+}
+
+/// The account that our requests are made in.
+async fn own_user(client: Client) -> anyhow::Result<String> {
+    let review = Api::<SelfSubjectReview>::all(client)
+        .create(&PostParams::default(), &SelfSubjectReview::default())
+        .await
+        .context("the API server does not say which account this is")?;
+    let user = review.status.and_then(|status| status.user_info).and_then(|user| user.username);
+    user.filter(|name| !name.is_empty()).context("the API server knows no name for this account")
+}
+
+fn stores(hub: &mut Hub) -> Stores {
+    let stores = Stores {
+        tenants: hub.store(Selection::default()),
+        workspaces: hub.store(Selection::default()),
+        templates: hub.store(Selection::default()),
+        instances: hub.store(Selection::default()),
+    };
+    stores.instances.index(of_namespace);
+    stores
+}
+
+/// The loop that renews the certificate, and the watch by which every replica hears of it.
+fn keep(setup: &Setup<'_>, hub: &mut Hub, exchange: &Arc<Exchange>, names: Vec<String>) -> Running {
+    let WebhookConfig { service_name, .. } = &setup.config.server.webhook;
+    let secret = ObjectKey::new(&setup.config.leader_election.namespace, service_name);
+    let of_name = || Selection::fields(format!("metadata.name={service_name}"));
+    let of_secret =
+        Selection::fields(format!("metadata.name={service_name},metadata.namespace={}", secret.namespace));
+    let stores = keeper::Stores {
+        secrets: hub.store(of_secret),
+        mutating: hub.store(of_name()),
+        validating: hub.store(of_name()),
+    };
+    let queue = Arc::new(Queue::new(Keeper::NAME, Backoff::default()));
+    let (woken, served, key) = (Arc::clone(&queue), Arc::clone(exchange), secret.clone());
+    stores.secrets.subscribe(move |change| {
+        if let Some(secret) = &change.new {
+            keeper::serve(secret, &served);
+        }
+        woken.add(key.clone(), Lane::Change);
+    });
+    let (woken, key) = (Arc::clone(&queue), secret.clone());
+    stores.mutating.subscribe(move |_| woken.add(key.clone(), Lane::Change));
+    let (woken, key) = (Arc::clone(&queue), secret.clone());
+    stores.validating.subscribe(move |_| woken.add(key.clone(), Lane::Change));
+    // Nothing may be there yet, so that nothing would wake it.
+    queue.add(secret.clone(), Lane::Change);
+    let keeper = Keeper::new(stores.clone(), setup.writer.clone(), secret, names);
+    let control = ControlLoop::new(keeper, queue, 1, || {})
+        .requires(&stores.secrets)
+        .requires(&stores.mutating)
+        .requires(&stores.validating);
+    Running { control, files: Vec::new() }
+}
+
+/// What the certificate is for: the Service, as API servers call it, and the address itself where it
+/// is a certain one.
+fn names(config: &Config, address: SocketAddr) -> Vec<String> {
+    let service = format!("{}.{}", config.server.webhook.service_name, config.leader_election.namespace);
+    let mut names = vec![format!("{service}.svc"), format!("{service}.svc.cluster.local"), service];
+    if !address.ip().is_unspecified() {
+        names.push(address.ip().to_string());
+    }
+    names
+}
+
+/// Serves as soon as the stores mirror the cluster.
+fn serve(
+    listener: TcpListener,
+    exchange: Arc<Exchange>,
+    admission: Arc<Admission>,
+    needs: Needs,
+) -> (Task, Ending) {
+    let (stop, ended) = (channel::Sender::new(false), channel::Sender::new(false));
+    let ending = Ending { stop: stop.clone(), ended: ended.subscribe() };
+    let certificate: Arc<dyn ResolvesServerCert> = exchange;
+    let server = async move {
+        needs.settled().await;
+        let asked = stop.subscribe();
+        let served = server::serve(listener, certificate, admission.rules(), Limits::default(), asked).await;
+        if let Err(error) = served {
+            error!(%error, "admission reviews cannot be served");
+            return;
+        }
+        ended.send_replace(true);
+        // It has ended because it was asked to, and the process is about to.
+        std::future::pending::<()>().await;
+    };
+    (Task::new(NAME, server), ending)
+}
+
+/// The stores that the rules look into.
+#[derive(Clone)]
+struct Needs(Vec<(String, channel::Receiver<StoreState>)>);
+
+impl Needs {
+    fn of(stores: &Stores) -> Self {
+        fn need<T: Kind>(store: &Store<T>) -> (String, channel::Receiver<StoreState>) {
+            (format!("{}.{}", T::PLURAL, T::GROUP), store.watch_state())
+        }
+        Self(vec![
+            need(&stores.tenants),
+            need(&stores.workspaces),
+            need(&stores.templates),
+            need(&stores.instances),
+        ])
+    }
+
+    /// Waits until every store mirrors the cluster, or its kind is known not to be served.
+    async fn settled(&self) {
+        let waits = self.0.iter().map(|(_, state)| {
+            let mut state = state.clone();
+            // Stores live as long as the process: the wait cannot fail.
+            async move { drop(state.wait_for(|state| *state != StoreState::Syncing).await) }
+        });
+        join_all(waits).await;
+    }
+}
+
+/// Keeps the readiness of the webhooks up to date, for ever.
+async fn track(readiness: Readiness, mut needs: Needs, mut certificate: channel::Receiver<bool>) {
+    loop {
+        let states: Vec<_> =
+            needs.0.iter_mut().map(|(crd, state)| (crd.clone(), *state.borrow_and_update())).collect();
+        let state = assess(&states, *certificate.borrow_and_update());
+        if readiness.set(NAME, state.clone()) {
+            info!(?state, "the webhooks' state");
+        }
+        let changes = needs.0.iter_mut().map(|(_, state)| state.changed().boxed());
+        if select_all(changes.chain([certificate.changed().boxed()])).await.0.is_err() {
+            return;
+        }
+    }
+}
+
+fn assess(states: &[(String, StoreState)], has_certificate: bool) -> LoopState {
+    let of = |wanted: StoreState| states.iter().filter(move |(_, state)| *state == wanted);
+    let missing: Vec<String> = of(StoreState::Missing).map(|(crd, _)| crd.clone()).collect();
+    if !missing.is_empty() {
+        LoopState::WaitingForCrd(missing)
+    } else if of(StoreState::Syncing).count() > 0 {
+        LoopState::Starting
+    } else if has_certificate {
+        LoopState::Ready
+    } else {
+        LoopState::WaitingForCertificate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ready_with_stores_and_a_certificate() {
+        use StoreState::{Missing, Synced, Syncing};
+        let assess = |a, b, certificate| assess(&[("a".to_owned(), a), ("b".to_owned(), b)], certificate);
+        assert_eq!(assess(Synced, Synced, true), LoopState::Ready);
+        assert_eq!(assess(Synced, Synced, false), LoopState::WaitingForCertificate);
+        assert_eq!(assess(Synced, Syncing, true), LoopState::Starting);
+        assert_eq!(assess(Missing, Syncing, true), LoopState::WaitingForCrd(vec!["a".to_owned()]));
+        assert!(!LoopState::WaitingForCertificate.is_ready());
+    }
+
+    #[test]
+    fn the_certificate_is_for_the_service_and_a_certain_address() {
+        let names = |address: &str| names(&Config::default(), address.parse().expect("an address"));
+        let service = [
+            "crownlabs-webhook.crownlabs-system.svc",
+            "crownlabs-webhook.crownlabs-system.svc.cluster.local",
+            "crownlabs-webhook.crownlabs-system",
+        ];
+        assert_eq!(names("0.0.0.0:9443"), service);
+        assert_eq!(names("[::]:9443"), service);
+        assert_eq!(names("127.0.0.1:9443")[3..], ["127.0.0.1"]);
+    }
+}

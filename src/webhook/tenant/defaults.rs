@@ -1,0 +1,120 @@
+//! What a Tenant is completed with: the label that makes it ours, and the Workspaces that everybody
+//! is in. The patch has nothing else (05 §15 row 17): whatever it names is stored as it names it.
+
+use serde_json::{Value, json};
+
+use super::{SERVICE_TENANT, Settings};
+use crate::webhook::decision::{Decision, Denial};
+use crate::webhook::requester::Requester;
+use crate::webhook::review::{Operation, PatchStep, Request, pointer_part};
+
+/// Completes a Tenant that is created or changed.
+#[must_use]
+pub fn complete(request: &Request, settings: &Settings) -> Decision {
+    if !matches!(request.operation, Operation::Create | Operation::Update) {
+        return Decision::allowed();
+    }
+    match patch(request, settings) {
+        Ok(patch) => Decision::patched(patch),
+        Err(denial) => Decision::denied(denial),
+    }
+}
+
+fn patch(request: &Request, settings: &Settings) -> Result<Vec<PatchStep>, Denial> {
+    if !request.object.is_object() {
+        return Err(Denial::malformed("the Tenant is not an object"));
+    }
+    let mut patch = labels(request, settings)?;
+    patch.extend(workspaces(&request.object, &settings.base_workspaces)?);
+    Ok(patch)
+}
+
+/// What becomes of a label.
+#[derive(Debug, PartialEq, Eq)]
+enum Label {
+    Kept,
+    Set(String),
+    Removed,
+}
+
+fn labels(request: &Request, settings: &Settings) -> Result<Vec<PatchStep>, Denial> {
+    let mut patch = Vec::new();
+    let mut has_labels = request.object.pointer("/metadata/labels").is_some_and(Value::is_object);
+    for (key, ours) in &settings.selector {
+        let requested = label(&request.object, key)?;
+        let place = format!("/metadata/labels/{}", pointer_part(key));
+        match wanted(request, settings, key, ours)? {
+            Label::Set(value) if requested != Some(value.as_str()) => {
+                if !has_labels {
+                    patch.push(PatchStep::Add { path: "/metadata/labels".to_owned(), value: json!({}) });
+                    has_labels = true;
+                }
+                patch.push(PatchStep::Add { path: place, value: value.into() });
+            }
+            Label::Removed if requested.is_some() => patch.push(PatchStep::Remove { path: place }),
+            _ => {}
+        }
+    }
+    Ok(patch)
+}
+
+/// What becomes of the label `key`, whose value on Tenants that are ours is `ours` (05 §14b, the
+/// table of the defaulter, in its order). An absent label counts as an empty one.
+fn wanted(request: &Request, settings: &Settings, key: &str, ours: &str) -> Result<Label, Denial> {
+    let requested = label(&request.object, key)?.unwrap_or_default();
+    if request.object_name() == SERVICE_TENANT {
+        return Ok(if requested == ours { Label::Kept } else { Label::Set(String::new()) });
+    }
+    let bypass = settings.bypass.requester(&request.user_info) != Requester::Other;
+    if bypass && !requested.is_empty() {
+        return Ok(Label::Kept);
+    }
+    if request.operation == Operation::Create {
+        return Ok(Label::Set(ours.to_owned()));
+    }
+    let stored = label(&request.old_object, key)?;
+    Ok(match stored {
+        _ if stored.unwrap_or_default() == requested => Label::Kept,
+        Some(stored) => Label::Set(stored.to_owned()),
+        None => Label::Removed,
+    })
+}
+
+/// The value of a label.
+pub(super) fn label<'a>(object: &'a Value, key: &str) -> Result<Option<&'a str>, Denial> {
+    match object.pointer("/metadata/labels").and_then(|labels| labels.get(key)) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(Denial::malformed(format!("metadata.labels[{key:?}] is {other}, not a text"))),
+    }
+}
+
+/// Appends the base Workspaces that are missing. An entry that is there keeps its role. An object
+/// without spec is left alone: with one it would lack what the schema requires.
+fn workspaces(object: &Value, base: &[String]) -> Result<Vec<PatchStep>, Denial> {
+    let spec = match object.get("spec") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Object(spec)) => spec,
+        Some(other) => return Err(Denial::malformed(format!("spec is {other}, not an object"))),
+    };
+    let entries = match spec.get("workspaces") {
+        None | Some(Value::Null) => None,
+        Some(Value::Array(entries)) => Some(entries),
+        Some(other) => return Err(Denial::malformed(format!("spec.workspaces is {other}, not a list"))),
+    };
+    let is_in = |name: &str| entries.into_iter().flatten().any(|entry| entry["name"] == name);
+    let mut missing: Vec<&str> = Vec::new();
+    for name in base {
+        if !is_in(name) && !missing.contains(&name.as_str()) {
+            missing.push(name);
+        }
+    }
+    let mut added = missing.iter().map(|name| json!({"name": name, "role": "user"}));
+    Ok(if entries.is_some() {
+        added.map(|value| PatchStep::Add { path: "/spec/workspaces/-".to_owned(), value }).collect()
+    } else if missing.is_empty() {
+        Vec::new()
+    } else {
+        vec![PatchStep::Add { path: "/spec/workspaces".to_owned(), value: added.by_ref().collect() }]
+    })
+}

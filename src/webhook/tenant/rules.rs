@@ -1,0 +1,237 @@
+//! Who may change what of a Tenant (05 §14b, with rows 16 and 18 of its §15).
+//!
+//! | who | may |
+//! |---|---|
+//! | the Tenant itself | its SSH keys, its `lastLogin` to about now, and enrol in or leave Workspaces that allow it |
+//! | a manager of a Workspace | the entries of that Workspace; create Tenants that are in no other one |
+//! | anybody, once it is being deleted | metadata, as before it, but not our label and our finalizer |
+//! | administrators | everything, except to take away a personal Workspace that is in use |
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::changes::{Enrolment, changed_member, enrolments};
+use super::defaults::label;
+use super::{SERVICE_TENANT, Settings};
+use crate::api::Tenant;
+use crate::api::labels::TENANT_FINALIZER;
+use crate::api::names::CanonicalName;
+use crate::api::tenant::{Role, TenantSpec};
+use crate::api::workspace::AutoEnroll;
+use crate::webhook::decision::{Decision, Denial};
+use crate::webhook::requester::Requester;
+use crate::webhook::review::{Operation, Request};
+use crate::webhook::view::View;
+
+/// How far `lastLogin` may be from now when a Tenant sets it, in either direction.
+const LOGIN_WINDOW: SignedDuration = SignedDuration::from_hours(24);
+
+/// What administrators are told when the rules would have been asked.
+pub const OVERRIDDEN: &str = "webhook check overridden";
+
+/// Judges a request to create or change a Tenant.
+#[must_use]
+pub fn judge(request: &Request, settings: &Settings, view: &dyn View, now: Timestamp) -> Decision {
+    let edit = match request.operation {
+        Operation::Create => Edit::creation(request),
+        Operation::Update => Edit::update(request),
+        Operation::Delete | Operation::Connect => return Decision::allowed(),
+    };
+    match settings.bypass.requester(&request.user_info) {
+        Requester::Ourselves => Decision::allowed(),
+        Requester::Administrator => {
+            let in_use = edit.map_or(Ok(()), |edit| personal_workspace_unused(&edit, settings, view));
+            let decision = Decision::from(in_use);
+            if decision.is_allowed() { decision.with_warning(OVERRIDDEN) } else { decision }
+        }
+        Requester::Other => edit.and_then(|edit| edit.judge(request, settings, view, now)).into(),
+    }
+}
+
+/// A Tenant before, unless it is created, and as it would be.
+struct Edit<'a> {
+    old: Option<Tenant>,
+    old_json: &'a Value,
+    new: Tenant,
+    new_json: &'a Value,
+}
+
+impl<'a> Edit<'a> {
+    fn creation(request: &'a Request) -> Result<Self, Denial> {
+        let new = tenant(&request.object, "object")?;
+        Ok(Self { old: None, old_json: &Value::Null, new, new_json: &request.object })
+    }
+
+    fn update(request: &'a Request) -> Result<Self, Denial> {
+        let old = tenant(&request.old_object, "old object")?;
+        let new = tenant(&request.object, "object")?;
+        Ok(Self { old: Some(old), old_json: &request.old_object, new, new_json: &request.object })
+    }
+
+    fn judge(
+        &self,
+        request: &Request,
+        settings: &Settings,
+        view: &dyn View,
+        now: Timestamp,
+    ) -> Result<(), Denial> {
+        self.keeps_our_marks(settings)?;
+        let user = request.user_info.username.as_str();
+        let Some(old) = &self.old else {
+            let none = Tenant::new(None, self.new.name(), TenantSpec::default());
+            return managed(user, &enrolments(&none.spec, &self.new.spec)?, settings, view);
+        };
+        let changes = enrolments(&old.spec, &self.new.spec)?;
+        if user == self.new.name() {
+            self.own_members(old, now)?;
+            return changes.iter().try_for_each(|change| self_enrolment(change, settings, view));
+        }
+        let other = changed_member(self.old_json, self.new_json, &["workspaces"]);
+        // The garbage collector takes its finalizers off what is being deleted.
+        let is_housekeeping = other.is_none() && changes.iter().all(|change| is_given(change, settings));
+        if old.is_terminating() && is_housekeeping {
+            return Ok(());
+        }
+        managed(user, &changes, settings, view)?;
+        other.map_or(Ok(()), |member| {
+            Err(Denial::forbidden(format!(
+                "managers may change spec.workspaces of a Tenant and nothing else, not spec.{member}"
+            )))
+        })
+    }
+
+    /// The label that makes the Tenant ours, and the finalizer by which we clean up after it: whoever
+    /// could remove them could go on without us.
+    fn keeps_our_marks(&self, settings: &Settings) -> Result<(), Denial> {
+        for (key, ours) in &settings.selector {
+            let new = label(self.new_json, key)?.unwrap_or_default();
+            let is_kept = if self.old.is_some() {
+                new == label(self.old_json, key)?.unwrap_or_default()
+            } else {
+                new.is_empty() || new == ours
+            };
+            // Of the service tenant the defaulter empties the label.
+            let is_emptied = self.new.name() == SERVICE_TENANT && new.is_empty();
+            if !is_kept && !is_emptied {
+                return Err(Denial::forbidden(format!("only administrators may change the label {key}")));
+            }
+        }
+        let has_finalizer = |tenant: &Tenant| {
+            tenant.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == TENANT_FINALIZER)
+        };
+        if self.old.as_ref().is_some_and(has_finalizer) && !has_finalizer(&self.new) {
+            let message = format!("only administrators may remove the finalizer {TENANT_FINALIZER}");
+            return Err(Denial::forbidden(message));
+        }
+        Ok(())
+    }
+
+    /// What a Tenant may change of itself, apart from its Workspaces.
+    fn own_members(&self, old: &Tenant, now: Timestamp) -> Result<(), Denial> {
+        let (before, after) = (old.spec.last_login.as_ref(), self.new.spec.last_login.as_ref());
+        match after {
+            _ if before == after => {}
+            None => return Err(Denial::forbidden("spec.lastLogin may not be removed")),
+            Some(login) if login.0.duration_since(now).abs() <= LOGIN_WINDOW => {}
+            Some(_) => {
+                return Err(Denial::forbidden("spec.lastLogin may only be set to a time within 24 h of now"));
+            }
+        }
+        let free = ["workspaces", "publicKeys", "lastLogin"];
+        changed_member(self.old_json, self.new_json, &free).map_or(Ok(()), |member| {
+            Err(Denial::forbidden(format!(
+                "of one's own Tenant only spec.workspaces, spec.publicKeys and spec.lastLogin may be changed, \
+                 not spec.{member}"
+            )))
+        })
+    }
+}
+
+/// Reads a Tenant of which every member must be as the schema has it.
+fn tenant(json: &Value, what: &str) -> Result<Tenant, Denial> {
+    let tenant = Tenant::deserialize(json)
+        .map_err(|error| Denial::malformed(format!("the {what} cannot be read: {error}")))?;
+    match tenant.malformed {
+        Some(fault) => Err(Denial::malformed(format!("the {what} cannot be read: {fault}"))),
+        None => Ok(tenant),
+    }
+}
+
+/// Whether a Tenant may enrol itself so, or leave.
+fn self_enrolment(change: &Enrolment<'_>, settings: &Settings, view: &dyn View) -> Result<(), Denial> {
+    if is_given(change, settings) {
+        return Ok(());
+    }
+    let name = change.workspace;
+    let workspace = view
+        .workspace(name)
+        .ok_or_else(|| Denial::Internal(format!("workspaces.crownlabs.polito.it {name:?} not found")))?;
+    let granted = match &workspace.spec.auto_enroll {
+        AutoEnroll::Immediate => Role::User,
+        AutoEnroll::WithApproval => Role::Candidate,
+        AutoEnroll::Disabled | AutoEnroll::Other(_) => {
+            return Err(Denial::forbidden(format!(
+                "enrolment in the Workspace {name} is up to its managers"
+            )));
+        }
+    };
+    match change.after {
+        None => Ok(()),
+        Some(role) if *role == granted => Ok(()),
+        Some(role) => Err(Denial::forbidden(format!(
+            "one may enrol in the Workspace {name} as {granted}, not as {role}"
+        ))),
+    }
+}
+
+/// Whether whoever asks is a manager of all Workspaces concerned.
+fn managed(
+    user: &str,
+    changes: &[Enrolment<'_>],
+    settings: &Settings,
+    view: &dyn View,
+) -> Result<(), Denial> {
+    let requester = view
+        .tenant(user)
+        .ok_or_else(|| Denial::NotFound(format!("tenants.crownlabs.polito.it {user:?} not found")))?;
+    let foreign: BTreeSet<&str> = changes
+        .iter()
+        .filter(|change| !is_given(change, settings))
+        .map(|change| change.workspace)
+        .filter(|workspace| requester.spec.role_in(workspace) != Some(&Role::Manager))
+        .collect();
+    if foreign.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = foreign.into_iter().collect();
+    Err(Denial::forbidden(format!("{user} is not a manager of the Workspace {}", names.join(", "))))
+}
+
+/// Whether the entry is one that everybody has. The defaulter adds it without being asked (05 §15
+/// row 16), but nobody stops being a manager that way.
+fn is_given(change: &Enrolment<'_>, settings: &Settings) -> bool {
+    change.before != Some(&Role::Manager)
+        && change.after.is_some_and(|role| settings.is_everybodys(change.workspace, role))
+}
+
+/// A Tenant's own Workspace may not be taken away while Instances are made from its Templates (05
+/// §17, "Personal workspace").
+fn personal_workspace_unused(edit: &Edit<'_>, settings: &Settings, view: &dyn View) -> Result<(), Denial> {
+    let had_one = edit.old.as_ref().is_some_and(|old| old.spec.personal_workspace.is_some());
+    if !settings.personal_workspaces || !had_one || edit.new.spec.personal_workspace.is_some() {
+        return Ok(());
+    }
+    let namespace = CanonicalName::of(edit.new.name()).tenant_namespace();
+    let instances = view.instances(&namespace);
+    match instances.iter().find(|instance| instance.spec.template_ref.namespace == namespace) {
+        None => Ok(()),
+        Some(instance) => Err(Denial::Conflict(format!(
+            "the personal workspace is in use: the Instance {} is made from its Template {}",
+            instance.name(),
+            instance.spec.template_ref.name
+        ))),
+    }
+}

@@ -1,0 +1,17 @@
+//! What the rules see of the cluster.
+
+use std::sync::Arc;
+
+use crate::api::{Instance, Template, Tenant, Workspace};
+
+/// The objects that the rules ask for. Implementations answer at once, from memory.
+pub trait View {
+    /// The Tenant of that name.
+    fn tenant(&self, name: &str) -> Option<Arc<Tenant>>;
+    /// The Workspace of that name.
+    fn workspace(&self, name: &str) -> Option<Arc<Workspace>>;
+    /// The Template of that name.
+    fn template(&self, namespace: &str, name: &str) -> Option<Arc<Template>>;
+    /// The Instances of a namespace.
+    fn instances(&self, namespace: &str) -> Vec<Arc<Instance>>;
+}

@@ -1,0 +1,272 @@
+//! Certificates: our own authority's, renewed while requests run, and those of a folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crownlabs::api::Tenant;
+use crownlabs::runtime::clock;
+use crownlabs::webhook::certificate::authority::Authority;
+use crownlabs::webhook::certificate::bundle::Bundle;
+use jiff::SignedDuration;
+use k8s_openapi::ByteString;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::{SELECTOR, await_metric, configurations, daemon, edit, free_port, lab, trusted, validator};
+use crate::cluster::audit::{Mark, writes};
+use crate::lab::{Lab, PATIENCE, wait_until};
+use crate::tenants::tenant;
+
+const LOOPS: &str =
+    "controllers: {instance: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}}\n";
+
+fn names() -> Vec<String> {
+    let service = "crownlabs-webhook.crownlabs-system";
+    [
+        format!("{service}.svc"),
+        format!("{service}.svc.cluster.local"),
+        service.to_owned(),
+        "127.0.0.1".to_owned(),
+    ]
+    .to_vec()
+}
+
+/// Edits of a Tenant, one after the other from several threads, until it is dropped.
+struct Traffic {
+    stop: Arc<AtomicBool>,
+    answered: Arc<AtomicUsize>,
+    failures: Arc<Mutex<Vec<String>>>,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+impl Traffic {
+    fn start(lab: &Lab, name: &str) -> Self {
+        let traffic = Self {
+            stop: Arc::default(),
+            answered: Arc::default(),
+            failures: Arc::default(),
+            threads: Vec::new(),
+        };
+        let threads = (0..3).map(|number| {
+            let (stop, answered, failures) =
+                (Arc::clone(&traffic.stop), Arc::clone(&traffic.answered), Arc::clone(&traffic.failures));
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let client = runtime.block_on(lab.cluster.client()).expect("a client");
+            let name = name.to_owned();
+            thread::spawn(move || {
+                let tenants = {
+                    let _inside = runtime.enter();
+                    Api::<Tenant>::all(client)
+                };
+                while !stop.load(Ordering::SeqCst) {
+                    let count = answered.load(Ordering::SeqCst);
+                    let patch =
+                        json!({"metadata": {"annotations": {format!("n{number}"): format!("{count}")}}});
+                    let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
+                    match runtime.block_on(tenants.patch(&name, &params, &patch)) {
+                        Ok(_) => drop(answered.fetch_add(1, Ordering::SeqCst)),
+                        Err(error) => {
+                            failures.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+                        }
+                    }
+                }
+            })
+        });
+        let threads = threads.collect();
+        Self { threads, ..traffic }
+    }
+
+    /// Waits for so many further answers.
+    fn flow(&self, count: usize) {
+        let begin = self.answered.load(Ordering::SeqCst);
+        wait_until(PATIENCE, || {
+            let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            assert!(failures.is_empty(), "{failures:?}");
+            let answered = self.answered.load(Ordering::SeqCst) - begin;
+            (answered >= count).then_some(()).ok_or_else(|| format!("{count} answers, {answered} came"))
+        });
+    }
+
+    /// Ends it; how many were answered.
+    fn end(self) -> usize {
+        self.stop.store(true, Ordering::SeqCst);
+        self.threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(failures.is_empty(), "{failures:?}");
+        self.answered.load(Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn a_new_authority_breaks_no_request() {
+    let lab = lab();
+    let now = clock::now();
+    // What a leader has left behind: an authority that ends in a year and a half, a certificate of it, and
+    // the lease, which nobody has released yet.
+    let old = Authority::create(now - SignedDuration::from_hours(24 * 365 * 17 / 2)).expect("an authority");
+    let old = Bundle::issue(&old, &names(), now).expect("a bundle");
+    let data = old.data();
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "data": data,
+        "metadata": {"name": "crownlabs-webhook", "namespace": "crownlabs-system"},
+    });
+    lab.apply(&secret.to_string());
+    let lease = |holder: &str| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "crownlabs-controller-manager", "namespace": "crownlabs-system"},
+            "spec": {
+                "holderIdentity": holder, "leaseDurationSeconds": 3600, "leaseTransitions": 1,
+                "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z",
+            },
+        })
+    };
+    lab.apply(&lease("the-leader").to_string());
+    let port = free_port();
+    let daemon = daemon(&lab, port, "", &format!("leaderElection: {{enabled: true}}\n{LOOPS}"));
+    assert!(daemon.ready().1.contains("[+] webhook-certificate: standby"), "{}", daemon.ready().1);
+    assert!(daemon.ready().1.contains("[+] webhook: ready"), "{}", daemon.ready().1);
+    lab.apply(&configurations(SELECTOR, port, Some(&data["ca.crt"])));
+    lab.apply(&tenant(SELECTOR, "ada", ""));
+    let traffic = Traffic::start(&lab, "ada");
+    await_metric(
+        &daemon,
+        "controller_runtime_webhook_requests_total{webhook=\"/validator-v1alpha2-tenant\",code=\"200\"}",
+    );
+    traffic.flow(50);
+    assert_eq!(trusted(&lab), vec![data["ca.crt"].clone(); 3], "a standby writes nothing");
+
+    lab.patch(
+        "lease",
+        "crownlabs-system",
+        "crownlabs-controller-manager",
+        r#"{"spec": {"holderIdentity": ""}}"#,
+    );
+    let renewed = wait_until(PATIENCE, || {
+        let secret = lab.get("secrets", "crownlabs-system", "crownlabs-webhook").ok_or("the Secret")?;
+        let bundles = trusted(&lab);
+        let authorities = secret["data"]["ca.crt"].as_str().unwrap_or_default().to_owned();
+        let done = authorities != data["ca.crt"] && bundles == vec![authorities; 3];
+        done.then_some(secret).ok_or_else(|| format!("a new authority in {bundles:?}"))
+    });
+    let renewed: BTreeMap<String, String> =
+        serde_json::from_value(renewed["data"].clone()).expect("its data");
+    let renewed = Bundle::read(&renewed).expect("readable");
+    assert_eq!(renewed.authorities().len(), 2);
+    assert_eq!(renewed.authorities()[1..], old.authorities()[..]);
+    traffic.flow(50);
+    // API servers that have heard only of the old authority, and only of the new one, both trust what is
+    // served now: each of these is a connection of its own.
+    let only_new =
+        serde_json::to_value(ByteString(pem(&renewed.authorities()[0]).into_bytes())).expect("text");
+    lab.apply(&validator("only-old", port, &data["ca.crt"]));
+    lab.apply(&validator("only-new", port, only_new.as_str().expect("text")));
+    await_metric(
+        &daemon,
+        "controller_runtime_webhook_requests_total{webhook=\"/validate-v1alpha2-tenant\",code=\"200\"}",
+    );
+    traffic.flow(100);
+    assert!(traffic.end() >= 200);
+
+    // A Secret that somebody deletes comes back as it was; a bundle that somebody changes is set right.
+    lab.kubectl(&["delete", "secret", "-n", "crownlabs-system", "crownlabs-webhook"]);
+    wait_until(PATIENCE, || {
+        let secret = lab.get("secrets", "crownlabs-system", "crownlabs-webhook").ok_or("the Secret")?;
+        assert_eq!(secret["data"], json!(renewed.data()));
+        assert_eq!(secret["type"], "kubernetes.io/tls");
+        Ok(())
+    });
+    lab.apply(&configurations(SELECTOR, port, Some(&data["ca.crt"])));
+    wait_until(PATIENCE, || {
+        let bundles = trusted(&lab);
+        let done = bundles == vec![renewed.data()["ca.crt"].clone(); 3];
+        done.then_some(()).ok_or_else(|| format!("the authorities again, not {bundles:?}"))
+    });
+    // Nothing but the bundle is ever written there.
+    let object = lab.kubectl(&[
+        "get",
+        "validatingwebhookconfigurations",
+        "crownlabs-webhook",
+        "-o",
+        "json",
+        "--show-managed-fields",
+    ]);
+    let object: Value = serde_json::from_str(&object).expect("JSON");
+    let fields = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let ours: Vec<&Value> = fields.iter().filter(|entry| entry["manager"] == "crownlabs").collect();
+    assert!(!ours.is_empty());
+    for entry in ours {
+        let entry = entry["fieldsV1"].to_string();
+        let leaves = entry.matches("{}").count();
+        assert_eq!(entry.matches("\"f:caBundle\":{}").count(), leaves, "{entry}");
+    }
+}
+
+fn pem(der: &[u8]) -> String {
+    pem::encode(&pem::Pem::new("CERTIFICATE", der))
+}
+
+/// Writes the files as cert-manager mounts them.
+fn mount(folder: &Path, bundle: &Bundle) {
+    for name in ["tls.crt", "tls.key"] {
+        let text: ByteString = serde_json::from_value(bundle.data()[name].clone().into()).expect("base64");
+        fs::write(folder.join(name), text.0).expect("written");
+    }
+}
+
+#[test]
+fn a_certificate_from_a_folder_is_exchanged() {
+    let lab = lab();
+    let folder = tempfile::tempdir().expect("a folder");
+    let bundles = [0, 1].map(|_| Bundle::create(&names(), clock::now()).expect("a bundle"));
+    let authority = bundles.each_ref().map(|bundle| bundle.data()["ca.crt"].clone());
+    mount(folder.path(), &bundles[0]);
+    let port = free_port();
+    let webhook = format!(", certificateDir: {}", folder.path().display());
+    let daemon = daemon(&lab, port, &webhook, LOOPS);
+    lab.apply(&configurations(SELECTOR, port, Some(&authority[0])));
+    lab.apply(&tenant(SELECTOR, "ada", ""));
+    let refused = |word: &str| {
+        wait_until(PATIENCE, || match edit(&lab, "stranger", "ada", &json!({"spec": {"firstName": "X"}})) {
+            Err(refusal) if refusal.contains(word) => Ok(()),
+            other => Err(format!("{word}: {other:?}")),
+        });
+    };
+    refused("\"stranger\" not found");
+    // The files change while requests run; connections that are open go on.
+    let traffic = Traffic::start(&lab, "ada");
+    traffic.flow(20);
+    mount(folder.path(), &bundles[1]);
+    let served = |daemon: &crate::daemon::Daemon| daemon.log().matches("with a new certificate").count();
+    daemon.wait_for("the second certificate", |daemon| served(daemon) == 2);
+    traffic.flow(20);
+    traffic.end();
+    lab.apply(&validator("second", port, &authority[1]));
+    lab.kubectl(&["delete", "validatingwebhookconfiguration", "crownlabs-webhook"]);
+    lab.kubectl(&["delete", "mutatingwebhookconfiguration", "crownlabs-webhook"]);
+    refused("\"stranger\" not found");
+    await_metric(
+        &daemon,
+        "controller_runtime_webhook_requests_total{webhook=\"/validate-v1alpha2-tenant\",code=\"200\"}",
+    );
+    // A half of a pair changes nothing.
+    fs::write(folder.path().join("tls.key"), "nonsense").expect("written");
+    daemon.wait_for("the complaint", |daemon| daemon.log().contains("the certificate cannot be used"));
+    refused("\"stranger\" not found");
+    // With a folder, the daemon writes nothing of this.
+    let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
+    let ours: Vec<_> = writes(&entries)
+        .filter(|entry| {
+            entry.user.ends_with(":crownlabs")
+                && !["events", "selfsubjectreviews"].contains(&entry.resource.as_str())
+        })
+        .collect();
+    assert!(ours.is_empty(), "{ours:#?}");
+    assert!(lab.get("secrets", "crownlabs-system", "crownlabs-webhook").is_none());
+}

@@ -1,0 +1,343 @@
+//! Every rule from both sides.
+
+use std::thread;
+use std::time::Duration;
+
+use crownlabs::runtime::clock;
+use serde_json::{Value, json};
+
+use super::{SELECTOR, act, await_metric, configurations, daemon, edit, free_port, install, lab};
+use crate::lab::{Lab, PATIENCE, wait_until};
+use crate::tenants::{tenant, workspace};
+
+const KEY: &str = "crownlabs.polito.it/operator-selector";
+const LOOPS: &str = "controllers: {instance: {enabled: false}, tenant: {baseWorkspaces: [utilities], \
+                     personalWorkspace: {enabled: true}}}\n";
+
+/// The Workspaces and people of the tests.
+fn furnish(lab: &Lab) {
+    for (name, auto_enroll) in
+        [("open", "immediate"), ("asked", "withApproval"), ("closed", ""), ("other", ""), ("utilities", "")]
+    {
+        lab.apply(&workspace(SELECTOR, name, auto_enroll));
+    }
+    let teacher = ", workspaces: [{name: closed, role: manager}]";
+    lab.apply(&tenant(SELECTOR, "teacher", teacher));
+    lab.apply(&tenant(SELECTOR, "ada", ", workspaces: [{name: closed, role: user}]"));
+    for name in ["teacher", "ada"] {
+        lab.await_ready("tenants", name);
+    }
+}
+
+/// What is asked for, and a word of the refusal; empty for what is admitted.
+fn expect(what: &str, answer: Result<String, String>, word: &str) {
+    match answer {
+        Ok(_) => assert!(word.is_empty(), "{what}: admitted"),
+        Err(refusal) => assert!(!word.is_empty() && refusal.contains(word), "{what}: {refusal}"),
+    }
+}
+
+fn enrolled(list: &[(&str, &str)]) -> Value {
+    let list: Vec<Value> = list.iter().map(|(name, role)| json!({"name": name, "role": role})).collect();
+    json!({"spec": {"workspaces": list}})
+}
+
+fn spec_of(lab: &Lab, name: &str) -> Value {
+    lab.get("tenants", "default", name).expect("the Tenant")["spec"].clone()
+}
+
+/// What a Tenant may do to itself, and what others may do to it.
+fn edits(lab: &Lab) {
+    let now = clock::rfc3339(clock::now());
+    let closed = ("closed", "user");
+    let everybody = ("utilities", "user");
+    for (user, patch, word) in [
+        ("ada", json!({"spec": {"publicKeys": ["ssh-ed25519 AAAA ada"]}}), ""),
+        ("teacher", json!({"spec": {"publicKeys": ["ssh-ed25519 BBBB eve"]}}), "spec.publicKeys"),
+        ("ada", json!({"spec": {"lastLogin": now}}), ""),
+        ("ada", json!({"spec": {"lastLogin": "2126-01-01T00:00:00Z"}}), "within 24 h of now"),
+        ("ada", json!({"spec": {"lastLogin": null}}), "may not be removed"),
+        ("ada", json!({"spec": {"quota": {"cpu": "64", "memory": "1Ti", "instances": 99}}}), "spec.quota"),
+        ("ada", json!({"spec": {"createSandbox": true}}), "spec.createSandbox"),
+        ("ada", json!({"spec": {"email": "eve@example.org"}}), "spec.email"),
+        (
+            "ada",
+            json!({"spec": {"personalWorkspace": {"cpu": 9, "memory": "9Gi", "instances": 9}}}),
+            "spec.personalWorkspace",
+        ),
+        ("ada", enrolled(&[closed, ("open", "user")]), ""),
+        ("ada", enrolled(&[closed, ("open", "manager")]), "as user, not as manager"),
+        ("ada", enrolled(&[closed]), ""),
+        ("ada", enrolled(&[closed, ("asked", "user")]), "as candidate, not as user"),
+        ("ada", enrolled(&[closed, ("asked", "candidate")]), ""),
+        ("ada", enrolled(&[closed, ("asked", "user")]), "as candidate, not as user"),
+        ("ada", enrolled(&[closed]), ""),
+        ("ada", enrolled(&[closed, ("other", "user")]), "up to its managers"),
+        ("ada", enrolled(&[closed, ("nowhere", "user")]), "\"nowhere\" not found"),
+        ("ada", enrolled(&[("closed", "manager")]), "up to its managers"),
+        ("ada", enrolled(&[]), "up to its managers"),
+        ("ada", enrolled(&[closed, ("utilities", "manager")]), "up to its managers"),
+        ("ada", enrolled(&[closed, everybody]), ""),
+        ("Ada", enrolled(&[closed, ("open", "user")]), "\"Ada\" not found"),
+        ("stranger", enrolled(&[closed, ("open", "user")]), "\"stranger\" not found"),
+        ("teacher", enrolled(&[("closed", "manager")]), ""),
+        ("teacher", enrolled(&[closed]), ""),
+        ("teacher", enrolled(&[closed, ("other", "user")]), "not a manager of the Workspace other"),
+        ("teacher", enrolled(&[closed, ("open", "user")]), "not a manager of the Workspace open"),
+        ("teacher", json!({"spec": {"createSandbox": true}}), "spec.createSandbox"),
+        ("ada", json!({"metadata": {"annotations": {"note": "mine"}}}), ""),
+        ("ada", json!({"metadata": {"finalizers": null}}), "only administrators may remove the finalizer"),
+        (
+            "teacher",
+            json!({"metadata": {"finalizers": ["a.b/c"]}}),
+            "only administrators may remove the finalizer",
+        ),
+    ] {
+        expect(&format!("{user}: {patch}"), edit(lab, user, "ada", &patch), word);
+    }
+    let workspaces = spec_of(lab, "ada")["workspaces"].clone();
+    assert_eq!(
+        workspaces,
+        json!([{"name": "closed", "role": "user"}, {"name": "utilities", "role": "user"}])
+    );
+}
+
+/// Who may create whom, and what is added to what they wrote.
+fn creations(lab: &Lab) {
+    let written =
+        |name: &str, workspaces: &str| tenant("elsewhere", name, &format!(", workspaces: [{workspaces}]"));
+    let create = |user: &str, text: &str| act(lab, user, &["create", "-f", "-"], text);
+    let closed = "{name: closed, role: user}";
+    for (user, workspaces, word) in [
+        ("eve", "", "\"eve\" not found"),
+        ("teacher", closed, ""),
+        ("teacher", "{name: other, role: manager}", "not a manager of the Workspace other"),
+        ("teacher", "{name: utilities, role: manager}", "not a manager of the Workspace utilities"),
+        ("ada", closed, "not a manager of the Workspace closed"),
+        ("stranger", closed, "\"stranger\" not found"),
+    ] {
+        expect(&format!("{user} {workspaces}"), create(user, &written("eve", workspaces)), word);
+    }
+    // The label is ours whatever was written, and nothing but the base Workspace is added.
+    let eve = lab.get("tenants", "default", "eve").expect("there");
+    assert_eq!(eve["metadata"]["labels"][KEY], SELECTOR);
+    assert_eq!(
+        eve["spec"],
+        json!({
+            "firstName": "Ada", "lastName": "Rossi", "email": "eve@example.org", "createSandbox": false,
+            "lastLogin": "2099-01-01T00:00:00Z",
+            "workspaces": [{"name": "closed", "role": "user"}, {"name": "utilities", "role": "user"}],
+        })
+    );
+    // One without the optional members is stored without them (05 §15 row 17).
+    let least = "{apiVersion: crownlabs.polito.it/v1alpha2, kind: Tenant, metadata: {name: least},
+        spec: {firstName: A, lastName: B, email: a@b, quota: {cpu: 8, memory: 1024Mi, instances: 1}}}";
+    lab.apply(least);
+    let spec = spec_of(lab, "least");
+    assert!(spec.get("lastLogin").is_none(), "{spec}");
+    assert_eq!(spec["quota"], json!({"cpu": 8, "memory": "1024Mi", "instances": 1}));
+    // The service tenant has no label, not even from an administrator who wrote another.
+    lab.apply(&tenant("elsewhere", "service-tenant", ""));
+    let service = lab.get("tenants", "default", "service-tenant").expect("there");
+    assert_eq!(service["metadata"]["labels"][KEY], "");
+}
+
+/// The selector label, with the defaulter and with the validator alone.
+fn labels(lab: &Lab, port: u16) {
+    let label = |value: Value| json!({"metadata": {"labels": {KEY: value}}});
+    for value in [Value::Null, "".into(), "elsewhere".into()] {
+        expect("the defaulter restores it", edit(lab, "ada", "ada", &label(value)), "");
+        let ada = lab.get("tenants", "default", "ada").expect("there");
+        assert_eq!(ada["metadata"]["labels"][KEY], SELECTOR);
+    }
+    lab.kubectl(&["delete", "mutatingwebhookconfiguration", "crownlabs-webhook"]);
+    wait_until(PATIENCE, || match edit(lab, "ada", "ada", &label(Value::Null)) {
+        Err(refusal) if refusal.contains("only administrators may change the label") => Ok(()),
+        other => Err(format!("a refusal by the validator: {other:?}")),
+    });
+    // Installed again, it is trusted again.
+    lab.apply(&configurations(SELECTOR, port, None));
+    wait_until(PATIENCE, || match edit(lab, "ada", "ada", &label(Value::Null)) {
+        Ok(_) => Ok(()),
+        Err(refusal) => Err(format!("the defaulter: {refusal}")),
+    });
+}
+
+/// Administrators, our own loops, and what is not asked about.
+fn exceptions(lab: &Lab) {
+    let patch = json!({"spec": {"firstName": "Grace", "createSandbox": false}}).to_string();
+    let mut kubectl = lab.cluster.kubectl();
+    kubectl.args(["patch", "tenant", "ada", "--type=merge", "-p", patch.as_str()]);
+    let output = kubectl.output().expect("kubectl runs");
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("webhook check overridden"), "{output:?}");
+    // The loop follows with its own account, which is in no group of administrators.
+    lab.await_value("tenants", "default", "ada", "/metadata/labels/crownlabs.polito.it~1first-name", "Grace");
+    let status = ["patch", "tenant", "ada", "--subresource=status", "--type=merge", "-p"];
+    let answer =
+        act(lab, "stranger", &[&status[..], &[r#"{"status": {"failingWorkspaces": ["x"]}}"#]].concat(), "");
+    expect("a status", answer, "");
+    let group = ["--as-group=system:masters", "patch", "tenant", "ada", "--type=merge", "-p"];
+    let answer = act(lab, "root", &[&group[..], &[r#"{"spec": {"firstName": "Ada"}}"#]].concat(), "");
+    expect("a member of the group", answer, "");
+}
+
+/// A Template with one processor and 512 MiB.
+fn template(namespace: &str, name: &str, workspace: &str) -> String {
+    format!(
+        "---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {{name: {name}, namespace: {namespace}}}
+spec:
+  prettyName: {name}
+  description: for the tests
+  workspace.crownlabs.polito.it/WorkspaceRef: {{name: {workspace}}}
+  environmentList:
+  - name: main
+    image: r.example.org/web:1
+    environmentType: Standalone
+    resources: {{cpu: 1, reservedCPUPercentage: 10, memory: 512Mi}}
+"
+    )
+}
+
+fn instance(name: &str, template: &str, more: &str) -> String {
+    let (namespace, template) = template.split_once('/').expect("namespace/name");
+    format!(
+        "---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Instance
+metadata: {{name: {name}, namespace: tenant-ada}}
+spec:
+  template.crownlabs.polito.it/TemplateRef: {{name: {template}, namespace: {namespace}}}
+  tenant.crownlabs.polito.it/TenantRef: {{name: ada}}
+  {more}
+"
+    )
+}
+
+/// Two Instances fit, whoever creates them and however many ask at the same time.
+fn quota(lab: &Lab) {
+    let create = |user: &str, text: &str| act(lab, user, &["create", "-f", "-"], text);
+    let run = |name: &str, running: bool| {
+        let patch = json!({"spec": {"running": running}}).to_string();
+        act(lab, "ada", &["patch", "instance", "-n", "tenant-ada", name, "--type=merge", "-p", &patch], "")
+    };
+    let full = "quota exceeded: Instances (3 > 2), CPU (3 > 2)";
+    // A Template that was made with the Instance is seen, although no watch may show it yet.
+    let both = [template("workspace-other", "new", "other"), instance("first", "workspace-other/new", "")];
+    expect("both at once", create("root", &both.concat()), "");
+    lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "first"]);
+    lab.apply(&template("workspace-closed", "small", "closed"));
+    // What is only tried takes no room.
+    for _ in 0..3 {
+        let dry = ["create", "--dry-run=server", "-f", "-"];
+        expect("a trial", act(lab, "ada", &dry, &instance("trial", "workspace-closed/small", "")), "");
+    }
+    let answers: Vec<Result<String, String>> = thread::scope(|scope| {
+        let all: Vec<_> = (0..8)
+            .map(|number| {
+                let user = if number % 2 == 0 { "ada" } else { "teacher" };
+                let text = instance(&format!("i{number}"), "workspace-closed/small", "");
+                scope.spawn(move || act(lab, user, &["create", "-f", "-"], &text))
+            })
+            .collect();
+        all.into_iter().map(|each| each.join().expect("no panic")).collect()
+    });
+    let (admitted, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+    assert_eq!(admitted.len(), 2, "{refused:?}");
+    for refusal in refused {
+        expect("the others", refusal, full);
+    }
+    let running: Vec<String> = lab
+        .list("instances", "tenant-ada")
+        .iter()
+        .map(|each| each["metadata"]["name"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    expect(
+        "one that is stopped",
+        create("ada", &instance("later", "workspace-closed/small", "running: false")),
+        "",
+    );
+    expect("its start", run("later", true), full);
+    expect("the end of another", run(&running[0], false), "");
+    wait_until(PATIENCE, || run("later", true).map_err(|refusal| format!("its start then: {refusal}")));
+    expect("the other again", run(&running[0], true), full);
+    expect(
+        "a change of what runs",
+        act(lab, "ada", &["label", "instance", "-n", "tenant-ada", "later", "a=b"], ""),
+        "",
+    );
+    // One that is gone again leaves its room at once.
+    expect("the end of one", run("later", false), "");
+    for _ in 0..3 {
+        let brief = instance("brief", "workspace-closed/small", "");
+        wait_until(PATIENCE, || create("ada", &brief).map_err(|refusal| format!("room: {refusal}")));
+        lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "brief"]);
+    }
+    let absent = instance("absent", "workspace-closed/absent", "");
+    expect("no Template", create("ada", &absent), "the Template workspace-closed/absent does not exist");
+    // Another Workspace has room of its own.
+    lab.apply(&template("workspace-open", "small", "open"));
+    expect("another Workspace", create("ada", &instance("elsewhere", "workspace-open/small", "")), "");
+}
+
+/// A Workspace of one's own.
+fn personal(lab: &Lab) {
+    let share = |value: Value| json!({"spec": {"personalWorkspace": value}});
+    let admin = |patch: Value| {
+        lab.try_kubectl(&["patch", "tenant", "ada", "--type=merge", "-p", &patch.to_string()], "")
+    };
+    let one = json!({"cpu": 1, "memory": "1Gi", "instances": 1});
+    let create = |text: &str| act(lab, "ada", &["create", "-f", "-"], text);
+    lab.apply(&template("tenant-ada", "mine", "closed"));
+    expect("none yet", create(&instance("own", "tenant-ada/mine", "")), "has no personal workspace");
+    expect("given", admin(share(one)), "");
+    wait_until(PATIENCE, || {
+        create(&instance("own", "tenant-ada/mine", "")).map_err(|refusal| format!("the first: {refusal}"))
+    });
+    expect(
+        "the second",
+        create(&instance("own2", "tenant-ada/mine", "")),
+        "quota exceeded: Instances (2 > 1), CPU (2 > 1)",
+    );
+    wait_until(PATIENCE, || match admin(share(Value::Null)) {
+        Err(refusal) if refusal.contains("the personal workspace is in use: the Instance own") => Ok(()),
+        other => Err(format!("a conflict: {other:?}")),
+    });
+    lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "own"]);
+    wait_until(PATIENCE, || admin(share(Value::Null)).map_err(|refusal| format!("taken away: {refusal}")));
+}
+
+#[test]
+fn the_rules_hold_behind_a_real_api_server() {
+    let lab = lab();
+    let port = free_port();
+    let mut daemon = daemon(&lab, port, "", LOOPS);
+    furnish(&lab);
+    install(&lab, SELECTOR, port);
+    edits(&lab);
+    creations(&lab);
+    labels(&lab, port);
+    exceptions(&lab);
+    quota(&lab);
+    personal(&lab);
+    for path in ["/defaulter-v1alpha2-tenant", "/validator-v1alpha2-tenant", "/validator-v1alpha2-instance"] {
+        await_metric(
+            &daemon,
+            &format!("controller_runtime_webhook_requests_total{{webhook=\"{path}\",code=\"200\"}}"),
+        );
+        await_metric(
+            &daemon,
+            &format!("controller_runtime_webhook_latency_seconds_count{{webhook=\"{path}\"}}"),
+        );
+    }
+    // Asked to stop, it still answers for a moment; without it, nothing passes.
+    daemon.signal("TERM");
+    let patch = json!({"metadata": {"annotations": {"note": "late"}}});
+    expect("while it leaves", edit(&lab, "ada", "ada", &patch), "");
+    let status = daemon.wait(Duration::from_secs(30)).expect("it ends");
+    assert!(status.success(), "{status}");
+    expect("without it", edit(&lab, "ada", "ada", &patch), "failed calling webhook");
+}
