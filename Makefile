@@ -11,6 +11,10 @@ help: ## This list
 prerequisites: ## What the build and the tests need: installed where that is possible, else named
 	@./tests/prerequisites.sh
 
+.PHONY: control-plane-prerequisites
+control-plane-prerequisites:
+	@./tests/prerequisites.sh control-plane
+
 build: ## The release binary
 	$(CARGO) build --release --locked
 
@@ -27,11 +31,11 @@ generate: ## The files that are made from the code: CRDs, default configuration
 	$(CARGO) run --locked -- config default > config/crownlabs.yaml.new
 	mv config/crownlabs.yaml.new config/crownlabs.yaml
 
-demo: prerequisites ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself
+demo: control-plane-prerequisites ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself
 	$(CARGO) build --release --locked --bin crownlabs
 	$(CARGO) run --locked --example demo -- $(if $(DETACH),--detach)
 
-bench: prerequisites ## The figures of the README, measured here; table and JSON in target/bench
+bench: control-plane-prerequisites ## The figures of the README, measured here; table and JSON in target/bench
 	$(CARGO) build --release --locked --bin crownlabs
 	$(CARGO) bench --locked --bench instances
 

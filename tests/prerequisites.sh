@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # What the tests need beside Rust: Go to build the control plane once, Maven and Java for Keycloak, and a
 # few tools of the system.
+# `prerequisites.sh control-plane` leaves out what only Keycloak needs.
 set -euo pipefail
+what=${1:-all}
 
 packages=()
 need() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
 need openssl openssl
 need setpriv util-linux
 need cc gcc
-need java default-jre-headless
-need mvn maven
 need git git
 # Any Go since 1.21 fetches the version that the modules ask for.
 [ -n "${KUBEBUILDER_ASSETS:-}" ] || need go golang-go
+if [ "$what" = all ]; then
+	need java default-jre-headless
+	need mvn maven
+fi
 
 if [ ${#packages[@]} -gt 0 ]; then
 	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
@@ -33,9 +37,11 @@ if [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
 	fi
 fi
 
-# `java -version` says `openjdk version "17.0.15"`, on standard error.
-java=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -1)
-if [ "${java:-0}" -lt 17 ]; then
-	echo "Java ${java:-?} is too old for the Keycloak of the tests: 17 or later is needed (on Debian: default-jre-headless)" >&2
-	exit 1
+if [ "$what" = all ]; then
+	# `java -version` says `openjdk version "17.0.15"`, on standard error.
+	java=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -1)
+	if [ "${java:-0}" -lt 17 ]; then
+		echo "Java ${java:-?} is too old for the Keycloak of the tests: 17 or later is needed (on Debian: default-jre-headless)" >&2
+		exit 1
+	fi
 fi

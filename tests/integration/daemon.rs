@@ -33,15 +33,20 @@ pub fn free_port() -> u16 {
 
 /// A configuration without election, unless `more` has one.
 pub fn config(selector: &str, health: u16, metrics: u16, more: &str) -> String {
-    // A line `webhook: {…}` belongs to the servers.
-    let (webhook, more): (Vec<&str>, Vec<&str>) = more.lines().partition(|line| line.starts_with("webhook:"));
-    let (webhook, more) = (webhook.concat(), more.join("\n"));
+    // Lines `webhook: {…}` and `keycloakEvents: {…}` belong to the servers.
+    let of_servers = |line: &&str| line.starts_with("webhook:") || line.starts_with("keycloakEvents:");
+    let (mut servers, more): (Vec<&str>, Vec<&str>) = more.lines().partition(of_servers);
+    // Several daemons on one machine cannot have one address.
+    if !servers.iter().any(|line| line.starts_with("keycloakEvents:")) {
+        servers.push("keycloakEvents: {listen: \"\"}");
+    }
+    let (servers, more) = (servers.join(", "), more.join("\n"));
     let election = if more.contains("leaderElection:") { "" } else { "leaderElection: {enabled: false}\n" };
     format!(
         "apiVersion: config.crownlabs.polito.it/v1alpha1
 kind: ControllerManagerConfiguration
 selector: {{crownlabs.polito.it/operator-selector: {selector}}}
-server: {{health: \"127.0.0.1:{health}\", metrics: \"127.0.0.1:{metrics}\", keycloakEvents: {{listen: \"\"}}, {webhook}}}
+server: {{health: \"127.0.0.1:{health}\", metrics: \"127.0.0.1:{metrics}\", {servers}}}
 {election}{more}
 "
     )
@@ -155,11 +160,26 @@ fn launch(config: &Path, kubeconfig: &Path, log: &Path) -> Child {
 
 /// A plain HTTP request.
 fn get(port: u16, path: &str) -> (u16, String) {
+    exchange(port, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+}
+
+/// Posts a text to a port of this machine; status and text, status 0 without an answer.
+pub fn post(port: u16, path: &str, body: &str) -> (u16, String) {
+    let length = body.len();
+    exchange(
+        port,
+        &format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        ),
+    )
+}
+
+fn exchange(port: u16, request: &str) -> (u16, String) {
     use std::io::{Read, Write};
     let attempt = || -> std::io::Result<String> {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", port))?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        stream.write_all(request.as_bytes())?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         Ok(answer)

@@ -9,6 +9,9 @@
 //! twice, never not at all. An attribute of the account would not do: a realm drops attributes that
 //! its user profile does not know, without an error.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
@@ -257,118 +260,5 @@ impl Keycloak {
     /// Deletes an account; success also if there is none of that identifier.
     pub async fn delete_user(&self, id: &str) -> Result<(), KeycloakError> {
         self.remove(Operation::DeleteUser, &self.endpoints().user(id), NO_SUCH_USER).await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{json, to_value};
-
-    use super::*;
-
-    fn actions(aliases: &[&str]) -> BTreeSet<String> {
-        aliases.iter().map(|alias| (*alias).to_owned()).collect()
-    }
-
-    fn user() -> User {
-        User {
-            id: "1".to_owned(),
-            username: "ada.rossi".to_owned(),
-            email: "ada@example.org".to_owned(),
-            first_name: "Ada".to_owned(),
-            last_name: "Rossi".to_owned(),
-            email_verified: true,
-            enabled: true,
-            required_actions: actions(&["CONFIGURE_TOTP"]),
-        }
-    }
-
-    fn wanted() -> Wanted {
-        Wanted {
-            username: "ada.rossi".to_owned(),
-            email: "ada@example.org".to_owned(),
-            first_name: "Ada".to_owned(),
-            last_name: "Rossi".to_owned(),
-        }
-    }
-
-    #[test]
-    fn an_account_that_is_as_wanted_does_not_change() {
-        assert_eq!(difference(&user(), &wanted()), None);
-        // As Keycloak keeps it.
-        let spelled =
-            Wanted { email: "Ada@Example.ORG".to_owned(), first_name: " Ada ".to_owned(), ..wanted() };
-        assert_eq!(difference(&user(), &spelled), None);
-        // No name is no name.
-        let nameless: User =
-            serde_json::from_value(json!({"id": "1", "username": "a", "email": "ada@example.org"}))
-                .expect("only these two are always there");
-        let wanted = Wanted { first_name: String::new(), last_name: " ".to_owned(), ..wanted() };
-        assert_eq!(difference(&nameless, &wanted), None);
-    }
-
-    #[test]
-    fn another_name_leaves_the_address_confirmed() {
-        let wanted = Wanted { last_name: "D'Angiò".to_owned(), ..wanted() };
-        let update = difference(&user(), &wanted).expect("the name differs");
-        assert!(!update.changes_address());
-        let body = json!({"email": "ada@example.org", "firstName": "Ada", "lastName": "D'Angiò"});
-        assert_eq!(to_value(&update).unwrap(), body);
-    }
-
-    #[test]
-    fn another_address_has_to_be_confirmed() {
-        let wanted = Wanted { email: "a.rossi@example.org".to_owned(), ..wanted() };
-        let update = difference(&user(), &wanted).expect("the address differs");
-        assert!(update.changes_address());
-        let body = json!({
-            "email": "a.rossi@example.org",
-            "firstName": "Ada",
-            "lastName": "Rossi",
-            "emailVerified": false,
-            "requiredActions": ["CONFIGURE_TOTP", "VERIFY_EMAIL"],
-        });
-        assert_eq!(to_value(&update).unwrap(), body);
-        // It is not asked for twice.
-        let pending = User { required_actions: actions(&["VERIFY_EMAIL"]), ..user() };
-        let update = difference(&pending, &wanted).expect("the address differs");
-        assert_eq!(to_value(&update).unwrap()["requiredActions"], json!(["VERIFY_EMAIL"]));
-    }
-
-    #[test]
-    fn the_mail_is_owed_until_the_address_is_confirmed() {
-        let new = User {
-            email_verified: false,
-            required_actions: actions(&["UPDATE_PASSWORD", "VERIFY_EMAIL"]),
-            ..user()
-        };
-        let mail = new.owed_mail().expect("a new account");
-        assert_eq!((mail.user_id.as_str(), mail.address.as_str()), ("1", "ada@example.org"));
-        assert_eq!(to_value(&mail.actions).unwrap(), json!(["UPDATE_PASSWORD", "VERIFY_EMAIL"]));
-
-        let moved = User { required_actions: actions(&["VERIFY_EMAIL"]), ..new.clone() };
-        assert_eq!(moved.owed_mail().expect("a new address").actions, [RequiredAction::VerifyEmail]);
-
-        for settled in [
-            User { email_verified: true, ..new.clone() },
-            User { enabled: false, ..new.clone() },
-            User { email: String::new(), ..new.clone() },
-            // A temporary password that an administrator gave.
-            User { required_actions: actions(&["UPDATE_PASSWORD"]), ..new.clone() },
-            User { required_actions: BTreeSet::new(), ..new },
-        ] {
-            assert_eq!(settled.owed_mail(), None);
-        }
-    }
-
-    #[test]
-    fn nothing_personal_is_in_debug_texts() {
-        let update = difference(&User { email: String::new(), ..user() }, &wanted()).expect("they differ");
-        let mail =
-            ActionMail { user_id: "1".to_owned(), address: "ada@example.org".to_owned(), actions: vec![] };
-        let text = format!("{:?} {:?} {update:?} {mail:?}", user(), wanted());
-        for personal in ["Ada", "Rossi", "@"] {
-            assert!(!text.contains(personal), "{text}");
-        }
     }
 }

@@ -232,3 +232,14 @@ async fn calls_about_an_account_that_is_gone() {
         assert!(error.to_string().ends_with(": User not found"), "{error}");
     }
 }
+
+/// Why nothing is remembered in attributes: see `docs/decisions/0004-keycloak-client.md`.
+#[tokio::test]
+async fn a_realm_drops_attributes_that_its_profile_does_not_know() {
+    let realm = Realm::new("attributes");
+    let mut user = by_hand("ada.rossi");
+    user["attributes"] = json!({"crownlabs-mail": ["accepted"]});
+    let id = realm.user(&user);
+    let kept = realm.admin(&Method::GET, &format!("/users/{id}"), &Value::Null);
+    assert!(!kept.to_string().contains("crownlabs-mail"), "{kept}");
+}

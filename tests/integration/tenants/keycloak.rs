@@ -190,6 +190,28 @@ fn an_account_that_was_there_before_is_taken_over() {
 }
 
 #[test]
+fn an_event_is_answered_at_once() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let realm = Realm::new("events");
+    let port = crate::daemon::free_port();
+    // Without events the next look would be an hour away.
+    let config = config(&realm).replace("verificationPoll: 10s", "verificationPoll: 1h")
+        + &format!("keycloakEvents: {{listen: \"127.0.0.1:{port}\"}}\n");
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcev", config: &config });
+    lab.apply(&tenant("kcev", "kcev", ""));
+    lab.await_condition("tenants", "kcev", "Ready", "AwaitingVerification");
+    verify(&realm, "kcev");
+    let event =
+        json!({"type": "access.CUSTOM_REQUIRED_ACTION", "authDetails": {"username": "kcev"}}).to_string();
+    assert_eq!(crate::daemon::post(port, "/tenant-webhook", "no event").0, 400);
+    assert_eq!(crate::daemon::post(port, "/other", &event).0, 404);
+    assert_eq!(crate::daemon::post(port, "/tenant-webhook", &event).0, 200);
+    lab.await_condition("tenants", "kcev", "Ready", "Ready");
+    lab.kubectl(&["delete", "tenant", "kcev"]);
+}
+
+#[test]
 fn an_outage_delays_only_what_needs_keycloak_and_heals() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
