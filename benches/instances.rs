@@ -9,7 +9,7 @@
 #[path = "../tests/cluster/mod.rs"]
 mod cluster;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -60,6 +60,9 @@ fn main() -> Result<()> {
     runtime.block_on(async {
         if wanted("600") {
             cold_600(&mut figures).await?;
+        }
+        if wanted("tenants") {
+            cold_tenants(&mut figures).await?;
         }
         if wanted("2400") {
             cold_2400(&mut figures).await?;
@@ -157,6 +160,11 @@ impl Bench {
 
     /// Waits until `count` Instances have a status in the audit log since `mark`.
     fn await_statuses(&self, mark: Mark, count: usize) -> Result<Vec<AuditEntry>> {
+        self.await_written(mark, "instances", count)
+    }
+
+    /// Waits until `count` objects of that resource have a status in the audit log since `mark`.
+    fn await_written(&self, mark: Mark, resource: &str, count: usize) -> Result<Vec<AuditEntry>> {
         let audit = self.cluster.audit();
         let (mut entries, mut position) = (Vec::new(), mark);
         let begin = Instant::now();
@@ -164,9 +172,12 @@ impl Bench {
             let (more, next) = audit.read(position)?;
             entries.extend(more);
             position = next;
-            let done =
-                entries.iter().filter(|entry| entry.resource == "instances" && entry.subresource == "status");
-            if done.count() >= count {
+            let done: BTreeSet<&str> = entries
+                .iter()
+                .filter(|entry| entry.resource == resource && entry.subresource == "status")
+                .map(|entry| entry.name.as_str())
+                .collect();
+            if done.len() >= count {
                 return Ok(entries);
             }
             anyhow::ensure!(begin.elapsed() < Duration::from_mins(10), "{count} statuses within 10 minutes");
@@ -339,6 +350,57 @@ fn reactions(entries: &[AuditEntry]) -> Vec<f64> {
         }
     }
     times
+}
+
+/// 300 Tenants of a Workspace, from cold: without Keycloak, and with volumes that stay unbound.
+async fn cold_tenants(figures: &mut Vec<Figure>) -> Result<()> {
+    const COUNT: usize = 300;
+    let bench = Bench::start().await?;
+    let audit = bench.cluster.audit();
+    let labels = json!({"crownlabs.polito.it/operator-selector": "bench"});
+    let course = json!({
+        "apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace",
+        "metadata": {"name": "course", "labels": labels},
+        "spec": {"prettyName": "Course", "quota": {"cpu": 4, "memory": "8Gi", "instances": 2}},
+    });
+    bench.send("POST", "/apis/crownlabs.polito.it/v1alpha1/workspaces", &course).await?;
+    for n in 0..COUNT {
+        let tenant = json!({
+            "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Tenant",
+            "metadata": {"name": format!("student.{n:03}"), "labels": labels},
+            "spec": {
+                "firstName": "Ada", "lastName": "Rossi", "email": format!("student.{n:03}@example.org"),
+                "lastLogin": "2099-01-01T00:00:00Z", "workspaces": [{"name": "course", "role": "user"}],
+            },
+        });
+        bench.send("POST", "/apis/crownlabs.polito.it/v1alpha2/tenants", &tenant).await?;
+    }
+    bench.settle()?;
+    eprintln!("cold: the daemon, {COUNT} Tenants …");
+    let mark = audit.mark()?;
+    let daemon = bench.daemon()?;
+    bench.await_written(mark, "tenants", COUNT)?;
+    bench.settle()?;
+    let entries = audit.since(mark)?;
+    figures.push(Figure {
+        work: "300 Tenants cold: requests per Tenant",
+        value: requests(&entries) / count(COUNT),
+        unit: "",
+        limit: Some(11.0),
+    });
+    figures.push(Figure {
+        work: "300 Tenants cold: processor time",
+        value: daemon.processor_seconds()?,
+        unit: "s",
+        limit: Some(1.5),
+    });
+    figures.push(Figure {
+        work: "300 Tenants cold: peak memory",
+        value: daemon.peak_mebibytes()?,
+        unit: "MiB",
+        limit: Some(45.0),
+    });
+    Ok(())
 }
 
 async fn cold_2400(figures: &mut Vec<Figure>) -> Result<()> {

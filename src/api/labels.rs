@@ -130,6 +130,10 @@ pub const DELETE_AFTER_INACTIVITY: &str = "crownlabs.polito.it/delete-after-inac
 /// On a claim on storage: the labels of the namespaces that may have a copy of it.
 pub const MIRROR_TARGET_LABELS: &str = "pmp.crownlabs.polito.it/required-target-ns-labels";
 
+/// On Tenants and Workspaces: the selector of the daemon that has put [`TENANT_FINALIZER`] on them, and
+/// will take it off, whatever labels they carry by then.
+pub const FINALIZED_BY: &str = "crownlabs.polito.it/finalized-by";
+
 // Finalizers (01 §7.3).
 
 /// On Tenants and Workspaces.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::{Map, Value, json};
 
-use crate::api::{Kind, Object};
+use crate::api::{Kind, Object, labels};
 use crate::runtime::ObjectKey;
 use crate::runtime::merge;
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, to_value};
@@ -23,6 +23,22 @@ pub fn owner<T: Kind>(owner: &Object<T>) -> OwnerReference {
         controller: Some(true),
         block_owner_deletion: Some(true),
     }
+}
+
+/// Labels as a selector: `key=value,key=value`.
+pub fn selector_string(labels: &BTreeMap<String, String>) -> String {
+    let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    pairs.join(",")
+}
+
+/// Whether an object is a daemon's with this selector: by its labels, or because it waits for that daemon
+/// before it can go. One whose labels were changed is not left to wait for ever, nor let go by another
+/// daemon, which does not know what belongs to it.
+pub fn is_of<T: Kind>(object: &Object<T>, selector: &BTreeMap<String, String>) -> bool {
+    let finalizers = object.metadata.finalizers.as_deref().unwrap_or_default();
+    let waits = object.is_terminating() && finalizers.iter().any(|name| name == labels::TENANT_FINALIZER);
+    let by_us = || object.annotation(labels::FINALIZED_BY) == Some(&*selector_string(selector));
+    object.has_labels(selector) || waits && by_us()
 }
 
 /// Where an object stands, and when it is written.

@@ -17,7 +17,7 @@ use super::quota::{QUOTA, share};
 use crate::api::tenant::TenantKind;
 use crate::api::{Kind, Object, labels};
 use crate::config::OnTenantDeletion;
-use crate::controllers::made::{Maker, Place, binding, owner};
+use crate::controllers::made::{Maker, Place, binding, owner, selector_string};
 use crate::kinds::{
     Binding, ClusterRoleBindingKind, ClusterRoleKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
     ResourceQuotaKind, RoleBindingKind,
@@ -99,7 +99,9 @@ pub fn maker(observed: &Observed, settings: &Settings) -> Maker {
 /// Finalizer and labels of the Tenant itself.
 fn own_patch(observed: &Observed, enrolment: &Enrolment<'_>, settings: &Settings) -> Option<ObjectPatch> {
     let wanted = wanted_labels(observed, enrolment, &settings.selector, &settings.config.base_workspaces);
-    let mut wanted = json!({"metadata": {"labels": wanted}});
+    let finalized_by = selector_string(&settings.selector);
+    let mut wanted =
+        json!({"metadata": {"labels": wanted, "annotations": {labels::FINALIZED_BY: finalized_by}}});
     if !observed.holds_finalizer() {
         let mut finalizers = observed.tenant.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(labels::TENANT_FINALIZER.to_owned());

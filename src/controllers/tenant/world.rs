@@ -18,6 +18,7 @@ use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object, labels};
 use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
+use crate::controllers::made::is_of;
 use crate::kinds::{
     ClusterRoleBindingKind, ClusterRoleKind, Drive, DriveKind, JobKind, LimitRangeKind, Namespace,
     NamespaceKind, NetworkPolicyKind, PersistentVolumeKind, ResourceQuotaKind, RoleBindingKind, SecretKind,
@@ -162,9 +163,7 @@ impl World {
             children,
             tenant,
         };
-        let ours = observed.tenant.has_labels(&self.settings.selector)
-            || observed.tenant.is_terminating() && observed.holds_finalizer();
-        ours.then_some(observed)
+        is_of(&observed.tenant, &self.settings.selector).then_some(observed)
     }
 
     fn children(&self, names: &Names) -> Children {

@@ -7,7 +7,7 @@ use crate::api::names::DnsLabel;
 use crate::api::tenant::{Role, Tenant, TenantKind};
 use crate::api::workspace::{AutoEnroll, WorkspaceKind};
 use crate::api::{Kind, Object, labels};
-use crate::controllers::made::{Maker, Place, binding, owner};
+use crate::controllers::made::{Maker, Place, binding, owner, selector_string};
 use crate::kinds::{Binding, ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::merge;
@@ -119,7 +119,11 @@ fn own_patch(observed: &Observed) -> Option<ObjectPatch> {
         AutoEnroll::Disabled => "disabled".to_owned(),
         other => other.to_string(),
     };
-    let mut wanted = json!({"metadata": {"labels": {labels::AUTO_ENROLL: auto_enroll}}});
+    let finalized_by = selector_string(&observed.selector);
+    let mut wanted = json!({"metadata": {
+        "labels": {labels::AUTO_ENROLL: auto_enroll},
+        "annotations": {labels::FINALIZED_BY: finalized_by},
+    }});
     if !observed.holds_finalizer() {
         finalizers.push(labels::TENANT_FINALIZER.to_owned());
         wanted["metadata"]["finalizers"] = json!(finalizers);

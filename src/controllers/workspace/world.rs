@@ -9,6 +9,7 @@ use super::room::Room;
 use crate::api::tenant::{Role, Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, labels};
+use crate::controllers::made::is_of;
 use crate::controllers::tenant::world::{by_enrolment, enrolled};
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::ObjectKey;
@@ -80,9 +81,7 @@ impl World {
             selector: self.selector.clone(),
             workspace,
         };
-        let ours = observed.workspace.has_labels(&self.selector)
-            || observed.workspace.is_terminating() && observed.holds_finalizer();
-        ours.then_some(observed)
+        is_of(&observed.workspace, &self.selector).then_some(observed)
     }
 
     /// Lets `queue` know of every change that concerns a Workspace.
