@@ -84,11 +84,4 @@ impl Config {
         faults.sort_by_key(|fault| fault.line);
         Err(ConfigError::Faults(faults))
     }
-
-    /// The label selector of what is ours, as the API takes it: `key=value,key=value`.
-    #[must_use]
-    pub fn selector_string(&self) -> String {
-        let pairs: Vec<String> = self.selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        pairs.join(",")
-    }
 }

@@ -76,7 +76,7 @@ fn the_demonstration_differs_from_the_default_where_it_says() {
     expected.controllers.instance.instances_auth_url = "https://labs.example.org/auth".to_owned();
     expected.controllers.instance.local_vm.enabled = true;
     assert_eq!(demo, expected);
-    assert_eq!(demo.selector_string(), "crownlabs.polito.it/operator-selector=local");
+    assert_eq!(demo.selector["crownlabs.polito.it/operator-selector"], "local");
 }
 
 #[test]
@@ -108,7 +108,7 @@ integrations:
     timeout: 3s
 ",
     );
-    assert_eq!(config.selector_string(), "a=,b=x");
+    assert_eq!(crate::controllers::made::selector_string(&config.selector), "a=,b=x");
     assert_eq!(config.resync.min.get().as_secs(), 5_400);
     assert_eq!(config.resync.max.get().as_secs(), 86_400);
     assert!(!config.leader_election.enabled);

@@ -90,13 +90,14 @@ fn exercise(lab: &Lab) {
 
 /// Refusals that rest on something that no store has, so that it is asked for.
 fn webhooks(lab: &Lab, port: u16) {
-    // One user alone: the daemon must not get along by what everybody may.
+    // Two users alone: the daemon must not get along by what everybody may.
     lab.kubectl(&[
         "create",
         "clusterrolebinding",
         "editor",
         "--clusterrole=crownlabs-manage-tenants",
         "--user=rbac",
+        "--user=stranger",
     ]);
     webhook::install(lab, "rbac", port);
     let enrol = ["--as=rbac", "patch", "tenant", "rbac", "--type=merge", "-p"];
