@@ -7,6 +7,7 @@ mod people;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::IsTerminal;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -216,6 +217,8 @@ impl Daemon {
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .stderr(fs::File::create(&log)?)
+            // Ctrl-C is for the demo alone: it stops the others in order.
+            .process_group(0)
             .spawn()
             .with_context(|| format!("{} (make demo builds it)", program.display()))?;
         Ok(Self { child, log })

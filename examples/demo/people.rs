@@ -67,8 +67,11 @@ pub fn log_in(cluster: &Cluster, keycloak: Option<&KeycloakServer>, tenant: &str
             Ok(found.as_array().and_then(|users| users.first().cloned()))
         })?;
         let id = account["id"].as_str().context("an identifier")?;
-        let mails = server.mail().mails_to(&format!("{tenant}@example.org")).len();
-        println!("{tenant} has an account {id} and {mails} mail(s); the address is confirmed now");
+        wait(&format!("a mail to {tenant}"), || {
+            let mails = server.mail().mails_to(&format!("{tenant}@example.org"));
+            Ok((!mails.is_empty()).then_some(()))
+        })?;
+        println!("{tenant} has an account {id} and a mail; the address is confirmed now");
         let confirmed = json!({"emailVerified": true, "requiredActions": []});
         server.admin(&Method::PUT, &format!("/{REALM}/users/{id}"), &confirmed)?;
     }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
@@ -108,8 +109,9 @@ fn spawn(command: Command) -> io::Result<Child> {
         let (sender, orders) = channel::<Order>();
         thread::spawn(move || {
             for (mut command, answer) in orders {
-                // Nobody waits for the answer only if the caller's thread is gone.
-                let _ = answer.send(command.spawn());
+                // A group of its own: Ctrl-C is for this process, which stops the others in order. Nobody waits for
+                // the answer only if the caller's thread is gone.
+                let _ = answer.send(command.process_group(0).spawn());
             }
         });
         Mutex::new(sender)
