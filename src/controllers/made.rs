@@ -1,14 +1,16 @@
 //! What a room makes for one object: the common part of its [`Desired`] objects.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::{Map, Value, json};
 
 use crate::api::{Kind, Object, labels};
+use crate::kinds::Binding;
 use crate::runtime::ObjectKey;
 use crate::runtime::merge;
-use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, to_value};
+use crate::runtime::plan::{Desired, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Removal, to_value};
 
 /// The API group of roles and bindings.
 pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
@@ -35,8 +37,7 @@ pub fn selector_string(labels: &BTreeMap<String, String>) -> String {
 /// before it can go. One whose labels were changed is not left to wait for ever, nor let go by another
 /// daemon, which does not know what belongs to it.
 pub fn is_of<T: Kind>(object: &Object<T>, selector: &BTreeMap<String, String>) -> bool {
-    let finalizers = object.metadata.finalizers.as_deref().unwrap_or_default();
-    let waits = object.is_terminating() && finalizers.iter().any(|name| name == labels::TENANT_FINALIZER);
+    let waits = object.is_terminating() && holds_finalizer(object);
     let by_us = || object.annotation(labels::FINALIZED_BY) == Some(&*selector_string(selector));
     object.has_labels(selector) || waits && by_us()
 }
@@ -83,6 +84,26 @@ impl Maker {
         desired
     }
 
+    /// A binding. Its role cannot be changed: one of ours with another role goes first.
+    pub fn bind<T: Kind<Spec = Binding>>(
+        &self,
+        existing: Option<&Object<T>>,
+        place: Place<'_>,
+        body: &Value,
+        plan: &mut Plan,
+    ) {
+        match existing {
+            Some(existing)
+                if existing.controller_uid() == Some(&self.owner.uid)
+                    && existing.spec.role_ref != body["roleRef"] =>
+            {
+                plan.remove.push(Removal::of(existing, place.step));
+                plan.look_again(Duration::ZERO);
+            }
+            existing => plan.ensure.push(self.enforced(existing, place, body)),
+        }
+    }
+
     /// An object whose `body` is written at its creation only.
     pub fn created<T: Kind>(&self, existing: Option<&Object<T>>, place: Place<'_>, body: &Value) -> Desired {
         let kind = KindInfo::of::<T>();
@@ -107,6 +128,53 @@ impl Maker {
             fields: Value::Null,
         }
     }
+}
+
+/// A patch of an object that exists, valid only for the version that was seen; `None` when it holds already.
+pub fn patch_of<T: Kind>(object: &Object<T>, wanted: &Value) -> Option<ObjectPatch> {
+    let current = json!({"metadata": to_value(&object.metadata), "spec": to_value(&object.spec)});
+    Some(ObjectPatch {
+        step: String::new(),
+        kind: KindInfo::of::<T>(),
+        key: ObjectKey::of(object),
+        subresource: None,
+        uid: object.uid().to_owned(),
+        resource_version: object.metadata.resource_version.clone(),
+        patch: merge::required(&current, wanted)?,
+    })
+}
+
+/// Whether an object waits for us before it can go.
+pub fn holds_finalizer<T: Kind>(object: &Object<T>) -> bool {
+    let mut finalizers = object.metadata.finalizers.iter().flatten();
+    finalizers.any(|finalizer| finalizer == labels::TENANT_FINALIZER)
+}
+
+/// The patch of an object's own labels, with our finalizer, and with the selector of the daemon that will
+/// take it off again.
+pub fn claim<T: Kind>(
+    object: &Object<T>,
+    labels: &Value,
+    selector: &BTreeMap<String, String>,
+) -> Option<ObjectPatch> {
+    let mut metadata = json!({
+        "labels": labels,
+        "annotations": {labels::FINALIZED_BY: selector_string(selector)},
+    });
+    if !holds_finalizer(object) {
+        let mut finalizers = object.metadata.finalizers.clone().unwrap_or_default();
+        finalizers.push(labels::TENANT_FINALIZER.to_owned());
+        metadata["finalizers"] = json!(finalizers);
+    }
+    patch_of(object, &json!({"metadata": metadata}))
+}
+
+/// The last patch of an object that is being deleted: it can go.
+pub fn release<T: Kind>(object: &Object<T>) -> Option<ObjectPatch> {
+    let finalizers = object.metadata.finalizers.iter().flatten();
+    let others: Vec<&String> =
+        finalizers.filter(|finalizer| *finalizer != labels::TENANT_FINALIZER).collect();
+    patch_of(object, &json!({"metadata": {"finalizers": others}}))
 }
 
 /// The merge patch that makes each member of `body` in `current` exactly what it is in `body`.

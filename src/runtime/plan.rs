@@ -210,3 +210,10 @@ pub struct Plan {
     /// When to look again although nothing has changed.
     pub requeue: Option<Duration>,
 }
+
+impl Plan {
+    /// Asks for another look after this time at the latest.
+    pub fn look_again(&mut self, after: Duration) {
+        self.requeue = Some(self.requeue.map_or(after, |sooner| sooner.min(after)));
+    }
+}

@@ -276,6 +276,13 @@ impl Inner {
     }
 }
 
+/// When an object that has nothing left to do is wanted next: after a time between these bounds, its own, or
+/// after `sooner`.
+pub fn resync(key: &ObjectKey, (min, max): (Duration, Duration), sooner: Option<Duration>) -> Next {
+    let periodic = min + max.saturating_sub(min).mul_f64(spread(key, 0));
+    Next::After(sooner.map_or(periodic, |sooner| sooner.min(periodic)))
+}
+
 /// A number in [0, 1) that depends on the object and `salt` alone: jitter without a random source.
 pub fn spread(key: &ObjectKey, salt: u64) -> f64 {
     let mut hasher = DefaultHasher::new();

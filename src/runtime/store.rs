@@ -65,10 +65,12 @@ struct Inner<T: Kind> {
     indices: Vec<IndexFn<T>>,
     objects: HashMap<ObjectKey, Entry<T>>,
     by_index: HashMap<String, HashSet<ObjectKey>>,
-    /// Uids of objects that we deleted ourselves, until the watch says so too: a late event about
-    /// one of them must not bring it back.
+    /// Uids of objects that we deleted ourselves, until the watch says so too, and of those that
+    /// the last list no longer named: what arrives late about one of them must not bring it back.
     deleted: HashSet<String>,
     epoch: u64,
+    /// The latest version that the watch has shown, of any object.
+    shown: u128,
 }
 
 impl<T: Kind> Debug for Store<T> {
@@ -86,6 +88,7 @@ impl<T: Kind> Default for Store<T> {
                 by_index: HashMap::new(),
                 deleted: HashSet::new(),
                 epoch: 0,
+                shown: 0,
             }),
             handlers: RwLock::default(),
             state: watch::Sender::new(StoreState::Syncing),
@@ -144,7 +147,9 @@ impl<T: Kind> Store<T> {
         self.read().objects.keys().cloned().collect()
     }
 
-    /// Takes the answer of one of our own writes.
+    /// Takes the answer of one of our own writes. It may come later than the watch's news of the
+    /// object's end (the removal of a last finalizer ends it): what the watch has passed by and
+    /// the store does not hold is gone.
     pub fn record(&self, object: Object<T>, origin: &'static str) {
         self.upsert(object, Some(origin));
     }
@@ -176,11 +181,11 @@ impl<T: Kind> Store<T> {
             .filter(|(_, entry)| entry.epoch < epoch)
             .map(|(key, _)| key.clone())
             .collect();
-        let gone: Vec<_> = gone.iter().map(|key| take(&mut inner, key)).collect();
-        inner.deleted.clear();
+        let gone: Vec<_> = gone.iter().filter_map(|key| take(&mut inner, key)).collect();
+        inner.deleted = gone.iter().map(|object| object.uid().to_owned()).collect();
         drop(inner);
         for old in gone {
-            self.notify(&Change { old, new: None, origin: None });
+            self.notify(&Change { old: Some(old), new: None, origin: None });
         }
         self.state.send_replace(StoreState::Synced);
     }
@@ -199,6 +204,7 @@ impl<T: Kind> Store<T> {
     pub(crate) fn delete_event(&self, object: &Object<T>) {
         let key = ObjectKey::of(object);
         let mut inner = self.write();
+        inner.shown = inner.shown.max(version(object).unwrap_or_default());
         inner.deleted.remove(object.uid());
         if inner.objects.get(&key).is_some_and(|entry| entry.object.uid() != object.uid()) {
             return; // an object of the same name has been made since
@@ -215,6 +221,14 @@ impl<T: Kind> Store<T> {
         let mut inner = self.write();
         let epoch = inner.epoch;
         if inner.deleted.contains(object.uid()) {
+            return;
+        }
+        let version = version(&object);
+        if origin.is_none() {
+            inner.shown = inner.shown.max(version.unwrap_or_default());
+        } else if version.is_some_and(|version| version <= inner.shown)
+            && inner.objects.get(&key).is_none_or(|entry| entry.object.uid() != object.uid())
+        {
             return;
         }
         let mut old = None;
@@ -280,11 +294,15 @@ fn unindex<T: Kind>(inner: &mut Inner<T>, key: &ObjectKey, object: &Object<T>) {
     }
 }
 
-/// Whether `new` is a later version than `old` of the same object. Resource versions are integers
-/// that grow (Kubernetes API conventions since 1.35, and etcd revisions before); where one is not,
+/// The version of an object, comparable with that of every object of its kind. Resource versions
+/// are integers that grow (Kubernetes API conventions since 1.35, and etcd revisions before).
+fn version<T: Kind>(object: &Object<T>) -> Option<u128> {
+    object.metadata.resource_version.as_ref()?.parse().ok()
+}
+
+/// Whether `new` is a later version than `old` of the same object; where versions are no numbers,
 /// any difference counts as later.
 fn is_newer<T: Kind>(new: &Object<T>, old: &Object<T>) -> bool {
-    let version = |object: &Object<T>| object.metadata.resource_version.as_ref()?.parse::<u128>().ok();
     match (version(new), version(old)) {
         (Some(new), Some(old)) => new > old,
         _ => new.metadata.resource_version != old.metadata.resource_version,

@@ -81,8 +81,11 @@ impl Lab {
     pub fn try_kubectl(&self, arguments: &[&str], input: &str) -> Result<String, String> {
         use std::io::Write;
         let mut child: Command = self.cluster.kubectl();
+        child.args(arguments).arg("--request-timeout=60s");
+        if arguments.first() == Some(&"delete") {
+            child.arg(format!("--timeout={}s", PATIENCE.as_secs()));
+        }
         let mut child = child
-            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

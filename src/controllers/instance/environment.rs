@@ -9,6 +9,7 @@ use super::observe::Observed;
 use crate::api::environment::{Environment, EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
 use crate::config::InstanceConfig;
+use crate::controllers::made;
 use crate::runtime::ObjectKey;
 
 /// The order in which an environment's objects are written.
@@ -183,14 +184,5 @@ pub fn node_selector<'a>(
 
 /// The Instance as the owner of an object.
 pub fn owner(observed: &Observed) -> OwnerReference {
-    use crate::api::Kind;
-    use crate::api::instance::InstanceKind;
-    OwnerReference {
-        api_version: format!("{}/{}", InstanceKind::GROUP, InstanceKind::VERSION),
-        kind: InstanceKind::KIND.to_owned(),
-        name: observed.instance.name().to_owned(),
-        uid: observed.instance.uid().to_owned(),
-        controller: Some(true),
-        block_owner_deletion: Some(true),
-    }
+    made::owner(&observed.instance)
 }

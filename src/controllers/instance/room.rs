@@ -18,7 +18,7 @@ use crate::runtime::controller::{Pass, Reconciler};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::Recorder;
 use crate::runtime::plan::Plan;
-use crate::runtime::queue::{Next, spread};
+use crate::runtime::queue::{Next, resync};
 
 /// A quota is asked again after this time, unless something changes before.
 const QUOTA_RETRY: Duration = Duration::from_mins(1);
@@ -115,10 +115,9 @@ impl Room {
             .map(ToString::to_string)
             .collect();
         if others.is_empty() {
-            let (min, max) = self.resync;
-            let resync = min + max.saturating_sub(min).mul_f64(spread(key, 0));
-            let wanted = if quota { QUOTA_RETRY.min(resync) } else { resync };
-            return Pass::done(Next::After(plan.requeue.map_or(wanted, |requeue| requeue.min(wanted))));
+            let quota = quota.then_some(QUOTA_RETRY);
+            let sooner = plan.requeue.into_iter().chain(quota).min();
+            return Pass::done(resync(key, self.resync, sooner));
         }
         Pass::failed(others.join("; "))
     }

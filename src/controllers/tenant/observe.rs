@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::names::Names;
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
-use crate::api::{Kind, Object, labels};
+use crate::api::{Kind, Object};
 use crate::controllers::accounts::Synchronized;
 use crate::kinds::{
     ClusterRole, ClusterRoleBinding, Drive, Job, LimitRange, Namespace, NetworkPolicy, PersistentVolume,
@@ -103,11 +103,5 @@ impl Observed {
             Account::On(Synchronized { user: Some(user), .. }) => user.confirmed,
             Account::On(Synchronized { user: None, .. }) => self.tenant.status.keycloak.user_confirmed,
         }
-    }
-
-    /// Whether the Tenant waits for us before it can go.
-    pub fn holds_finalizer(&self) -> bool {
-        let finalizers = self.tenant.metadata.finalizers.as_deref().unwrap_or_default();
-        finalizers.iter().any(|finalizer| finalizer == labels::TENANT_FINALIZER)
     }
 }

@@ -1,10 +1,9 @@
 //! The plan of a Tenant: a pure function of what is observed.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Settings;
 use super::drive;
@@ -14,17 +13,14 @@ use super::names::Names;
 use super::objects::{self, MANAGE_INSTANCES, MANAGE_TEMPLATES};
 use super::observe::Observed;
 use super::quota::{QUOTA, share};
-use crate::api::tenant::TenantKind;
-use crate::api::{Kind, Object, labels};
+use crate::api::{Object, labels};
 use crate::config::OnTenantDeletion;
-use crate::controllers::made::{Maker, Place, binding, owner, selector_string};
+use crate::controllers::made::{Maker, Place, binding, claim, owner};
 use crate::kinds::{
-    Binding, ClusterRoleBindingKind, ClusterRoleKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
+    ClusterRoleBindingKind, ClusterRoleKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
     ResourceQuotaKind, RoleBindingKind,
 };
-use crate::runtime::ObjectKey;
-use crate::runtime::merge;
-use crate::runtime::plan::{Desired, KindInfo, Notice, ObjectPatch, Plan, Removal, to_value};
+use crate::runtime::plan::{Desired, Notice, ObjectPatch, Plan, Removal};
 
 /// The step of the Tenant's rights in the whole cluster.
 pub const CLUSTER: &str = "cluster-resources";
@@ -62,7 +58,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     }
     let presence = presence(observed, settings, now);
     if presence == Presence::Undecided {
-        plan.requeue = Some(settings.config.verification_poll.into());
+        plan.look_again(settings.config.verification_poll.into());
         return plan;
     }
     let maker = maker(observed, settings);
@@ -72,7 +68,9 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     let personal = Personal { observed, settings, maker: &maker, names: observed.names() };
     match presence {
         Presence::Wanted(left) => {
-            plan.requeue = left;
+            if let Some(left) = left {
+                plan.look_again(left);
+            }
             if personal.namespace(&mut plan) {
                 personal.quota(&share, &mut plan);
                 personal.furniture(&mut plan);
@@ -99,30 +97,7 @@ pub fn maker(observed: &Observed, settings: &Settings) -> Maker {
 /// Finalizer and labels of the Tenant itself.
 fn own_patch(observed: &Observed, enrolment: &Enrolment<'_>, settings: &Settings) -> Option<ObjectPatch> {
     let wanted = wanted_labels(observed, enrolment, &settings.selector, &settings.config.base_workspaces);
-    let finalized_by = selector_string(&settings.selector);
-    let mut wanted =
-        json!({"metadata": {"labels": wanted, "annotations": {labels::FINALIZED_BY: finalized_by}}});
-    if !observed.holds_finalizer() {
-        let mut finalizers = observed.tenant.metadata.finalizers.clone().unwrap_or_default();
-        finalizers.push(labels::TENANT_FINALIZER.to_owned());
-        wanted["metadata"]["finalizers"] = json!(finalizers);
-    }
-    patch_of(observed, &wanted)
-}
-
-/// A patch of the Tenant, valid only for the version that was seen; `None` when it holds already.
-fn patch_of(observed: &Observed, wanted: &Value) -> Option<ObjectPatch> {
-    let tenant = &observed.tenant;
-    let current = json!({"metadata": to_value(&tenant.metadata)});
-    Some(ObjectPatch {
-        step: String::new(),
-        kind: KindInfo::of::<TenantKind>(),
-        key: ObjectKey::of(tenant),
-        subresource: None,
-        uid: tenant.uid().to_owned(),
-        resource_version: tenant.metadata.resource_version.clone(),
-        patch: merge::required(&current, wanted)?,
-    })
+    claim(&observed.tenant, &json!(wanted), &settings.selector)
 }
 
 /// The Tenant's right to read and edit itself.
@@ -136,32 +111,7 @@ fn cluster_objects(observed: &Observed, maker: &Maker, plan: &mut Plan) {
         &objects::own_rules(tenant),
     ));
     let body = binding(&names.cluster_role, "User", tenant);
-    bind::<ClusterRoleBindingKind>(
-        observed,
-        maker,
-        observed.children.cluster_binding.as_deref(),
-        place(1),
-        &body,
-        plan,
-    );
-}
-
-/// A binding. Its role cannot be changed: one with another role goes first.
-fn bind<T: Kind<Spec = Binding>>(
-    observed: &Observed,
-    maker: &Maker,
-    existing: Option<&Object<T>>,
-    place: Place<'_>,
-    body: &Value,
-    plan: &mut Plan,
-) {
-    match existing {
-        Some(existing) if observed.owns(existing) && existing.spec.role_ref != body["roleRef"] => {
-            plan.remove.push(Removal::of(existing, place.step));
-            plan.requeue = Some(Duration::ZERO);
-        }
-        existing => plan.ensure.push(maker.enforced(existing, place, body)),
-    }
+    maker.bind::<ClusterRoleBindingKind>(observed.children.cluster_binding.as_deref(), place(1), &body, plan);
 }
 
 /// Plans a namespace; whether it takes objects, or will when it is made.
@@ -241,7 +191,7 @@ impl Personal<'_> {
         // Nobody starts anything before share and walls are there.
         let place = Place { stage: 2, ..self.place(MANAGE_INSTANCES, PERSONAL) };
         let body = binding(MANAGE_INSTANCES, "User", self.observed.tenant.name());
-        bind::<RoleBindingKind>(self.observed, self.maker, children.instances.as_deref(), place, &body, plan);
+        self.maker.bind::<RoleBindingKind>(children.instances.as_deref(), place, &body, plan);
     }
 
     /// The right to have Templates of one's own (05 §17).
@@ -250,7 +200,7 @@ impl Personal<'_> {
         if wants_own_workspace(self.observed, self.settings) {
             let place = Place { stage: 2, ..self.place(MANAGE_TEMPLATES, PERSONAL_WORKSPACE) };
             let body = binding(MANAGE_TEMPLATES, "User", self.observed.tenant.name());
-            bind::<RoleBindingKind>(self.observed, self.maker, existing, place, &body, plan);
+            self.maker.bind::<RoleBindingKind>(existing, place, &body, plan);
         } else {
             let ours = existing.filter(|binding| self.observed.owns(*binding));
             plan.remove.extend(ours.map(|binding| Removal::of(binding, PERSONAL_WORKSPACE)));
@@ -305,9 +255,7 @@ fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan) {
         &objects::sandbox_limits(),
     ));
     let body = binding(&settings.config.sandbox_cluster_role, "User", tenant);
-    bind::<RoleBindingKind>(
-        observed,
-        &maker,
+    maker.bind::<RoleBindingKind>(
         children.sandbox_binding.as_deref(),
         place(objects::SANDBOX_EDITOR, 2),
         &body,
@@ -339,17 +287,6 @@ pub fn deletion(observed: &Observed, settings: &Settings) -> Plan {
         }
     }
     plan
-}
-
-/// The last patch of a Tenant that is being deleted: it can go.
-pub fn release(observed: &Observed) -> Option<ObjectPatch> {
-    if !observed.holds_finalizer() {
-        return None;
-    }
-    let finalizers = observed.tenant.metadata.finalizers.iter().flatten();
-    let others: Vec<&String> =
-        finalizers.filter(|finalizer| *finalizer != labels::TENANT_FINALIZER).collect();
-    patch_of(observed, &json!({"metadata": {"finalizers": others}}))
 }
 
 #[cfg(test)]

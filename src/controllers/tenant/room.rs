@@ -9,7 +9,7 @@ use super::Settings;
 use super::drive;
 use super::enrolment::Enrolment;
 use super::observe::{Account, Observed};
-use super::plan::{CLUSTER, PERSONAL, PERSONAL_WORKSPACE, SANDBOX, deletion, plan, release};
+use super::plan::{CLUSTER, PERSONAL, PERSONAL_WORKSPACE, SANDBOX, deletion, plan};
 use super::quota::QUOTA;
 use super::report::{KEYCLOAK, Report, report};
 use super::world::World;
@@ -18,6 +18,7 @@ use crate::api::instance::InstanceKind;
 use crate::api::template::TemplateKind;
 use crate::clients::keycloak::KeycloakError;
 use crate::controllers::accounts::{Accounts, Synchronized};
+use crate::controllers::made::{holds_finalizer, release};
 use crate::kinds::NamespaceKind;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::{Engine, Failure};
@@ -26,7 +27,7 @@ use crate::runtime::controller::{Pass, Reconciler};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::Recorder;
 use crate::runtime::plan::{KindInfo, Plan};
-use crate::runtime::queue::{Next, spread};
+use crate::runtime::queue::{Next, resync};
 
 /// The loop.
 pub struct Room {
@@ -123,7 +124,7 @@ impl Room {
 
     /// A pass over a Tenant that is being deleted. Everything is tried; it can go when all has worked.
     async fn delete(&self, observed: &Observed) -> Pass {
-        if !observed.holds_finalizer() {
+        if !holds_finalizer(&observed.tenant) {
             return Pass::done(Next::Await);
         }
         let plan = deletion(observed, &self.settings);
@@ -138,7 +139,7 @@ impl Room {
             return Pass::done(Next::Forget);
         };
         if failures.is_empty() && account.is_ok() {
-            let Some(patch) = release(&observed) else { return Pass::done(Next::Await) };
+            let Some(patch) = release(&observed.tenant) else { return Pass::done(Next::Await) };
             return match self.engine.patch(&patch).await {
                 Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
                 Err(error) => Pass::failed(format!("finalizer: {error}")),
@@ -179,9 +180,7 @@ impl Room {
         if !errors.is_empty() {
             return Pass::failed(errors.join("; "));
         }
-        let (min, max) = self.resync;
-        let resync = min + max.saturating_sub(min).mul_f64(spread(key, 0));
-        Pass::done(Next::After(plan.requeue.map_or(resync, |requeue| requeue.min(resync))))
+        Pass::done(resync(key, self.resync, plan.requeue))
     }
 }
 

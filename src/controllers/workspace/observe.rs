@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
-use crate::api::{Kind, Object, labels};
+use crate::api::{Kind, Object};
 use crate::kinds::{ClusterRoleBinding, Namespace, RoleBinding};
 
 /// Everything that the plan and the status of a Workspace depend on, but for Keycloak.
@@ -39,11 +39,5 @@ impl Observed {
     /// Whether the namespace is there, ours, and takes objects.
     pub fn has_namespace(&self) -> bool {
         self.namespace.as_ref().is_some_and(|namespace| self.owns(namespace) && !namespace.is_terminating())
-    }
-
-    /// Whether the Workspace waits for us before it can go.
-    pub fn holds_finalizer(&self) -> bool {
-        let finalizers = self.workspace.metadata.finalizers.as_deref().unwrap_or_default();
-        finalizers.iter().any(|finalizer| finalizer == labels::TENANT_FINALIZER)
     }
 }

@@ -3,15 +3,13 @@
 use serde_json::{Value, json};
 
 use super::observe::Observed;
+use crate::api::labels;
 use crate::api::names::DnsLabel;
-use crate::api::tenant::{Role, Tenant, TenantKind};
-use crate::api::workspace::{AutoEnroll, WorkspaceKind};
-use crate::api::{Kind, Object, labels};
-use crate::controllers::made::{Maker, Place, binding, owner, selector_string};
-use crate::kinds::{Binding, ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
-use crate::runtime::ObjectKey;
-use crate::runtime::merge;
-use crate::runtime::plan::{KindInfo, Notice, ObjectPatch, Plan, Removal, to_value};
+use crate::api::tenant::{Role, Tenant};
+use crate::api::workspace::AutoEnroll;
+use crate::controllers::made::{Maker, Place, binding, claim, owner, patch_of};
+use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
+use crate::runtime::plan::{Notice, ObjectPatch, Plan, Removal, to_value};
 
 /// The step of everything in the namespace.
 const NAMESPACE: &str = "namespace";
@@ -74,7 +72,7 @@ pub fn plan(observed: &Observed) -> Plan {
         let existing = observed.bindings.iter().find(|binding| binding.name() == role);
         let body = binding(role, "Group", &group(observed.workspace.name(), whose));
         let place = Place { namespace: &name, name: role, step: NAMESPACE, stage: 1 };
-        bind::<RoleBindingKind>(observed, &maker, existing.map(AsRef::as_ref), place, &body, &mut plan);
+        maker.bind::<RoleBindingKind>(existing.map(AsRef::as_ref), place, &body, &mut plan);
     }
     plan
 }
@@ -90,58 +88,16 @@ fn cluster_binding(observed: &Observed, maker: &Maker, role: &str, plan: &mut Pl
     let existing = observed.cluster_bindings.iter().find(|binding| binding.name() == name);
     let place = Place { namespace: "", name: &name, step: CLUSTER, stage: 0 };
     let body = binding(role, "Group", &group(workspace, "manager"));
-    bind::<ClusterRoleBindingKind>(observed, maker, existing.map(AsRef::as_ref), place, &body, plan);
-}
-
-/// A binding. Its role cannot be changed: one with another role goes first.
-fn bind<T: Kind<Spec = Binding>>(
-    observed: &Observed,
-    maker: &Maker,
-    existing: Option<&Object<T>>,
-    place: Place<'_>,
-    body: &Value,
-    plan: &mut Plan,
-) {
-    match existing {
-        Some(existing) if observed.owns(existing) && existing.spec.role_ref != body["roleRef"] => {
-            plan.remove.push(Removal::of(existing, place.step));
-            plan.requeue = Some(std::time::Duration::ZERO);
-        }
-        existing => plan.ensure.push(maker.enforced(existing, place, body)),
-    }
+    maker.bind::<ClusterRoleBindingKind>(existing.map(AsRef::as_ref), place, &body, plan);
 }
 
 /// Finalizer and label of the Workspace itself.
 fn own_patch(observed: &Observed) -> Option<ObjectPatch> {
-    let workspace = &observed.workspace;
-    let mut finalizers = workspace.metadata.finalizers.clone().unwrap_or_default();
-    let auto_enroll = match &workspace.spec.auto_enroll {
+    let auto_enroll = match &observed.workspace.spec.auto_enroll {
         AutoEnroll::Disabled => "disabled".to_owned(),
         other => other.to_string(),
     };
-    let finalized_by = selector_string(&observed.selector);
-    let mut wanted = json!({"metadata": {
-        "labels": {labels::AUTO_ENROLL: auto_enroll},
-        "annotations": {labels::FINALIZED_BY: finalized_by},
-    }});
-    if !observed.holds_finalizer() {
-        finalizers.push(labels::TENANT_FINALIZER.to_owned());
-        wanted["metadata"]["finalizers"] = json!(finalizers);
-    }
-    patch_of(workspace, &to_value(&**workspace), &wanted)
-}
-
-/// A patch of an object, valid only for the version that was seen; `None` when it holds already.
-fn patch_of<T: Kind>(object: &Object<T>, current: &Value, wanted: &Value) -> Option<ObjectPatch> {
-    Some(ObjectPatch {
-        step: String::new(),
-        kind: KindInfo::of::<T>(),
-        key: ObjectKey::of(object),
-        subresource: None,
-        uid: object.uid().to_owned(),
-        resource_version: object.metadata.resource_version.clone(),
-        patch: merge::required(current, wanted)?,
-    })
+    claim(&observed.workspace, &json!({labels::AUTO_ENROLL: auto_enroll}), &observed.selector)
 }
 
 /// Candidates of a Workspace that asks for no approval: enrolled, or struck off.
@@ -164,7 +120,7 @@ fn enrolment(tenant: &Tenant, workspace: &str, role: Option<&Role>) -> Option<Ob
     let others = tenant.spec.workspaces.iter().filter(|entry| entry.name != workspace);
     let mut workspaces: Vec<Value> = others.map(to_value).collect();
     workspaces.extend(role.map(|role| json!({"name": workspace, "role": role})));
-    patch_of::<TenantKind>(tenant, &to_value(tenant), &json!({"spec": {"workspaces": workspaces}}))
+    patch_of(tenant, &json!({"spec": {"workspaces": workspaces}}))
 }
 
 /// The plan for a Workspace that is being deleted: nobody is enrolled in it, nobody has rights by it,
@@ -190,22 +146,6 @@ pub fn deletion(observed: &Observed) -> Plan {
             .map(|namespace| Removal::of(namespace, NAMESPACE)),
     );
     plan
-}
-
-/// The last patch of a Workspace that is being deleted: it can go.
-pub fn release(observed: &Observed) -> Option<ObjectPatch> {
-    if !observed.holds_finalizer() {
-        return None;
-    }
-    let workspace = &observed.workspace;
-    let finalizers = workspace.metadata.finalizers.iter().flatten();
-    let others: Vec<&String> =
-        finalizers.filter(|finalizer| *finalizer != labels::TENANT_FINALIZER).collect();
-    patch_of::<WorkspaceKind>(
-        workspace,
-        &to_value(&**workspace),
-        &json!({"metadata": {"finalizers": others}}),
-    )
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::observe::Observed;
-use super::plan::{deletion, plan, release};
+use super::plan::{deletion, plan};
 use super::report::{Report, Roles, report};
 use super::world::World;
 use crate::controllers::accounts::Accounts;
+use crate::controllers::made::{holds_finalizer, release};
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::{Engine, Failure};
 use crate::runtime::clock;
@@ -15,7 +16,7 @@ use crate::runtime::controller::{Pass, Reconciler};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::Recorder;
 use crate::runtime::plan::Plan;
-use crate::runtime::queue::{Next, spread};
+use crate::runtime::queue::{Next, resync};
 
 /// The loop.
 pub struct Room {
@@ -37,7 +38,7 @@ impl Reconciler for Room {
     async fn reconcile(&self, key: &ObjectKey) -> Pass {
         let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
         let terminating = observed.workspace.is_terminating();
-        if terminating && !observed.holds_finalizer() {
+        if terminating && !holds_finalizer(&observed.workspace) {
             return Pass::done(Next::Await);
         }
         let plan = if terminating { deletion(&observed) } else { plan(&observed) };
@@ -80,7 +81,7 @@ impl Room {
 
     /// Lets the Workspace go: nothing of it is left that we have to take away.
     async fn release(&self, observed: &Observed) -> Pass {
-        let Some(patch) = release(observed) else { return Pass::done(Next::Await) };
+        let Some(patch) = release(&observed.workspace) else { return Pass::done(Next::Await) };
         match self.engine.patch(&patch).await {
             Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
             Err(error) => Pass::failed(format!("finalizer: {error}")),
@@ -104,8 +105,6 @@ impl Room {
         if !errors.is_empty() {
             return Pass::failed(errors.join("; "));
         }
-        let (min, max) = self.resync;
-        let resync = min + max.saturating_sub(min).mul_f64(spread(key, 0));
-        Pass::done(Next::After(plan.requeue.map_or(resync, |requeue| requeue.min(resync))))
+        Pass::done(resync(key, self.resync, plan.requeue))
     }
 }

@@ -76,6 +76,26 @@ fn a_late_event_does_not_bring_back_what_we_deleted() {
 }
 
 #[test]
+fn a_late_answer_does_not_bring_back_what_the_watch_saw_end() {
+    let (store, log) = recorded();
+    store.apply_event(service("a", "1", 5, "x"));
+    // Our patch removes the last finalizer: the answer overtakes the event, or the event the answer.
+    store.delete_event(&service("a", "1", 7, "x"));
+    store.record(service("a", "1", 6, "y"), "loop");
+    store.record(service("a", "1", 7, "y"), "loop");
+    assert!(store.get("ns", "a").is_none());
+    assert_eq!(drain(&log), ["+a", "-a"]);
+    // What was made since is not known to the watch yet.
+    store.record(service("a", "2", 8, "z"), "loop");
+    assert_eq!(drain(&log), ["+a!"]);
+    // A list ended it, at a version that no event shows.
+    store.begin_list();
+    store.end_list();
+    store.record(service("a", "2", 9, "z"), "loop");
+    assert_eq!(drain(&log), ["-a"]);
+}
+
+#[test]
 fn a_list_removes_what_it_does_not_name() {
     let (store, log) = recorded();
     store.begin_list();

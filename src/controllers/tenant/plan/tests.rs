@@ -1,9 +1,13 @@
 use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
 
 use super::*;
 use crate::controllers::accounts::{Known, Synchronized};
 use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
 use crate::controllers::tenant::observe::Account;
+use crate::runtime::merge;
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).expect("in range")

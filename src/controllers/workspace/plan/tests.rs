@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
+use crate::api::{Kind, Object};
 
 fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
     Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
