@@ -18,8 +18,11 @@ control-plane-prerequisites:
 build: ## The release binary
 	$(CARGO) build --release --locked
 
+# More tests at once than there are cores: most of the time most of them wait.
+TEST_THREADS ?= 6
+
 test: prerequisites ## Everything: unit, snapshot, property and integration tests on a real control plane
-	$(CARGO) test --locked
+	$(CARGO) test --locked -- --test-threads=$(TEST_THREADS)
 
 lint: ## Format, lints, and what may enter the dependency tree
 	$(CARGO) fmt --check

@@ -12,6 +12,7 @@ pub mod audit;
 mod background;
 mod certificates;
 mod crds;
+pub mod direct;
 pub mod keycloak;
 mod kubeconfig;
 mod objects;
@@ -25,7 +26,7 @@ mod standin;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,7 @@ pub use audit::Audit;
 use assets::Assets;
 use background::Background;
 use certificates::Certificates;
+use direct::{Direct, Somebody};
 use kubeconfig::Credentials;
 use ports::Ports;
 use processes::Process;
@@ -98,6 +100,7 @@ pub struct Cluster {
     apiserver: Mutex<Option<Process>>,
     etcd: Process,
     admin_kubeconfig: PathBuf,
+    direct: Mutex<Option<Arc<Direct>>>,
     programs: Programs,
     temporary: Option<TempDir>,
 }
@@ -123,6 +126,7 @@ impl Cluster {
             admin_kubeconfig: programs.kubeconfig("admin", Some("system:masters"))?,
             programs,
             temporary,
+            direct: Mutex::new(None),
             options,
         };
         cluster.start_apiserver()?;
@@ -184,6 +188,66 @@ impl Cluster {
         // Ports are used again by other clusters, so what is cached must not outlive this one.
         command.env("KUBECACHEDIR", self.dir().join("kubectl-cache"));
         command
+    }
+
+    /// An object as the administrator reads it, unless it does not exist. `kind` is a plural name, with
+    /// the group behind a dot where the name alone would not do.
+    pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Result<Option<serde_json::Value>> {
+        let (direct, [kind, namespace, name]) = (self.direct()?, [kind, namespace, name].map(str::to_owned));
+        self.background.run(async move { direct.get(&kind, &namespace, &name).await })?
+    }
+
+    /// The objects of some kinds (separated by commas) in a namespace, or in all where it is empty.
+    pub fn list(&self, kinds: &str, namespace: &str) -> Result<Vec<serde_json::Value>> {
+        let (direct, [kinds, namespace]) = (self.direct()?, [kinds, namespace].map(str::to_owned));
+        self.background.run(async move { direct.list(&kinds, &namespace).await })?
+    }
+
+    /// Applies the objects in a YAML text (server-side); their kinds are served already.
+    pub fn apply(&self, yaml: &str) -> Result<()> {
+        let (direct, yaml) = (self.direct()?, yaml.to_owned());
+        self.background.run(async move { direct.apply(&yaml).await })?
+    }
+
+    /// Merge-patches an object, or a part of it such as its status.
+    pub fn patch(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        subresource: Option<&str>,
+        patch: &str,
+    ) -> Result<()> {
+        let direct = self.direct()?;
+        let [kind, namespace, name, patch] = [kind, namespace, name, patch].map(str::to_owned);
+        let part = subresource.map(str::to_owned);
+        self.background
+            .run(async move { direct.patch(&kind, &namespace, &name, part.as_deref(), &patch).await })?
+    }
+
+    /// Whether the authorizer lets somebody do something: see [`Direct::may`].
+    pub fn may(
+        &self,
+        somebody: Somebody,
+        verb: &str,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<bool> {
+        let direct = self.direct()?;
+        let [verb, resource, namespace, name] = [verb, resource, namespace, name].map(str::to_owned);
+        self.background
+            .run(async move { direct.may(&somebody, &verb, &resource, &namespace, &name).await })?
+    }
+
+    fn direct(&self) -> Result<Arc<Direct>> {
+        let mut direct = locked(&self.direct);
+        if let Some(direct) = &*direct {
+            return Ok(Arc::clone(direct));
+        }
+        let admin = self.admin_kubeconfig.clone();
+        let client = self.background.run(async move { client_of(&admin, "crownlabs-tests").await })??;
+        Ok(Arc::clone(direct.insert(Arc::new(Direct::new(client)))))
     }
 
     /// Applies manifest files (server-side), and waits until CRDs among them are served.

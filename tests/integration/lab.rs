@@ -104,41 +104,29 @@ impl Lab {
 
     /// Applies YAML.
     pub fn apply(&self, yaml: &str) {
-        let applied = self.try_kubectl(&["apply", "--server-side", "--force-conflicts", "-f", "-"], yaml);
-        applied.unwrap_or_else(|error| panic!("kubectl apply: {error}\n{yaml}"));
+        self.cluster.apply(yaml).unwrap_or_else(|error| panic!("{error:#}\n{yaml}"));
     }
 
     /// Merge-patches an object.
     pub fn patch(&self, kind: &str, namespace: &str, name: &str, patch: &str) {
-        self.kubectl(&["patch", kind, "-n", namespace, name, "--type=merge", "-p", patch]);
+        let patched = self.cluster.patch(kind, namespace, name, None, patch);
+        patched.unwrap_or_else(|error| panic!("{error:#}: {patch}"));
     }
 
     /// Merge-patches the status of an object.
     pub fn patch_status(&self, kind: &str, namespace: &str, name: &str, patch: &str) {
-        self.kubectl(&[
-            "patch",
-            kind,
-            "-n",
-            namespace,
-            name,
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            patch,
-        ]);
+        let patched = self.cluster.patch(kind, namespace, name, Some("status"), patch);
+        patched.unwrap_or_else(|error| panic!("{error:#}: {patch}"));
     }
 
     /// An object, unless it does not exist.
     pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
-        let text = self.kubectl(&["get", kind, "-n", namespace, name, "-o", "json", "--ignore-not-found"]);
-        (!text.trim().is_empty()).then(|| serde_json::from_str(&text).expect("JSON"))
+        self.cluster.get(kind, namespace, name).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// The objects of a namespace.
+    /// The objects of some kinds (separated by commas) in a namespace, or in all where it is empty.
     pub fn list(&self, kinds: &str, namespace: &str) -> Vec<Value> {
-        let text = self.kubectl(&["get", kinds, "-n", namespace, "-o", "json"]);
-        let list: Value = serde_json::from_str(&text).expect("JSON");
-        list["items"].as_array().cloned().unwrap_or_default()
+        self.cluster.list(kinds, namespace).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// Waits for a member of an object to have a value.

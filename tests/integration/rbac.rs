@@ -8,7 +8,7 @@ use crate::cluster::Options as ClusterOptions;
 use crate::cluster::audit::Mark;
 use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options, free_port};
-use crate::lab::{Lab, TEMPLATES, instance};
+use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 use crate::tenants::{tenant, workspace};
 use crate::webhook;
 
@@ -174,6 +174,15 @@ controllers:
     // A standby watches the lease.
     let standby = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config });
     standby.wait_for("standby", |daemon| daemon.ready().1.contains("standby"));
+    // Its watch is open by the time the leader has renewed the lease twice.
+    let renewed = || {
+        let lease = lab.get("leases", "crownlabs-system", "crownlabs-controller-manager").expect("the lease");
+        lease["spec"]["renewTime"].clone()
+    };
+    for _ in 0..2 {
+        let before = renewed();
+        standby.wait_for("a renewal", |_| renewed() != before);
+    }
     drop(standby);
     daemon.signal("TERM");
     daemon.wait(std::time::Duration::from_secs(30)).expect("it ends");
@@ -190,20 +199,23 @@ controllers:
     lab.await_phase(NAMESPACE, "standalone", "Ready");
     drop(daemon);
 
-    let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
-    let ours: Vec<_> = entries.iter().filter(|entry| entry.user == USER).collect();
-    let forbidden: Vec<_> = ours.iter().filter(|entry| entry.code == 403).collect();
-    assert!(forbidden.is_empty(), "{forbidden:#?}");
-    let mut used: BTreeSet<String> = ours
-        .iter()
-        .map(|entry| {
-            let slash = if entry.subresource.is_empty() { "" } else { "/" };
-            format!("{} {}{slash}{}", entry.verb, entry.resource, entry.subresource)
-        })
-        .collect();
-    used.extend(CHECKED.map(str::to_owned));
-    let unused: Vec<_> = granted(&lab).difference(&used).cloned().collect();
-    assert!(unused.is_empty(), "granted but not used: {unused:?}");
+    // The audit log is written a moment later.
+    wait_until(PATIENCE, || {
+        let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
+        let ours: Vec<_> = entries.iter().filter(|entry| entry.user == USER).collect();
+        let forbidden: Vec<_> = ours.iter().filter(|entry| entry.code == 403).collect();
+        assert!(forbidden.is_empty(), "{forbidden:#?}");
+        let mut used: BTreeSet<String> = ours
+            .iter()
+            .map(|entry| {
+                let slash = if entry.subresource.is_empty() { "" } else { "/" };
+                format!("{} {}{slash}{}", entry.verb, entry.resource, entry.subresource)
+            })
+            .collect();
+        used.extend(CHECKED.map(str::to_owned));
+        let unused: Vec<_> = granted(&lab).difference(&used).cloned().collect();
+        unused.is_empty().then_some(()).ok_or_else(|| format!("granted but not used: {unused:?}"))
+    });
     finalizers_are_needed(&lab);
 }
 

@@ -1,6 +1,6 @@
 //! The stores that the instance loop reads, and which of their changes concern which Instances.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::mounts::MY_DRIVE_SECRET;
@@ -206,21 +206,28 @@ impl World {
         }
     }
 
-    /// An older Instance whose objects would have the same names, unless this one has its objects
-    /// already (00 decision 18).
+    /// An older Instance whose objects would have, or have, the same names, unless this one has its
+    /// objects already (00 decision 18).
     fn elder(&self, instance: &Instance, children: &Children) -> Option<String> {
         let name = format!("canonical:{}/{}", instance.namespace(), canonical(instance.name()));
         let siblings = self.instances.indexed(&name);
         if siblings.len() < 2 {
             return None;
         }
-        let owns = |uid: Option<&str>| uid == Some(instance.uid());
-        if children.services.iter().any(|object| owns(object.controller_uid()))
-            || children.deployments.iter().any(|object| owns(object.controller_uid()))
-            || children.machines.iter().any(|object| owns(object.controller_uid()))
-            || children.machine_instances.iter().any(|object| owns(object.controller_uid()))
-        {
+        let controllers = children
+            .services
+            .iter()
+            .map(|object| object.controller_uid())
+            .chain(children.deployments.iter().map(|object| object.controller_uid()))
+            .chain(children.machines.iter().map(|object| object.controller_uid()))
+            .chain(children.machine_instances.iter().map(|object| object.controller_uid()));
+        let owners: HashSet<&str> = controllers.flatten().collect();
+        if owners.contains(instance.uid()) {
             return None;
+        }
+        // Creation times have no fractions of a second: whoever has objects was first.
+        if let Some(owner) = siblings.iter().find(|other| owners.contains(other.uid())) {
+            return Some(owner.name().to_owned());
         }
         let age = |other: &Instance| (other.metadata.creation_timestamp.clone(), other.name().to_owned());
         let elder = siblings.iter().filter(|other| !other.is_terminating()).min_by_key(|other| age(other))?;

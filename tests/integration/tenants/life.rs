@@ -7,7 +7,7 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
 fn patch(lab: &Lab, kind: &str, name: &str, patch: &str) {
-    lab.kubectl(&["patch", kind, name, "--type=merge", "-p", patch]);
+    lab.patch(kind, "", name, patch);
 }
 
 /// The time from now, in seconds, as the API writes it.

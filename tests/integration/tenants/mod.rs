@@ -1,9 +1,7 @@
 //! Tenants and Workspaces on a real control plane.
 
-mod crash;
 mod drive;
 mod heal;
-mod keycloak;
 mod life;
 mod names;
 mod rights;
@@ -19,7 +17,7 @@ use crate::golden;
 use crate::lab::{Lab, PATIENCE, wait_until};
 
 /// What is made for Tenants and Workspaces.
-const KINDS: &str = "clusterroles,clusterrolebindings,limitranges,namespaces,networkpolicies,persistentvolumeclaims,\
+pub const KINDS: &str = "clusterroles,clusterrolebindings,limitranges,namespaces,networkpolicies,persistentvolumeclaims,\
                      resourcequotas,rolebindings,tenants,workspaces";
 
 /// A Tenant who has just logged in; `more` are further members of the spec.
@@ -86,16 +84,14 @@ fn objects_of_tenants_equal_the_recorded_ones() {
     // Enrolment may be seen after the first pass: the last sign of it is the quota.
     lab.await_value("tenants", "default", "bob.bianchi", "/status/quota/memory", "50G");
     lab.await_value("tenants", "default", "ada.rossi", "/status/quota/memory", "24Gi");
-    let text = lab.kubectl(&["get", KINDS, "-A", "-o", "json"]);
-    let list: Value = serde_json::from_str(&text).expect("JSON");
+    let all = lab.list(KINDS, "");
     let ours = |object: &&Value| {
         let owners = object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
         let owned = owners.iter().any(|owner| owner["kind"] == "Tenant" || owner["kind"] == "Workspace");
         let kind = object["kind"].as_str().unwrap_or_default();
         owned || ["Tenant", "Workspace", "PersistentVolumeClaim"].contains(&kind)
     };
-    let objects: Vec<Value> =
-        list["items"].as_array().expect("a list").iter().filter(ours).cloned().collect();
+    let objects: Vec<Value> = all.iter().filter(ours).cloned().collect();
     let uids: BTreeMap<String, String> = objects
         .iter()
         .map(|object| {

@@ -1,6 +1,9 @@
 //! Crash anywhere: the daemon is killed after its n-th write, for every n, and started again; the
 //! world comes out the same each time. The harness knows no loop: later rooms give it scenarios.
 
+mod instances;
+mod tenants;
+
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::mpsc;
@@ -8,10 +11,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::cluster::Options as ClusterOptions;
 use crate::cluster::proxy::Proxy;
 use crate::daemon::{Daemon, Options, tail};
-use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
+use crate::lab::{Lab, PATIENCE, wait_until};
 
 /// Finds the objects that make up a world.
 pub type Look<'a> = Box<dyn Fn(&Lab) -> Vec<Value> + 'a>;
@@ -32,10 +34,6 @@ pub struct Scenario<'a> {
     /// Further lines of the daemon's configuration.
     pub config: &'a str,
 }
-
-/// What is made of Instances.
-const KINDS: &str = "instances.crownlabs.polito.it,services,ingresses,secrets,persistentvolumeclaims,deployments,\
-                     virtualmachines.kubevirt.io,virtualmachineinstances.kubevirt.io";
 
 /// `Kind/namespace/name` → the object without what differs from run to run.
 type World = BTreeMap<String, Value>;
@@ -185,44 +183,4 @@ pub fn crash_after_every_write(lab: &Lab, scenario: &Scenario<'_>) -> u64 {
         }
     }
     writes
-}
-
-#[test]
-fn instances_of_every_type_survive_a_crash_after_every_write() {
-    // Without anybody who plays nodes and machines: the writes are ours alone, and at our pace.
-    let lab = Lab::start(ClusterOptions { play: false, ..ClusterOptions::default() });
-    lab.furnish("crash");
-    let namespace = "tenant-crash";
-    let mut total = 0;
-    for template in TEMPLATES {
-        let running = |running: bool| {
-            move |lab: &Lab| {
-                lab.patch(
-                    "instances",
-                    namespace,
-                    template,
-                    &format!(r#"{{"spec": {{"running": {running}}}}}"#),
-                );
-            }
-        };
-        let scenario = Scenario {
-            name: template,
-            lab: "crash",
-            steps: vec![
-                Box::new(|lab| lab.apply(&instance("crash", template, template))),
-                Box::new(running(false)),
-                Box::new(running(true)),
-                Box::new(|lab| {
-                    lab.kubectl(&["delete", "instances", "-n", namespace, template, "--cascade=foreground"]);
-                }),
-            ],
-            look: Box::new(|lab| lab.list(KINDS, namespace)),
-            // The namespace and the Tenant are the test's.
-            config: "controllers: {tenant: {enabled: false}, workspace: {enabled: false}}\n",
-        };
-        let writes = crash_after_every_write(&lab, &scenario);
-        assert!(writes >= 8, "{template}: only {writes} writes");
-        total += writes;
-    }
-    println!("{total} crashes");
 }

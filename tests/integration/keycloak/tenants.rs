@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{tenant, workspace};
+use super::realm::Realm;
 use crate::cluster::keycloak::{OPERATOR, ROLES_CLIENT};
 use crate::cluster::proxy::{Fault, everything};
 use crate::daemon::{Daemon, Options};
-use crate::keycloak::realm::Realm;
 use crate::lab::{Lab, PATIENCE, wait_until};
+use crate::tenants::{tenant, workspace};
 
 /// The daemon's configuration for a realm.
 fn config(realm: &Realm) -> String {
@@ -71,14 +71,14 @@ fn eventually<T: PartialEq + std::fmt::Debug>(what: &str, wanted: &T, mut now: i
 }
 
 fn patch(lab: &Lab, kind: &str, name: &str, patch: &Value) {
-    lab.kubectl(&["patch", kind, name, "--type=merge", "-p", &patch.to_string()]);
+    lab.patch(kind, "", name, &patch.to_string());
 }
 
 #[test]
 fn accounts_and_roles_follow_tenants_and_workspaces() {
+    let realm = Realm::new("tenants-roles");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
-    let realm = Realm::new("tenants");
     let config = config(&realm);
     let options = Options { kubeconfig: &kubeconfig, selector: "kc", config: &config };
     let daemon = Daemon::start(&options);
@@ -166,16 +166,16 @@ fn accounts_and_roles_follow_tenants_and_workspaces() {
     lab.kubectl(&["delete", "workspace", "kc-b"]);
     assert_eq!(roles(&realm), Vec::<String>::new());
     let log = daemon.log();
-    for secret in [crate::keycloak::realm::SECRET, "Bearer", "kc.ada@example.org"] {
+    for secret in [super::realm::SECRET, "Bearer", "kc.ada@example.org"] {
         assert!(!log.contains(secret), "{secret} is in the log");
     }
 }
 
 #[test]
 fn an_account_that_was_there_before_is_taken_over() {
+    let realm = Realm::new("tenants-takeover");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
-    let realm = Realm::new("takeover");
     let id = realm.user(&json!({
         "username": "kc.old", "email": "old@example.org", "firstName": "Former", "enabled": true, "emailVerified": true,
     }));
@@ -191,9 +191,9 @@ fn an_account_that_was_there_before_is_taken_over() {
 
 #[test]
 fn an_event_is_answered_at_once() {
+    let realm = Realm::new("tenants-events");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
-    let realm = Realm::new("events");
     let port = crate::daemon::free_port();
     // Without events the next look would be an hour away.
     let config = config(&realm).replace("verificationPoll: 10s", "verificationPoll: 1h")
@@ -213,9 +213,9 @@ fn an_event_is_answered_at_once() {
 
 #[test]
 fn an_outage_delays_only_what_needs_keycloak_and_heals() {
+    let realm = Realm::new("tenants-outage");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
-    let realm = Realm::new("outage");
     let config = config(&realm);
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcout", config: &config });
     lab.apply(&workspace("kcout", "kco-a", ""));
@@ -273,49 +273,55 @@ fn an_outage_delays_only_what_needs_keycloak_and_heals() {
 
 #[test]
 fn whatever_call_fails_everything_is_gone_in_the_end() {
+    let realm = Realm::new("tenants-faults");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
-    let realm = Realm::new("faults");
     let config = config(&realm);
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcfault", config: &config });
-    let begin = || {
-        lab.apply(&workspace("kcfault", "kcf-a", ""));
-        lab.apply(&tenant("kcfault", "kcf.ada", ", workspaces: [{name: kcf-a, role: user}]"));
-        eventually("roles", &vec!["workspace-kcf-a:user".to_owned()], || roles_of(&realm, "kcf.ada"));
-        lab.await_ready("tenants", "kcf.ada");
-        lab.await_ready("workspaces", "kcf-a");
+    // Names of their own each time: a namespace takes a while to go.
+    let begin = |n: usize| {
+        let (course, person) = (format!("kcf-{n}"), format!("kcf.ada{n}"));
+        lab.apply(&workspace("kcfault", &course, ""));
+        let enrolment = format!(", workspaces: [{{name: {course}, role: user}}]");
+        lab.apply(&tenant("kcfault", &person, &enrolment));
+        eventually("roles", &vec![format!("workspace-{course}:user")], || roles_of(&realm, &person));
+        lab.await_ready("tenants", &person);
+        lab.await_ready("workspaces", &course);
     };
-    let end = || {
-        lab.kubectl(&["delete", "workspace", "kcf-a", "--wait=false"]);
-        lab.kubectl(&["delete", "tenant", "kcf.ada", "--wait=false"]);
-        lab.await_gone("workspaces", "default", "kcf-a");
-        lab.await_gone("tenants", "default", "kcf.ada");
-        assert_eq!((user(&realm, "kcf.ada"), roles(&realm)), (None, Vec::new()));
+    let end = |n: usize| {
+        let (course, person) = (format!("kcf-{n}"), format!("kcf.ada{n}"));
+        lab.kubectl(&["delete", "workspace", &course, "--wait=false"]);
+        lab.kubectl(&["delete", "tenant", &person, "--wait=false"]);
+        lab.await_gone("workspaces", "default", &course);
+        lab.await_gone("tenants", "default", &person);
+        assert_eq!((user(&realm, &person), roles(&realm)), (None, Vec::new()));
         for binding in [
-            "crownlabs-manage-instances-kcf-a",
-            "crownlabs-manage-tenants-kcf-a",
-            "crownlabs-manage-tenant-kcf-ada",
+            format!("crownlabs-manage-instances-{course}"),
+            format!("crownlabs-manage-tenants-{course}"),
+            format!("crownlabs-manage-tenant-{}", person.replace('.', "-")),
         ] {
-            assert!(lab.get("clusterrolebindings", "default", binding).is_none(), "{binding}");
+            assert!(lab.get("clusterrolebindings", "default", &binding).is_none(), "{binding}");
         }
-        lab.await_gone("namespaces", "default", "tenant-kcf-ada");
-        lab.await_gone("namespaces", "default", "workspace-kcf-a");
     };
     let asked = realm.proxy.request_log().len();
-    begin();
-    end();
+    begin(0);
+    end(0);
     let calls = realm.proxy.request_log().len() - asked;
     assert!(calls >= 12, "only {calls} calls");
     // Every one of them fails once: in turns with an answer, and without one after it was carried out.
-    for n in 0..calls {
-        let once = crate::cluster::proxy::nth(n);
+    for n in 1..=calls {
+        let once = crate::cluster::proxy::nth(n - 1);
         realm.proxy.set(if n % 2 == 0 {
             Fault::Status { code: 503, retry_after: None, matching: once }
         } else {
             Fault::LoseAnswer { matching: once }
         });
-        begin();
-        end();
+        begin(n);
+        end(n);
+    }
+    for n in 0..=calls {
+        lab.await_gone("namespaces", "default", &format!("tenant-kcf-ada{n}"));
+        lab.await_gone("namespaces", "default", &format!("workspace-kcf-{n}"));
     }
     realm.proxy.set(Fault::None);
     println!("{calls} calls failed");

@@ -2,22 +2,20 @@
 
 use serde_json::Value;
 
-use super::{tenant, workspace};
+use super::{Scenario, crash_after_every_write};
 use crate::cluster::Options as ClusterOptions;
-use crate::crash::{Scenario, crash_after_every_write};
 use crate::lab::Lab;
+use crate::tenants::{KINDS, tenant, workspace};
 
 /// Everything that belongs to Tenants and Workspaces, in the whole cluster.
 fn belongings(lab: &Lab) -> Vec<Value> {
-    let text = lab.kubectl(&["get", super::KINDS, "-A", "-o", "json"]);
-    let list: Value = serde_json::from_str(&text).expect("JSON");
+    let all = lab.list(KINDS, "");
     let owned = |object: &Value| {
         let owners = object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
         let claim = object["metadata"]["namespace"] == "mydrive-pvcs";
         claim || owners.iter().any(|owner| owner["kind"] == "Tenant" || owner["kind"] == "Workspace")
     };
     let is_one = |object: &Value| object["kind"] == "Tenant" || object["kind"] == "Workspace";
-    let all = list["items"].as_array().cloned().unwrap_or_default();
     // What is being deleted is as good as gone: when it is gone is the controller manager's to say.
     let going = |object: &Value| object["metadata"]["deletionTimestamp"].is_string();
     let ending: Vec<Value> = all

@@ -1,0 +1,196 @@
+//! What `kubectl` does with single objects, without the price of a process: tests that wait for something
+//! ask many times a second.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context as _, Result, anyhow};
+use futures::future::try_join_all;
+use http::Request;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams, ValidationDirective};
+use kube::discovery::{ApiCapabilities, ApiResource, Discovery, Scope};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+/// Whom the fields belong to.
+const MANAGER: &str = "kubectl";
+
+type Served = (ApiResource, ApiCapabilities);
+
+/// Whoever asks for something.
+#[derive(Debug, Clone, Copy)]
+pub struct Somebody {
+    /// The name of the user.
+    pub user: &'static str,
+    /// The groups that the user is in.
+    pub groups: &'static [&'static str],
+}
+
+/// An administrator.
+pub struct Direct {
+    client: Client,
+    /// Kinds by `plural`, `singular`, `plural.group` and `Kind.group/version`.
+    kinds: Mutex<HashMap<String, Served>>,
+}
+
+impl Direct {
+    /// Acts through `client`.
+    pub fn new(client: Client) -> Self {
+        Self { client, kinds: Mutex::default() }
+    }
+
+    /// An object, unless it does not exist. The namespace does not matter to kinds that have none.
+    pub async fn get(&self, kind: &str, namespace: &str, name: &str) -> Result<Option<Value>> {
+        let served = self.served(kind).await?;
+        match self.ask(&format!("{}/{name}", path(&served, namespace))).await {
+            Ok(object) => Ok(Some(brief(object))),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("{kind} {name}")),
+        }
+    }
+
+    /// The objects of some kinds (separated by commas) in a namespace, or in all where it is empty.
+    pub async fn list(&self, kinds: &str, namespace: &str) -> Result<Vec<Value>> {
+        let lists = kinds.split(',').map(async |kind| {
+            let served = self.served(kind).await?;
+            let mut list = self.ask(&path(&served, namespace)).await.with_context(|| kind.to_owned())?;
+            let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            // The items of a list do not say again what they are.
+            let named = items.into_iter().map(move |mut item| {
+                item["kind"] = json!(served.0.kind);
+                item["apiVersion"] = json!(served.0.api_version);
+                brief(item)
+            });
+            anyhow::Ok(named.collect::<Vec<_>>())
+        });
+        Ok(try_join_all(lists).await?.concat())
+    }
+
+    /// Applies the objects in a YAML text (server-side, taking over what others own, as strict as `kubectl`).
+    pub async fn apply(&self, yaml: &str) -> Result<()> {
+        let params = PatchParams {
+            field_validation: Some(ValidationDirective::Strict),
+            ..PatchParams::apply(MANAGER).force()
+        };
+        for object in serde_saphyr::from_multiple::<Value>(yaml).context("the YAML")? {
+            let (kind, metadata) = (object["kind"].as_str().unwrap_or_default(), &object["metadata"]);
+            let name = metadata["name"].as_str().context("an object without a name")?;
+            let namespace = metadata["namespace"].as_str().unwrap_or_default();
+            let version = object["apiVersion"].as_str().unwrap_or_default();
+            let api = self.api(&self.served(&format!("{kind}.{version}")).await?, namespace);
+            api.patch(name, &params, &Patch::Apply(&object))
+                .await
+                .with_context(|| format!("{kind} {name}"))?;
+        }
+        Ok(())
+    }
+
+    /// Merge-patches an object, or a part of it such as its status.
+    pub async fn patch(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        subresource: Option<&str>,
+        patch: &str,
+    ) -> Result<()> {
+        let api = self.api(&self.served(kind).await?, namespace);
+        let patch: Value = serde_json::from_str(patch).context("the patch")?;
+        let (params, patch) = (
+            PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() },
+            Patch::Merge(&patch),
+        );
+        let patched = match subresource {
+            None => api.patch(name, &params, &patch).await,
+            Some(part) => api.patch_subresource(part, name, &params, &patch).await,
+        };
+        patched.map(drop).with_context(|| format!("{kind} {name}"))
+    }
+
+    /// Whether the authorizer lets somebody do something. `resource` is a plural name, with a subresource
+    /// behind a slash.
+    pub async fn may(
+        &self,
+        somebody: &Somebody,
+        verb: &str,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<bool> {
+        let (kind, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        // Some are known to the authorizer alone, such as the users that somebody acts as.
+        let (group, version, kind) = match self.served(kind).await {
+            Ok((resource, _)) => (resource.group, resource.version, resource.plural),
+            Err(_) => (String::new(), String::new(), kind.to_owned()),
+        };
+        let review: SubjectAccessReview = serde_json::from_value(json!({"spec": {
+            "user": somebody.user,
+            "groups": somebody.groups,
+            "resourceAttributes": {
+                "verb": verb, "group": group, "version": version, "resource": kind,
+                "subresource": subresource, "namespace": namespace, "name": name,
+            },
+        }}))?;
+        let answer = Api::all(self.client.clone()).create(&PostParams::default(), &review).await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+
+    fn api(&self, (resource, capabilities): &Served, namespace: &str) -> Api<DynamicObject> {
+        if capabilities.scope == Scope::Namespaced {
+            let namespace = if namespace.is_empty() { "default" } else { namespace };
+            Api::namespaced_with(self.client.clone(), namespace, resource)
+        } else {
+            Api::all_with(self.client.clone(), resource)
+        }
+    }
+
+    async fn ask(&self, path: &str) -> Result<Value, kube::Error> {
+        let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+        self.client.request(request).await
+    }
+
+    /// How a kind is served. The API server is asked again for a kind that was not served before.
+    async fn served(&self, kind: &str) -> Result<Served> {
+        let known = || self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(served) = known().get(kind) {
+            return Ok(served.clone());
+        }
+        let discovery = Discovery::new(self.client.clone()).run_aggregated().await?;
+        let mut kinds = HashMap::new();
+        for group in discovery.groups_alphabetical() {
+            for served in group.resources_by_stability() {
+                let resource = &served.0;
+                kinds.insert(format!("{}.{}", resource.plural, resource.group), served.clone());
+                // The core group, whose name is empty, comes first and wins, as with kubectl.
+                kinds.entry(resource.kind.to_lowercase()).or_insert_with(|| served.clone());
+                kinds.entry(resource.plural.clone()).or_insert(served);
+            }
+            for served in group.versions().flat_map(|version| group.versioned_resources(version)) {
+                kinds.insert(format!("{}.{}", served.0.kind, served.0.api_version), served);
+            }
+        }
+        let found = kinds.get(kind).cloned();
+        *known() = kinds;
+        found.ok_or_else(|| anyhow!("the API server has no kind {kind}"))
+    }
+}
+
+/// An object without the record of who wrote what.
+fn brief(mut object: Value) -> Value {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    object
+}
+
+fn path((resource, capabilities): &Served, namespace: &str) -> String {
+    let root = if resource.group.is_empty() { "/api" } else { "/apis" };
+    let version = &resource.api_version;
+    let within = if capabilities.scope == Scope::Namespaced && !namespace.is_empty() {
+        format!("/namespaces/{namespace}")
+    } else {
+        String::new()
+    };
+    format!("{root}/{version}{within}/{}", resource.plural)
+}
