@@ -40,7 +40,7 @@ demo: control-plane-prerequisites ## A control plane, the daemon and a lab machi
 
 bench: control-plane-prerequisites ## The figures of the README, measured here; table and JSON in target/bench
 	$(CARGO) build --release --locked --bin crownlabs
-	$(CARGO) bench --locked --bench instances
+	$(CARGO) bench --locked --bench figures
 
 image: ## The container image
 	docker build -t crownlabs/crownlabs:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) .

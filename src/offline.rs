@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use serde_json::Value;
@@ -16,9 +17,11 @@ use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object};
 use crate::config::Config;
 use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
+use crate::controllers::public_exposure::plan::{give, policy, service};
+use crate::controllers::public_exposure::wish::{Denial, Wish, wish};
 use crate::controllers::tenant::lifetime::{self, Presence};
 use crate::controllers::tenant::observe::Account;
-use crate::controllers::{instance, tenant, workspace};
+use crate::controllers::{instance, public_exposure, tenant, workspace};
 use crate::kinds::{NamespaceKind, SecretKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::clock;
@@ -59,7 +62,7 @@ impl Output {
 /// # Errors
 /// When a file cannot be read or is not YAML; the message names it.
 pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
-    let worlds = Worlds::new(config);
+    let worlds = Worlds::new(config)?;
     let mut output = Output::default();
     for file in files {
         let (name, text) = read(file)?;
@@ -90,6 +93,9 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
     if config.controllers.instance.enabled {
         worlds.plan_instances(config, &mut output);
     }
+    if config.controllers.public_exposure.enabled {
+        worlds.plan_exposure(&mut output);
+    }
     Ok(output)
 }
 
@@ -100,6 +106,11 @@ impl Output {
         self.remarks.extend(plan.notices.iter().map(|notice| format!("{name}: {}", notice.message)));
         let patch = plan.patches.iter().find(|patch| patch.uid == object.uid());
         self.objects.push(patched(object, patch.map(|patch| &patch.patch)));
+        self.made(plan);
+    }
+
+    /// Takes the objects of a plan.
+    fn made(&mut self, plan: &Plan) {
         let made = plan.ensure.iter().filter_map(|desired| Some(desired.manifest.as_ref()?.json().clone()));
         self.objects.extend(made);
     }
@@ -110,12 +121,15 @@ struct Worlds {
     instances: instance::World,
     tenants: tenant::World,
     workspaces: workspace::World,
+    exposure: public_exposure::World,
+    exposed: Arc<public_exposure::Settings>,
     selector: BTreeMap<String, String>,
 }
 
 impl Worlds {
-    fn new(config: &Config) -> Self {
+    fn new(config: &Config) -> anyhow::Result<Self> {
         let mut hub = Hub::default();
+        let exposed = Arc::new(public_exposure::settings(&config.controllers.public_exposure)?);
         let settings =
             tenant::Settings { selector: config.selector.clone(), config: config.controllers.tenant.clone() };
         let worlds = Self {
@@ -123,11 +137,13 @@ impl Worlds {
             instances: instance::World::new(&mut hub, &BTreeMap::new(), false),
             tenants: tenant::World::new(&mut hub, settings),
             workspaces: workspace::World::new(&mut hub, &config.selector),
+            exposure: public_exposure::World::new(&mut hub, &BTreeMap::new(), Arc::clone(&exposed)),
+            exposed,
             selector: config.selector.clone(),
         };
         worlds.instances.machines.end_list();
         worlds.instances.machine_instances.end_list();
-        worlds
+        Ok(worlds)
     }
 
     fn plan_workspaces(&self, output: &mut Output) {
@@ -164,6 +180,27 @@ impl Worlds {
             let Some(observed) = world.observe(&key) else { continue };
             let plan = instance::plan::plan(&observed, &config.controllers.instance, clock::now());
             output.add(&observed.instance, &plan);
+        }
+    }
+
+    /// The addresses and ports are those that an empty cluster would give, in the order of names.
+    fn plan_exposure(&self, output: &mut Output) {
+        let mut allocator = self.exposure.allocator();
+        for key in sorted(self.exposure.instances.keys()) {
+            let Some(observed) = self.exposure.observe(&key) else { continue };
+            let denial = match wish(&observed, &self.exposed) {
+                Wish::Unknown | Wish::Nothing => continue,
+                Wish::Denied(denial) | Wish::Kept(denial) => denial,
+                Wish::Ports(wanted) => match give(&mut allocator, &observed, &key, wanted, &self.exposed) {
+                    Some(given) => {
+                        output.made(&service(&observed, &self.exposed, &given));
+                        output.made(&policy(&observed, &given));
+                        continue;
+                    }
+                    None => Denial::no_free_port(),
+                },
+            };
+            output.remarks.push(format!("Instance {key}: {}", denial.message));
         }
     }
 

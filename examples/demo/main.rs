@@ -22,6 +22,7 @@ use serde_json::Value;
 /// An Instance that is stopped, and one that is deleted, once all are ready.
 const STOPPED: &str = "notebook-1";
 const DELETED: &str = "wireshark-1";
+const EXPOSED: &str = "server-1";
 const NAMESPACE: &str = "tenant-ada-rossi";
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -103,6 +104,7 @@ fn scenario(
         move |rows: &[(String, String)]| !rows.is_empty() && rows.iter().all(|row| row.1 == phase)
     };
     watch("all are ready", show, all("Ready"))?;
+    exposed(cluster)?;
     println!("\nstopping {STOPPED} and deleting {DELETED} …\n");
     let patch = r#"{"spec": {"running": false}}"#;
     run(cluster, &["patch", "instance", "-n", NAMESPACE, STOPPED, "--type=merge", "-p", patch])?;
@@ -112,6 +114,26 @@ fn scenario(
         off && !rows.iter().any(|(name, _)| name == DELETED)
     })?;
     people::quota(cluster, keycloak)
+}
+
+/// Waits until the ports of the Instance that asks for some can be reached, and shows where.
+fn exposed(cluster: &Cluster) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        anyhow::ensure!(!interrupted_already(), "interrupted");
+        let object = cluster.get("instances.crownlabs.polito.it", NAMESPACE, EXPOSED)?.context(EXPOSED)?;
+        let exposure = &object["status"]["publicExposure"];
+        if exposure["phase"] == "Ready" {
+            let address = exposure["externalIP"].as_str().unwrap_or_default();
+            for port in exposure["ports"].as_array().into_iter().flatten() {
+                let name = port["name"].as_str().unwrap_or_default();
+                println!("{EXPOSED} is exposed: {name} at {address}:{}", port["port"]);
+            }
+            return Ok(());
+        }
+        anyhow::ensure!(begin.elapsed() < PATIENCE, "{EXPOSED} is not exposed: {exposure}");
+        std::thread::sleep(Duration::from_millis(250));
+    }
 }
 
 /// Shows the table whenever it changes, until the condition holds.

@@ -15,6 +15,7 @@ pub mod meta;
 pub mod names;
 pub mod object;
 pub mod pod_config;
+pub mod public_key;
 pub mod quantity;
 pub mod reference;
 pub mod shared_volume;

@@ -6,6 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use tracing_subscriber::EnvFilter;
 
 use super::duration::ConfigDuration;
+use super::exposure::PortRange;
+use super::pool::Pool;
 use crate::api::names::{DnsLabel, LabelValue, ObjectName};
 use crate::api::quantity::Quantity;
 
@@ -85,6 +87,17 @@ pub(super) const QUANTITY: Format =
     Format::new("crownlabs-quantity", "an amount such as 500m, 1Gi or 50G, not below 0", |text| {
         text.parse::<Quantity>().is_ok_and(|quantity| !quantity.is_negative())
     });
+pub(super) const ADDRESSES: Format = Format::new(
+    "crownlabs-addresses",
+    "an address, a range such as 172.18.0.240-172.18.0.249, or a network such as 172.18.0.248/30 or \
+     2001:db8::/120, of at most 65536 addresses",
+    |text| Pool::parse(&[text]).is_ok(),
+);
+pub(super) const PORT_RANGE: Format = Format::new(
+    "crownlabs-port-range",
+    "two ports from 1 to 65535, the lower one first, such as 49152-65535",
+    |text| text.parse::<PortRange>().is_ok(),
+);
 pub(super) const LOG_FILTER: Format = Format::new(
     "crownlabs-log-filter",
     "a level (error, warn, info, debug, trace, off), and others for modules, such as \
@@ -100,7 +113,9 @@ pub(super) const PASSWORD_HASH: Format = Format {
     )
 };
 
-const ALL: [&Format; 15] = [
+const ALL: [&Format; 17] = [
+    &ADDRESSES,
+    &PORT_RANGE,
     &DURATION,
     &LISTEN_ADDRESS,
     &HOST,

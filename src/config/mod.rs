@@ -12,10 +12,12 @@
 mod check;
 mod document;
 mod duration;
+mod exposure;
 mod fault;
 mod formats;
 mod instance;
 mod integrations;
+pub mod pool;
 mod rules;
 mod schema;
 mod suggest;
@@ -31,6 +33,7 @@ use std::path::Path;
 
 pub use document::default_document;
 pub use duration::{ConfigDuration, DurationError};
+pub use exposure::{PortRange, PublicExposureConfig};
 pub use fault::{ConfigError, Fault};
 pub use instance::{
     Access, AccessMode, ContainerImages, GatewayApi, InstanceConfig, LocalVm, ParentRef, VmLogin,

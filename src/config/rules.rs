@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::duration::ConfigDuration;
 use super::fault::Fault;
 use super::integrations::KeycloakConfig;
+use super::pool::Pool;
 use super::types::Config;
 
 /// Something that must hold.
@@ -98,6 +99,13 @@ const RULES: &[Rule] = &[
             groups.iter().any(|group| group.trim().is_empty()).then(|| "a name is empty".to_owned())
         },
         expected: "expected the names of groups",
+    },
+    Rule {
+        keys: &["controllers.publicExposure.ipPool"],
+        broken: |config| {
+            Pool::parse(&config.controllers.public_exposure.ip_pool).err().map(|error| error.to_string())
+        },
+        expected: "expected at most 65536 addresses in all",
     },
     Rule {
         keys: &["controllers.tenant.verificationPoll"],

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::duration::ConfigDuration;
+use super::exposure::PublicExposureConfig;
 use super::formats;
 use super::instance::InstanceConfig;
 use super::integrations::Integrations;
@@ -146,6 +147,8 @@ pub enum LogFormat {
 pub struct Controllers {
     /// Instances: virtual machines, containers and their exposure.
     pub instance: InstanceConfig,
+    /// Public exposure: ports of Instances on addresses that the world can reach.
+    pub public_exposure: PublicExposureConfig,
     /// Tenants: namespaces, quotas, rights, personal volumes and accounts of users.
     pub tenant: TenantConfig,
     /// Workspaces: namespaces and rights of courses, and who is enrolled in them.

@@ -1,6 +1,7 @@
 //! What a room makes for one object: the common part of its [`Desired`] objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -40,6 +41,25 @@ pub fn is_of<T: Kind>(object: &Object<T>, selector: &BTreeMap<String, String>) -
     let waits = object.is_terminating() && holds_finalizer(object);
     let by_us = || object.annotation(labels::FINALIZED_BY) == Some(&*selector_string(selector));
     object.has_labels(selector) || waits && by_us()
+}
+
+/// The object, of several whose children would have the same names (00 decision 18), that may have them, if
+/// it is not `object`: the one that has some already, else the oldest. `holders` are the uids of those that
+/// control something that stands under such a name.
+pub fn elder<T: Kind>(
+    object: &Object<T>,
+    siblings: &[Arc<Object<T>>],
+    holders: &BTreeSet<&str>,
+) -> Option<String> {
+    if siblings.len() < 2 || holders.contains(object.uid()) {
+        return None;
+    }
+    // Creation times have no fractions of a second: whoever has children was first.
+    let holder = siblings.iter().find(|other| holders.contains(other.uid()));
+    let age = |other: &Object<T>| (other.metadata.creation_timestamp.clone(), other.name().to_owned());
+    let oldest = || siblings.iter().filter(|other| !other.is_terminating()).min_by_key(|other| age(other));
+    let elder = holder.or_else(oldest)?;
+    (elder.uid() != object.uid()).then(|| elder.name().to_owned())
 }
 
 /// Where an object stands, and when it is written.
@@ -200,6 +220,31 @@ pub fn binding(role: &str, subject_kind: &str, subject: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_has_the_children_is_the_elder() {
+        let born = |name: &str, created: &str| {
+            let mut object = Object::<crate::kinds::NamespaceKind>::new(None, name, crate::kinds::Unread {});
+            object.metadata.uid = Some(format!("uid-{name}"));
+            object.metadata.creation_timestamp = serde_json::from_value(created.into()).expect("a time");
+            Arc::new(object)
+        };
+        let (first, second) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+        let none = BTreeSet::new();
+        let siblings = [born("a-b", second), born("a.b", first)];
+        assert_eq!(elder(&siblings[0], &siblings, &none).as_deref(), Some("a.b"));
+        assert_eq!(elder(&siblings[1], &siblings, &none), None);
+        assert_eq!(elder(&siblings[0], &siblings[..1], &none), None);
+        // In the same second the names decide, unless one of them has something.
+        let siblings = [born("a-b", first), born("a.b", first)];
+        assert_eq!(elder(&siblings[0], &siblings, &none), None);
+        let holders = BTreeSet::from(["uid-a.b"]);
+        assert_eq!(elder(&siblings[0], &siblings, &holders).as_deref(), Some("a.b"));
+        assert_eq!(elder(&siblings[1], &siblings, &holders), None);
+        // What neither of them has is somebody else's.
+        let holders = BTreeSet::from(["uid-other"]);
+        assert_eq!(elder(&siblings[1], &siblings, &holders).as_deref(), Some("a-b"));
+    }
 
     #[test]
     fn a_repair_restores_what_is_enforced_and_removes_what_was_added() {

@@ -3,12 +3,14 @@
 
 mod admission;
 mod core;
+mod exposure;
 mod gateway;
 mod kubevirt;
 mod tenancy;
 
 pub use self::admission::*;
 pub use self::core::*;
+pub use self::exposure::*;
 pub use self::gateway::*;
 pub use self::kubevirt::*;
 pub use self::tenancy::*;

@@ -36,7 +36,7 @@ use tracing::{info, warn};
 use crate::clients::keycloak::Keycloak;
 use crate::config::Config;
 use crate::controllers::accounts::Accounts;
-use crate::controllers::{instance, tenant, workspace};
+use crate::controllers::{instance, public_exposure, tenant, workspace};
 use crate::runtime::client::{self, Writer};
 use crate::runtime::events::Recorder;
 use crate::runtime::gate::Gate;
@@ -92,6 +92,9 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut running = Vec::new();
     if config.controllers.instance.enabled {
         running.push(instance::set_up(&setup, &mut hub));
+    }
+    if config.controllers.public_exposure.enabled {
+        running.push(public_exposure::set_up(&setup, &mut hub)?);
     }
     let accounts = accounts(&config, &gate)?;
     if config.controllers.workspace.enabled {

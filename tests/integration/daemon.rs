@@ -106,6 +106,12 @@ impl Daemon {
         assert!(status.expect("kill runs").success(), "kill -s {name}");
     }
 
+    /// Kills it, if it runs, and waits for its end.
+    pub fn stop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Waits for its end.
     pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
         let begin = Instant::now();
@@ -130,8 +136,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.stop();
         if std::thread::panicking() {
             eprintln!("the daemon's log:\n{}", tail(&self.log()));
         }

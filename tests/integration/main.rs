@@ -16,6 +16,7 @@ mod compatibility;
 mod crash;
 mod election;
 mod environments;
+mod exposure;
 mod heal;
 mod keycloak;
 mod missing_crds;

@@ -57,6 +57,14 @@ fn exercise(lab: &Lab) {
         lab.await_phase(NAMESPACE, template, "Ready");
     }
     lab.await_value("httproutes", NAMESPACE, "standalone", "/kind", "HTTPRoute");
+    let allowed = r#"{"spec": {"allowPublicExposure": true}}"#;
+    lab.patch("templates", "workspace-rbac", "container", allowed);
+    let ports = r#"{"spec": {"publicExposure": {"ports": [{"name": "http", "targetPort": 80}]}}}"#;
+    lab.patch("instances", NAMESPACE, "container", ports);
+    lab.await_value("instances", NAMESPACE, "container", "/status/publicExposure/phase", "Ready");
+    lab.patch("instances", NAMESPACE, "container", r#"{"spec": {"publicExposure": null}}"#);
+    let policy = "crownlabs-allow-publicexposure-ingress-traffic-container";
+    lab.await_gone("networkpolicies", NAMESPACE, policy);
     // Objects that lost their labels are found by name.
     for (kind, name) in [
         ("services", "vm-persistent"),
@@ -160,6 +168,7 @@ fn the_shipped_rights_are_enough_and_all_of_them_are_used() {
     lab.furnish("rbac");
     let config = "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}
 controllers:
+  publicExposure: {ipPool: [172.18.4.1]}
   instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}
   tenant: {personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}}\n";
     let kubeconfig = lab.service_account();

@@ -1,9 +1,9 @@
 //! The cloud-init document that a virtual machine reads at its first boot (02 §5.1).
 
 use serde::Serialize;
-use ssh_key::PublicKey;
 
 use super::mounts::Mount;
+use crate::api::public_key::checked;
 use crate::config::VmLogin;
 
 /// Lists of NFS mounts end with this sentence, for whoever looks into `/etc/fstab` (00 decision 23).
@@ -96,12 +96,10 @@ impl Keys {
     pub fn add(&mut self, tenant: &str, keys: &[String]) {
         let mut rejected = 0;
         for key in keys {
-            let key = key.trim();
-            // One line, or it could carry options or further keys past the parser.
-            if key.lines().count() != 1 || PublicKey::from_openssh(key).is_err() {
-                rejected += 1;
-            } else if !self.accepted.iter().any(|known| known == key) {
-                self.accepted.push(key.to_owned());
+            match checked(key) {
+                Err(_) => rejected += 1,
+                Ok(key) if self.accepted.iter().any(|known| known == key) => {}
+                Ok(key) => self.accepted.push(key.to_owned()),
             }
         }
         if rejected > 0 {

@@ -1,6 +1,6 @@
 //! The stores that the instance loop reads, and which of their changes concern which Instances.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::mounts::MY_DRIVE_SECRET;
@@ -12,6 +12,7 @@ use crate::api::template::{Template, TemplateKind};
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::{Kind, Object, labels};
 use crate::controllers::instance::Room;
+use crate::controllers::made::elder;
 use crate::kinds::{
     DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, Namespace, NamespaceKind,
     PersistentVolumeClaimKind, PodKind, SecretKind, ServiceKind, VirtualMachineInstanceKind,
@@ -78,7 +79,8 @@ fn by_instance<T: Kind>(object: &Object<T>) -> Vec<String> {
     label.map(|name| format!("{}/{name}", object.namespace())).into_iter().collect()
 }
 
-fn by_reference(instance: &Instance) -> Vec<String> {
+/// The Template, the Tenant, the namespace and the canonical name of an Instance.
+pub fn by_reference(instance: &Instance) -> Vec<String> {
     vec![
         format!("template:{}", template_key(instance)),
         format!("tenant:{}", instance.spec.tenant_ref.name),
@@ -206,14 +208,9 @@ impl World {
         }
     }
 
-    /// An older Instance whose objects would have, or have, the same names, unless this one has its
-    /// objects already (00 decision 18).
+    /// Another Instance that the names of the objects belong to (00 decision 18).
     fn elder(&self, instance: &Instance, children: &Children) -> Option<String> {
         let name = format!("canonical:{}/{}", instance.namespace(), canonical(instance.name()));
-        let siblings = self.instances.indexed(&name);
-        if siblings.len() < 2 {
-            return None;
-        }
         let controllers = children
             .services
             .iter()
@@ -221,17 +218,7 @@ impl World {
             .chain(children.deployments.iter().map(|object| object.controller_uid()))
             .chain(children.machines.iter().map(|object| object.controller_uid()))
             .chain(children.machine_instances.iter().map(|object| object.controller_uid()));
-        let owners: HashSet<&str> = controllers.flatten().collect();
-        if owners.contains(instance.uid()) {
-            return None;
-        }
-        // Creation times have no fractions of a second: whoever has objects was first.
-        if let Some(owner) = siblings.iter().find(|other| owners.contains(other.uid())) {
-            return Some(owner.name().to_owned());
-        }
-        let age = |other: &Instance| (other.metadata.creation_timestamp.clone(), other.name().to_owned());
-        let elder = siblings.iter().filter(|other| !other.is_terminating()).min_by_key(|other| age(other))?;
-        (elder.uid() != instance.uid()).then(|| elder.name().to_owned())
+        elder(instance, &self.instances.indexed(&name), &controllers.flatten().collect())
     }
 
     /// Lets `queue` know of every change that concerns an Instance.

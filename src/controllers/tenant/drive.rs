@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 use super::Settings;
 use super::observe::Observed;
 use crate::api::labels;
-use crate::api::quantity::Quantity;
 use crate::config::{MyDrive, OnTenantDeletion};
 use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
 use crate::controllers::made::{Maker, Place};
-use crate::kinds::{Drive, DriveKind, JobKind, SecretKind};
-use crate::runtime::ObjectKey;
-use crate::runtime::plan::{Desired, KindInfo, Notice, ObjectPatch, Ownership, Plan, to_value};
+use crate::controllers::nfs_volume::{
+    Location, claim_spec, failure, growth, is_bound, job, location, provisioning,
+};
+use crate::kinds::{Drive, DriveKind, SecretKind};
+use crate::runtime::plan::{Desired, Notice, Ownership, Plan, to_value};
 
 /// The step of the personal volume.
 pub const MY_DRIVE: &str = "mydrive";
@@ -27,8 +28,6 @@ pub const SECRET: &str = "personal-namespace/mydrive";
 pub const OWNER: &str = "crownlabs.polito.it/mydrive-owner";
 /// On a claim: that Tenant's e-mail address.
 pub const EMAIL: &str = "crownlabs.polito.it/mydrive-email";
-/// The resource of a claim.
-const STORAGE: &str = "storage";
 
 /// Plans the volume of a Tenant whose personal namespace is there.
 pub fn plan(observed: &Observed, settings: &Settings, maker: &Maker, plan: &mut Plan) {
@@ -46,10 +45,11 @@ pub fn plan(observed: &Observed, settings: &Settings, maker: &Maker, plan: &mut 
         plan.notices.push(notice("NamespaceMissing", message, false));
         return;
     }
-    let provisioned = provisioning(observed, drive);
+    let own_job = observed.children.job.as_deref().filter(|job| observed.owns(*job));
+    let provisioned = provisioning(drive, own_job);
     plan.ensure.push(claim(observed, &settings.config.my_drive, maker, drive, provisioned));
-    plan.patches.extend(drive.and_then(|drive| growth(drive, &settings.config.my_drive.size)));
-    let Some(drive) = drive.filter(|drive| drive.status.phase.as_deref() == Some("Bound")) else { return };
+    plan.patches.extend(drive.and_then(|drive| growth(drive, &settings.config.my_drive.size, MY_DRIVE)));
+    let Some(drive) = drive.filter(|drive| is_bound(drive)) else { return };
     match data(observed) {
         Ok(data) => plan.ensure.push(secret(observed, maker, &data)),
         Err(notice) => plan.notices.push(notice),
@@ -57,19 +57,23 @@ pub fn plan(observed: &Observed, settings: &Settings, maker: &Maker, plan: &mut 
     if provisioned == Some(labels::PROVISIONING_COMPLETED) {
         return;
     }
-    if let Some(failed) = observed.children.job.as_ref().and_then(|job| job.status.conditions.first()) {
+    if let Some(failed) = observed.children.job.as_deref().and_then(failure) {
         let message = format!(
             "the personal volume could not be prepared: Job {}/{} has failed: {}; delete the Job to have it \
              tried again",
             drive.namespace(),
             observed.names().provision,
-            failed.message
+            failed
         );
         plan.notices.push(notice("ProvisioningFailed", message, false));
     }
     // One that runs is left alone; one of somebody else is refused by the apply engine.
-    if !observed.children.job.as_ref().is_some_and(|job| observed.owns(&**job)) {
-        plan.ensure.push(job(observed, &settings.config.my_drive, maker));
+    if own_job.is_none() {
+        let names = observed.names();
+        let config = &settings.config.my_drive;
+        let place = Place { namespace: &config.namespace, name: &names.provision, step: MY_DRIVE, stage: 1 };
+        let existing = observed.children.job.as_deref();
+        plan.ensure.push(job(existing, &names.drive, &config.provisioning_image, maker, place));
     }
 }
 
@@ -123,15 +127,6 @@ fn notice(reason: &'static str, message: String, waiting: bool) -> Notice {
     Notice { step: MY_DRIVE.to_owned(), reason, message, waiting }
 }
 
-/// The value of the label that says whether the volume is prepared; `None` before it is bound.
-fn provisioning(observed: &Observed, drive: Option<&Drive>) -> Option<&'static str> {
-    let drive = drive.filter(|drive| drive.status.phase.as_deref() == Some("Bound"))?;
-    let job = observed.children.job.as_ref().filter(|job| observed.owns(job));
-    let succeeded = job.is_some_and(|job| job.status.succeeded.is_some_and(|pods| pods > 0));
-    let completed = drive.label(labels::VOLUME_PROVISIONING) == Some(labels::PROVISIONING_COMPLETED);
-    Some(if succeeded || completed { labels::PROVISIONING_COMPLETED } else { labels::PROVISIONING_PENDING })
-}
-
 fn claim(
     observed: &Observed,
     config: &MyDrive,
@@ -140,11 +135,7 @@ fn claim(
     provisioned: Option<&str>,
 ) -> Desired {
     let names = observed.names();
-    let body = json!({"spec": {
-        "accessModes": ["ReadWriteMany"],
-        "storageClassName": config.storage_class_name,
-        "resources": {"requests": {STORAGE: config.size}},
-    }});
+    let body = claim_spec(&config.storage_class_name, &config.size);
     let place = Place { namespace: &config.namespace, name: &names.drive, step: MY_DRIVE, stage: 0 };
     let kept = config.on_tenant_deletion == OnTenantDeletion::Retain;
     let tenant = &observed.tenant;
@@ -171,24 +162,6 @@ fn claim(
     desired
 }
 
-/// A volume that is smaller than configured grows; one never shrinks. Not every storage class can: what
-/// is refused must not keep the rest from being enforced, so it is a patch of its own.
-fn growth(drive: &Drive, size: &Quantity) -> Option<ObjectPatch> {
-    let asked = drive.spec.resources.requests.get(STORAGE).and_then(|text| text.parse::<Quantity>().ok());
-    if asked.is_some_and(|asked| asked >= *size) {
-        return None;
-    }
-    Some(ObjectPatch {
-        step: MY_DRIVE.to_owned(),
-        kind: KindInfo::of::<DriveKind>(),
-        key: ObjectKey::of(drive),
-        subresource: None,
-        uid: drive.uid().to_owned(),
-        resource_version: None,
-        patch: json!({"spec": {"resources": {"requests": {STORAGE: size}}}}),
-    })
-}
-
 /// Where the volume is, for those who mount it.
 fn data(observed: &Observed) -> Result<Value, Notice> {
     let Some(volume) = &observed.children.volume else {
@@ -198,20 +171,16 @@ fn data(observed: &Observed) -> Result<Value, Notice> {
             true,
         ));
     };
-    let attributes = volume.spec.csi.as_ref().map(|csi| &csi.volume_attributes);
-    let attribute = |name: &str| attributes.and_then(|found| found.get(name)).map_or("", String::as_str);
-    let (server, cluster, share) = (attribute("server"), attribute("clusterID"), attribute("share"));
-    if server.is_empty() || share.is_empty() {
+    let Some(Location { server, share }) = location(volume) else {
         let message = format!(
             "PersistentVolume {} names no NFS server and share (spec.csi.volumeAttributes): is \
              controllers.tenant.myDrive.storageClassName an NFS class?",
             volume.name()
         );
         return Err(notice("VolumeNotNFS", message, false));
-    }
-    let server = if cluster.is_empty() { server.to_owned() } else { format!("{server}.{cluster}") };
+    };
     let encoded = |text: &str| to_value(&k8s_openapi::ByteString(text.as_bytes().to_vec()));
-    Ok(json!({"data": {"server-name": encoded(&server), "path": encoded(share)}}))
+    Ok(json!({"data": {"server-name": encoded(&server), "path": encoded(&share)}}))
 }
 
 fn secret(observed: &Observed, maker: &Maker, data: &Value) -> Desired {
@@ -220,30 +189,6 @@ fn secret(observed: &Observed, maker: &Maker, data: &Value) -> Desired {
     let mut desired = maker.enforced::<SecretKind>(observed.children.secret.as_deref(), place, data);
     desired.manifest = desired.manifest.map(|manifest| manifest.merged(&json!({"type": "Opaque"})));
     desired
-}
-
-/// The Job that gives the volume to the user of the machines.
-fn job(observed: &Observed, config: &MyDrive, maker: &Maker) -> Desired {
-    let names = observed.names();
-    let resources = json!({"cpu": "100m", "memory": "128Mi"});
-    let body = json!({"spec": {
-        "backoffLimit": 3,
-        "ttlSecondsAfterFinished": 604_800,
-        "template": {"spec": {
-            "restartPolicy": "OnFailure",
-            "containers": [{
-                "name": "chown-container",
-                "image": config.provisioning_image,
-                "command": ["chown", "-R", "1010:1010", "/media/mydrive"],
-                "volumeMounts": [{"name": "drive", "mountPath": "/media/mydrive"}],
-                "resources": {"requests": resources, "limits": resources},
-            }],
-            "volumes": [{"name": "drive", "persistentVolumeClaim": {"claimName": names.drive}}],
-        }},
-    }});
-    let unlabelled = Maker { owner: maker.owner.clone(), labels: BTreeMap::new() };
-    let place = Place { namespace: &config.namespace, name: &names.provision, step: MY_DRIVE, stage: 1 };
-    unlabelled.created::<JobKind>(observed.children.job.as_deref(), place, &body)
 }
 
 #[cfg(test)]

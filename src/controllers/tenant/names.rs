@@ -1,8 +1,7 @@
 //! Names and label values made from a Tenant (05 §3, §4.3).
 
-use ring::digest;
-
 use crate::api::names::{CanonicalName, DnsLabel, NameError};
+use crate::controllers::nfs_volume::job_name;
 
 /// Labels have at most this many characters.
 const LABEL_LIMIT: usize = 63;
@@ -29,25 +28,6 @@ pub struct Names {
     pub drive: String,
     /// `<c>-drive-provision`, shortened where that is too long for a Job.
     pub provision: String,
-}
-
-/// The name of the Job that prepares a claim. It becomes a label of the Job's pods, so it is shorter than
-/// other names may be; what is cut off is told apart by a digest.
-fn job_name(claim: &str) -> String {
-    const SUFFIX: &str = "-provision";
-    let name = format!("{claim}{SUFFIX}");
-    if name.len() <= LABEL_LIMIT {
-        return name;
-    }
-    let digest = digest::digest(&digest::SHA256, claim.as_bytes());
-    let tag = digest
-        .as_ref()
-        .first_chunk()
-        .map_or_else(String::new, |bytes| format!("{:08x}", u32::from_be_bytes(*bytes)));
-    let room = LABEL_LIMIT - SUFFIX.len() - tag.len() - 1;
-    // Canonical names are ASCII: every index is between two characters.
-    let kept = claim.get(..room).unwrap_or_default().trim_end_matches('-');
-    format!("{kept}-{tag}{SUFFIX}")
 }
 
 impl Names {

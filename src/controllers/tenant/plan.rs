@@ -13,7 +13,7 @@ use super::names::Names;
 use super::objects::{self, MANAGE_INSTANCES, MANAGE_TEMPLATES};
 use super::observe::Observed;
 use super::quota::{QUOTA, share};
-use crate::api::{Object, labels};
+use crate::api::{Object, labels, public_key};
 use crate::config::OnTenantDeletion;
 use crate::controllers::made::{Maker, Place, binding, claim, owner};
 use crate::kinds::{
@@ -56,6 +56,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
         plan.notices.push(notice("", "NameConflict", message, false));
         return plan;
     }
+    plan.notices.extend(key_faults(observed));
     let presence = presence(observed, settings, now);
     if presence == Presence::Undecided {
         plan.look_again(settings.config.verification_poll.into());
@@ -82,6 +83,18 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     }
     sandbox(observed, settings, &mut plan);
     plan
+}
+
+/// A sentence about each public key that opens no machine.
+fn key_faults(observed: &Observed) -> Vec<Notice> {
+    let keys = observed.tenant.spec.public_keys.iter().enumerate();
+    let faulty = keys.filter_map(|(place, key)| Some((place, public_key::checked(key).err()?)));
+    faulty
+        .map(|(place, fault)| {
+            let message = format!("spec.publicKeys[{place}] {fault}: it is left out of machines");
+            notice("publicKeys", "InvalidPublicKey", message, false)
+        })
+        .collect()
 }
 
 fn notice(step: &str, reason: &'static str, message: String, waiting: bool) -> Notice {

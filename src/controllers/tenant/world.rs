@@ -18,7 +18,7 @@ use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object, labels};
 use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
-use crate::controllers::made::is_of;
+use crate::controllers::made::{elder, is_of};
 use crate::kinds::{
     ClusterRoleBindingKind, ClusterRoleKind, Drive, DriveKind, JobKind, LimitRangeKind, Namespace,
     NamespaceKind, NetworkPolicyKind, PersistentVolumeKind, ResourceQuotaKind, RoleBindingKind, SecretKind,
@@ -191,22 +191,12 @@ impl World {
         }
     }
 
-    /// An older Tenant whose objects would have the same names, unless this one has its objects
-    /// already (00 decision 18).
+    /// Another Tenant that the names of the objects belong to (00 decision 18).
     fn elder(&self, tenant: &Tenant, children: &Children) -> Option<String> {
         let siblings = self.tenants.indexed(&format!("canonical:{}", canonical(tenant.name())));
-        if siblings.len() < 2 {
-            return None;
-        }
-        let owns = |uid: Option<&str>| uid == Some(tenant.uid());
-        if owns(children.cluster_role.as_ref().and_then(|role| role.controller_uid()))
-            || owns(children.namespace.as_ref().and_then(|namespace| namespace.controller_uid()))
-        {
-            return None;
-        }
-        let age = |other: &Tenant| (other.metadata.creation_timestamp.clone(), other.name().to_owned());
-        let elder = siblings.iter().min_by_key(|other| age(other))?;
-        (elder.uid() != tenant.uid()).then(|| elder.name().to_owned())
+        let role = children.cluster_role.as_ref().and_then(|role| role.controller_uid());
+        let namespace = children.namespace.as_ref().and_then(|namespace| namespace.controller_uid());
+        elder(tenant, &siblings, &role.into_iter().chain(namespace).collect())
     }
 
     /// Lets `queue` know of every change that concerns a Tenant.

@@ -2,6 +2,7 @@
 
 pub mod changes;
 pub mod defaults;
+pub mod input;
 pub mod rules;
 #[cfg(test)]
 mod tests;

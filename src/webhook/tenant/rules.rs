@@ -6,6 +6,8 @@
 //! | a manager of a Workspace | the entries of that Workspace; create Tenants that are in no other one |
 //! | anybody, once it is being deleted | metadata, as before it, but not our label and our finalizer |
 //! | administrators | everything, except to take away a personal Workspace that is in use |
+//!
+//! What nobody may write is in [`super::input`].
 
 use std::collections::BTreeSet;
 
@@ -15,7 +17,7 @@ use serde_json::Value;
 
 use super::changes::{Enrolment, changed_member, enrolments};
 use super::defaults::label;
-use super::{SERVICE_TENANT, Settings};
+use super::{SERVICE_TENANT, Settings, input};
 use crate::api::Tenant;
 use crate::api::labels::TENANT_FINALIZER;
 use crate::api::names::CanonicalName;
@@ -40,14 +42,31 @@ pub fn judge(request: &Request, settings: &Settings, view: &dyn View, now: Times
         Operation::Update => Edit::update(request),
         Operation::Delete | Operation::Connect => return Decision::allowed(),
     };
-    match settings.bypass.requester(&request.user_info) {
-        Requester::Ourselves => Decision::allowed(),
-        Requester::Administrator => {
-            let in_use = edit.map_or(Ok(()), |edit| personal_workspace_unused(&edit, settings, view));
-            let decision = Decision::from(in_use);
-            if decision.is_allowed() { decision.with_warning(OVERRIDDEN) } else { decision }
+    let requester = settings.bypass.requester(&request.user_info);
+    if requester == Requester::Ourselves {
+        return Decision::allowed();
+    }
+    let is_administrator = requester == Requester::Administrator;
+    let edit = match edit {
+        Ok(edit) => edit,
+        // Administrators mend what cannot be read.
+        Err(_) if is_administrator => return Decision::allowed().with_warning(OVERRIDDEN),
+        Err(denial) => return Decision::denied(denial),
+    };
+    let judged = if is_administrator {
+        personal_workspace_unused(&edit, settings, view)
+    } else {
+        edit.judge(request, settings, view, now)
+    };
+    match judged.and_then(|()| input::check(edit.old.as_ref(), &edit.new)) {
+        Err(denial) => Decision::denied(denial),
+        Ok(mut warnings) => {
+            if is_administrator {
+                warnings.extend(edit.missing_workspaces(view));
+                warnings.push(OVERRIDDEN.to_owned());
+            }
+            warnings.into_iter().fold(Decision::allowed(), Decision::with_warning)
         }
-        Requester::Other => edit.and_then(|edit| edit.judge(request, settings, view, now)).into(),
     }
 }
 
@@ -101,6 +120,16 @@ impl<'a> Edit<'a> {
                 "managers may change spec.workspaces of a Tenant and nothing else, not spec.{member}"
             )))
         })
+    }
+
+    /// A sentence about each Workspace that is newly named and does not exist.
+    fn missing_workspaces(&self, view: &dyn View) -> Vec<String> {
+        let known = self.old.as_ref().map_or(&[][..], |old| &old.spec.workspaces);
+        let entries = self.new.spec.workspaces.iter().filter(|entry| !known.contains(entry));
+        entries
+            .filter(|entry| view.workspace(&entry.name).is_none())
+            .map(|entry| format!("the Workspace {} does not exist: the enrolment waits for it", entry.name))
+            .collect()
     }
 
     /// The label that makes the Tenant ours, and the finalizer by which we clean up after it: whoever

@@ -39,7 +39,7 @@ fn instances_of_every_type_survive_a_crash_after_every_write() {
             ],
             look: Box::new(|lab| lab.list(KINDS, namespace)),
             // The namespace and the Tenant are the test's.
-            config: "controllers: {tenant: {enabled: false}, workspace: {enabled: false}}\n",
+            configs: &["controllers: {tenant: {enabled: false}, workspace: {enabled: false}}\n"],
         };
         let writes = crash_after_every_write(&lab, &scenario);
         assert!(writes >= 8, "{template}: only {writes} writes");

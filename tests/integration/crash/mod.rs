@@ -1,12 +1,14 @@
 //! Crash anywhere: the daemon is killed after its n-th write, for every n, and started again; the
 //! world comes out the same each time. The harness knows no loop: later rooms give it scenarios.
 
+mod exposure;
 mod instances;
 mod tenants;
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -31,15 +33,17 @@ pub struct Scenario<'a> {
     pub steps: Vec<Step<'a>>,
     /// The objects that are looked at.
     pub look: Look<'a>,
-    /// Further lines of the daemon's configuration.
-    pub config: &'a str,
+    /// Further lines of the daemon's configuration, for each step; the last one holds for the rest. Where
+    /// they differ, the daemon is started anew.
+    pub configs: &'a [&'a str],
 }
 
 /// `Kind/namespace/name` → the object without what differs from run to run.
 type World = BTreeMap<String, Value>;
 
 /// Members that the API server or the time decides.
-const VOLATILE: [&str; 15] = [
+const VOLATILE: [&str; 16] = [
+    "nodePort",
     "uid",
     "resourceVersion",
     "generation",
@@ -102,10 +106,25 @@ fn world(lab: &Lab, scenario: &Scenario<'_>) -> World {
     world
 }
 
-fn start<'a>(lab: &'a Lab, proxy: &Proxy, scenario: &'a Scenario<'_>) -> Daemon {
-    let kubeconfig =
-        lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
-    Daemon::start(&Options { kubeconfig: &kubeconfig, selector: scenario.lab, config: scenario.config })
+impl Scenario<'_> {
+    fn config(&self, step: usize) -> &str {
+        self.configs.get(step).or(self.configs.last()).copied().unwrap_or_default()
+    }
+
+    /// Starts the daemon as it is configured for a step.
+    fn start(&self, lab: &Lab, proxy: &Proxy, step: usize) -> Daemon {
+        let kubeconfig =
+            lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
+        Daemon::start(&Options { kubeconfig: &kubeconfig, selector: self.lab, config: self.config(step) })
+    }
+
+    /// Starts the daemon anew, if a step asks for another configuration than the one before it.
+    fn configure(&self, lab: &Lab, proxy: &Proxy, step: usize, daemon: &mut Daemon) {
+        if step > 0 && self.config(step) != self.config(step - 1) {
+            daemon.stop();
+            *daemon = self.start(lab, proxy, step);
+        }
+    }
 }
 
 /// Waits until neither the world nor the number of writes changes any more.
@@ -123,36 +142,47 @@ fn settle(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>) -> World {
 }
 
 /// Runs a scenario once without a crash, then once for each of its writes with a crash after it.
-/// Returns the number of crashes.
+/// Returns the number of writes.
 pub fn crash_after_every_write(lab: &Lab, scenario: &Scenario<'_>) -> u64 {
+    crash_after(lab, scenario, |_| true)
+}
+
+/// The same for some of the writes only, which are counted from 1.
+pub fn crash_after(lab: &Lab, scenario: &Scenario<'_>, chosen: impl Fn(u64) -> bool) -> u64 {
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
-    let daemon = start(lab, &proxy, scenario);
+    let mut daemon = scenario.start(lab, &proxy, 0);
     proxy.reset();
     let mut expected = Vec::new();
-    for step in &scenario.steps {
+    for (number, step) in scenario.steps.iter().enumerate() {
+        scenario.configure(lab, &proxy, number, &mut daemon);
         step(lab);
         expected.push(settle(lab, &proxy, scenario));
     }
     let writes = proxy.writes();
     drop(daemon);
-    for n in 1..=writes {
-        let mut daemon = start(lab, &proxy, scenario);
+    for n in (1..=writes).filter(|n| chosen(*n)) {
+        let mut daemon = scenario.start(lab, &proxy, 0);
         let (killed, crash) = mpsc::channel();
-        let id = daemon.id();
+        let id = Arc::new(AtomicU32::new(daemon.id()));
+        let victim = Arc::clone(&id);
         proxy.on_nth_write(n, move || {
+            let id = victim.load(Ordering::SeqCst);
             let status = Command::new("kill").args(["-s", "KILL", &id.to_string()]).status();
             assert!(status.is_ok_and(|status| status.success()), "kill");
             let _ = killed.send(());
         });
         let mut crashes = 0;
         for (number, (step, expected)) in scenario.steps.iter().zip(&expected).enumerate() {
+            scenario.configure(lab, &proxy, number, &mut daemon);
+            id.store(daemon.id(), Ordering::SeqCst);
             step(lab);
             let mut log = String::new();
             wait_until(PATIENCE, || {
                 if crash.try_recv().is_ok() {
                     crashes += 1;
                     log = daemon.log();
-                    daemon = start(lab, &proxy, scenario);
+                    daemon = scenario.start(lab, &proxy, number);
+                    id.store(daemon.id(), Ordering::SeqCst);
                 }
                 let now = world(lab, scenario);
                 if now == *expected {

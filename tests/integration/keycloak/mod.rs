@@ -6,4 +6,4 @@ mod people;
 pub mod realm;
 mod rights;
 mod roles;
-mod tenants;
+pub mod tenants;

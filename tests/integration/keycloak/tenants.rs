@@ -14,11 +14,15 @@ use crate::tenants::{tenant, workspace};
 
 /// The daemon's configuration for a realm.
 fn config(realm: &Realm) -> String {
+    format!("controllers: {{tenant: {{verificationPoll: 10s}}}}\n{}", integration(realm))
+}
+
+/// The part of it that says where the realm is.
+pub fn integration(realm: &Realm) -> String {
     let secret: PathBuf = realm.secret_file();
     format!(
-        "controllers: {{tenant: {{verificationPoll: 10s}}}}
-integrations:
-  keycloak: {{enabled: true, url: \"{}\", realm: {}, clientId: {OPERATOR}, rolesClientId: {ROLES_CLIENT}, clientSecretFile: \"{}\"}}\n",
+        "integrations: {{keycloak: {{enabled: true, url: \"{}\", realm: {}, clientId: {OPERATOR}, \
+         rolesClientId: {ROLES_CLIENT}, clientSecretFile: \"{}\"}}}}\n",
         realm.proxy.url(),
         realm.name,
         secret.display(),
@@ -26,7 +30,7 @@ integrations:
 }
 
 /// The account of a name, if there is one.
-fn user(realm: &Realm, name: &str) -> Option<Value> {
+pub fn user(realm: &Realm, name: &str) -> Option<Value> {
     let found = realm.admin(&Method::GET, &format!("/users?username={name}&exact=true"), &Value::Null);
     found.as_array().and_then(|users| users.first().cloned())
 }
@@ -41,7 +45,7 @@ fn roles_of(realm: &Realm, name: &str) -> Vec<String> {
 }
 
 /// The names of all roles, in order.
-fn roles(realm: &Realm) -> Vec<String> {
+pub fn roles(realm: &Realm) -> Vec<String> {
     let client = realm.id_of("/clients", "clientId", ROLES_CLIENT);
     names(&realm.admin(&Method::GET, &format!("/clients/{client}/roles"), &Value::Null))
 }

@@ -1,5 +1,6 @@
 //! Tenants and Workspaces on a real control plane.
 
+mod bad_input;
 mod drive;
 mod heal;
 mod life;

@@ -54,6 +54,11 @@ fn edits(lab: &Lab) {
     for (user, patch, word) in [
         ("ada", json!({"spec": {"publicKeys": ["ssh-ed25519 AAAA ada"]}}), ""),
         ("teacher", json!({"spec": {"publicKeys": ["ssh-ed25519 BBBB eve"]}}), "spec.publicKeys"),
+        (
+            "ada",
+            json!({"spec": {"publicKeys": ["ssh-ed25519 AAAA ada\nssh-ed25519 BBBB eve"]}}),
+            "spec.publicKeys[0] has a line break",
+        ),
         ("ada", json!({"spec": {"lastLogin": now}}), ""),
         ("ada", json!({"spec": {"lastLogin": "2126-01-01T00:00:00Z"}}), "within 24 h of now"),
         ("ada", json!({"spec": {"lastLogin": null}}), "may not be removed"),

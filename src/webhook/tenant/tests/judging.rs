@@ -270,7 +270,8 @@ fn administrators_are_told_that_the_rules_were_overridden() {
     let raised =
         json!({"spec": {"quota": {"cpu": "64"}, "workspaces": [{"name": "absent", "role": "manager"}]}});
     let decision = decide(&by_administrator(edits("root", &raised)));
-    assert_eq!((code(&decision), decision.warnings.as_slice()), (200, &[OVERRIDDEN.to_owned()][..]));
+    let missing = "the Workspace absent does not exist: the enrolment waits for it";
+    assert_eq!(decision, Decision::allowed().with_warning(missing).with_warning(OVERRIDDEN));
     // Our own loops need no such reminder.
     assert_eq!(decide(&edits(OURSELVES, &raised)), Decision::allowed());
     // Administrators may repair what cannot be read.
@@ -365,4 +366,51 @@ fn deletions_are_the_api_servers_business() {
         let deletion = Request { operation, ..request("stranger", "tenants", stored(&[]), Value::Null) };
         assert_eq!(decide(&deletion), Decision::allowed());
     }
+}
+
+#[test]
+fn what_nobody_may_write_and_what_is_odd() {
+    let administrator = |patch: &Value| by_administrator(edits("root", patch));
+    for (patch, word) in [
+        (
+            json!({"spec": {"publicKeys": ["ssh-ed25519 AAAA ada", "a\nb"]}}),
+            "spec.publicKeys[1] has a line break",
+        ),
+        (json!({"spec": {"quota": {"cpu": "-1"}}}), "spec.quota.cpu is \"-1\""),
+        (json!({"spec": {"quota": {"memory": "much"}}}), "spec.quota.memory is \"much\""),
+        (
+            json!({"spec": {"personalWorkspace": {"cpu": "1", "memory": "-1Gi", "instances": 1}}}),
+            "spec.personalWorkspace.memory is \"-1Gi\"",
+        ),
+    ] {
+        let decision = decide(&administrator(&patch));
+        assert_eq!(code(&decision), 400, "{patch}: {decision:?}");
+        assert!(message(&decision).starts_with(word), "{patch}: {decision:?}");
+    }
+    // Oneself, too.
+    let own = edits("ada", &json!({"spec": {"publicKeys": ["a\nb"]}}));
+    assert_eq!(
+        message(&decide(&own)),
+        "spec.publicKeys[0] has a line break: a key is one line, and each key an entry of its own"
+    );
+    // Admitted, with a word.
+    for (patch, word) in [
+        (json!({"spec": {"publicKeys": ["none"]}}), "spec.publicKeys[0] is no SSH public key"),
+        (json!({"spec": {"quota": {"cpu": "0"}}}), "spec.quota.cpu is 0: no Instance can start"),
+        (
+            json!({"spec": {"workspaces": [{"name": "absent", "role": "user"}]}}),
+            "the Workspace absent does not exist: the enrolment waits for it",
+        ),
+    ] {
+        let decision = decide(&administrator(&patch));
+        assert!(decision.is_allowed() && decision.warnings[0].starts_with(word), "{patch}: {decision:?}");
+        assert_eq!(decision.warnings.len(), 2, "{decision:?}");
+    }
+    // What was there before is not held against another change.
+    let mut old = stored(&[]);
+    old["spec"]["publicKeys"] = json!(["a\nb"]);
+    old["spec"]["quota"]["cpu"] = "-1".into();
+    let new = merged(old.clone(), &json!({"spec": {"lastName": "Bianchi"}}));
+    let decision = decide(&by_administrator(request("root", "tenants", old, new)));
+    assert_eq!(decision.warnings, [OVERRIDDEN]);
 }

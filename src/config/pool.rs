@@ -1,0 +1,289 @@
+//! The addresses that may be given to Instances (03 §1.2).
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// The most addresses that a pool may have: more than any load balancer announces, and few enough to
+/// be looked through.
+pub const LIMIT: u128 = 65_536;
+
+/// Why an entry is no part of a pool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PoolError {
+    /// It has a slash, and is no network.
+    #[error("invalid CIDR address: {0}; a network is written 172.18.0.248/30 or 2001:db8::/120")]
+    Cidr(String),
+    /// It has a dash, and is not two addresses.
+    #[error("invalid IP range: {0}; a range is written 172.18.0.240-172.18.0.249")]
+    Range(String),
+    /// An end of a range is no address.
+    #[error("invalid IP in range: {0}")]
+    RangeEnd(String),
+    /// The ends of a range are of two families.
+    #[error("the range {0} mixes IPv4 and IPv6")]
+    Mixed(String),
+    /// The first address of a range comes after the last.
+    #[error("the range {0} ends before it begins")]
+    Backwards(String),
+    /// It is no address.
+    #[error("invalid IP entry: {0}; addresses have no leading zeros, zones or ports")]
+    Address(String),
+    /// It is too large by itself, or with those before it.
+    #[error(
+        "{0} brings the pool to more than {LIMIT} addresses: name the addresses that the load balancer announces"
+    )]
+    TooLarge(String),
+}
+
+/// Addresses from the first to the last, of one family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Span {
+    first: IpAddr,
+    last: IpAddr,
+}
+
+/// A number for an address, in its family.
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
+
+/// The address of that number in the family of `like`.
+fn address(number: u128, like: IpAddr) -> IpAddr {
+    match like {
+        // A number that came from an IPv4 address and was kept below the last one fits.
+        IpAddr::V4(_) => Ipv4Addr::from_bits(u32::try_from(number).unwrap_or(u32::MAX)).into(),
+        IpAddr::V6(_) => Ipv6Addr::from_bits(number).into(),
+    }
+}
+
+impl Span {
+    fn len(self) -> u128 {
+        (number(self.last) - number(self.first)).saturating_add(1)
+    }
+
+    fn contains(self, address: IpAddr) -> bool {
+        self.first <= address && address <= self.last && self.first.is_ipv4() == address.is_ipv4()
+    }
+
+    fn overlaps(self, other: Self) -> bool {
+        self.first.is_ipv4() == other.first.is_ipv4() && self.first <= other.last && other.first <= self.last
+    }
+
+    /// The network `text`: host bits are masked away, and every address of it counts.
+    fn network(text: &str) -> Option<Self> {
+        let (address, bits) = text.split_once('/')?;
+        let address = parse(address)?;
+        let width: u32 = if address.is_ipv4() { 32 } else { 128 };
+        let valid = bits.bytes().all(|byte| byte.is_ascii_digit()) && (bits == "0" || !bits.starts_with('0'));
+        let bits: u32 = bits.parse().ok().filter(|bits| valid && *bits <= width)?;
+        // A shift by the whole width leaves nothing.
+        let hosts = u128::MAX.checked_shr(128 - (width - bits)).unwrap_or(0);
+        let first = number(address) & !hosts;
+        Some(Self { first: self::address(first, address), last: self::address(first | hosts, address) })
+    }
+}
+
+impl FromStr for Span {
+    type Err = PoolError;
+
+    fn from_str(text: &str) -> Result<Self, PoolError> {
+        let named = || text.to_owned();
+        if text.contains('/') {
+            return Self::network(text).ok_or_else(|| PoolError::Cidr(named()));
+        }
+        if text.contains('-') {
+            let ends: Vec<&str> = text.split('-').map(str::trim).collect();
+            let [first, last] = ends[..] else { return Err(PoolError::Range(named())) };
+            let first = parse(first).ok_or_else(|| PoolError::RangeEnd(named()))?;
+            let last = parse(last).ok_or_else(|| PoolError::RangeEnd(named()))?;
+            if first.is_ipv4() != last.is_ipv4() {
+                return Err(PoolError::Mixed(named()));
+            }
+            if first > last {
+                return Err(PoolError::Backwards(named()));
+            }
+            return Ok(Self { first, last });
+        }
+        let address = parse(text).ok_or_else(|| PoolError::Address(named()))?;
+        Ok(Self { first: address, last: address })
+    }
+}
+
+/// An address in its canonical form: an IPv4 address that is written as IPv6 is an IPv4 address.
+pub fn parse(text: &str) -> Option<IpAddr> {
+    text.trim().parse().ok().map(|address: IpAddr| address.to_canonical())
+}
+
+/// A set of addresses, in the order of their numbers, IPv4 first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pool {
+    /// In order, without overlaps.
+    spans: Vec<Span>,
+}
+
+impl Pool {
+    /// Reads the entries; the second half are sentences about entries that name the same addresses.
+    pub fn parse<T: AsRef<str>>(entries: &[T]) -> Result<(Self, Vec<String>), PoolError> {
+        let mut pool = Self::default();
+        let mut warnings = Vec::new();
+        let mut read: Vec<(Span, &str)> = Vec::new();
+        // A list may also come as one text, as the flag of the Go operator had it.
+        let pieces = entries.iter().flat_map(|entry| entry.as_ref().split(',')).map(str::trim);
+        for piece in pieces.filter(|piece| !piece.is_empty()) {
+            let span: Span = piece.parse()?;
+            for (_, other) in read.iter().filter(|(other, _)| span.overlaps(*other)) {
+                warnings.push(format!("{piece} and {other} name the same addresses: they are merged"));
+            }
+            read.push((span, piece));
+            pool.add(span);
+            if pool.len() > LIMIT {
+                return Err(PoolError::TooLarge(piece.to_owned()));
+            }
+        }
+        Ok((pool, warnings))
+    }
+
+    fn add(&mut self, span: Span) {
+        let (joined, mut apart): (Vec<Span>, Vec<Span>) =
+            self.spans.iter().partition(|other| span.overlaps(**other));
+        let merged = joined.into_iter().fold(span, |all, other| Span {
+            first: all.first.min(other.first),
+            last: all.last.max(other.last),
+        });
+        apart.push(merged);
+        apart.sort_unstable();
+        self.spans = apart;
+    }
+
+    /// How many addresses there are.
+    #[must_use]
+    pub fn len(&self) -> u128 {
+        self.spans.iter().fold(0, |sum, span| sum.saturating_add(span.len()))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Whether the address is one of them.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.spans.iter().any(|span| span.contains(address))
+    }
+
+    /// All of them, in order.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.spans.iter().flat_map(|span| {
+            (number(span.first)..=number(span.last)).map(|number| address(number, span.first))
+        })
+    }
+}
+
+impl fmt::Display for Pool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, span) in self.spans.iter().enumerate() {
+            let comma = if place == 0 { "" } else { ", " };
+            write!(formatter, "{comma}{}", span.first)?;
+            if span.first != span.last {
+                write!(formatter, "-{}", span.last)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn texts(entries: &[&str]) -> Vec<String> {
+        let (pool, _) = Pool::parse(entries).expect("a pool");
+        pool.addresses().map(|address| address.to_string()).collect()
+    }
+
+    #[test]
+    fn the_three_forms_and_both_families() {
+        assert_eq!(texts(&["10.0.0.10", "10.0.0.9"]), ["10.0.0.9", "10.0.0.10"], "as numbers");
+        assert_eq!(
+            texts(&["172.18.0.250/30"]),
+            ["172.18.0.248", "172.18.0.249", "172.18.0.250", "172.18.0.251"]
+        );
+        assert_eq!(texts(&["172.18.0.9 - 172.18.0.10"]), ["172.18.0.9", "172.18.0.10"]);
+        assert_eq!(
+            texts(&["2001:DB8:0::1", "2001:db8::4/127"]),
+            ["2001:db8::1", "2001:db8::4", "2001:db8::5"]
+        );
+        assert_eq!(texts(&["::ffff:10.0.0.1"]), ["10.0.0.1"], "canonical");
+        assert_eq!(texts(&["2001:db8::1", "10.0.0.1"]), ["10.0.0.1", "2001:db8::1"]);
+        assert_eq!(texts(&["10.0.0.1, ,10.0.0.3,"]), ["10.0.0.1", "10.0.0.3"], "as the flag has it");
+        assert_eq!(texts(&["255.255.255.254-255.255.255.255"]), ["255.255.255.254", "255.255.255.255"]);
+        let last = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff";
+        assert_eq!(texts(&[&format!("{last}/127")]).last().map(String::as_str), Some(last));
+        // The default of the chart.
+        let (pool, warnings) =
+            Pool::parse(&["172.18.0.240-172.18.0.249", "172.18.0.250/30"]).expect("a pool");
+        assert_eq!(pool.len(), 12);
+        assert_eq!(pool.to_string(), "172.18.0.240-172.18.0.251");
+        assert_eq!(
+            warnings,
+            ["172.18.0.250/30 and 172.18.0.240-172.18.0.249 name the same addresses: they are merged"]
+        );
+    }
+
+    #[test]
+    fn what_is_no_entry_is_named() {
+        for (entry, words) in [
+            ("172.18.0.0/33", "invalid CIDR address: 172.18.0.0/33"),
+            ("172.18.0/24", "invalid CIDR address"),
+            ("172.18.0.0/024", "invalid CIDR address"),
+            ("172.18.0.0/+8", "invalid CIDR address"),
+            ("a-b-c", "invalid IP range: a-b-c"),
+            ("10.0.0.1-", "invalid IP in range: 10.0.0.1-"),
+            ("10.0.0.1-2001:db8::1", "mixes IPv4 and IPv6"),
+            ("10.0.0.2-10.0.0.1", "ends before it begins"),
+            ("10.0.0.01", "invalid IP entry: 10.0.0.01"),
+            ("fe80::1%eth0", "invalid IP entry"),
+            ("labs.example.org", "invalid IP"),
+            ("0.0.0.0/0", "0.0.0.0/0 brings the pool to more than 65536 addresses"),
+            ("::/0", "more than 65536"),
+            ("10.0.0.0-10.1.0.0", "more than 65536"),
+        ] {
+            let error = Pool::parse(&[entry]).expect_err(entry).to_string();
+            assert!(error.contains(words), "{entry}: {error}");
+        }
+        assert_eq!(Pool::parse(&["10.0.0.0/16"]).expect("at the limit").0.len(), LIMIT);
+        let error = Pool::parse(&["10.0.0.0/16", "10.9.0.0"]).expect_err("one too many").to_string();
+        assert!(error.starts_with("10.9.0.0 brings"), "{error}");
+        assert!(Pool::parse::<&str>(&[]).expect("empty").0.is_empty());
+    }
+
+    proptest! {
+        /// Whatever the order and the overlaps, a pool has each address once, in order.
+        #[test]
+        fn a_pool_is_the_union_of_its_entries(spans in proptest::collection::vec((0_u32..300, 0_u32..40), 0..8)) {
+            let base = 0x0A00_0000_u32;
+            let ip = |number: u32| Ipv4Addr::from_bits(base + number);
+            let entries: Vec<String> =
+                spans.iter().map(|(first, more)| format!("{}-{}", ip(*first), ip(first + more))).collect();
+            let (pool, _) = Pool::parse(&entries).expect("a pool");
+            let expected: std::collections::BTreeSet<IpAddr> = spans
+                .iter()
+                .flat_map(|(first, more)| (*first..=first + more).map(|number| IpAddr::from(ip(number))))
+                .collect();
+            let found: Vec<IpAddr> = pool.addresses().collect();
+            prop_assert_eq!(&found, &expected.iter().copied().collect::<Vec<_>>());
+            prop_assert!((0..400).all(|n| pool.contains(ip(n).into()) == expected.contains(&ip(n).into())));
+            let (again, warnings) = Pool::parse(&[pool.to_string()]).expect("it reads what it writes");
+            prop_assert!(warnings.is_empty());
+            prop_assert_eq!(again, pool);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! One pass over the exposure of an Instance: observe, wish, allocate, apply, report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Settings;
+use super::observe::{Observed, service_name};
+use super::plan::{self, give};
+use super::report::{Outcome, report};
+use super::wish::{Denial, NO_FREE_PORT, WantedPort, Wish, wish};
+use super::world::World;
+use crate::runtime::ObjectKey;
+use crate::runtime::apply::{Engine, Failure};
+use crate::runtime::clock;
+use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::error::ApiError;
+use crate::runtime::events::Recorder;
+use crate::runtime::plan::Plan;
+use crate::runtime::queue::{Next, resync};
+
+/// How long an Instance for which no address has room waits at most before it is looked at again.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The loop.
+pub struct Room {
+    /// What it reads.
+    pub world: Arc<World>,
+    /// What it writes with.
+    pub engine: Engine,
+    /// Where its events go.
+    pub events: Recorder,
+    /// What it depends on.
+    pub settings: Arc<Settings>,
+    /// The bounds of the time between two passes over an Instance that does not change.
+    pub resync: (Duration, Duration),
+}
+
+/// Why a pass ends without a report.
+enum Stop {
+    /// The lease is not held.
+    NotLeader,
+    /// What failed is likely to succeed at the next try: no user need hear of it.
+    Again(String),
+}
+
+impl Reconciler for Room {
+    const NAME: &'static str = "publicExposure";
+
+    async fn reconcile(&self, key: &ObjectKey) -> Pass {
+        self.world.waiting().remove(key);
+        let service = ObjectKey::new(&key.namespace, service_name(&key.name));
+        let Some(observed) = self.world.observe(key) else {
+            self.world.allocator().settle(&service);
+            return Pass::done(Next::Forget);
+        };
+        if observed.instance.is_terminating() {
+            // The garbage collector has it.
+            self.world.allocator().settle(&service);
+            return Pass::done(Next::Await);
+        }
+        let outcome = match wish(&observed, &self.settings) {
+            Wish::Unknown => return Pass::done(Next::Await),
+            Wish::Nothing => self.withdraw(&observed, &service).await.map(|()| Outcome::Nothing),
+            Wish::Denied(denial) => {
+                self.withdraw(&observed, &service).await.map(|()| Outcome::Denied(denial))
+            }
+            Wish::Kept(denial) => Ok(Outcome::Kept(denial)),
+            Wish::Ports(wanted) => self.expose(key, &observed, &service, wanted).await,
+        };
+        match outcome {
+            Ok(outcome) => self.tell(key, &outcome).await,
+            Err(Stop::NotLeader) => Pass::done(Next::Await),
+            Err(Stop::Again(error)) => Pass::failed(error),
+        }
+    }
+}
+
+impl Room {
+    /// Takes the exposure away.
+    async fn withdraw(&self, observed: &Observed, service: &ObjectKey) -> Result<(), Stop> {
+        let failures = self.engine.apply(&plan::removal(observed)).await;
+        match failures.first() {
+            None => {
+                self.world.allocator().settle(service);
+                Ok(())
+            }
+            Some(failure) if failure.error == ApiError::NotLeader => Err(Stop::NotLeader),
+            Some(failure) => Err(Stop::Again(failure.to_string())),
+        }
+    }
+
+    /// Gives the Instance what it asks for.
+    async fn expose(
+        &self,
+        key: &ObjectKey,
+        observed: &Observed,
+        service: &ObjectKey,
+        wanted: Vec<WantedPort>,
+    ) -> Result<Outcome, Stop> {
+        // In one step with the allocator: nobody else is given anything meanwhile.
+        let given = give(&mut self.world.allocator(), observed, service, wanted, &self.settings);
+        let Some(given) = given else {
+            self.world.waiting().insert(key.clone());
+            return Ok(Outcome::Kept(Denial::no_free_port()));
+        };
+        if let Some(failure) = self.apply(&plan::service(observed, &self.settings, &given)).await? {
+            // Refused for certain: what it was given is free again.
+            self.world.allocator().settle(service);
+            return Ok(Outcome::ServiceFailed(failure));
+        }
+        Ok(match self.apply(&plan::policy(observed, &given)).await? {
+            None => Outcome::Given(given),
+            Some(failure) => Outcome::PolicyFailed(given, failure),
+        })
+    }
+
+    /// Carries out a plan; what was refused, if it was.
+    async fn apply(&self, plan: &Plan) -> Result<Option<Failure>, Stop> {
+        let failure = self.engine.apply(plan).await.into_iter().next();
+        match failure {
+            Some(failure) if failure.error == ApiError::NotLeader => Err(Stop::NotLeader),
+            Some(failure) if failure.error.is_transient() => Err(Stop::Again(failure.to_string())),
+            failure => Ok(failure),
+        }
+    }
+
+    /// Publishes the events, then the status: a crash in between tells twice rather than never.
+    async fn tell(&self, key: &ObjectKey, outcome: &Outcome) -> Pass {
+        // Observed again: with the answers to what has been written.
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        let report = report(&observed, &self.settings, outcome, clock::now());
+        for note in &report.events {
+            self.events.publish(&*observed.instance, note).await;
+        }
+        match self.engine.publish(&*observed.instance, &report.status).await {
+            Ok(_) => {}
+            // Deleted meanwhile: the store will say.
+            Err(ApiError::NotFound(_) | ApiError::NotLeader) => return Pass::done(Next::Await),
+            Err(error) => return Pass::failed(format!("status: {error}")),
+        }
+        match outcome {
+            Outcome::ServiceFailed(failure) | Outcome::PolicyFailed(_, failure) => {
+                Pass::failed(failure.to_string())
+            }
+            Outcome::Kept(denial) if denial.reason == NO_FREE_PORT => {
+                Pass::done(resync(key, self.resync, Some(PATIENCE)))
+            }
+            _ => Pass::done(resync(key, self.resync, None)),
+        }
+    }
+}

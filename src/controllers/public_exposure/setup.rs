@@ -1,0 +1,65 @@
+//! Puts the public exposure loop together.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tracing::warn;
+
+use super::Settings;
+use super::room::Room;
+use super::world::World;
+use crate::config::PublicExposureConfig;
+use crate::config::pool::Pool;
+use crate::manager::control::ControlLoop;
+use crate::manager::{Running, Setup};
+use crate::runtime::apply::Engine;
+use crate::runtime::controller::Reconciler;
+use crate::runtime::events::Recorder;
+use crate::runtime::hub::Hub;
+use crate::runtime::queue::{Backoff, Queue};
+
+/// Puts the loop together. Nothing runs before the watches of `hub` are spawned.
+///
+/// # Errors
+/// When the pool cannot be read; the configuration is checked for that before.
+pub fn set_up(setup: &Setup<'_>, hub: &mut Hub) -> anyhow::Result<Running> {
+    let config = &setup.config.controllers.public_exposure;
+    let settings = Arc::new(settings(config)?);
+    let world = Arc::new(World::new(hub, &setup.config.selector, Arc::clone(&settings)));
+    let queue = Arc::new(Queue::new(Room::NAME, Backoff::default()));
+    world.subscribe(&queue);
+    let room = Room {
+        world: Arc::clone(&world),
+        engine: Engine::new(setup.writer.clone(), world.registry(), Room::NAME),
+        events: Recorder::new(setup.client.clone(), "PublicExposure"),
+        settings,
+        resync: (setup.config.resync.min.into(), setup.config.resync.max.into()),
+    };
+    let (all, woken) = (Arc::clone(&world), Arc::clone(&queue));
+    let control = ControlLoop::new(room, queue, config.concurrency, move || all.enqueue_all(&woken))
+        .requires(&world.instances)
+        .requires(&world.templates)
+        .requires(&world.namespaces)
+        .requires(&world.balancers)
+        .requires(&world.policies);
+    Ok(Running { control, files: Vec::new() })
+}
+
+/// The settings as the loop has them; what is odd about them is logged.
+///
+/// # Errors
+/// When the pool cannot be read.
+pub fn settings(config: &PublicExposureConfig) -> anyhow::Result<Settings> {
+    let (pool, warnings) = Pool::parse(&config.ip_pool).context("controllers.publicExposure.ipPool")?;
+    for warning in warnings {
+        warn!(%pool, "controllers.publicExposure.ipPool: {warning}");
+    }
+    Ok(Settings {
+        pool,
+        automatic: config.automatic_port_range.ports(),
+        annotations: config.common_annotations.clone(),
+        labels: config.common_labels.clone(),
+        address_key: config.load_balancer_ips_key.clone(),
+        wait_for_address: config.wait_for_address,
+    })
+}

@@ -1,0 +1,262 @@
+//! Wishes, objects and reports, from JSON as the API server has it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::Settings;
+use super::allocator::Allocator;
+use super::observe::{Observed, claim, service_name};
+use super::plan::{Given, give, policy, removal, service};
+use super::report::{Outcome, Report, report};
+use super::wish::{Denial, Wish, held, wish};
+use crate::api::{Kind, Object};
+use crate::config::PublicExposureConfig;
+use crate::runtime::ObjectKey;
+use crate::runtime::apply::Failure;
+use crate::runtime::error::ApiError;
+use crate::runtime::merge;
+
+fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
+    Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
+}
+
+fn settings(pool: &[&str]) -> Settings {
+    let config = PublicExposureConfig {
+        ip_pool: pool.iter().map(|&entry| entry.to_owned()).collect(),
+        common_annotations: [("share".to_owned(), "pe".to_owned())].into(),
+        ..PublicExposureConfig::default()
+    };
+    super::settings(&config).expect("a pool")
+}
+
+/// An Instance with these ports, and further members.
+fn observed(ports: &Value, more: &Value) -> Observed {
+    let mut instance = json!({
+        "metadata": {"name": "my.box", "namespace": "tenant-ada", "uid": "u1", "generation": 3},
+        "spec": {
+            "running": true,
+            "template.crownlabs.polito.it/TemplateRef": {"name": "box", "namespace": "workspace-tea"},
+            "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
+            "publicExposure": {"ports": ports},
+        },
+    });
+    merge::apply(&mut instance, more);
+    let template = json!({
+        "metadata": {"name": "box", "namespace": "workspace-tea"},
+        "spec": {"allowPublicExposure": true, "environmentList": [{"name": "main"}]},
+    });
+    Observed { instance: object(instance), template: Some(object(template)), service: None, policy: None }
+}
+
+fn two() -> Value {
+    json!([{"name": "http", "port": 0, "targetPort": 8080}, {"name": "ssh", "port": 22, "targetPort": 22}])
+}
+
+fn key() -> ObjectKey {
+    ObjectKey::new("tenant-ada", service_name("my.box"))
+}
+
+fn wanted(observed: &Observed, settings: &Settings) -> Vec<super::wish::WantedPort> {
+    match wish(observed, settings) {
+        Wish::Ports(wanted) => wanted,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The Service as the API server would have made it.
+fn made(observed: &mut Observed, settings: &Settings, given: &Given) {
+    let plan = service(observed, settings, given);
+    let mut manifest = plan.ensure[0].manifest.as_ref().expect("to be made").json().clone();
+    manifest["metadata"]["uid"] = "s1".into();
+    manifest["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
+    observed.service = Some(object(manifest));
+}
+
+#[test]
+fn what_is_asked_for_decides() {
+    let pool = settings(&["10.0.0.1"]);
+    let said = |observed: &Observed, settings: &Settings| match wish(observed, settings) {
+        Wish::Unknown => "unknown".to_owned(),
+        Wish::Nothing => "nothing".to_owned(),
+        Wish::Denied(denial) => format!("denied {}", denial.reason),
+        Wish::Kept(denial) => format!("kept {}: {}", denial.reason, denial.message),
+        Wish::Ports(ports) => ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>().join(" "),
+    };
+    assert_eq!(said(&observed(&two(), &json!({})), &pool), "ssh http", "specified ones first");
+    assert_eq!(said(&observed(&json!([]), &json!({})), &pool), "nothing");
+    assert_eq!(said(&observed(&two(), &json!({"spec": {"publicExposure": null}})), &pool), "nothing");
+    assert_eq!(said(&observed(&two(), &json!({"spec": {"running": false}})), &pool), "nothing");
+    assert_eq!(said(&observed(&two(), &json!({"spec": {"running": "yes"}})), &pool), "unknown");
+    let mut case = observed(&two(), &json!({}));
+    case.template = None;
+    assert_eq!(said(&case, &pool), "unknown");
+    let template = |spec: &Value| object(json!({"metadata": {"name": "box"}, "spec": spec}));
+    case.template = Some(template(&json!({"environmentList": [{"name": "main"}]})));
+    assert_eq!(said(&case, &pool), "denied NotAllowed");
+    let several = json!({"allowPublicExposure": true, "environmentList": [{"name": "a"}, {"name": "b"}]});
+    case.template = Some(template(&several));
+    assert_eq!(said(&case, &pool), "denied PublicExposureMultipleEnvironments");
+    assert!(said(&observed(&two(), &json!({})), &settings(&[])).starts_with("kept NoAddresses: "));
+    let port = |port: i64, target: i64, protocol: &str| json!({"name": format!("p{port}-{target}"), "port": port, "targetPort": target, "protocol": protocol});
+    for (ports, words) in [
+        (json!([port(1, 80, "TCP"), port(2, 80, "TCP")]), "duplicate desired targetPort 80 found"),
+        (json!([port(1, 80, "TCP"), port(1, 81, "TCP")]), "duplicate requested port 1 found"),
+        (json!([port(1, 80, ""), port(1, 81, "TCP")]), "duplicate requested port 1 found"),
+        (json!([port(1, 80, "SCTP")]), "port p1-80 is SCTP; only TCP and UDP"),
+        (json!([port(-1, 80, "TCP")]), "port -1 of port p-1-80 is not between 0 and 65535"),
+        (json!([port(1, 0, "TCP")]), "targetPort 0 of port p1-0 is not between 1 and 65535"),
+        (json!([port(65536, 1, "TCP")]), "port 65536"),
+        (json!([{"name": "a", "targetPort": 1}, {"name": "a", "targetPort": 2}]), "two ports are named a"),
+    ] {
+        let said = said(&observed(&ports, &json!({})), &pool);
+        let expected = format!("kept InvalidRequest: Invalid public exposure request: {words}");
+        assert!(said.starts_with(&expected), "{ports}: {said}");
+    }
+    let both = json!([port(53, 53, "TCP"), port(53, 53, "UDP")]);
+    let both = json!([both[0], {"name": "udp", "port": 53, "targetPort": 53, "protocol": "UDP"}]);
+    assert_eq!(said(&observed(&both, &json!({})), &pool), "p53-53 udp");
+}
+
+#[test]
+fn what_is_held_is_kept_in_whatever_order() {
+    let settings = settings(&["10.0.0.1-10.0.0.2"]);
+    let mut case = observed(&two(), &json!({}));
+    let mut allocator = Allocator::default();
+    let given = give(&mut allocator, &case, &key(), wanted(&case, &settings), &settings).expect("room");
+    assert_eq!(given.address.to_string(), "10.0.0.1");
+    assert_eq!(given.ports.iter().map(|(_, port)| *port).collect::<Vec<_>>(), [22, 49152]);
+    made(&mut case, &settings, &given);
+    allocator.observe(&key(), claim(case.service.as_ref().expect("made"), &settings));
+    // Nothing changed, nothing to do.
+    let plan = service(&case, &settings, &given);
+    let desired = &plan.ensure[0];
+    assert_eq!((&desired.manifest, &desired.fields), (&None, &Value::Null));
+    // The same in another order: the same.
+    let reversed = json!([two()[1], two()[0]]);
+    let mut other = observed(&reversed, &json!({}));
+    other.service = case.service.clone();
+    assert_eq!(held(&other, &wanted(&other, &settings), &settings), Some(vec![22, 49152]));
+    // A number instead of any, any instead of a number out of the range, another name: new ones.
+    for ports in [
+        json!([{"name": "http", "port": 80, "targetPort": 8080}, two()[1]]),
+        json!([two()[0], {"name": "ssh", "port": 0, "targetPort": 22}]),
+        json!([two()[0], {"name": "shell", "port": 22, "targetPort": 22}]),
+        json!([two()[0]]),
+    ] {
+        let mut other = observed(&ports, &json!({}));
+        other.service = case.service.clone();
+        assert_eq!(held(&other, &wanted(&other, &settings), &settings), None, "{ports}");
+        // The automatic one stays, where it still is one.
+        let given = give(&mut allocator.clone(), &other, &key(), wanted(&other, &settings), &settings);
+        let given = given.expect("room");
+        let http = given.ports.iter().find(|(wanted, _)| wanted.name == "http").expect("there");
+        assert_eq!(http.1, http.0.port.unwrap_or(49152), "{ports}");
+    }
+    // Out of the pool.
+    let moved = self::settings(&["10.0.0.2"]);
+    assert_eq!(held(&case, &wanted(&case, &moved), &moved), None);
+    let given = give(&mut allocator, &case, &key(), wanted(&case, &moved), &moved).expect("room");
+    assert_eq!(given.address.to_string(), "10.0.0.2");
+    let desired = &service(&case, &moved, &given).ensure[0];
+    let address = desired.annotations["metallb.universe.tf/loadBalancerIPs"].as_deref();
+    assert_eq!((address, &desired.fields), (Some("10.0.0.2"), &Value::Null), "the address alone changes");
+}
+
+#[test]
+fn no_policy_opens_every_port_and_only_ones_own_is_removed() {
+    let case = observed(&two(), &json!({}));
+    let none = Given { address: "10.0.0.1".parse().expect("an address"), ports: Vec::new() };
+    assert_eq!(policy(&case, &none).ensure, []);
+    let mut case = observed(&json!([]), &json!({}));
+    let of = |owner: &str| {
+        object(json!({"metadata": {"name": "my-box-pe", "uid": "s", "ownerReferences": [
+            {"kind": "Instance", "name": "my.box", "uid": owner, "controller": true},
+        ]}}))
+    };
+    case.service = Some(of("u2"));
+    assert_eq!(removal(&case).remove, []);
+    case.service = Some(of("u1"));
+    assert_eq!(removal(&case).remove.len(), 1);
+}
+
+fn told(report: &Report) -> String {
+    let exposure = report.status.public_exposure.clone().unwrap_or_default();
+    let condition = report.status.conditions.first();
+    let events: Vec<&str> = report.events.iter().map(|event| event.reason.as_str()).collect();
+    format!(
+        "{} {} {} | {} | {}",
+        exposure.phase,
+        exposure.external_ip,
+        exposure.message,
+        condition.map_or("", |condition| condition.reason.as_str()),
+        events.join(",")
+    )
+}
+
+#[test]
+fn what_is_reported() {
+    let mut settings = settings(&["10.0.0.1"]);
+    let mut case = observed(&two(), &json!({}));
+    let given =
+        give(&mut Allocator::default(), &case, &key(), wanted(&case, &settings), &settings).expect("room");
+    made(&mut case, &settings, &given);
+    let now = Timestamp::from_second(1_000).expect("in range");
+    let outcome = Outcome::Given(given.clone());
+    let waiting = report(&case, &settings, &outcome, now);
+    assert_eq!(
+        told(&waiting),
+        "Provisioning 10.0.0.1 Waiting for LoadBalancer IP to be assigned. | WaitingForAddress | WaitingForAddress"
+    );
+    settings.wait_for_address = false;
+    let ready = "Ready 10.0.0.1 Public exposure assigned | PublicExposureAssigned | PublicExposureAssigned"
+        .to_owned();
+    assert_eq!(told(&report(&case, &settings, &outcome, now)), ready);
+    settings.wait_for_address = true;
+    let balanced = |ip: &str| {
+        let mut case = case.clone();
+        let mut service = (**case.service.as_ref().expect("made")).clone();
+        let status = json!({"loadBalancer": {"ingress": [{"ip": ip}]}});
+        service.status = serde_json::from_value(status).expect("a status");
+        case.service = Some(Arc::new(service));
+        case
+    };
+    let case = balanced("10.0.0.1");
+    let first = report(&case, &settings, &outcome, now);
+    assert_eq!(told(&first), ready);
+    // Told once.
+    let mut later = case.clone();
+    let mut instance = (*later.instance).clone();
+    instance.status = first.status.clone();
+    later.instance = Arc::new(instance);
+    let again = report(&later, &settings, &outcome, Timestamp::from_second(9_000).expect("in range"));
+    assert_eq!((again.status, again.events.len()), (first.status, 0));
+    // What was there stays shown while a request is wrong.
+    let denial = Denial { reason: "InvalidRequest", message: "no".to_owned() };
+    let kept = report(&later, &settings, &Outcome::Kept(denial.clone()), now);
+    assert_eq!(told(&kept), "Error 10.0.0.1 no | InvalidRequest | InvalidRequest");
+    assert_eq!(kept.status.public_exposure.expect("told").ports.len(), 2);
+    let denied = report(&later, &settings, &Outcome::Denied(denial), now);
+    assert_eq!(told(&denied), "Error  no | InvalidRequest | InvalidRequest");
+    let nothing = report(&later, &settings, &Outcome::Nothing, now).status;
+    assert_eq!((nothing.public_exposure, nothing.conditions), (None, Vec::new()));
+    let failure = Failure {
+        step: String::new(),
+        kind: "Service",
+        name: "my-box-pe".to_owned(),
+        error: ApiError::Invalid("because".to_owned()),
+    };
+    let failed = report(&later, &settings, &Outcome::ServiceFailed(failure), now);
+    assert!(failed.events[0].message.contains("because"), "{failed:?}");
+    assert_eq!(
+        told(&failed),
+        "Error 10.0.0.1 Failed to create or update the LoadBalancer service, contact the administrator. \
+         | ServiceFailed | ServiceFailed"
+    );
+    let other = told(&report(&balanced("10.9.9.9"), &settings, &outcome, now));
+    assert!(
+        other.contains("has assigned 10.9.9.9 instead of 10.0.0.1") && other.contains("OtherAddress"),
+        "{other}"
+    );
+}

@@ -1,0 +1,52 @@
+//! The daemon dies after any of its writes about public exposure, and the world comes out the same.
+
+use super::{Scenario, crash_after_every_write};
+use crate::cluster::Options as ClusterOptions;
+use crate::exposure::{allow, exposed, set_ports};
+use crate::lab::Lab;
+
+const KINDS: &str = "instances.crownlabs.polito.it,services,networkpolicies";
+
+/// This loop alone; nobody gives addresses here.
+fn config(pool: &str) -> String {
+    format!(
+        "controllers: {{instance: {{enabled: false}}, tenant: {{enabled: false}}, workspace: {{enabled: false}}, \
+         publicExposure: {{ipPool: [{pool}], waitForAddress: false}}}}\n"
+    )
+}
+
+#[test]
+fn exposure_survives_a_crash_after_every_write() {
+    let lab = Lab::start(ClusterOptions { play: false, ..ClusterOptions::default() });
+    lab.furnish("pecrash");
+    allow(&lab, "pecrash");
+    let namespace = "tenant-pecrash";
+    let (whole, shrunk) = (config("172.18.3.1-172.18.3.2"), config("172.18.3.2"));
+    let scenario = Scenario {
+        name: "exposure",
+        lab: "pecrash",
+        steps: vec![
+            Box::new(|lab| {
+                lab.apply(&exposed("pecrash", "a", "{name: http, port: 80, targetPort: 80}"));
+                lab.apply(&exposed("pecrash", "b", "{name: any, targetPort: 80}"));
+            }),
+            Box::new(|lab| {
+                let ports = serde_json::json!([
+                    {"name": "http", "port": 81, "targetPort": 80}, {"name": "any", "targetPort": 81},
+                ]);
+                set_ports(lab, namespace, "a", &ports);
+            }),
+            // Restarted with a smaller pool: both have to move.
+            Box::new(|_| {}),
+            Box::new(|lab| set_ports(lab, namespace, "a", &serde_json::json!([]))),
+            Box::new(|lab| {
+                lab.kubectl(&["delete", "instances", "-n", namespace, "a", "b", "--cascade=foreground"]);
+            }),
+        ],
+        look: Box::new(|lab| lab.list(KINDS, namespace)),
+        configs: &[&whole, &whole, &shrunk],
+    };
+    let writes = crash_after_every_write(&lab, &scenario);
+    assert!(writes >= 14, "only {writes} writes");
+    println!("{writes} crashes");
+}

@@ -1,0 +1,70 @@
+//! What is wrong with a Tenant or a Workspace is said where somebody looks, and nothing is half-made.
+
+use serde_json::json;
+
+use super::{tenant, workspace};
+use crate::daemon::{Daemon, Options};
+use crate::lab::Lab;
+
+/// What `kubectl apply` says to it.
+fn refusal(lab: &Lab, yaml: &str) -> String {
+    lab.try_kubectl(&["apply", "--server-side", "-f", "-"], yaml).expect_err("refused")
+}
+
+#[test]
+fn the_schema_refuses_what_it_can() {
+    let lab = Lab::shared();
+    let ada = |more: &str| tenant("badtenants", "bad.ada", more);
+    for (yaml, words) in [
+        (ada("").replace("bad.ada@example.org", "ada at example"), &["spec.email", "should match"][..]),
+        (
+            ada(", workspaces: [{name: a, role: user}, {name: a, role: manager}]"),
+            &["spec.workspaces", "duplicate"],
+        ),
+        (ada(", workspaces: [{name: a, role: owner}]"), &["spec.workspaces[0].role", "Unsupported value"]),
+        (
+            ada(", quota: {cpu: 1, memory: 1Gi, instances: -1}"),
+            &["spec.quota.instances", "greater than or equal"],
+        ),
+    ] {
+        let said = refusal(&lab, &yaml);
+        for word in words {
+            assert!(said.contains(word), "{word}: {said}");
+        }
+    }
+    assert!(lab.get("tenants", "", "bad.ada").is_none());
+}
+
+#[test]
+fn a_condition_tells_the_rest() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "badin", config: "" });
+    lab.apply(&workspace("badin", "bad-course", "withApproval"));
+    // A course that does not exist; an application; a key that is two; a share below nothing.
+    lab.apply(&tenant(
+        "badin",
+        "bad.bob",
+        ", workspaces: [{name: absent, role: user}, {name: bad-course, role: candidate}]",
+    ));
+    let patch = json!({"spec": {"publicKeys": ["ssh-ed25519 AAAA one\nssh-ed25519 BBBB two"]}});
+    lab.patch("tenants", "", "bad.bob", &patch.to_string());
+    let message = lab.await_condition("tenants", "bad.bob", "Reconciled", "InvalidPublicKey");
+    assert!(message.contains("spec.publicKeys[0] has a line break"), "{message}");
+    let status = lab.get("tenants", "", "bad.bob").expect("there")["status"].clone();
+    assert_eq!(status["failingWorkspaces"], json!(["absent"]));
+    // All the rest is there: nothing is half-made, and an application gives no share and no right.
+    lab.await_value("namespaces", "", "tenant-bad-bob", "/status/phase", "Active");
+    lab.await_value("tenants", "", "bad.bob", "/status/quota/cpu", "0");
+    let label = "/metadata/labels/crownlabs.polito.it~1workspace-bad-course";
+    lab.await_value("tenants", "", "bad.bob", label, "candidate");
+    // The course comes, the key goes: all is well.
+    lab.apply(&workspace("badin", "absent", ""));
+    lab.patch("tenants", "", "bad.bob", r#"{"spec": {"publicKeys": []}}"#);
+    lab.await_ready("tenants", "bad.bob");
+    // A share below nothing counts as nothing, and is said.
+    lab.patch("workspaces", "", "absent", r#"{"spec": {"quota": {"cpu": "-1"}}}"#);
+    let message = lab.await_condition("tenants", "bad.bob", "Reconciled", "InvalidQuantity");
+    assert!(message.contains("Workspace absent: spec.quota.cpu"), "{message}");
+    lab.kubectl(&["delete", "tenant/bad.bob", "workspace/absent", "workspace/bad-course"]);
+}
