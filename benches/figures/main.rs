@@ -45,6 +45,9 @@ fn main() -> Result<()> {
         if wanted("tenants") {
             tenants::cold(&mut figures).await?;
         }
+        if wanted("keycloak") {
+            tenants::with_keycloak(&mut figures).await?;
+        }
         if wanted("exposure") {
             exposure::one_more(&mut figures).await?;
         }

@@ -3,8 +3,10 @@
 use anyhow::Result;
 use serde_json::json;
 
-use crate::bed::{AGENT, Bench, Daemon, Figure, count, is_work, requests};
+use crate::bed::{AGENT, Bench, CONFIG, Daemon, Figure, count, is_work, requests};
 use crate::cluster::audit::by_agent;
+use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
+use crate::cluster::proxy::Proxy;
 use crate::idle_time;
 
 /// 300 Tenants of a Workspace, from cold: without Keycloak, and with volumes that stay unbound.
@@ -12,13 +14,7 @@ pub async fn cold(figures: &mut Vec<Figure>) -> Result<()> {
     const COUNT: usize = 300;
     let bench = Bench::start().await?;
     let audit = bench.cluster.audit();
-    let labels = json!({"crownlabs.polito.it/operator-selector": "bench"});
-    let course = json!({
-        "apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace",
-        "metadata": {"name": "course", "labels": labels},
-        "spec": {"prettyName": "Course", "quota": {"cpu": 4, "memory": "8Gi", "instances": 2}},
-    });
-    bench.send("POST", "/apis/crownlabs.polito.it/v1alpha1/workspaces", &course).await?;
+    course(&bench).await?;
     create(&bench, 0, COUNT).await?;
     bench.settle()?;
     eprintln!("cold: the daemon, {COUNT} Tenants …");
@@ -73,6 +69,61 @@ async fn many(bench: &Bench, daemon: Daemon, there: usize, figures: &mut Vec<Fig
     let idle = requests(&audit.since(mark)?);
     figure("2000 Tenants idle: requests other than watches and the lease", idle, "", Some(0.0));
     Ok(())
+}
+
+/// What Keycloak is asked to change once all is as it should be: in a restart's first pass, and at rest.
+pub async fn with_keycloak(figures: &mut Vec<Figure>) -> Result<()> {
+    const COUNT: usize = 50;
+    const SECRET: &str = "bench";
+    let bench = Bench::start().await?;
+    let server = KeycloakServer::start()?;
+    server.create_realm("bench", SECRET, &["manage-users", "manage-clients"])?;
+    let proxy = Proxy::in_front_of(&server.url(), None)?;
+    let file = bench.dir.join("keycloak-secret");
+    std::fs::write(&file, SECRET)?;
+    let config = format!(
+        "{CONFIG}controllers: {{tenant: {{waitUserVerification: false}}}}
+integrations: {{keycloak: {{enabled: true, url: \"{}\", realm: bench, clientId: {OPERATOR}, rolesClientId: {ROLES_CLIENT}, clientSecretFile: \"{}\"}}}}
+",
+        proxy.url(),
+        file.display()
+    );
+    course(&bench).await?;
+    create(&bench, 0, COUNT).await?;
+    eprintln!("{COUNT} Tenants with Keycloak, then a restart, then idle for {:?} …", idle_time());
+    let audit = bench.cluster.audit();
+    let mark = audit.mark()?;
+    let daemon = bench.daemon_with(&config)?;
+    bench.await_written(mark, "tenants", COUNT)?;
+    bench.settle()?;
+    drop(daemon);
+    let changes = || {
+        let log = proxy.request_log();
+        log.iter().filter(|asked| asked.method != "GET" && !asked.path.ends_with("/token")).count()
+    };
+    let (mark, before) = (audit.mark()?, changes());
+    let _daemon = bench.daemon_with(&config)?;
+    bench.await_lead(mark)?;
+    std::thread::sleep(idle_time());
+    let mut figure = |work, value, unit, limit| figures.push(Figure { work, value, unit, limit });
+    figure("50 Tenants with Keycloak: changes there from cold", count(before), "", None);
+    figure(
+        "50 Tenants with Keycloak: changes after a restart, at rest",
+        count(changes() - before),
+        "",
+        Some(0.0),
+    );
+    Ok(())
+}
+
+async fn course(bench: &Bench) -> Result<()> {
+    let labels = json!({"crownlabs.polito.it/operator-selector": "bench"});
+    let course = json!({
+        "apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace",
+        "metadata": {"name": "course", "labels": labels},
+        "spec": {"prettyName": "Course", "quota": {"cpu": 4, "memory": "8Gi", "instances": 2}},
+    });
+    bench.send("POST", "/apis/crownlabs.polito.it/v1alpha1/workspaces", &course).await.map(drop)
 }
 
 async fn create(bench: &Bench, from: usize, to: usize) -> Result<()> {

@@ -127,16 +127,20 @@ impl Scenario<'_> {
     }
 }
 
+/// How often the world must look the same before it counts as settled: what a user did may take a moment
+/// to show, for example while Keycloak is asked.
+const LOOKS: usize = 4;
+
 /// Waits until neither the world nor the number of writes changes any more.
 fn settle(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>) -> World {
     let look = || (world(lab, scenario), proxy.writes());
-    let mut last = look();
+    let (mut last, mut equal) = (look(), 1);
     wait_until(PATIENCE, || {
         std::thread::sleep(Duration::from_millis(700));
         let now = look();
-        let same = now == last;
+        equal = if now == last { equal + 1 } else { 1 };
         last = now;
-        same.then_some(()).ok_or_else(|| "a settled world".to_owned())
+        (equal >= LOOKS).then_some(()).ok_or_else(|| "a settled world".to_owned())
     });
     last.0
 }
