@@ -1,7 +1,7 @@
 //! Every type of environment, from its creation to its end.
 
 use crate::daemon::{Daemon, Options};
-use crate::lab::{Lab, TEMPLATES, instance};
+use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 
 #[test]
 fn every_type_starts_stops_starts_and_goes() {
@@ -123,9 +123,11 @@ fn routes_take_the_place_of_ingresses_where_they_are_asked_for() {
         "conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}]}}"#;
     lab.patch_status("httproutes", "tenant-route", "web", accepted);
     lab.await_gone("ingresses", "tenant-route", "web-app");
-    let object = lab.get("instances", "tenant-route", "web").expect("the Instance");
-    assert_eq!(object["status"]["environments"][0]["expositionAccepted"], true);
-    assert!(object["status"]["url"].is_string());
+    wait_until(PATIENCE, || {
+        let status = lab.get("instances", "tenant-route", "web").ok_or("the Instance")?["status"].clone();
+        let accepted = status["environments"][0]["expositionAccepted"] == true && status["url"].is_string();
+        accepted.then_some(()).ok_or_else(|| status.to_string())
+    });
     drop(daemon);
     // Without the option, the Ingress is back and the route goes.
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "route", config: "" });

@@ -80,7 +80,7 @@ fn by_instance<T: Kind>(object: &Object<T>) -> Vec<String> {
 }
 
 /// The Template, the Tenant, the namespace and the canonical name of an Instance.
-pub fn by_reference(instance: &Instance) -> Vec<String> {
+fn by_reference(instance: &Instance) -> Vec<String> {
     vec![
         format!("template:{}", template_key(instance)),
         format!("tenant:{}", instance.spec.tenant_ref.name),

@@ -10,11 +10,11 @@ use super::allocator::Allocator;
 use super::observe::{Observed, claim, policy_name, service_name};
 use super::report::EXPOSED;
 use super::room::Room;
+use crate::api::condition::Condition;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::template::TemplateKind;
 use crate::api::{Kind, labels};
 use crate::controllers::instance::observe::template_key;
-use crate::controllers::instance::world::by_reference;
 use crate::kinds::{BalancerKind, NamespaceKind, NetworkPolicyKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::Reconciler;
@@ -121,7 +121,7 @@ impl World {
             if let Some(template) = change.object()
                 && allows(&change.old) != allows(&change.new)
             {
-                world.referring(&added, &format!("template:{}", ObjectKey::of(template)));
+                world.referring(&added, &format!("exposed:template:{}", ObjectKey::of(template)));
             }
         });
         let (added, world) = (Arc::clone(queue), Arc::clone(self));
@@ -132,7 +132,7 @@ impl World {
             if ours(&change.old) != ours(&change.new)
                 && let Some(namespace) = change.object()
             {
-                world.referring(&added, &format!("namespace:{}", namespace.name()));
+                world.referring(&added, &format!("exposed:namespace:{}", namespace.name()));
             }
         });
         let (added, world) = (Arc::clone(queue), Arc::clone(self));
@@ -180,23 +180,45 @@ impl World {
         }
     }
 
-    /// Asks for all Instances.
+    /// Asks for all Instances that are exposed.
     pub fn enqueue_all(&self, queue: &Queue) {
         for key in self.instances.keys() {
-            queue.add(key, Lane::Background);
+            if self.instances.get(&key.namespace, &key.name).is_some_and(|instance| is_exposed(&instance)) {
+                queue.add(key, Lane::Background);
+            }
         }
     }
 }
 
+/// What is told of the exposure of an Instance.
+fn told(instance: &Instance) -> Option<&Condition> {
+    instance.status.conditions.iter().find(|condition| condition.type_ == EXPOSED)
+}
+
+/// Whether an Instance asks for ports, or has to be told that it has none any more. Most never do, and
+/// cost nothing: what stands under their names all the same asks for its owner.
+fn is_exposed(instance: &Instance) -> bool {
+    instance.spec.public_exposure.is_some()
+        || instance.status.public_exposure.is_some()
+        || told(instance).is_some()
+}
+
+/// The Template and the namespace of an exposed Instance.
+fn by_reference(instance: &Instance) -> Vec<String> {
+    if !is_exposed(instance) {
+        return Vec::new();
+    }
+    let template = template_key(instance);
+    vec![format!("exposed:template:{template}"), format!("exposed:namespace:{}", instance.namespace())]
+}
+
 /// Whether a change of an Instance is about its exposure: not of its phase, its address, and the like.
 fn concerns(change: &Change<InstanceKind>) -> bool {
-    if change.origin == Some(Room::NAME) {
+    let exposed = [&change.old, &change.new].into_iter().flatten().any(|instance| is_exposed(instance));
+    if change.origin == Some(Room::NAME) || !exposed {
         return false;
     }
     let (Some(old), Some(new)) = (&change.old, &change.new) else { return true };
-    let told = |instance: &Instance| {
-        instance.status.conditions.iter().find(|condition| condition.type_ == EXPOSED).cloned()
-    };
     old.spec != new.spec
         || old.malformed != new.malformed
         || old.uid() != new.uid()

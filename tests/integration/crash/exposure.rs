@@ -44,6 +44,7 @@ fn exposure_survives_a_crash_after_every_write() {
             }),
         ],
         look: Box::new(|lab| lab.list(KINDS, namespace)),
+        is_complete: |_| true,
         configs: &[&whole, &whole, &shrunk],
     };
     let writes = crash_after_every_write(&lab, &scenario);

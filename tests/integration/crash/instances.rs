@@ -38,6 +38,7 @@ fn instances_of_every_type_survive_a_crash_after_every_write() {
                 }),
             ],
             look: Box::new(|lab| lab.list(KINDS, namespace)),
+            is_complete: |_| true,
             // The namespace and the Tenant are the test's.
             configs: &["controllers: {tenant: {enabled: false}, workspace: {enabled: false}}\n"],
         };

@@ -33,6 +33,9 @@ pub struct Scenario<'a> {
     pub steps: Vec<Step<'a>>,
     /// The objects that are looked at.
     pub look: Look<'a>,
+    /// Whether an object of the world says all that it will say: a world with one that does not is not settled
+    /// yet, however long nothing changes.
+    pub is_complete: fn(&Value) -> bool,
     /// Further lines of the daemon's configuration, for each step; the last one holds for the rest. Where
     /// they differ, the daemon is started anew.
     pub configs: &'a [&'a str],
@@ -138,7 +141,8 @@ fn settle(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>) -> World {
     wait_until(PATIENCE, || {
         std::thread::sleep(Duration::from_millis(700));
         let now = look();
-        equal = if now == last { equal + 1 } else { 1 };
+        let complete = now.0.values().all(scenario.is_complete);
+        equal = if now == last && complete { equal + 1 } else { 1 };
         last = now;
         (equal >= LOOKS).then_some(()).ok_or_else(|| "a settled world".to_owned())
     });

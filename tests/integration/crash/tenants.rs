@@ -99,6 +99,9 @@ fn come_and_go(name: &'static str, chosen: impl Fn(u64) -> bool) {
             }),
         ],
         look: Box::new(belongings),
+        is_complete: |object| {
+            object["kind"] != "Tenant" || object["status"]["keycloak"]["userCreated"]["created"] == true
+        },
         configs: &[&config],
     };
     let writes = crash_after(&lab, &scenario, chosen);
