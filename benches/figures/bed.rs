@@ -123,12 +123,17 @@ impl Bench {
     /// Waits until a daemon that was started at `mark` leads, and a while longer for its first passes. The
     /// one before it was killed: its lease has to expire first.
     pub fn await_lead(&self, mark: Mark) -> Result<()> {
-        std::thread::sleep(Duration::from_secs(30));
-        let entries = self.cluster.audit().since(mark)?;
-        let leads =
-            by_agent(&entries, AGENT).any(|entry| entry.resource == "leases" && entry.verb == "update");
-        anyhow::ensure!(leads, "the restarted daemon leads");
-        self.settle()
+        let audit = self.cluster.audit();
+        let (begin, mut position) = (Instant::now(), mark);
+        loop {
+            let (entries, next) = audit.read(position)?;
+            position = next;
+            if by_agent(&entries, AGENT).any(|entry| entry.resource == "leases" && entry.verb == "update") {
+                return self.settle();
+            }
+            anyhow::ensure!(begin.elapsed() < Duration::from_mins(1), "the restarted daemon leads");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// Waits until `count` Instances have a status in the audit log since `mark`.

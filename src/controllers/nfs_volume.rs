@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::api::labels;
 use crate::api::quantity::Quantity;
 use crate::controllers::made::{Maker, Place};
-use crate::kinds::{Drive, Job, JobKind, PersistentVolume};
+use crate::kinds::{Drive, DriveKind, Job, JobKind, PersistentVolume};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::{Desired, KindInfo, ObjectPatch};
 
@@ -49,7 +49,7 @@ pub fn growth(claim: &Drive, size: &Quantity, step: &str) -> Option<ObjectPatch>
     }
     Some(ObjectPatch {
         step: step.to_owned(),
-        kind: KindInfo::of::<crate::kinds::DriveKind>(),
+        kind: KindInfo::of::<DriveKind>(),
         key: ObjectKey::of(claim),
         subresource: None,
         uid: claim.uid().to_owned(),

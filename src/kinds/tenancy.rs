@@ -18,7 +18,7 @@ pub struct ResourceQuotaSpec {
 }
 kind!(/// A share of resources.
     ResourceQuotaKind, ResourceQuota, "", "v1", "ResourceQuota", "resourcequotas", namespaced: true,
-    ResourceQuotaSpec, Unread);
+    ResourceQuotaSpec, Unread, packed: true);
 
 /// The part of a `LimitRange`'s spec that we read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct LimitRangeSpec {
 }
 kind!(/// Defaults of what containers ask for.
     LimitRangeKind, LimitRange, "", "v1", "LimitRange", "limitranges", namespaced: true,
-    LimitRangeSpec, Unread);
+    LimitRangeSpec, Unread, packed: true);
 
 /// The part of a `NetworkPolicy`'s spec that we read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct NetworkPolicySpec {
 }
 kind!(/// A wall around pods.
     NetworkPolicyKind, NetworkPolicy, "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies",
-    namespaced: true, NetworkPolicySpec, Unread);
+    namespaced: true, NetworkPolicySpec, Unread, packed: true);
 
 /// The members of a role.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub struct Rules {
 }
 kind!(/// Rights in the whole cluster.
     ClusterRoleKind, ClusterRole, "rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles",
-    namespaced: false, Rules, Unread, body: "");
+    namespaced: false, Rules, Unread, body: "", packed: true);
 
 /// The members of a binding.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -66,10 +66,10 @@ pub struct Binding {
 }
 kind!(/// Gives somebody a role in the whole cluster.
     ClusterRoleBindingKind, ClusterRoleBinding, "rbac.authorization.k8s.io", "v1", "ClusterRoleBinding",
-    "clusterrolebindings", namespaced: false, Binding, Unread, body: "");
+    "clusterrolebindings", namespaced: false, Binding, Unread, body: "", packed: true);
 kind!(/// Gives somebody a role in a namespace.
     RoleBindingKind, RoleBinding, "rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings",
-    namespaced: true, Binding, Unread, body: "");
+    namespaced: true, Binding, Unread, body: "", packed: true);
 
 /// The part of a claim's spec that we read of a personal volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +97,7 @@ pub struct DriveStatus {
 }
 kind!(/// A claim on storage of which the state counts: a personal volume.
     DriveKind, Drive, "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced: true,
-    DriveSpec, DriveStatus);
+    DriveSpec, DriveStatus, packed: true);
 
 /// The part of a volume's spec that we read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,7 +115,7 @@ pub struct VolumeSource {
 }
 kind!(/// A volume.
     PersistentVolumeKind, PersistentVolume, "", "v1", "PersistentVolume", "persistentvolumes",
-    namespaced: false, VolumeSpec, Unread);
+    namespaced: false, VolumeSpec, Unread, packed: true);
 
 /// The part of a Job's status that we read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,4 +134,4 @@ fn failed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondi
     Ok(conditions)
 }
 kind!(/// A Job.
-    JobKind, Job, "batch", "v1", "Job", "jobs", namespaced: true, Unread, JobStatus);
+    JobKind, Job, "batch", "v1", "Job", "jobs", namespaced: true, Unread, JobStatus, packed: true);

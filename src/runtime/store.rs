@@ -4,12 +4,17 @@
 //! never plans on a world older than what it has itself done; the watch event of the same write,
 //! which arrives later, then changes nothing and wakes nobody.
 
-use std::collections::{HashMap, HashSet};
+mod kept;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
+use self::kept::Kept;
 use super::key::ObjectKey;
 use crate::api::{Kind, Object};
 
@@ -56,7 +61,7 @@ pub struct Store<T: Kind> {
 }
 
 struct Entry<T: Kind> {
-    object: Arc<Object<T>>,
+    object: Kept<T>,
     /// The list in which the object was last seen.
     epoch: u64,
 }
@@ -64,7 +69,8 @@ struct Entry<T: Kind> {
 struct Inner<T: Kind> {
     indices: Vec<IndexFn<T>>,
     objects: HashMap<ObjectKey, Entry<T>>,
-    by_index: HashMap<String, HashSet<ObjectKey>>,
+    /// The names that the indices give, each with an object that has it.
+    by_index: BTreeSet<(String, ObjectKey)>,
     /// Uids of objects that we deleted ourselves, until the watch says so too, and of those that
     /// the last list no longer named: what arrives late about one of them must not bring it back.
     deleted: HashSet<String>,
@@ -85,7 +91,7 @@ impl<T: Kind> Default for Store<T> {
             inner: RwLock::new(Inner {
                 indices: Vec::new(),
                 objects: HashMap::new(),
-                by_index: HashMap::new(),
+                by_index: BTreeSet::new(),
                 deleted: HashSet::new(),
                 epoch: 0,
                 shown: 0,
@@ -102,12 +108,9 @@ impl<T: Kind> Store<T> {
     pub fn index(&self, index: IndexFn<T>) {
         let mut inner = self.write();
         inner.indices.push(index);
-        let known: Vec<(ObjectKey, Vec<String>)> =
-            inner.objects.iter().map(|(key, entry)| (key.clone(), index(&entry.object))).collect();
-        for (key, names) in known {
-            for name in names {
-                inner.by_index.entry(name).or_default().insert(key.clone());
-            }
+        let Inner { objects, by_index, .. } = &mut *inner;
+        for (key, entry) in objects {
+            by_index.extend(index(&entry.object.open()).into_iter().map(|name| (name, key.clone())));
         }
     }
 
@@ -130,16 +133,19 @@ impl<T: Kind> Store<T> {
     /// The object of that name.
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<Object<T>>> {
         let key = ObjectKey::new(namespace, name);
-        self.read().objects.get(&key).map(|entry| Arc::clone(&entry.object))
+        self.read().objects.get(&key).map(|entry| entry.object.open())
     }
 
     /// The objects that the index lists under `name`, in the order of their keys.
     pub fn indexed(&self, name: &str) -> Vec<Arc<Object<T>>> {
         let inner = self.read();
-        let Some(keys) = inner.by_index.get(name) else { return Vec::new() };
-        let mut found: Vec<_> = keys.iter().filter_map(|key| inner.objects.get_key_value(key)).collect();
-        found.sort_by_key(|(key, _)| *key);
-        found.into_iter().map(|(_, entry)| Arc::clone(&entry.object)).collect()
+        inner
+            .by_index
+            .range((name.to_owned(), ObjectKey::default())..)
+            .take_while(|(found, _)| found == name)
+            .filter_map(|(_, key)| inner.objects.get(key))
+            .map(|entry| entry.object.open())
+            .collect()
     }
 
     /// All keys.
@@ -157,7 +163,7 @@ impl<T: Kind> Store<T> {
     /// Takes note that the API server has carried out a deletion of ours.
     pub fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str) {
         let mut inner = self.write();
-        if inner.objects.get(key).is_none_or(|entry| entry.object.uid() != uid) {
+        if inner.objects.get(key).is_none_or(|entry| entry.object.open().uid() != uid) {
             return;
         }
         let old = take(&mut inner, key);
@@ -206,7 +212,7 @@ impl<T: Kind> Store<T> {
         let mut inner = self.write();
         inner.shown = inner.shown.max(version(object).unwrap_or_default());
         inner.deleted.remove(object.uid());
-        if inner.objects.get(&key).is_some_and(|entry| entry.object.uid() != object.uid()) {
+        if inner.objects.get(&key).is_some_and(|entry| entry.object.open().uid() != object.uid()) {
             return; // an object of the same name has been made since
         }
         let old = take(&mut inner, &key);
@@ -224,29 +230,27 @@ impl<T: Kind> Store<T> {
             return;
         }
         let version = version(&object);
+        let old = inner.objects.get_mut(&key).map(|entry| {
+            entry.epoch = epoch;
+            entry.object.open()
+        });
+        let same = old.as_ref().filter(|old| old.uid() == object.uid());
         if origin.is_none() {
             inner.shown = inner.shown.max(version.unwrap_or_default());
-        } else if version.is_some_and(|version| version <= inner.shown)
-            && inner.objects.get(&key).is_none_or(|entry| entry.object.uid() != object.uid())
-        {
+        } else if same.is_none() && version.is_some_and(|version| version <= inner.shown) {
             return;
         }
-        let mut old = None;
-        if let Some(entry) = inner.objects.get_mut(&key) {
-            entry.epoch = epoch;
-            if entry.object.uid() == object.uid() && !is_newer(&object, &entry.object) {
-                return;
-            }
-            old = Some(Arc::clone(&entry.object));
+        if same.is_some_and(|old| !is_newer(&object, old)) {
+            return;
         }
         if let Some(old) = &old {
             unindex(&mut inner, &key, old);
         }
         for name in names(&inner, &object) {
-            inner.by_index.entry(name).or_default().insert(key.clone());
+            inner.by_index.insert((name, key.clone()));
         }
         let new = Arc::new(object);
-        inner.objects.insert(key, Entry { object: Arc::clone(&new), epoch });
+        inner.objects.insert(key, Entry { object: Kept::new(&new), epoch });
         drop(inner);
         if old.as_deref().is_none_or(|old| differs(old, &new)) {
             self.notify(&Change { old, new: Some(new), origin });
@@ -278,19 +282,14 @@ fn names<T: Kind>(inner: &Inner<T>, object: &Object<T>) -> Vec<String> {
 }
 
 fn take<T: Kind>(inner: &mut Inner<T>, key: &ObjectKey) -> Option<Arc<Object<T>>> {
-    let object = inner.objects.remove(key)?.object;
+    let object = inner.objects.remove(key)?.object.open();
     unindex(inner, key, &object);
     Some(object)
 }
 
 fn unindex<T: Kind>(inner: &mut Inner<T>, key: &ObjectKey, object: &Object<T>) {
     for name in names(inner, object) {
-        if let Some(keys) = inner.by_index.get_mut(&name) {
-            keys.remove(key);
-            if keys.is_empty() {
-                inner.by_index.remove(&name);
-            }
-        }
+        inner.by_index.remove(&(name, key.clone()));
     }
 }
 
@@ -323,6 +322,3 @@ fn differs<T: Kind>(old: &Object<T>, new: &Object<T>) -> bool {
         || a.deletion_timestamp != b.deletion_timestamp
         || a.generation != b.generation
 }
-
-#[cfg(test)]
-mod tests;

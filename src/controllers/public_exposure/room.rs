@@ -98,11 +98,16 @@ impl Room {
         wanted: Vec<WantedPort>,
     ) -> Result<Outcome, Stop> {
         // In one step with the allocator: nobody else is given anything meanwhile.
-        let given = give(&mut self.world.allocator(), observed, service, wanted, &self.settings);
-        let Some(given) = given else {
-            self.world.waiting().insert(key.clone());
-            return Ok(Outcome::Kept(Denial::no_free_port()));
+        let given = {
+            let mut allocator = self.world.allocator();
+            let given = give(&mut allocator, observed, service, wanted, &self.settings);
+            if given.is_none() {
+                // What is freed from here on wakes it.
+                self.world.waiting().insert(key.clone());
+            }
+            given
         };
+        let Some(given) = given else { return Ok(Outcome::Kept(Denial::no_free_port())) };
         if let Some(failure) = self.apply(&plan::service(observed, &self.settings, &given)).await? {
             // Refused for certain: what it was given is free again.
             self.world.allocator().settle(service);

@@ -36,12 +36,7 @@ impl Denial {
     fn new(reason: &'static str, message: impl Into<String>) -> Self {
         Self { reason, message: message.into() }
     }
-}
 
-/// The reason of [`Denial::no_free_port`].
-pub const NO_FREE_PORT: &str = "NoFreePort";
-
-impl Denial {
     /// The pool is too full.
     #[must_use]
     pub fn no_free_port() -> Self {
@@ -52,6 +47,9 @@ impl Denial {
         )
     }
 }
+
+/// The reason of [`Denial::no_free_port`].
+pub const NO_FREE_PORT: &str = "NoFreePort";
 
 /// A port that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,10 +12,10 @@ use super::report::EXPOSED;
 use super::room::Room;
 use crate::api::condition::Condition;
 use crate::api::instance::{Instance, InstanceKind};
-use crate::api::template::TemplateKind;
-use crate::api::{Kind, labels};
+use crate::api::template::{Template, TemplateKind};
+use crate::api::{Kind, Object, labels};
 use crate::controllers::instance::observe::template_key;
-use crate::kinds::{BalancerKind, NamespaceKind, NetworkPolicyKind};
+use crate::kinds::{BalancerKind, Namespace, NamespaceKind, NetworkPolicyKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::Reconciler;
 use crate::runtime::hub::Hub;
@@ -112,7 +112,7 @@ impl World {
         });
         let (added, world) = (Arc::clone(queue), Arc::clone(self));
         self.templates.subscribe(move |change| {
-            let allows = |template: &Option<Arc<crate::api::template::Template>>| {
+            let allows = |template: &Option<Arc<Template>>| {
                 template.as_ref().map(|template| {
                     let spec = &template.spec;
                     (spec.allow_public_exposure, spec.environment_list.len(), template.malformed.is_some())
@@ -126,7 +126,7 @@ impl World {
         });
         let (added, world) = (Arc::clone(queue), Arc::clone(self));
         self.namespaces.subscribe(move |change| {
-            let ours = |namespace: &Option<Arc<crate::kinds::Namespace>>| {
+            let ours = |namespace: &Option<Arc<Namespace>>| {
                 namespace.as_ref().is_some_and(|namespace| namespace.has_labels(&world.selector))
             };
             if ours(&change.old) != ours(&change.new)
@@ -152,9 +152,12 @@ impl World {
             let service = self.balancers.get(&key.namespace, &key.name);
             allocator.observe(&key, service.and_then(|service| claim(&service, &self.settings)));
             rivals.extend(allocator.rivals(&key));
+            if allocator.must_move(&key) {
+                rivals.insert(key);
+            }
             rivals
         };
-        for rival in rivals.iter().chain([&key]) {
+        for rival in &rivals {
             if let Some(service) = self.balancers.get(&rival.namespace, &rival.name) {
                 add_owner(&service, queue);
             }
@@ -237,7 +240,7 @@ fn owners<T: Kind>(change: &Change<T>, queue: &Queue) {
     }
 }
 
-fn add_owner<T: Kind>(object: &crate::api::Object<T>, queue: &Queue) {
+fn add_owner<T: Kind>(object: &Object<T>, queue: &Queue) {
     for owner in object.metadata.owner_references.iter().flatten() {
         if owner.kind == InstanceKind::KIND && owner.controller == Some(true) {
             queue.add(ObjectKey::new(object.namespace(), &owner.name), Lane::Change);

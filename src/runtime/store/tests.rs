@@ -1,7 +1,9 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::kinds::{Service, ServiceKind, ServiceSpec};
+use crate::kinds::{
+    ClusterRoleKind, DriveKind, JobKind, NetworkPolicyKind, Service, ServiceKind, ServiceSpec,
+};
 
 fn service(name: &str, uid: &str, version: u64, ip: &str) -> Service {
     let mut object = Service::new(Some("ns"), name, ServiceSpec { cluster_ip: Some(ip.to_owned()) });
@@ -125,4 +127,46 @@ fn the_index_follows_the_objects() {
     assert_eq!(store.indexed("2").len(), 1);
     store.delete_event(&service("b", "1", 4, "x"));
     assert!(store.indexed("1").is_empty());
+}
+
+#[test]
+fn what_is_kept_as_text_comes_back_as_it_was() {
+    fn kept<T: Kind>(json: serde_json::Value) -> Arc<Object<T>> {
+        assert!(T::PACKED, "{} is kept as text", T::KIND);
+        let object: Object<T> = serde_json::from_value(json).expect("an object");
+        let store = Store::<T>::default();
+        store.index(|object| vec![object.uid().to_owned()]);
+        store.apply_event(object.clone());
+        let back = store.get(object.namespace(), object.name()).expect("kept");
+        assert_eq!(*back, object);
+        assert_eq!(store.indexed(object.uid()), [Arc::clone(&back)]);
+        back
+    }
+    let metadata = serde_json::json!({
+        "name": "näme", "namespace": "ns", "uid": "1", "resourceVersion": "5", "generation": 3,
+        "creationTimestamp": "2026-01-01T00:00:00Z", "deletionTimestamp": "2026-01-02T00:00:00Z",
+        "labels": {"a.example.org/b": "c"}, "annotations": {"note": "two\nlines, \"quoted\" \\"},
+        "finalizers": ["a/b"],
+        "ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "b", "uid": "2", "controller": true}],
+    });
+    let body = |name: &str, body: serde_json::Value| {
+        let mut object = serde_json::json!({"metadata": metadata});
+        object[name] = body;
+        object
+    };
+    let whole = kept::<NetworkPolicyKind>(body(
+        "spec",
+        serde_json::json!({"podSelector": {}, "ingress": [{"from": [{"podSelector": {"a": null}}]}]}),
+    ));
+    assert_eq!(whole.metadata.labels.as_ref().map(std::collections::BTreeMap::len), Some(1));
+    // The members of a role stand at the top.
+    kept::<ClusterRoleKind>(body("rules", serde_json::json!([{"verbs": ["get"], "resourceNames": ["a"]}])));
+    let mut claim = body("status", serde_json::json!({"phase": "Bound"}));
+    claim["spec"] = serde_json::json!({"volumeName": "pv", "resources": {"requests": {"storage": "1Gi"}}});
+    kept::<DriveKind>(claim);
+    let failed = serde_json::json!({"conditions": [{"type": "Failed", "status": "True", "message": "why"}]});
+    kept::<JobKind>(body("status", failed));
+    // What cannot be read says so still.
+    let odd = kept::<DriveKind>(body("spec", serde_json::json!({"resources": 5})));
+    assert!(odd.malformed.is_some());
 }

@@ -1,0 +1,35 @@
+//! An object as a store keeps it: whole, or as text where that is much smaller and rarely read.
+
+use std::sync::Arc;
+
+use crate::api::{Kind, Object};
+
+/// An object as a store keeps it.
+pub enum Kept<T: Kind> {
+    /// As it is read.
+    Whole(Arc<Object<T>>),
+    /// As JSON: trees of labels and members take several times the memory of their text.
+    Text(Box<str>),
+}
+
+impl<T: Kind> Kept<T> {
+    /// Keeps an object. What its text would not tell (why it could not be read) keeps it whole.
+    pub fn new(object: &Arc<Object<T>>) -> Self {
+        let text = (T::PACKED && object.malformed.is_none()).then(|| serde_json::to_string(&**object));
+        match text {
+            Some(Ok(text)) => Self::Text(text.into_boxed_str()),
+            _ => Self::Whole(Arc::clone(object)),
+        }
+    }
+
+    /// The object.
+    ///
+    /// # Panics
+    /// Never: the text was written from an object of the same type.
+    pub fn open(&self) -> Arc<Object<T>> {
+        match self {
+            Self::Whole(object) => Arc::clone(object),
+            Self::Text(text) => Arc::new(serde_json::from_str(text).expect("the text of an object")),
+        }
+    }
+}
