@@ -10,6 +10,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use crate::api::instance::InstanceKind;
+use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
@@ -19,9 +20,10 @@ use crate::config::Config;
 use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
 use crate::controllers::public_exposure::plan::{give, policy, service};
 use crate::controllers::public_exposure::wish::{Denial, Wish, wish};
+use crate::controllers::snapshot::step::{Step, step};
 use crate::controllers::tenant::lifetime::{self, Presence};
 use crate::controllers::tenant::observe::Account;
-use crate::controllers::{instance, public_exposure, tenant, workspace};
+use crate::controllers::{instance, public_exposure, shared_volume, snapshot, tenant, workspace};
 use crate::kinds::{NamespaceKind, SecretKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::clock;
@@ -33,8 +35,7 @@ use crate::runtime::store::Store;
 /// What `crownlabs plan` prints.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// The objects: each Workspace, Tenant and Instance as it would be labelled, followed by what is made
-    /// for it.
+    /// The objects: each custom resource as it would be labelled, followed by what is made for it.
     pub objects: Vec<Value>,
     /// What cannot be made, and what was not looked at, a sentence each.
     pub remarks: Vec<String>,
@@ -96,6 +97,12 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
     if config.controllers.public_exposure.enabled {
         worlds.plan_exposure(&mut output);
     }
+    if config.controllers.shared_volume.enabled {
+        worlds.plan_shared_volumes(config, &mut output);
+    }
+    if config.controllers.snapshot.enabled {
+        worlds.plan_snapshots(config, &mut output);
+    }
     Ok(output)
 }
 
@@ -121,6 +128,8 @@ struct Worlds {
     instances: instance::World,
     tenants: tenant::World,
     workspaces: workspace::World,
+    shared_volumes: shared_volume::World,
+    snapshots: snapshot::World,
     exposure: public_exposure::World,
     exposed: Arc<public_exposure::Settings>,
     selector: BTreeMap<String, String>,
@@ -137,6 +146,8 @@ impl Worlds {
             instances: instance::World::new(&mut hub, &BTreeMap::new(), false),
             tenants: tenant::World::new(&mut hub, settings),
             workspaces: workspace::World::new(&mut hub, &config.selector),
+            shared_volumes: shared_volume::World::new(&mut hub, &BTreeMap::new()),
+            snapshots: snapshot::World::new(&mut hub, &BTreeMap::new()),
             exposure: public_exposure::World::new(&mut hub, &BTreeMap::new(), Arc::clone(&exposed)),
             exposed,
             selector: config.selector.clone(),
@@ -204,6 +215,31 @@ impl Worlds {
         }
     }
 
+    fn plan_shared_volumes(&self, config: &Config, output: &mut Output) {
+        let world = &self.shared_volumes;
+        for key in sorted(world.volumes.keys()) {
+            let Some(observed) = world.observe(&key) else { continue };
+            let plan = shared_volume::plan::plan(&observed, &config.controllers.shared_volume);
+            output.add(&observed.volume, &plan);
+        }
+    }
+
+    fn plan_snapshots(&self, config: &Config, output: &mut Output) {
+        let (world, config) = (&self.snapshots, &config.controllers.snapshot);
+        for key in sorted(world.snapshots.keys()) {
+            let Some(observed) = world.observe(&key) else { continue };
+            match step(&observed, config, clock::now()) {
+                Step::Export(export) => {
+                    output.add(&observed.snapshot, &snapshot::job::plan(&observed, config, &export));
+                }
+                Step::Wait { message, .. } | Step::Refuse(message) | Step::Fail(message) => {
+                    output.remarks.push(format!("InstanceSnapshot {key}: {message}"));
+                }
+                Step::Ended | Step::Running { .. } | Step::Complete { .. } => {}
+            }
+        }
+    }
+
     fn not_ours(&self, kind: &str, key: &ObjectKey) -> String {
         let labels: Vec<String> = self.selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
         format!("{kind} {key} is left alone: it does not carry {} (selector)", labels.join(","))
@@ -218,6 +254,7 @@ impl Worlds {
             TemplateKind::KIND => put(&world.templates, document)?,
             WorkspaceKind::KIND => put(&self.workspaces.workspaces, document)?,
             TenantKind::KIND => put(&world.tenants, document)?,
+            InstanceSnapshotKind::KIND => put(&self.snapshots.snapshots, document)?,
             SharedVolumeKind::KIND => put(&world.shared_volumes, document)?,
             NamespaceKind::KIND => put(&world.namespaces, document)?,
             SecretKind::KIND => {
@@ -237,11 +274,14 @@ impl Worlds {
         Ok(None)
     }
 
-    /// What the API server and administrators would have added: a namespace for every Instance, and that of
+    /// What the API server and administrators would have added: a namespace for every object, and that of
     /// the personal volumes.
     fn finish(&self, config: &Config) {
-        let instances = self.instances.instances.keys().into_iter().map(|key| key.namespace);
-        for name in instances.chain([config.controllers.tenant.my_drive.namespace.clone()]) {
+        let instances = self.instances.instances.keys().into_iter();
+        let volumes = self.shared_volumes.volumes.keys().into_iter();
+        let snapshots = self.snapshots.snapshots.keys().into_iter();
+        let namespaces = instances.chain(volumes).chain(snapshots).map(|key| key.namespace);
+        for name in namespaces.chain([config.controllers.tenant.my_drive.namespace.clone()]) {
             if self.instances.namespaces.get("", &name).is_none() {
                 let mut namespace = Object::<NamespaceKind>::new(None, &name, crate::kinds::Unread {});
                 namespace.metadata.uid = Some(format!("<uid Namespace/{name}>"));

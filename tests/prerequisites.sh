@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the tests need beside Rust: Go to build the control plane once, Maven and Java for Keycloak, and a
-# few tools of the system.
-# `prerequisites.sh control-plane` leaves out what only Keycloak needs.
+# few tools of the system: among them a container registry, QEMU's disk tools and Buildah.
+# `prerequisites.sh control-plane` leaves out what only Keycloak and snapshots need.
 set -euo pipefail
 what=${1:-all}
 
@@ -14,6 +14,10 @@ need git git
 # Any Go since 1.21 fetches the version that the modules ask for.
 [ -n "${KUBEBUILDER_ASSETS:-}" ] || need go golang-go
 if [ "$what" = all ]; then
+	# Snapshots: the exporter, a registry, and what builds and pushes without root.
+	need qemu-img qemu-utils
+	need docker-registry docker-registry
+	need buildah buildah
 	need java default-jre-headless
 	need mvn maven
 fi

@@ -63,8 +63,9 @@ qemu-img check -q "$image.part" || fail "the converted disk is damaged"
 # A disk that changed meanwhile is the snapshot of no moment.
 qemu-img compare -q -f raw -F qcow2 "$disk" "$image.part" || fail "the converted disk is not equal to $disk"
 
-# 107 is the user that QEMU runs as in KubeVirt.
-printf 'FROM scratch\nADD --chown=107:107 vm-snapshot.qcow2 /disk/\n' >"$dockerfile.part" ||
+# The next container, and QEMU in KubeVirt, are other users.
+chmod 0644 "$image.part" || fail "$image.part cannot be made readable"
+printf 'FROM scratch\nADD vm-snapshot.qcow2 /disk/\n' >"$dockerfile.part" ||
     fail "$dockerfile could not be written"
 mv "$image.part" "$image" || fail "$image could not be put in place"
 mv "$dockerfile.part" "$dockerfile" || fail "$dockerfile could not be put in place"

@@ -127,6 +127,11 @@ pub const LAST_DESTRUCTION_NOTIFICATION: &str = "crownlabs.polito.it/last-destru
 pub const DESTRUCTION_ALERTS_SENT: &str = "crownlabs.polito.it/destruction-alerts-sent";
 /// On an Instance: how long it may stay stopped.
 pub const DELETE_AFTER_INACTIVITY: &str = "crownlabs.polito.it/delete-after-inactivity";
+/// On the workloads and cloud-init Secrets of Instances: the shared volumes that they mount, as
+/// `namespace/name,…`.
+pub const SHARED_VOLUMES: &str = "crownlabs.polito.it/shared-volumes";
+/// On a snapshot that failed: the generation for which it did.
+pub const SNAPSHOT_OBSERVED_GENERATION: &str = "crownlabs.polito.it/snapshot-observed-generation";
 /// On a claim on storage: the labels of the namespaces that may have a copy of it.
 pub const MIRROR_TARGET_LABELS: &str = "pmp.crownlabs.polito.it/required-target-ns-labels";
 

@@ -5,6 +5,7 @@ pub mod condition;
 pub mod crd;
 pub mod custom;
 pub mod environment;
+pub mod image;
 pub mod image_list;
 pub mod instance;
 pub mod instance_snapshot;

@@ -8,6 +8,7 @@ use tracing_subscriber::EnvFilter;
 use super::duration::ConfigDuration;
 use super::exposure::PortRange;
 use super::pool::Pool;
+use crate::api::image::is_repository;
 use crate::api::names::{DnsLabel, LabelValue, ObjectName};
 use crate::api::quantity::Quantity;
 
@@ -83,6 +84,23 @@ pub(super) const IMAGE_NAME: Format = Format::new(
 );
 pub(super) const IMAGE_TAG: Format =
     Format::new("crownlabs-image-tag", "the tag of an image, such as latest or v1.4.2", is_image_tag);
+pub(super) const IMAGE: Format = Format::new(
+    "crownlabs-image",
+    "an image such as busybox, crownlabs/img-exporter:v1 or registry.example.com/kaniko@sha256:…",
+    is_image,
+);
+pub(super) const REGISTRY: Format = Format::new(
+    "crownlabs-registry",
+    "a registry such as registry.example.com or registry.example.com:5000/snapshots, without scheme, or \"\" \
+     for none",
+    is_registry,
+);
+pub(super) const OPTIONAL_NAME: Format = Format::new(
+    "crownlabs-optional-name",
+    "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends, or \"\" \
+     for none",
+    |text| text.is_empty() || ObjectName::new(text).is_ok(),
+);
 pub(super) const QUANTITY: Format =
     Format::new("crownlabs-quantity", "an amount such as 500m, 1Gi or 50G, not below 0", |text| {
         text.parse::<Quantity>().is_ok_and(|quantity| !quantity.is_negative())
@@ -113,7 +131,7 @@ pub(super) const PASSWORD_HASH: Format = Format {
     )
 };
 
-const ALL: [&Format; 17] = [
+const ALL: [&Format; 20] = [
     &ADDRESSES,
     &PORT_RANGE,
     &DURATION,
@@ -128,6 +146,9 @@ const ALL: [&Format; 17] = [
     &LABEL_VALUE,
     &IMAGE_NAME,
     &IMAGE_TAG,
+    &IMAGE,
+    &REGISTRY,
+    &OPTIONAL_NAME,
     &QUANTITY,
     &LOG_FILTER,
     &PASSWORD_HASH,
@@ -175,18 +196,34 @@ fn is_label_key(text: &str) -> bool {
 
 /// A repository of the OCI distribution specification, and before it a registry or nothing.
 fn is_image_name(text: &str) -> bool {
-    let is_component = |part: &str| {
-        let bounded = part.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && part.ends_with(|c: char| c.is_ascii_alphanumeric());
-        let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
-        bounded && part.chars().all(inside)
-    };
     let (registry, repository) = match text.split_once('/') {
         Some((first, rest)) if is_host_port(first) => (Some(first), rest),
         _ => (None, text),
     };
     let length = registry.map_or(0, str::len) + repository.len();
-    length <= 255 && repository.split('/').all(is_component)
+    length <= 255 && is_repository(repository)
+}
+
+/// An image: its name, and behind it a tag, or a digest, or both, or nothing.
+fn is_image(text: &str) -> bool {
+    let (text, digest) = text.split_once('@').map_or((text, None), |(text, digest)| (text, Some(digest)));
+    let (name, tag) = match text.rsplit_once(':') {
+        // A colon before a slash is that of a port.
+        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+        _ => (text, None),
+    };
+    let is_digest = |digest: &str| {
+        let hexadecimal = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+        let hash = digest.split_once(':').map_or("", |(_, hash)| hash);
+        hash.len() >= 32 && hash.chars().all(hexadecimal)
+    };
+    is_image_name(name) && tag.is_none_or(is_image_tag) && digest.is_none_or(is_digest)
+}
+
+/// The host of a registry, and behind it a port, or a part of its repositories, or both, or nothing.
+fn is_registry(text: &str) -> bool {
+    let (host, path) = text.split_once('/').map_or((text, None), |(host, path)| (host, Some(path)));
+    text.is_empty() || (is_host(host) || is_host_port(host)) && path.is_none_or(is_repository)
 }
 
 /// A tag of the OCI distribution specification.
@@ -297,6 +334,23 @@ mod tests {
             &["busybox", "crownlabs/tigervnc", "docker.io/a/b", "registry.example.com:5000/a", "a/b__c-d"],
             &["", "a:latest", "a/b:1", "a@sha256:00", "a/", "/a", "A/b", "a//b", "a b", "a/-b", "r:5000/a:1"],
         );
+        table(
+            &IMAGE,
+            &[
+                "busybox",
+                "a/b:v1",
+                "r:5000/a",
+                "r:5000/a:1",
+                &format!("r.example.org/a:1@sha256:{}", "0a".repeat(32)),
+            ],
+            &["", "a:", "a b", "A", "a@", "a@sha256:00", "a:1:2", "a/b:c/d"],
+        );
+        table(
+            &REGISTRY,
+            &["", "registry.example.com", "registry:5000", "registry.example.com:5000/vm/snapshots", "r/a"],
+            &["https://r", "r/", "R", "r:0", "r:port", "r/A", "r/a:1", "/a"],
+        );
+        table(&OPTIONAL_NAME, &["", "registry-credentials", "a.b"], &["A", "-a", "a_b"]);
         table(&IMAGE_TAG, &["latest", "v1.4.2", "_a", "A-b"], &["", ".a", "-a", ":a", "a/b", "a b"]);
         assert!(!is_image_tag(&"a".repeat(129)));
     }

@@ -20,6 +20,8 @@ mod integrations;
 pub mod pool;
 mod rules;
 mod schema;
+mod shared_volume;
+mod snapshot;
 mod suggest;
 mod tenant;
 mod tree;
@@ -40,6 +42,8 @@ pub use instance::{
 };
 pub use integrations::{Integrations, KeycloakConfig};
 pub use schema::schema;
+pub use shared_volume::SharedVolumeConfig;
+pub use snapshot::{Pusher, SnapshotConfig};
 pub use tenant::{
     MyDrive, OnTenantDeletion, PersonalWorkspaceConfig, QuotaCaps, TenantConfig, WorkspaceConfig,
 };

@@ -63,6 +63,7 @@ pub struct MyDrive {
     /// given back to a Tenant of the same name and e-mail address.
     pub on_tenant_deletion: OnTenantDeletion,
     /// The image of the Job that gives a new volume to the user of the machines; it has `chown`.
+    #[schemars(extend("format" = formats::IMAGE.name))]
     pub provisioning_image: String,
 }
 

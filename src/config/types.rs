@@ -13,6 +13,8 @@ use super::exposure::PublicExposureConfig;
 use super::formats;
 use super::instance::InstanceConfig;
 use super::integrations::Integrations;
+use super::shared_volume::SharedVolumeConfig;
+use super::snapshot::SnapshotConfig;
 use super::tenant::{TenantConfig, WorkspaceConfig};
 use super::webhook::WebhookConfig;
 
@@ -149,6 +151,10 @@ pub struct Controllers {
     pub instance: InstanceConfig,
     /// Public exposure: ports of Instances on addresses that the world can reach.
     pub public_exposure: PublicExposureConfig,
+    /// Snapshots: images made from the disks of stopped virtual machines.
+    pub snapshot: SnapshotConfig,
+    /// Shared volumes: network folders of courses.
+    pub shared_volume: SharedVolumeConfig,
     /// Tenants: namespaces, quotas, rights, personal volumes and accounts of users.
     pub tenant: TenantConfig,
     /// Workspaces: namespaces and rights of courses, and who is enrolled in them.

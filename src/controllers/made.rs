@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use ring::digest;
 use serde_json::{Map, Value, json};
 
 use crate::api::{Kind, Object, labels};
@@ -60,6 +61,25 @@ pub fn elder<T: Kind>(
     let oldest = || siblings.iter().filter(|other| !other.is_terminating()).min_by_key(|other| age(other));
     let elder = holder.or_else(oldest)?;
     (elder.uid() != object.uid()).then(|| elder.name().to_owned())
+}
+
+/// A name that may become a label of pods, as those of Jobs do: `base` and `suffix`, shorter than other names
+/// may be. What is cut off is told apart by a digest.
+pub fn label_sized(base: &str, suffix: &str) -> String {
+    const LIMIT: usize = 63;
+    let name = format!("{base}{suffix}");
+    if name.len() <= LIMIT {
+        return name;
+    }
+    let digest = digest::digest(&digest::SHA256, base.as_bytes());
+    let tag = digest
+        .as_ref()
+        .first_chunk()
+        .map_or_else(String::new, |bytes| format!("{:08x}", u32::from_be_bytes(*bytes)));
+    let room = LIMIT - suffix.len() - tag.len() - 1;
+    // Names of objects are ASCII: every index is between two characters.
+    let kept = base.get(..room).unwrap_or_default().trim_end_matches(['-', '.']);
+    format!("{kept}-{tag}{suffix}")
 }
 
 /// Where an object stands, and when it is written.

@@ -6,5 +6,7 @@ pub mod made;
 pub mod nfs_volume;
 pub mod public_exposure;
 pub mod remarks;
+pub mod shared_volume;
+pub mod snapshot;
 pub mod tenant;
 pub mod workspace;

@@ -3,18 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use ring::digest;
 use serde_json::{Value, json};
 
 use crate::api::labels;
 use crate::api::quantity::Quantity;
-use crate::controllers::made::{Maker, Place};
-use crate::kinds::{Drive, DriveKind, Job, JobKind, PersistentVolume};
+use crate::controllers::made::{Maker, Place, label_sized};
+use crate::kinds::{Drive, DriveKind, Job, JobEnd, JobKind, PersistentVolume};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::{Desired, KindInfo, ObjectPatch};
 
-/// Labels have at most this many characters.
-const LABEL_LIMIT: usize = 63;
 /// The resource of a claim.
 const STORAGE: &str = "storage";
 
@@ -32,6 +29,18 @@ pub fn claim_spec(storage_class: &str, size: &Quantity) -> Value {
 #[must_use]
 pub fn is_bound(claim: &Drive) -> bool {
     claim.status.phase.as_deref() == Some("Bound")
+}
+
+/// The name in the index of the claim that got a volume.
+#[must_use]
+pub fn with_volume(volume: &str) -> String {
+    format!("volume:{volume}")
+}
+
+/// The index of claims by the volume that they got.
+#[must_use]
+pub fn by_volume(claim: &Drive) -> Vec<String> {
+    claim.spec.volume_name.iter().map(|volume| with_volume(volume)).collect()
 }
 
 /// How much a claim asks for.
@@ -94,27 +103,16 @@ pub fn provisioning(claim: Option<&Drive>, job: Option<&Job>) -> Option<&'static
 /// Why a Job has failed, if it has.
 #[must_use]
 pub fn failure(job: &Job) -> Option<&str> {
-    job.status.conditions.first().map(|failed| failed.message.as_str())
+    match job.end()? {
+        JobEnd::Failed(condition) => Some(&condition.message),
+        JobEnd::Complete => None,
+    }
 }
 
-/// The name of the Job that prepares a claim. It becomes a label of the Job's pods, so it is shorter than
-/// other names may be; what is cut off is told apart by a digest.
+/// The name of the Job that prepares a claim.
 #[must_use]
 pub fn job_name(claim: &str) -> String {
-    const SUFFIX: &str = "-provision";
-    let name = format!("{claim}{SUFFIX}");
-    if name.len() <= LABEL_LIMIT {
-        return name;
-    }
-    let digest = digest::digest(&digest::SHA256, claim.as_bytes());
-    let tag = digest
-        .as_ref()
-        .first_chunk()
-        .map_or_else(String::new, |bytes| format!("{:08x}", u32::from_be_bytes(*bytes)));
-    let room = LABEL_LIMIT - SUFFIX.len() - tag.len() - 1;
-    // Canonical names are ASCII: every index is between two characters.
-    let kept = claim.get(..room).unwrap_or_default().trim_end_matches('-');
-    format!("{kept}-{tag}{SUFFIX}")
+    label_sized(claim, "-provision")
 }
 
 /// The Job that gives a volume to the user of the machines, once.

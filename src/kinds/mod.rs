@@ -5,6 +5,7 @@ mod admission;
 mod core;
 mod exposure;
 mod gateway;
+mod job;
 mod kubevirt;
 mod tenancy;
 
@@ -12,6 +13,7 @@ pub use self::admission::*;
 pub use self::core::*;
 pub use self::exposure::*;
 pub use self::gateway::*;
+pub use self::job::*;
 pub use self::kubevirt::*;
 pub use self::tenancy::*;
 

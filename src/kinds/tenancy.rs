@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ForeignCondition, Unread, kind};
+use super::{Unread, kind};
 
 /// The part of a `ResourceQuota`'s spec that we read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,22 +116,3 @@ pub struct VolumeSource {
 kind!(/// A volume.
     PersistentVolumeKind, PersistentVolume, "", "v1", "PersistentVolume", "persistentvolumes",
     namespaced: false, VolumeSpec, Unread, packed: true);
-
-/// The part of a Job's status that we read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct JobStatus {
-    /// How many of its pods have succeeded.
-    pub succeeded: Option<i32>,
-    /// Why it has failed, if it has: the other conditions tell us nothing.
-    #[serde(deserialize_with = "failed")]
-    pub conditions: Vec<ForeignCondition>,
-}
-
-fn failed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
-    let mut conditions = Option::<Vec<ForeignCondition>>::deserialize(deserializer)?.unwrap_or_default();
-    conditions.retain(|condition| condition.type_ == "Failed" && condition.status == "True");
-    Ok(conditions)
-}
-kind!(/// A Job.
-    JobKind, Job, "batch", "v1", "Job", "jobs", namespaced: true, Unread, JobStatus, packed: true);

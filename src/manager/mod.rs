@@ -36,7 +36,7 @@ use tracing::{info, warn};
 use crate::clients::keycloak::Keycloak;
 use crate::config::Config;
 use crate::controllers::accounts::Accounts;
-use crate::controllers::{instance, public_exposure, tenant, workspace};
+use crate::controllers::{instance, public_exposure, shared_volume, snapshot, tenant, workspace};
 use crate::runtime::client::{self, Writer};
 use crate::runtime::events::Recorder;
 use crate::runtime::gate::Gate;
@@ -95,6 +95,12 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     }
     if config.controllers.public_exposure.enabled {
         running.push(public_exposure::set_up(&setup, &mut hub)?);
+    }
+    if config.controllers.snapshot.enabled {
+        running.push(snapshot::set_up(&setup, &mut hub));
+    }
+    if config.controllers.shared_volume.enabled {
+        running.push(shared_volume::set_up(&setup, &mut hub));
     }
     let accounts = accounts(&config, &gate)?;
     if config.controllers.workspace.enabled {

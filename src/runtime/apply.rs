@@ -141,6 +141,9 @@ impl Engine {
         match self.send(Method::POST, &desired.kind.path(&desired.key.namespace), Some(manifest.json())).await
         {
             Ok(body) => store.record(&body, self.origin),
+            Err(ApiError::AlreadyExists(message)) if store.is_whole() => {
+                Err(ApiError::transient(format!("the watch is late: {message}")))
+            }
             // It stands outside of what we watch (its labels were removed), or the store is late.
             Err(ApiError::AlreadyExists(_)) => {
                 let body = self.send(Method::GET, &path(desired.kind, &desired.key), None).await?;
@@ -245,6 +248,16 @@ impl Engine {
             .and_then(Value::as_array)
             .map(Vec::is_empty)
             .ok_or_else(|| ApiError::transient(format!("the answer is no list of {}", kind.plural)))
+    }
+
+    /// Brings the store up to date with what the API server has of an object now.
+    pub async fn refresh(&self, kind: KindInfo, key: &ObjectKey) -> Result<(), ApiError> {
+        match self.send(Method::GET, &path(kind, key), None).await {
+            Ok(answer) => self.stores.get(kind)?.record(&answer, self.origin),
+            // The watch will say so too.
+            Err(ApiError::NotFound(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Deletes an object, provided that it is still the one that was seen.

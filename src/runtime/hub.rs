@@ -37,7 +37,7 @@ impl Hub {
         if let Some(store) = known.and_then(|shared| Arc::clone(&shared.store).downcast().ok()) {
             return store;
         }
-        let store: Arc<Store<T>> = Arc::default();
+        let store: Arc<Store<T>> = Arc::new(Store::new(selection == Selection::default()));
         let (watched, selected) = (Arc::clone(&store), selection.clone());
         self.shared.push(Shared {
             kind,

@@ -34,6 +34,8 @@ impl<T: Kind> AnyObject for Object<T> {
 pub trait AnyStore: Send + Sync {
     /// The object of that name.
     fn seen(&self, key: &ObjectKey) -> Option<Arc<dyn AnyObject>>;
+    /// See [`Store::is_whole`].
+    fn is_whole(&self) -> bool;
     /// See [`Store::record`]; the body is the API server's answer.
     fn record(&self, body: &[u8], origin: &'static str) -> Result<(), ApiError>;
     /// See [`Store::record_deletion`].
@@ -43,6 +45,10 @@ pub trait AnyStore: Send + Sync {
 impl<T: Kind> AnyStore for Store<T> {
     fn seen(&self, key: &ObjectKey) -> Option<Arc<dyn AnyObject>> {
         self.get(&key.namespace, &key.name).map(|object| object as Arc<dyn AnyObject>)
+    }
+
+    fn is_whole(&self) -> bool {
+        Self::is_whole(self)
     }
 
     fn record(&self, body: &[u8], origin: &'static str) -> Result<(), ApiError> {

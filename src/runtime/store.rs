@@ -58,6 +58,8 @@ pub struct Store<T: Kind> {
     inner: RwLock<Inner<T>>,
     handlers: RwLock<Arc<Vec<Handler<T>>>>,
     state: watch::Sender<StoreState>,
+    /// See [`Store::is_whole`].
+    whole: bool,
 }
 
 struct Entry<T: Kind> {
@@ -98,11 +100,22 @@ impl<T: Kind> Default for Store<T> {
             }),
             handlers: RwLock::default(),
             state: watch::Sender::new(StoreState::Syncing),
+            whole: false,
         }
     }
 }
 
 impl<T: Kind> Store<T> {
+    /// A store that is filled with all objects of the kind, or with some of them.
+    pub fn new(whole: bool) -> Self {
+        Self { whole, ..Self::default() }
+    }
+
+    /// Whether it is to hold all objects of the kind: what it does not show yet, it will.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
     /// Lets objects be found by the names that `index` gives them too. Loops share a store, so
     /// the names of one index must not be names of another.
     pub fn index(&self, index: IndexFn<T>) {

@@ -9,13 +9,17 @@ use crate::cluster::audit::Mark;
 use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
+use crate::shared_volumes::shared_volume;
+use crate::snapshots::snapshot;
 use crate::tenants::{tenant, workspace};
 use crate::webhook;
 
 /// What the API server checks without asking for it: the audit log does not show it.
-const CHECKED: [&str; 6] = [
+const CHECKED: [&str; 8] = [
     // When an object names an owner that its deletion waits for.
     "update instances/finalizers",
+    "update instancesnapshots/finalizers",
+    "update sharedvolumes/finalizers",
     "update tenants/finalizers",
     "update workspaces/finalizers",
     // When somebody gives others a role that he has not, or rules that he has.
@@ -96,6 +100,17 @@ fn exercise(lab: &Lab) {
     }
 }
 
+/// Everything that the loops over snapshots and shared volumes do, once; the machines are off.
+fn exercise_storage(lab: &Lab) {
+    lab.apply(&snapshot("rbac", "image", "vm-persistent", "image"));
+    lab.await_value("instancesnapshots", NAMESPACE, "image", "/status/phase", "Completed");
+    lab.apply(&snapshot("rbac", "refused", "vm", "image"));
+    lab.await_value("instancesnapshots", NAMESPACE, "refused", "/status/phase", "Failed");
+    lab.apply(&shared_volume("rbac", "data", "1Gi"));
+    lab.await_value("sharedvolumes", "workspace-rbac", "data", "/status/phase", "Ready");
+    lab.kubectl(&["delete", "sharedvolume", "-n", "workspace-rbac", "data"]);
+}
+
 /// Refusals that rest on something that no store has, so that it is asked for.
 fn webhooks(lab: &Lab, port: u16) {
     // Two users alone: the daemon must not get along by what everybody may.
@@ -169,6 +184,7 @@ fn the_shipped_rights_are_enough_and_all_of_them_are_used() {
     let config = "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}
 controllers:
   publicExposure: {ipPool: [172.18.4.1]}
+  snapshot: {vmRegistry: r.example.org, vmRegistrySecret: login}
   instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}
   tenant: {personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}}\n";
     let kubeconfig = lab.service_account();
@@ -178,6 +194,7 @@ controllers:
     let mut daemon =
         Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config: &with_webhooks });
     exercise(&lab);
+    exercise_storage(&lab);
     exercise_tenants(&lab);
     webhooks(&lab, port);
     // A standby watches the lease.

@@ -16,10 +16,11 @@ use serde_json::{Value, json};
 
 use super::environment::{Site, stage};
 use super::exposure::GUI_PORT;
-use super::mounts::Mount;
+use super::mounts::{self, Mount};
 use super::observe::Observed;
 use super::resources::Resources;
 use crate::api::environment::{EnvironmentMode as Mode, EnvironmentType};
+use crate::api::labels;
 use crate::config::InstanceConfig;
 use crate::kinds::{DeploymentKind, PersistentVolumeClaimKind};
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
@@ -83,6 +84,11 @@ pub fn deployment(
 ) -> Desired {
     let (labels, replicas) = (site.labels(), replicas(observed, site));
     let kind = KindInfo::of::<DeploymentKind>();
+    // What it mounts is fixed when it is made; one of an operator before us has no note yet.
+    let existing = observed.own(&observed.children.deployments, &site.name);
+    let has_note = existing.is_some_and(|existing| existing.annotation(labels::SHARED_VOLUMES).is_some());
+    let note = mounts::note(&mounts::shared(site.environment)).filter(|_| !has_note);
+    let annotations = note.map(|note| (labels::SHARED_VOLUMES.to_owned(), note));
     let manifest = built.map(|(resources, mounts)| {
         let spec = DeploymentSpec {
             replicas: Some(replicas),
@@ -94,7 +100,9 @@ pub fn deployment(
             },
             ..DeploymentSpec::default()
         };
-        Manifest::new(kind, &site.metadata(&site.name, &labels), &json!({"spec": spec}))
+        let mut metadata = site.metadata(&site.name, &labels);
+        metadata.annotations = annotations.clone().map(|note| [note].into());
+        Manifest::new(kind, &metadata, &json!({"spec": spec}))
     });
     Desired {
         kind,
@@ -103,7 +111,7 @@ pub fn deployment(
         stage: stage::WORKLOAD,
         manifest,
         labels,
-        annotations: BTreeMap::new(),
+        annotations: annotations.into_iter().map(|(key, note)| (key, Some(note))).collect(),
         owner: site.owner(),
         ownership: Ownership::Controlled,
         known_by: None,

@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 use super::cloud_init::{self, Keys};
 use super::environment::{Site, stage};
 use super::exposure::GUI_PORT;
-use super::mounts::Mount;
+use super::mounts::{self, Mount};
 use super::observe::{Observed, named};
 use super::resources::Resources;
 use crate::api::environment::EnvironmentType;
+use crate::api::labels;
 use crate::config::InstanceConfig;
 use crate::kinds::{SecretKind, VirtualMachine, VirtualMachineInstanceKind, VirtualMachineKind};
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, to_value};
@@ -22,26 +23,47 @@ const PULL_SECRET: &str = "registry-credentials";
 const IMPORT_SECRET: &str = "registry-credentials-cdi";
 
 /// The Secret with the cloud-init document.
-pub fn secret(config: &InstanceConfig, site: &Site<'_>, keys: &Keys, mounts: &[Mount]) -> Desired {
+pub fn secret(
+    observed: &Observed,
+    config: &InstanceConfig,
+    site: &Site<'_>,
+    keys: &Keys,
+    mounts: &[Mount],
+) -> Desired {
     let labels = site.labels();
+    let note = note(observed, site);
     let user_data = cloud_init::user_data(&config.vm_login, &keys.accepted, mounts);
     let encoded = |text: &str| to_value(&k8s_openapi::ByteString(text.as_bytes().to_vec()));
     let data = json!({"userdata": encoded(&user_data), "x-shellscript": encoded(cloud_init::SCRIPT)});
     let kind = KindInfo::of::<SecretKind>();
     let body = json!({"type": "Opaque", "data": data});
+    let mut metadata = site.metadata(&site.name, &labels);
+    metadata.annotations = note.clone().map(|note| [(labels::SHARED_VOLUMES.to_owned(), note)].into());
     Desired {
         kind,
         key: site.key(&site.name),
         step: site.environment.name.clone(),
         stage: stage::FURNITURE,
-        manifest: Some(Manifest::new(kind, &site.metadata(&site.name, &labels), &body)),
-        labels: labels.clone(),
-        annotations: BTreeMap::new(),
+        manifest: Some(Manifest::new(kind, &metadata, &body)),
+        labels,
+        annotations: [(labels::SHARED_VOLUMES.to_owned(), note)].into(),
         owner: site.owner(),
         ownership: Ownership::Controlled,
         known_by: None,
         fields: json!({"data": data}),
     }
+}
+
+/// The shared volumes that the machine mounts: those of the Template, and while it runs also those that it
+/// was started with.
+fn note(observed: &Observed, site: &Site<'_>) -> Option<String> {
+    let mut volumes = mounts::shared(site.environment);
+    if named(&observed.children.machine_instances, &site.name).is_some()
+        && let Some(secret) = observed.own(&observed.children.secrets, &site.name)
+    {
+        volumes.extend(mounts::noted(&**secret));
+    }
+    mounts::note(&volumes)
 }
 
 /// The keys that may log in: the user's, the managers' of the course, and the web terminal's.

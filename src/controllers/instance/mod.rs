@@ -24,7 +24,7 @@ pub mod report;
 pub mod resources;
 mod room;
 mod setup;
-mod world;
+pub mod world;
 
 pub use room::Room;
 pub use setup::set_up;

@@ -335,7 +335,7 @@ fn virtual_machine(observed: &Observed, config: &InstanceConfig, site: &Site<'_>
             waiting: true,
         }));
         match mounts::resolve(observed, environment) {
-            Ok(mounts) => plan.ensure.push(machine::secret(config, site, &keys, &mounts)),
+            Ok(mounts) => plan.ensure.push(machine::secret(observed, config, site, &keys, &mounts)),
             Err(notice) => {
                 plan.notices.push(notice);
                 if !exists {

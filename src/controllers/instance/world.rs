@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::mounts::MY_DRIVE_SECRET;
+use super::mounts::{self, MY_DRIVE_SECRET};
 use super::observe::{Children, Observed, Platform, template_key};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::canonical;
@@ -69,12 +69,12 @@ pub struct World {
 }
 
 /// The uid of the controlling owner.
-fn by_owner<T: Kind>(object: &Object<T>) -> Vec<String> {
+pub fn by_owner<T: Kind>(object: &Object<T>) -> Vec<String> {
     object.controller_uid().map(str::to_owned).into_iter().collect()
 }
 
 /// Namespace and value of the label that names the Instance.
-fn by_instance<T: Kind>(object: &Object<T>) -> Vec<String> {
+pub fn by_instance<T: Kind>(object: &Object<T>) -> Vec<String> {
     let label = object.label(labels::INSTANCE);
     label.map(|name| format!("{}/{name}", object.namespace())).into_iter().collect()
 }
@@ -89,11 +89,15 @@ fn by_reference(instance: &Instance) -> Vec<String> {
     ]
 }
 
-fn by_shared_volume(template: &Template) -> Vec<String> {
-    let mounts = template.spec.environment_list.iter().flat_map(|e| &e.shared_volume_mounts);
-    mounts
-        .map(|mount| format!("volume:{}/{}", mount.shared_volume.namespace, mount.shared_volume.name))
-        .collect()
+/// The name in the index of the Templates that mount a shared volume.
+pub fn of_shared_volume(volume: &ObjectKey) -> String {
+    format!("volume:{volume}")
+}
+
+/// The index of Templates by the shared volumes that they mount.
+pub fn by_shared_volume(template: &Template) -> Vec<String> {
+    let environments = template.spec.environment_list.iter();
+    environments.flat_map(mounts::shared).map(|volume| of_shared_volume(&volume)).collect()
 }
 
 /// The workspaces that a Tenant manages, by its labels.
@@ -246,7 +250,7 @@ impl World {
         let a = add.clone();
         self.shared_volumes.subscribe(move |change| {
             if let Some(volume) = change.object() {
-                for template in a.world.templates.indexed(&format!("volume:{}", ObjectKey::of(volume))) {
+                for template in a.world.templates.indexed(&of_shared_volume(&ObjectKey::of(&**volume))) {
                     a.referring(&format!("template:{}", ObjectKey::of(&template)));
                 }
             }

@@ -19,9 +19,10 @@ use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object, labels};
 use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
 use crate::controllers::made::{elder, is_of};
+use crate::controllers::nfs_volume::{by_volume, with_volume};
 use crate::kinds::{
-    ClusterRoleBindingKind, ClusterRoleKind, Drive, DriveKind, JobKind, LimitRangeKind, Namespace,
-    NamespaceKind, NetworkPolicyKind, PersistentVolumeKind, ResourceQuotaKind, RoleBindingKind, SecretKind,
+    ClusterRoleBindingKind, ClusterRoleKind, DriveKind, JobKind, LimitRangeKind, Namespace, NamespaceKind,
+    NetworkPolicyKind, PersistentVolumeKind, ResourceQuotaKind, RoleBindingKind, SecretKind,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::Reconciler;
@@ -91,15 +92,10 @@ fn inside(namespace: &str) -> String {
     format!("in:{namespace}")
 }
 
-fn by_volume(drive: &Drive) -> Vec<String> {
-    drive.spec.volume_name.iter().map(|volume| format!("volume:{volume}")).collect()
-}
-
 impl World {
     /// The stores of `hub` that the loop reads.
     pub fn new(hub: &mut Hub, settings: Settings) -> Self {
         let ours = || Selection::labels(format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_TENANT));
-        let jobs = Selection::fields(format!("metadata.namespace={}", settings.config.my_drive.namespace));
         let world = Self {
             tenants: hub.store(Selection::default()),
             workspaces: hub.store(Selection::default()),
@@ -114,7 +110,8 @@ impl World {
             policies: hub.store(ours()),
             drives: hub.store(ours()),
             volumes: hub.store(Selection::default()),
-            jobs: hub.store(jobs),
+            // Shared with other loops, whose Jobs are in any namespace and carry no label of ours.
+            jobs: hub.store(Selection::default()),
             secrets: hub.store(Selection::fields(format!("metadata.name={MY_DRIVE_SECRET}"))),
             settings,
         };
@@ -232,7 +229,7 @@ impl World {
         let (a, drives) = (add.clone(), Arc::clone(&self.drives));
         self.volumes.subscribe(move |change: &Change<PersistentVolumeKind>| {
             let Some(volume) = change.object() else { return };
-            for drive in drives.indexed(&format!("volume:{}", volume.name())) {
+            for drive in drives.indexed(&with_volume(volume.name())) {
                 a.owners(&*drive);
             }
         });

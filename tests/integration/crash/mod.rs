@@ -3,6 +3,8 @@
 
 mod exposure;
 mod instances;
+mod shared_volumes;
+mod snapshots;
 mod tenants;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,36 @@
+//! Names of container images: the grammar of the OCI distribution specification, as registries enforce it.
+
+/// Whether a text names a repository: components of lower-case letters and digits, with single dots, one or
+/// two underscores, or dashes between them, and slashes between components.
+#[must_use]
+pub fn is_repository(text: &str) -> bool {
+    text.split('/').all(is_component)
+}
+
+/// Whether a text is one component of a repository's name.
+fn is_component(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_separator = |run: &str| matches!(run, "." | "_" | "__") || run.bytes().all(|byte| byte == b'-');
+    let inner = text.trim_matches(is_plain);
+    // What the two ends leave over is between a letter and a letter, or it is the whole.
+    let bounded = text.starts_with(is_plain) && text.ends_with(is_plain);
+    bounded && inner.split(is_plain).filter(|run| !run.is_empty()).all(is_separator)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repositories_follow_the_grammar_of_registries() {
+        for text in ["a", "0", "ab", "a.b", "a_b", "a__b", "a-b", "a---b", "a.b_c-d", "dir/a.b", "a/b/c"] {
+            assert!(is_repository(text), "{text}");
+        }
+        for text in [
+            "", "A", "a..b", "a___b", "a._b", "a-.b", ".a", "a.", "-a", "a-", "_a", "a_", "/a", "a/", "a//b",
+            "a:b", "a@b", "a b", "ä", "a/../b", "..",
+        ] {
+            assert!(!is_repository(text), "{text}");
+        }
+    }
+}

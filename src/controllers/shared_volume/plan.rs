@@ -1,0 +1,154 @@
+//! The plan of a shared volume: a pure function of what is observed.
+
+use serde_json::{Value, json};
+
+use super::observe::{Observed, claim_name, is_protected};
+use crate::api::labels;
+use crate::api::quantity::Quantity;
+use crate::config::SharedVolumeConfig;
+use crate::controllers::made::{Maker, Place, owner, patch_of};
+use crate::controllers::nfs_volume::{
+    claim_spec, failure, growth, is_bound, job, location, provisioning, requested,
+};
+use crate::kinds::{Drive, DriveKind};
+use crate::runtime::plan::{Notice, ObjectPatch, Plan};
+
+/// The only step: all of it depends on the claim.
+const STEP: &str = "volume";
+
+/// The plan for a shared volume that is to be.
+#[must_use]
+pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
+    let mut plan = Plan::default();
+    let claim = observed.own_claim();
+    let provisioned = provisioning(claim, observed.own_job());
+    plan.patches.extend(own_patch(observed, provisioned == Some(labels::PROVISIONING_COMPLETED)));
+    let size = match size(observed) {
+        Ok(size) => size,
+        Err(notice) => {
+            plan.notices.push(notice);
+            return plan;
+        }
+    };
+    plan.ensure.push(desired(observed, config, &size, provisioned));
+    let Some(claim) = claim else { return plan };
+    plan.patches.extend(growth(claim, &size, STEP));
+    plan.notices.extend(shrinks(claim, &size));
+    if !is_bound(claim) {
+        return plan;
+    }
+    match &observed.storage {
+        None => plan.notices.push(notice("VolumeMissing", "the storage of the claim is not there yet", true)),
+        Some(storage) if location(storage).is_none() => {
+            let message = format!(
+                "PV misses CSI params: PersistentVolume {} names no NFS server and share \
+                 (spec.csi.volumeAttributes); is controllers.sharedVolume.storageClass an NFS class?",
+                storage.name()
+            );
+            plan.notices.push(notice("MissingCSI", message, false));
+            return plan;
+        }
+        Some(_) => {}
+    }
+    if provisioned != Some(labels::PROVISIONING_COMPLETED) {
+        prepare(observed, config, claim, &mut plan);
+    }
+    plan
+}
+
+/// The patch that lets a shared volume go.
+#[must_use]
+pub fn release(observed: &Observed) -> Option<ObjectPatch> {
+    let finalizers = observed.volume.metadata.finalizers.iter().flatten();
+    let others: Vec<&String> =
+        finalizers.filter(|finalizer| *finalizer != labels::SHARED_VOLUME_FINALIZER).collect();
+    patch_of(&observed.volume, &json!({"metadata": {"finalizers": others}}))
+}
+
+fn notice(reason: &'static str, message: impl Into<String>, waiting: bool) -> Notice {
+    Notice { step: STEP.to_owned(), reason, message: message.into(), waiting }
+}
+
+/// The size that is asked for.
+fn size(observed: &Observed) -> Result<Quantity, Notice> {
+    let volume = &observed.volume;
+    if let Some(reason) = &volume.malformed {
+        return Err(notice("InvalidSpec", format!("the spec cannot be read: {reason}"), false));
+    }
+    let text = volume.spec.size.to_string();
+    let invalid = |why: &str| {
+        let message = format!("spec.size {text:?} {why}: set it to an amount above 0, such as 10Gi");
+        notice("InvalidSize", message, false)
+    };
+    let size: Quantity = text.parse().map_err(|_| invalid("is no amount of storage"))?;
+    if size.is_zero() || size.is_negative() {
+        return Err(invalid("leaves nothing to store in"));
+    }
+    Ok(size)
+}
+
+/// What is wrong with a size below that of the claim.
+fn shrinks(claim: &Drive, size: &Quantity) -> Option<Notice> {
+    let has = requested(claim).filter(|has| has > size)?;
+    let message = format!(
+        "Size cannot be less than previous value: the volume has {has} and spec.size asks for {size}; set it to \
+         {has} or more"
+    );
+    Some(notice("InvalidSize", message, false))
+}
+
+/// Label and finalizer of the shared volume itself.
+fn own_patch(observed: &Observed, is_complete: bool) -> Option<ObjectPatch> {
+    let volume = &observed.volume;
+    let mut metadata = json!({"labels": {labels::MANAGED_BY: labels::MANAGED_BY_INSTANCE}});
+    if is_complete && !is_protected(volume) {
+        let finalizers = volume.metadata.finalizers.iter().flatten().map(String::as_str);
+        metadata["finalizers"] = finalizers.chain([labels::SHARED_VOLUME_FINALIZER]).collect();
+    }
+    patch_of(volume, &json!({"metadata": metadata}))
+}
+
+fn maker(observed: &Observed) -> Maker {
+    let maker = Maker { owner: owner(&observed.volume), labels: std::collections::BTreeMap::new() };
+    maker.with(&[
+        (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE),
+        (labels::VOLUME_TYPE, labels::VOLUME_TYPE_SHARED_VOLUME),
+    ])
+}
+
+/// The claim.
+fn desired(
+    observed: &Observed,
+    config: &SharedVolumeConfig,
+    size: &Quantity,
+    provisioned: Option<&str>,
+) -> crate::runtime::plan::Desired {
+    let volume = &observed.volume;
+    let name = claim_name(volume.name());
+    let place = Place { namespace: volume.namespace(), name: &name, step: STEP, stage: 0 };
+    let body: Value = claim_spec(&config.storage_class, size);
+    let mut claim = maker(observed).created::<DriveKind>(observed.claim.as_deref(), place, &body);
+    let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned()));
+    claim.labels.extend(state);
+    claim
+}
+
+/// The Job that gives the volume to the user of the machines, unless it has failed.
+fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &Drive, plan: &mut Plan) {
+    let own = observed.own_job();
+    if let Some(failed) = own.and_then(failure) {
+        let message = format!(
+            "the volume could not be prepared: Job {}/{} has failed: {failed}; delete the Job to have it tried \
+             again",
+            claim.namespace(),
+            observed.job_name
+        );
+        plan.notices.push(notice("ProvisioningFailed", message, false));
+    }
+    // One that runs is left alone; one of somebody else is refused by the apply engine.
+    if own.is_none() {
+        let place = Place { namespace: claim.namespace(), name: &observed.job_name, step: STEP, stage: 1 };
+        let existing = observed.job.as_deref();
+        plan.ensure.push(job(existing, claim.name(), &config.provisioning_image, &maker(observed), place));
+    }
+}

@@ -1,0 +1,158 @@
+//! The status of a shared volume: a pure function of what is observed after the plan was carried out.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use super::observe::{Observed, is_protected};
+use crate::api::labels;
+use crate::api::shared_volume::{SharedVolumePhase, SharedVolumeStatus};
+use crate::controllers::nfs_volume::{is_bound, location};
+use crate::controllers::remarks::{self, NAME_CONFLICT, Remark};
+use crate::runtime::ObjectKey;
+use crate::runtime::apply::Failure;
+use crate::runtime::conditions::{self, Observation};
+use crate::runtime::error::ApiError;
+use crate::runtime::events::{EventNote, EventType};
+use crate::runtime::plan::Plan;
+
+/// Condition: whether the volume can be mounted.
+const READY: &str = "Ready";
+/// Condition, and event: whether something keeps the volume from being deleted; absent where nothing does.
+const DELETION_BLOCKED: &str = "DeletionBlocked";
+/// The reason of a claim that a quota refuses.
+pub const QUOTA: &str = "ResourceQuotaExceeded";
+/// So many users are named.
+const NAMED: usize = 20;
+
+/// What a pass reports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The whole status.
+    pub status: SharedVolumeStatus,
+    /// What changed, for `kubectl describe`.
+    pub events: Vec<EventNote>,
+}
+
+/// Failures in words.
+fn describe(failure: &Failure) -> (&'static str, String) {
+    match &failure.error {
+        ApiError::QuotaExceeded(message) => (QUOTA, format!("PVC exceeded the resource quota: {message}")),
+        _ => ("EnforcementFailed", failure.to_string()),
+    }
+}
+
+/// The report of a pass over a volume that is to be.
+#[must_use]
+pub fn report(observed: &Observed, plan: &Plan, failures: &[Failure], now: Timestamp) -> Report {
+    let old = &observed.volume.status;
+    let remarks = remarks::remarks(plan, failures, describe);
+    let mut status = old.clone();
+    let storage = observed.own_claim().filter(|claim| is_bound(claim)).and(observed.storage.as_deref());
+    if let Some((storage, place)) = storage.and_then(|storage| Some((storage, location(storage)?))) {
+        status.server_address = place.server;
+        status.export_path = place.share;
+        storage.name().clone_into(&mut status.pv_name);
+    }
+    status.phase = phase(observed, &remarks);
+    let mut observations = vec![ready(&status.phase, &remarks)];
+    observations.extend(remarks::observations(&remarks, "All objects of the volume are as they should be"));
+    let mut retired = vec![DELETION_BLOCKED];
+    retired.extend(remarks::retired(&observations));
+    let generation = observed.volume.metadata.generation;
+    status.conditions = conditions::merge(&old.conditions, &observations, &retired, generation, now);
+    Report { events: remarks::events(&old.conditions, &remarks), status }
+}
+
+fn phase(observed: &Observed, remarks: &[Remark]) -> SharedVolumePhase {
+    if remarks.iter().any(|remark| remark.reason == QUOTA) {
+        return SharedVolumePhase::ResourceQuotaExceeded;
+    }
+    if remarks.iter().any(|remark| !remark.waiting) {
+        return SharedVolumePhase::Error;
+    }
+    let Some(claim) = observed.own_claim().filter(|claim| is_bound(claim)) else {
+        return SharedVolumePhase::Pending;
+    };
+    if observed.storage.is_none() {
+        return SharedVolumePhase::Pending;
+    }
+    let is_prepared = claim.label(labels::VOLUME_PROVISIONING) == Some(labels::PROVISIONING_COMPLETED);
+    if is_prepared && is_protected(&observed.volume) {
+        SharedVolumePhase::Ready
+    } else {
+        SharedVolumePhase::Provisioning
+    }
+}
+
+fn ready(phase: &SharedVolumePhase, remarks: &[Remark]) -> Observation {
+    let worst = remarks.iter().find(|remark| !remark.waiting).or(remarks.first());
+    let (reason, message) = match (phase, worst) {
+        (SharedVolumePhase::Ready, _) => ("Ready".to_owned(), "The volume can be mounted"),
+        (_, Some(worst)) => (worst.reason.clone(), "See condition Reconciled"),
+        (SharedVolumePhase::Provisioning, None) => {
+            ("Provisioning".to_owned(), "The volume is being given to the user of the machines")
+        }
+        (_, None) => ("Pending".to_owned(), "The claim waits for its storage"),
+    };
+    let holds = Some(*phase == SharedVolumePhase::Ready);
+    Observation { type_: READY, holds, reason, message: message.to_owned() }
+}
+
+/// The report of a pass over a volume that is being deleted and has users.
+#[must_use]
+pub fn leaving(observed: &Observed, now: Timestamp) -> Report {
+    let old = &observed.volume.status;
+    let mut status = old.clone();
+    status.phase = SharedVolumePhase::Deleting;
+    let ready = Observation {
+        type_: READY,
+        holds: Some(false),
+        reason: "Deleting".to_owned(),
+        message: "The volume is being deleted".to_owned(),
+    };
+    let mut observations = vec![ready];
+    let mut events = Vec::new();
+    if let Some(message) = blocked(observed) {
+        let told = old.conditions.iter().find(|condition| condition.type_ == DELETION_BLOCKED);
+        if told.is_none_or(|told| told.message != message) {
+            let reason = DELETION_BLOCKED.to_owned();
+            events.push(EventNote { type_: EventType::Warning, reason, message: message.clone() });
+        }
+        let reason = "InUse".to_owned();
+        observations.push(Observation { type_: DELETION_BLOCKED, holds: Some(true), reason, message });
+    }
+    let retired: &[&str] =
+        if observations.len() > 1 { &[NAME_CONFLICT] } else { &[NAME_CONFLICT, DELETION_BLOCKED] };
+    let generation = observed.volume.metadata.generation;
+    status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
+    Report { status, events }
+}
+
+/// What keeps the volume from being deleted, if anything does.
+fn blocked(observed: &Observed) -> Option<String> {
+    let (templates, instances) = (&observed.templates, &observed.instances);
+    if templates.is_empty() && instances.is_empty() {
+        return None;
+    }
+    let names: BTreeSet<&str> = templates.iter().chain(instances).map(|key| key.name.as_str()).collect();
+    let names: Vec<&str> = names.into_iter().take(NAMED).collect();
+    let lists: Vec<String> = [("Templates", templates), ("Instances", instances)]
+        .into_iter()
+        .filter(|(_, keys)| !keys.is_empty())
+        .map(|(kind, keys)| format!("{kind} {}", listed(keys)))
+        .collect();
+    Some(format!(
+        "Cannot delete shvol since it is mounted on [{}] ({}): it is deleted as soon as none of them mounts it",
+        names.join(" "),
+        lists.join("; ")
+    ))
+}
+
+/// The first of them, and how many there are besides.
+fn listed(keys: &BTreeSet<ObjectKey>) -> String {
+    let names: Vec<String> = keys.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = keys.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.join(", "))
+}

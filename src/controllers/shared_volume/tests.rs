@@ -1,0 +1,281 @@
+//! Plans and reports, from JSON as the API server has it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::observe::{Observed, job_names};
+use super::plan::{plan, release};
+use super::report::{Report, leaving, report};
+use crate::api::shared_volume::SharedVolumePhase;
+use crate::api::{Kind, Object};
+use crate::config::SharedVolumeConfig;
+use crate::kinds::Drive;
+use crate::runtime::ObjectKey;
+use crate::runtime::apply::Failure;
+use crate::runtime::error::ApiError;
+use crate::runtime::merge;
+use crate::runtime::plan::Plan;
+
+fn object<T: Kind>(value: &Value) -> Arc<Object<T>> {
+    Arc::new(serde_json::from_value(value.clone()).expect("objects are read leniently"))
+}
+
+fn now() -> Timestamp {
+    "2026-03-04T05:06:07Z".parse().expect("a time")
+}
+
+const OWNER: &str = r#"[{"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "SharedVolume", "name": "data.one",
+    "uid": "v1", "controller": true, "blockOwnerDeletion": true}]"#;
+
+fn owners() -> Value {
+    serde_json::from_str(OWNER).expect("JSON")
+}
+
+/// A volume of which nothing exists, with further members.
+fn fresh(more: &Value) -> Observed {
+    let mut volume = json!({
+        "metadata": {"name": "data.one", "namespace": "workspace-tea", "uid": "v1", "generation": 1},
+        "spec": {"prettyName": "Data", "size": "10Gi"},
+    });
+    merge::apply(&mut volume, more);
+    Observed {
+        volume: object(&volume),
+        claim: None,
+        storage: None,
+        job: None,
+        job_name: job_names("data.one")[0].clone(),
+        templates: BTreeSet::new(),
+        instances: BTreeSet::new(),
+    }
+}
+
+fn claim(more: &Value) -> Arc<Drive> {
+    let mut claim = json!({
+        "metadata": {
+            "name": "shvol-data.one", "namespace": "workspace-tea", "uid": "c1", "ownerReferences": owners(),
+            "labels": {
+                "crownlabs.polito.it/managed-by": "instance", "crownlabs.polito.it/volume-type": "sharedvolume",
+            },
+        },
+        "spec": {"resources": {"requests": {"storage": "10Gi"}}, "volumeName": "pv"},
+        "status": {"phase": "Bound"},
+    });
+    merge::apply(&mut claim, more);
+    object(&claim)
+}
+
+/// A volume whose claim is bound to a folder on NFS.
+fn bound(more: &Value, of_claim: &Value) -> Observed {
+    let attributes = json!({"server": "nfs", "clusterID": "rook", "share": "/exports/pv"});
+    let storage = json!({"metadata": {"name": "pv"}, "spec": {"csi": {"volumeAttributes": attributes}}});
+    Observed { claim: Some(claim(of_claim)), storage: Some(object(&storage)), ..fresh(more) }
+}
+
+fn made(plan: &Plan, kind: &str) -> Value {
+    let desired = plan.ensure.iter().find(|desired| desired.kind.kind == kind).expect("planned");
+    desired.manifest.as_ref().expect("complete").json().clone()
+}
+
+fn planned(observed: &Observed) -> Plan {
+    plan(observed, &SharedVolumeConfig::default())
+}
+
+fn reported(observed: &Observed, failures: &[Failure]) -> Report {
+    report(observed, &planned(observed), failures, now())
+}
+
+fn condition<'a>(report: &'a Report, kind: &str) -> (&'a str, &'a str) {
+    let conditions = &report.status.conditions;
+    let found = conditions.iter().find(|condition| condition.type_ == kind).expect("the condition");
+    (&found.reason, &found.message)
+}
+
+#[test]
+fn claim_and_job_have_the_shape_that_operators_know() {
+    let plan = planned(&fresh(&json!({})));
+    // 03 §4.1, field by field.
+    let expected = json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "shvol-data.one",
+            "namespace": "workspace-tea",
+            "labels": {
+                "crownlabs.polito.it/managed-by": "instance", "crownlabs.polito.it/volume-type": "sharedvolume",
+            },
+            "ownerReferences": owners(),
+        },
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "rook-nfs",
+            "resources": {"requests": {"storage": "10Gi"}},
+        },
+    });
+    assert_eq!(made(&plan, "PersistentVolumeClaim"), expected);
+    assert_eq!(plan.ensure.len(), 1, "no Job before there is storage");
+    assert_eq!(
+        plan.patches[0].patch,
+        json!({"metadata": {"labels": {"crownlabs.polito.it/managed-by": "instance"}}})
+    );
+    // 03 §5.
+    let resources = json!({"cpu": "100m", "memory": "128Mi"});
+    let expected = json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": "shvol-data-one-provision", "namespace": "workspace-tea", "ownerReferences": owners(),
+        },
+        "spec": {
+            "backoffLimit": 3,
+            "ttlSecondsAfterFinished": 604_800,
+            "template": {"spec": {
+                "restartPolicy": "OnFailure",
+                "containers": [{
+                    "name": "chown-container",
+                    "image": "busybox",
+                    "command": ["chown", "-R", "1010:1010", "/media/mydrive"],
+                    "volumeMounts": [{"name": "drive", "mountPath": "/media/mydrive"}],
+                    "resources": {"requests": resources, "limits": resources},
+                }],
+                "volumes": [{"name": "drive", "persistentVolumeClaim": {"claimName": "shvol-data.one"}}],
+            }},
+        },
+    });
+    let plan = planned(&bound(&json!({}), &json!({})));
+    assert_eq!(made(&plan, "Job"), expected);
+    let labels = &plan.ensure.iter().find(|desired| desired.kind.kind != "Job").expect("the claim").labels;
+    assert_eq!(labels.get("crownlabs.polito.it/volume-provisioning").map(String::as_str), Some("pending"));
+}
+
+#[test]
+fn the_phase_follows_the_claim_and_the_job() {
+    let phase = |observed: &Observed| reported(observed, &[]).status.phase;
+    assert_eq!(phase(&fresh(&json!({}))), SharedVolumePhase::Pending);
+    let unbound = bound(&json!({}), &json!({"status": {"phase": "Pending"}}));
+    assert_eq!(phase(&unbound), SharedVolumePhase::Pending);
+    assert_eq!(
+        phase(&Observed { storage: None, ..bound(&json!({}), &json!({})) }),
+        SharedVolumePhase::Pending
+    );
+    let preparing = reported(&bound(&json!({}), &json!({})), &[]);
+    assert_eq!(preparing.status.phase, SharedVolumePhase::Provisioning);
+    assert_eq!(
+        (&*preparing.status.server_address, &*preparing.status.export_path, &*preparing.status.pv_name),
+        ("nfs.rook", "/exports/pv", "pv")
+    );
+    // The Job has succeeded: the claim's label and the finalizer are planned, then it is ready.
+    let done = object(&json!({"metadata": {"ownerReferences": owners()}, "status": {"succeeded": 1}}));
+    let succeeded = Observed { job: Some(done), ..bound(&json!({}), &json!({})) };
+    let finalizers = &planned(&succeeded).patches[0].patch["metadata"]["finalizers"];
+    assert_eq!(*finalizers, json!(["crownlabs.polito.it/shvolctrl-volume-protection"]));
+    assert_eq!(phase(&succeeded), SharedVolumePhase::Provisioning);
+    let completed = json!({"metadata": {"labels": {"crownlabs.polito.it/volume-provisioning": "completed"}}});
+    let protected = json!({"metadata": {"finalizers": ["crownlabs.polito.it/shvolctrl-volume-protection"]}});
+    assert_eq!(phase(&bound(&json!({}), &completed)), SharedVolumePhase::Provisioning);
+    let ready = bound(&protected, &completed);
+    let told = reported(&ready, &[]);
+    assert_eq!(told.status.phase, SharedVolumePhase::Ready);
+    assert_eq!(told.events, Vec::new());
+    // One whose Job has expired needs no other.
+    assert!(planned(&ready).ensure.iter().all(|desired| desired.kind.kind != "Job"));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_a_sentence() {
+    let error = |observed: &Observed, reason: &str, sentence: &str| {
+        let told = reported(observed, &[]);
+        assert_eq!(told.status.phase, SharedVolumePhase::Error, "{reason}");
+        let (found, message) = condition(&told, "Reconciled");
+        assert_eq!(found, reason);
+        assert!(message.starts_with(sentence), "{message}");
+        assert_eq!(told.events[0].reason, reason);
+    };
+    for (size, why) in [
+        ("0", "leaves nothing to store in"),
+        ("-5Gi", "leaves nothing to store in"),
+        ("much", "is no amount of storage"),
+        ("", "is no amount of storage"),
+    ] {
+        let observed = fresh(&json!({"spec": {"size": size}}));
+        assert!(planned(&observed).ensure.is_empty(), "nothing is made of {size:?}");
+        let sentence = format!("spec.size {size:?} {why}: set it to an amount above 0, such as 10Gi");
+        error(&observed, "InvalidSize", &sentence);
+    }
+    error(&fresh(&json!({"spec": 5})), "InvalidSpec", "the spec cannot be read: spec: ");
+    error(
+        &bound(&json!({"spec": {"size": "5Gi"}}), &json!({})),
+        "InvalidSize",
+        "Size cannot be less than previous value: the volume has 10Gi and spec.size asks for 5Gi; set it to 10Gi",
+    );
+    let local = object(&json!({"metadata": {"name": "pv"}, "spec": {}}));
+    let local = Observed { storage: Some(local), ..bound(&json!({}), &json!({})) };
+    error(&local, "MissingCSI", "PV misses CSI params: PersistentVolume pv names no NFS server and share");
+    let failed = json!({"metadata": {"ownerReferences": owners()}, "status": {"conditions": [
+        {"type": "Failed", "status": "True", "message": "too often"},
+    ]}});
+    let failed = Observed { job: Some(object(&failed)), ..bound(&json!({}), &json!({})) };
+    error(
+        &failed,
+        "ProvisioningFailed",
+        "the volume could not be prepared: Job workspace-tea/shvol-data-one-provision has failed: too often; \
+         delete the Job",
+    );
+    let quota = Failure {
+        step: "volume".to_owned(),
+        kind: "PersistentVolumeClaim",
+        name: "shvol-data.one".to_owned(),
+        error: ApiError::QuotaExceeded("exceeded quota: q".to_owned()),
+    };
+    let told = reported(&fresh(&json!({})), &[quota]);
+    assert_eq!(told.status.phase, SharedVolumePhase::ResourceQuotaExceeded);
+    assert_eq!(
+        condition(&told, "Reconciled"),
+        ("ResourceQuotaExceeded", "PVC exceeded the resource quota: exceeded quota: q")
+    );
+}
+
+#[test]
+fn a_volume_grows() {
+    let larger = planned(&bound(&json!({"spec": {"size": "20Gi"}}), &json!({})));
+    let growth = larger.patches.iter().find(|patch| patch.kind.kind == "PersistentVolumeClaim");
+    assert_eq!(
+        growth.expect("growth").patch,
+        json!({"spec": {"resources": {"requests": {"storage": "20Gi"}}}})
+    );
+    // The same in other units.
+    let same = planned(&bound(&json!({"spec": {"size": "10240Mi"}}), &json!({})));
+    assert!(same.patches.iter().all(|patch| patch.kind.kind == "SharedVolume"));
+    assert!(same.notices.is_empty());
+}
+
+#[test]
+fn a_volume_with_users_is_not_let_go() {
+    let more = json!({"metadata": {
+        "deletionTimestamp": "2026-03-04T05:00:00Z",
+        "finalizers": ["other", "crownlabs.polito.it/shvolctrl-volume-protection"],
+    }});
+    let mut observed = bound(&more, &json!({}));
+    observed.templates = [("workspace-tea", "b"), ("workspace-tea", "a"), ("workspace-milk", "a")]
+        .map(|(namespace, name)| ObjectKey::new(namespace, name))
+        .into();
+    observed.instances = [ObjectKey::new("tenant-ada", "lab")].into();
+    let told = leaving(&observed, now());
+    let expected = "Cannot delete shvol since it is mounted on [a b lab] (Templates workspace-milk/a, \
+                    workspace-tea/a, workspace-tea/b; Instances tenant-ada/lab): it is deleted as soon as none of \
+                    them mounts it";
+    assert_eq!(told.status.phase, SharedVolumePhase::Deleting);
+    assert_eq!(condition(&told, "DeletionBlocked"), ("InUse", expected));
+    assert_eq!(told.events.len(), 1);
+    let mut again = Object::clone(&observed.volume);
+    again.status = told.status;
+    let again = Observed { volume: Arc::new(again), ..observed };
+    assert_eq!(leaving(&again, now()).events, Vec::new(), "told once");
+    let many = (0..30).map(|n| ObjectKey::new("tenant-ada", format!("lab-{n:02}"))).collect();
+    let crowded = leaving(&Observed { templates: BTreeSet::new(), instances: many, ..again }, now());
+    assert!(condition(&crowded, "DeletionBlocked").1.contains("tenant-ada/lab-19 and 10 more)"));
+    let free = bound(&more, &json!({}));
+    assert_eq!(release(&free).expect("a patch").patch, json!({"metadata": {"finalizers": ["other"]}}));
+}

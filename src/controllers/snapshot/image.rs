@@ -1,0 +1,57 @@
+//! Where the image of a snapshot goes: `<registry>/<tenant>/<image>:<time>` (03 §2.5).
+
+use jiff::Timestamp;
+
+use crate::api::image::is_repository;
+
+/// The longest name that registries and container runtimes accept, without tag.
+const LIMIT: usize = 255;
+
+/// The repositories of a Tenant: its name without all that is no letter or digit.
+#[must_use]
+pub fn directory(tenant: &str) -> String {
+    tenant.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// The whole name of an image that is made now.
+///
+/// # Errors
+/// When a registry would refuse it; the message says why.
+pub fn destination(registry: &str, tenant: &str, image: &str, now: Timestamp) -> Result<String, String> {
+    if !is_repository(image) {
+        return Err(format!(
+            "image name {image:?} is not one that a registry takes: it consists of lower-case letters and digits, \
+             with single dots, dashes or underscores between them (and no tag: that is the time)"
+        ));
+    }
+    let name = format!("{registry}/{}/{image}", directory(tenant));
+    if name.len() > LIMIT {
+        return Err(format!(
+            "image name {image:?} is too long: {name} has {} characters, at most {LIMIT} are allowed",
+            name.len()
+        ));
+    }
+    Ok(format!("{name}:{}", now.strftime("%Y%m%dt%H%M%S")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_named_after_tenant_name_and_time() {
+        let now: Timestamp = "2026-03-04T05:06:07Z".parse().expect("a time");
+        let named = |tenant: &str, image: &str| destination("r.example.org:5000/vm", tenant, image, now);
+        assert_eq!(
+            named("John.Doe-42", "my-image").as_deref(),
+            Ok("r.example.org:5000/vm/johndoe42/my-image:20260304t050607")
+        );
+        assert!(named("ada", "a/b").is_ok());
+        for image in ["", "My", "a:b", "a b", "../ada", "a//b", "-a"] {
+            assert!(named("ada", image).unwrap_err().contains("not one that a registry takes"), "{image}");
+        }
+        let room = LIMIT - "r.example.org:5000/vm/ada/".len();
+        assert!(named("ada", &"a".repeat(room)).is_ok());
+        assert!(named("ada", &"a".repeat(room + 1)).unwrap_err().contains("has 256 characters"));
+    }
+}

@@ -1,0 +1,145 @@
+//! One pass over a snapshot: observe, step, apply, report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::job;
+use super::observe::Observed;
+use super::report::report;
+use super::step::{Export, PATIENCE, Step, step};
+use super::world::World;
+use crate::api::instance::InstanceKind;
+use crate::api::labels;
+use crate::api::template::TemplateKind;
+use crate::config::SnapshotConfig;
+use crate::controllers::made::patch_of;
+use crate::runtime::ObjectKey;
+use crate::runtime::apply::Engine;
+use crate::runtime::clock;
+use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::error::ApiError;
+use crate::runtime::events::Recorder;
+use crate::runtime::plan::KindInfo;
+use crate::runtime::queue::{Next, resync};
+
+/// How long a snapshot that waits is left alone at most: nearly all that it waits for wakes it.
+const WAIT: Duration = Duration::from_mins(1);
+
+/// The loop.
+pub struct Room {
+    /// What it reads.
+    pub world: Arc<World>,
+    /// What it writes with.
+    pub engine: Engine,
+    /// Where its events go.
+    pub events: Recorder,
+    /// What it depends on.
+    pub config: Arc<SnapshotConfig>,
+    /// The bounds of the time between two passes over a snapshot that does not change.
+    pub resync: (Duration, Duration),
+}
+
+impl Reconciler for Room {
+    const NAME: &'static str = "snapshot";
+
+    async fn reconcile(&self, key: &ObjectKey) -> Pass {
+        match self.pass(key).await {
+            Ok(next) => Pass::done(next),
+            // Deleted meanwhile, or not ours to write: the store will say.
+            Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
+            Err(error) => Pass::failed(error.to_string()),
+        }
+    }
+}
+
+impl Room {
+    async fn pass(&self, key: &ObjectKey) -> Result<Next, ApiError> {
+        let Some(observed) = self.world.observe(key) else { return Ok(Next::Forget) };
+        if observed.snapshot.is_terminating() {
+            // The garbage collector has the Job.
+            return Ok(Next::Await);
+        }
+        let step = self.certain(key, &observed).await?;
+        match &step {
+            Step::Ended => return Ok(Next::Await),
+            Step::Export(export) => return self.export(key, &observed, export).await,
+            Step::Refuse(_) | Step::Fail(_) => self.remember(&observed).await?,
+            _ => {}
+        }
+        self.tell(key, &step).await?;
+        Ok(match step {
+            Step::Wait { .. } => resync(key, self.resync, Some(WAIT)),
+            Step::Running { starved: false, .. } => {
+                resync(key, self.resync, Some(Duration::from_secs(PATIENCE.unsigned_abs())))
+            }
+            Step::Running { .. } => resync(key, self.resync, None),
+            _ => Next::Await,
+        })
+    }
+
+    /// The next step. A refusal is final, so it is not made on what a watch may be late with: the Instance
+    /// has just been stopped, or the Template made.
+    async fn certain(&self, key: &ObjectKey, observed: &Observed) -> Result<Step, ApiError> {
+        let first = step(observed, &self.config, clock::now());
+        if !matches!(first, Step::Refuse(_)) {
+            return Ok(first);
+        }
+        let (instance, template) = World::references(observed);
+        self.engine.refresh(KindInfo::of::<InstanceKind>(), &instance).await?;
+        if let Some(template) = template {
+            self.engine.refresh(KindInfo::of::<TemplateKind>(), &template).await?;
+        }
+        let again = self.world.observe(key);
+        Ok(again.map_or(Step::Ended, |observed| step(&observed, &self.config, clock::now())))
+    }
+
+    /// Makes the Job. That it is about to be made is written before: nobody whose view of the snapshot is
+    /// out of date gets any further.
+    async fn export(&self, key: &ObjectKey, observed: &Observed, export: &Export) -> Result<Next, ApiError> {
+        self.tell(key, &Step::Export(export.clone())).await?;
+        let failures = self.engine.apply(&job::plan(observed, &self.config, export)).await;
+        let Some(failure) = failures.into_iter().next() else {
+            let destination = export.destination.clone();
+            self.tell(key, &Step::Running { destination, starved: false }).await?;
+            return Ok(resync(key, self.resync, Some(Duration::from_secs(PATIENCE.unsigned_abs()))));
+        };
+        match failure.error {
+            ApiError::QuotaExceeded(ref message) => {
+                let message = format!("the Job cannot be made: {message}");
+                self.tell(key, &Step::Wait { reason: "ResourceQuotaExceeded", message }).await?;
+                Ok(resync(key, self.resync, Some(WAIT)))
+            }
+            ApiError::Invalid(_) | ApiError::NameConflict { .. } => {
+                self.remember(observed).await?;
+                self.tell(key, &Step::Refuse(failure.to_string())).await?;
+                Ok(Next::Await)
+            }
+            error => Err(error),
+        }
+    }
+
+    /// Writes on the snapshot for which spec it failed: it is looked at again when that has changed.
+    async fn remember(&self, observed: &Observed) -> Result<(), ApiError> {
+        let snapshot = &observed.snapshot;
+        let generation = snapshot.metadata.generation.unwrap_or_default().to_string();
+        let annotations = json!({labels::SNAPSHOT_OBSERVED_GENERATION: generation});
+        match patch_of(snapshot, &json!({"metadata": {"annotations": annotations}})) {
+            Some(patch) => self.engine.patch(&patch).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Publishes the events, then the status: a crash in between tells twice rather than never.
+    async fn tell(&self, key: &ObjectKey, step: &Step) -> Result<(), ApiError> {
+        // Observed again: with the answers to what has been written.
+        let Some(observed) = self.world.observe(key) else { return Ok(()) };
+        let snapshot = &observed.snapshot;
+        let Some(report) = report(snapshot, step, clock::now()) else { return Ok(()) };
+        for note in &report.events {
+            self.events.publish(&**snapshot, note).await;
+        }
+        self.engine.publish(&**snapshot, &report.status).await.map(drop)
+    }
+}

@@ -1,0 +1,57 @@
+//! The daemon dies after any of its writes about shared volumes, and the world comes out the same.
+
+use super::{Scenario, crash_after_every_write};
+use crate::cluster::Options as ClusterOptions;
+use crate::lab::{Lab, instance};
+use crate::shared_volumes::{mount, shared_volume};
+
+/// This loop, and that which mounts.
+const CONFIG: &str = "controllers: {publicExposure: {enabled: false}, snapshot: {enabled: false}, \
+                      tenant: {enabled: false}, workspace: {enabled: false}}\n";
+
+#[test]
+fn shared_volumes_survive_a_crash_after_every_write() {
+    let lab = Lab::start(ClusterOptions::default());
+    lab.furnish("shvolcrash");
+    let (course, namespace) = ("workspace-shvolcrash", "tenant-shvolcrash");
+    let scenario = Scenario {
+        name: "shared volumes",
+        lab: "shvolcrash",
+        steps: vec![
+            Box::new(|lab| lab.apply(&shared_volume("shvolcrash", "data", "1Gi"))),
+            Box::new(|lab| {
+                mount(lab, "shvolcrash", "container", &["data"]);
+                lab.apply(&instance("shvolcrash", "user", "container"));
+            }),
+            Box::new(|lab| {
+                lab.kubectl(&["delete", "sharedvolume", "-n", course, "data", "--wait=false"]);
+            }),
+            Box::new(|lab| mount(lab, "shvolcrash", "container", &[])),
+            Box::new(|lab| {
+                lab.kubectl(&["delete", "instance", "-n", namespace, "user", "--cascade=foreground"]);
+            }),
+        ],
+        look: Box::new(|lab| {
+            let mut objects = lab.list("sharedvolumes,persistentvolumeclaims", course);
+            // How far a Job is, is in the volume.
+            objects.extend(lab.list("jobs", course).into_iter().map(|mut job| {
+                job.as_object_mut().expect("an object").remove("status");
+                job
+            }));
+            objects.extend(lab.list("instances.crownlabs.polito.it,deployments", namespace));
+            objects
+        }),
+        is_complete: |object| {
+            let phase = object["status"]["phase"].as_str();
+            match object["kind"].as_str() {
+                Some("SharedVolume") => matches!(phase, Some("Ready" | "Deleting")),
+                Some("Instance") => phase == Some("Ready"),
+                _ => true,
+            }
+        },
+        configs: &[CONFIG],
+    };
+    let writes = crash_after_every_write(&lab, &scenario);
+    assert!(writes >= 16, "only {writes} writes");
+    println!("{writes} crashes");
+}

@@ -1,0 +1,233 @@
+//! Images of the disks of stopped machines. The pods of the Jobs are played.
+
+use serde_json::{Value, json};
+
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, instance, wait_until};
+
+const CONFIG: &str = "controllers: {snapshot: {vmRegistry: r.example.org/vm, vmRegistrySecret: login}}\n";
+const KIND: &str = "instancesnapshots";
+
+/// A snapshot of an Instance of a test.
+pub fn snapshot(lab: &str, name: &str, of: &str, image: &str) -> String {
+    format!(
+        "---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: InstanceSnapshot
+metadata: {{name: {name}, namespace: tenant-{lab}}}
+spec: {{instanceRef: {{name: {of}}}, imageName: {image}}}
+"
+    )
+}
+
+/// Waits for the condition `Ready` to have a reason; its message.
+fn await_reason(lab: &Lab, namespace: &str, name: &str, phase: &str, reason: &str) -> String {
+    wait_until(PATIENCE, || {
+        let object = lab.get(KIND, namespace, name).ok_or_else(|| format!("InstanceSnapshot {name}"))?;
+        let status = &object["status"];
+        let ready = status["conditions"].as_array().into_iter().flatten().find(|one| one["type"] == "Ready");
+        match ready {
+            Some(ready) if ready["reason"] == reason && status["phase"] == phase => {
+                Ok(ready["message"].as_str().unwrap_or_default().to_owned())
+            }
+            _ => Err(format!("{name}: {phase} {reason}, is {status}")),
+        }
+    })
+}
+
+/// The reasons of the events about a snapshot, in the order of their first letters.
+fn reasons(lab: &Lab, namespace: &str, name: &str) -> Vec<String> {
+    let mut reasons: Vec<String> = lab
+        .list("events", namespace)
+        .into_iter()
+        .filter(|event| {
+            event["involvedObject"]["name"] == name && event["involvedObject"]["kind"] == "InstanceSnapshot"
+        })
+        .map(|event| event["reason"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    reasons.sort();
+    reasons
+}
+
+#[test]
+fn an_image_is_made_of_a_stopped_machine_and_only_once() {
+    let lab = Lab::shared();
+    lab.furnish("snap");
+    let namespace = "tenant-snap";
+    let kubeconfig = lab.service_account();
+    let options = Options { kubeconfig: &kubeconfig, selector: "snap", config: CONFIG };
+    let daemon = Daemon::start(&options);
+    lab.apply(&instance("snap", "my.box", "vm-persistent"));
+    lab.await_phase(namespace, "my.box", "Ready");
+    lab.apply(&snapshot("snap", "early", "my.box", "box"));
+    let said = await_reason(&lab, namespace, "early", "Failed", "ValidationError");
+    assert_eq!(said, "the vm is running. It is not possible to complete the InstanceSnapshot early");
+    assert_eq!(reasons(&lab, namespace, "early"), ["Validating", "ValidationError"]);
+
+    // Asked for while the machine is still shutting down.
+    lab.patch("instances", namespace, "my.box", r#"{"spec": {"running": false}}"#);
+    lab.apply(&snapshot("snap", "first", "my.box", "my-image"));
+    lab.await_value(KIND, namespace, "first", "/status/phase", "Completed");
+    let job = lab.get("jobs", namespace, "first").expect("the Job stays");
+    let machine = lab.get("virtualmachineinstances.kubevirt.io", namespace, "my-box");
+    assert_eq!(machine, None, "it was off by then");
+    let owner = lab.get(KIND, namespace, "first").expect("there");
+    is_as_described(&job, &owner);
+    let destination = &job["spec"]["template"]["spec"]["containers"][0]["args"][1];
+    let destination = destination.as_str().expect("an argument").trim_start_matches("--destination=");
+    assert!(destination.starts_with("r.example.org/vm/snap/my-image:2"), "{destination}");
+    let said = await_reason(&lab, namespace, "first", "Completed", "Completed");
+    assert!(said.starts_with(&format!("Image {destination} created and uploaded in ")), "{said}");
+    let told: Vec<String> =
+        reasons(&lab, namespace, "first").into_iter().filter(|reason| reason != "MachineStopping").collect();
+    assert_eq!(told, ["Created", "Creation", "Validating"]);
+
+    // Neither the end of the Job nor a restart runs it again.
+    lab.kubectl(&["delete", "job", "-n", namespace, "first"]);
+    drop(daemon);
+    let daemon = Daemon::start(&options);
+    // One that comes later is worked on; by then the others have been looked at.
+    lab.apply(&snapshot("snap", "second", "my.box", "my-image"));
+    lab.await_value(KIND, namespace, "second", "/status/phase", "Completed");
+    assert_eq!(lab.get("jobs", namespace, "first"), None);
+    let early = lab.get(KIND, namespace, "early").expect("there");
+    assert_eq!(early["status"]["phase"], "Failed", "the machine is off now; a refusal is final");
+
+    // A refused one is judged again when its spec changes.
+    lab.patch(KIND, namespace, "early", r#"{"spec": {"imageName": "late"}}"#);
+    lab.await_value(KIND, namespace, "early", "/status/phase", "Completed");
+    drop(daemon);
+    lab.clear("snap");
+}
+
+/// The Job, field by field, without what the API server adds (03 §2.5).
+fn is_as_described(job: &Value, owner: &Value) {
+    let metadata = &job["metadata"];
+    assert_eq!(
+        metadata["ownerReferences"],
+        json!([{
+            "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "InstanceSnapshot", "name": "first",
+            "uid": owner["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
+        }])
+    );
+    let pod = &job["spec"]["template"]["spec"];
+    assert_eq!((&job["spec"]["backoffLimit"], &pod["restartPolicy"]), (&json!(2), &json!("OnFailure")));
+    assert_eq!(job["spec"]["ttlSecondsAfterFinished"], Value::Null);
+    let generator = &pod["initContainers"][0];
+    assert_eq!(generator["name"], "img-generator");
+    assert_eq!(
+        generator["volumeMounts"],
+        json!([{"name": "my-box", "mountPath": "/data"}, {"name": "tmp-vol", "mountPath": "/img-tmp"}])
+    );
+    assert_eq!(
+        generator["resources"],
+        json!({"requests": {"cpu": "1", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "256Mi"}})
+    );
+    let pusher = &pod["containers"][0];
+    assert_eq!(
+        (&pusher["name"], &pusher["args"][0]),
+        (&json!("docker-pusher"), &json!("--dockerfile=/workspace/Dockerfile"))
+    );
+    assert_eq!(
+        pusher["resources"],
+        json!({"requests": {"cpu": "1", "memory": "8Gi"}, "limits": {"cpu": "1", "memory": "32Gi"}})
+    );
+    assert_eq!(
+        pod["volumes"],
+        json!([
+            {"name": "my-box", "persistentVolumeClaim": {"claimName": "my-box"}},
+            {"name": "tmp-vol", "emptyDir": {}},
+            {"name": "kaniko-secret", "secret": {
+                "secretName": "login", "defaultMode": 420,
+                "items": [{"key": ".dockerconfigjson", "path": "config.json"}],
+            }},
+        ])
+    );
+}
+
+#[test]
+fn what_cannot_be_made_says_why() {
+    let lab = Lab::shared();
+    lab.furnish("snapbad");
+    let namespace = "tenant-snapbad";
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "snapbad", config: CONFIG });
+    lab.kubectl(&["label", "namespace", namespace, "crownlabs.polito.it/name=snapbad"]);
+    let stopped = |name: &str, template: &str| {
+        instance("snapbad", name, template).replace("spec:\n", "spec:\n  running: false\n")
+    };
+    lab.apply(&stopped("box", "vm-persistent"));
+    lab.apply(&stopped("brief", "vm"));
+    lab.apply(&stopped("app", "container-persistent"));
+    lab.apply(&stopped("orphan", "absent"));
+    lab.apply(
+        &stopped("borrowed", "vm-persistent").replace("TenantRef: {name: snapbad}", "TenantRef: {name: eve}"),
+    );
+    lab.kubectl(&["create", "job", "-n", namespace, "taken", "--image=busybox"]);
+    for (name, of, image, sentence) in [
+        ("missing", "nobody", "a", "instance nobody not found in namespace tenant-snapbad."),
+        ("brief", "brief", "a", "environment main is not a persistent VM."),
+        ("app", "app", "a", "environment main is not a persistent VM."),
+        ("orphan", "orphan", "a", "template absent not found in namespace workspace-snapbad."),
+        ("named", "box", "Not/Good", "image name \"Not/Good\" is not one that a registry takes"),
+        (
+            "borrowed",
+            "borrowed",
+            "a",
+            "instance borrowed names tenant eve, but namespace tenant-snapbad is that of tenant snapbad",
+        ),
+        ("taken", "box", "a", "a Job named taken exists already and is not of this snapshot"),
+    ] {
+        lab.apply(&snapshot("snapbad", name, of, image));
+        let said = await_reason(&lab, namespace, name, "Failed", "ValidationError");
+        assert!(said.starts_with(sentence), "{said}");
+    }
+    let foreign = snapshot("snapbad", "foreign", "box", "a")
+        .replace("{name: box}", "{name: box, namespace: tenant-eve}");
+    lab.apply(&foreign);
+    let said = await_reason(&lab, namespace, "foreign", "Failed", "ValidationError");
+    assert!(said.starts_with("instance box is in namespace tenant-eve: a snapshot is made in"), "{said}");
+    let chosen = snapshot("snapbad", "chosen", "box", "a")
+        .replace("imageName", "environmentRef: {name: x}, imageName");
+    lab.apply(&chosen);
+    let said = await_reason(&lab, namespace, "chosen", "Failed", "ValidationError");
+    assert!(said.starts_with("environment x not found in template vm-persistent."), "{said}");
+    let empty = lab.try_kubectl(&["apply", "-f", "-"], &snapshot("snapbad", "empty", "box", "\"\""));
+    assert!(empty.expect_err("the schema").contains("spec.imageName"));
+    let jobs: Vec<Value> = lab.list("jobs", namespace);
+    assert_eq!(jobs.len(), 1, "nothing was made but by hand: {jobs:?}");
+    lab.clear("snapbad");
+}
+
+#[test]
+fn a_job_that_fails_is_a_snapshot_that_fails() {
+    let lab = Lab::shared();
+    lab.furnish("snapfail");
+    let namespace = "tenant-snapfail";
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "snapfail", config: CONFIG });
+    // No room for the Job's pod: it can run out of time.
+    lab.apply(&format!(
+        "apiVersion: v1
+kind: ResourceQuota
+metadata: {{name: small, namespace: {namespace}}}
+spec: {{hard: {{limits.memory: 1Gi}}}}
+"
+    ));
+    lab.await_value("resourcequotas", namespace, "small", "/status/hard/limits.memory", "1Gi");
+    lab.apply(&instance("snapfail", "box", "vm-persistent").replace("spec:\n", "spec:\n  running: false\n"));
+    lab.await_phase(namespace, "box", "Off");
+    lab.apply(&snapshot("snapfail", "slow", "box", "a"));
+    await_reason(&lab, namespace, "slow", "Processing", "JobRunning");
+    lab.patch("jobs", namespace, "slow", r#"{"spec": {"activeDeadlineSeconds": 1}}"#);
+    let said = await_reason(&lab, namespace, "slow", "Failed", "CreationFailed");
+    assert!(said.starts_with("DeadlineExceeded: "), "{said}");
+    // One whose Job is taken away has failed too.
+    lab.apply(&snapshot("snapfail", "gone", "box", "a"));
+    await_reason(&lab, namespace, "gone", "Processing", "JobRunning");
+    lab.kubectl(&["delete", "job", "-n", namespace, "gone"]);
+    let said = await_reason(&lab, namespace, "gone", "Failed", "CreationFailed");
+    assert_eq!(said, "Job gone was deleted before it was complete: make another snapshot");
+    assert_eq!(reasons(&lab, namespace, "gone"), ["Creation", "CreationFailed", "Validating"]);
+    lab.clear("snapfail");
+}
