@@ -108,6 +108,40 @@ fn a_file_that_is_missing_or_no_yaml_is_named() {
     assert!(text(&broken.stderr).contains("standard input"), "{}", text(&broken.stderr));
 }
 
+/// A stopped machine, a snapshot of it, and a shared volume: the Job and the claim are printed.
+#[test]
+fn snapshots_and_shared_volumes_are_planned() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let config = format!("{root}/config/demo.yaml");
+    let (templates, storage) = (
+        format!("{root}/manifests/samples/20-templates.yaml"),
+        format!("{root}/manifests/samples/40-storage.yaml"),
+    );
+    let machine = |running: bool| {
+        format!(
+            "apiVersion: crownlabs.polito.it/v1alpha2
+kind: Instance
+metadata: {{name: server-1, namespace: tenant-ada-rossi}}
+spec:
+  running: {running}
+  template.crownlabs.polito.it/TemplateRef: {{name: server, namespace: workspace-netlab}}
+  tenant.crownlabs.polito.it/TenantRef: {{name: ada.rossi}}
+"
+        )
+    };
+    let arguments = ["plan", "--config", &config, "-f", &templates, "-f", &storage, "-f", "-"];
+    let output = crownlabs(&arguments, &machine(false));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    for line in
+        ["  name: shvol-materials\n", "registry.example.org/adarossi/server-1:2", "claimName: server-1"]
+    {
+        assert!(printed.contains(line), "{line}: {printed}");
+    }
+    let remarks = text(&crownlabs(&arguments, &machine(true)).stderr);
+    assert!(remarks.contains("server-1-as-submitted: the vm is running."), "{remarks}");
+}
+
 /// The samples, whole: what a change of the plans changes is seen at a glance.
 #[test]
 fn the_plan_of_the_samples_is_as_reviewed() {

@@ -3,6 +3,7 @@
 #[path = "../../tests/cluster/mod.rs"]
 mod cluster;
 mod people;
+mod storage;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -56,7 +57,7 @@ fn main() -> Result<()> {
     println!(
         "  kubectl patch instance -n {NAMESPACE} {STOPPED} --type=merge -p '{{\"spec\":{{\"running\":true}}}}'"
     );
-    println!("  kubectl describe instance -n {NAMESPACE} server-1");
+    println!("  kubectl describe instancesnapshots -n {NAMESPACE}");
     println!("  kubectl get tenants,workspaces\n");
     if let Some(server) = &keycloak {
         println!("Keycloak is at {}", server.url());
@@ -88,7 +89,7 @@ fn interruption() -> Result<mpsc::Receiver<()>> {
     Ok(interrupted)
 }
 
-/// Applies the samples, waits for them, stops one, deletes one; then the people.
+/// Applies the samples, waits for them, stops one, deletes one; then storage, then the people.
 fn scenario(
     cluster: &Cluster,
     root: &Path,
@@ -113,6 +114,7 @@ fn scenario(
         let off = rows.iter().any(|(name, phase)| name == STOPPED && phase == "Off");
         off && !rows.iter().any(|(name, _)| name == DELETED)
     })?;
+    storage::show(cluster, &sample("40-storage.yaml"))?;
     people::quota(cluster, keycloak)
 }
 

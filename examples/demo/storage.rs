@@ -1,0 +1,45 @@
+//! A folder of the course, and an image of a machine.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::cluster::Cluster;
+use crate::{EXPOSED, NAMESPACE, PATIENCE, interrupted_already, run};
+
+/// Stops a machine, and asks for an image of it at once; makes a shared volume meanwhile.
+pub fn show(cluster: &Cluster, sample: &Path) -> Result<()> {
+    println!("\nstopping {EXPOSED}, and asking for an image of it and for a folder of the course\n");
+    let stop = r#"{"spec": {"running": false}}"#;
+    run(cluster, &["patch", "instance", "-n", NAMESPACE, EXPOSED, "--type=merge", "-p", stop])?;
+    cluster.apply_files(&[sample])?;
+    let image = follow(cluster, "instancesnapshots", NAMESPACE, "server-1-as-submitted", "Completed")?;
+    let mut conditions = image["status"]["conditions"].as_array().into_iter().flatten();
+    let said = conditions.find_map(|condition| condition["message"].as_str()).unwrap_or_default();
+    println!("  {said}");
+    let folder = follow(cluster, "sharedvolumes", "workspace-netlab", "materials", "Ready")?;
+    let text = |key: &str| folder["status"][key].as_str().unwrap_or_default();
+    println!("  materials is at {}:{}", text("serverAddress"), text("exportPath"));
+    Ok(())
+}
+
+/// Shows the phases of an object until one of them.
+fn follow(cluster: &Cluster, kind: &str, namespace: &str, name: &str, wanted: &str) -> Result<Value> {
+    let (begin, mut last) = (Instant::now(), String::new());
+    loop {
+        anyhow::ensure!(!interrupted_already(), "interrupted");
+        let object = cluster.get(kind, namespace, name)?.context(name.to_owned())?;
+        let phase = object["status"]["phase"].as_str().unwrap_or_default();
+        if phase != last {
+            println!("  {name}: {phase}");
+            phase.clone_into(&mut last);
+        }
+        if phase == wanted {
+            return Ok(object);
+        }
+        anyhow::ensure!(begin.elapsed() < PATIENCE, "{name} is not {wanted}: {}", object["status"]);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
