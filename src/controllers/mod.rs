@@ -9,4 +9,5 @@ pub mod remarks;
 pub mod shared_volume;
 pub mod snapshot;
 pub mod tenant;
+pub mod wake;
 pub mod workspace;

@@ -37,11 +37,15 @@ use crate::clients::keycloak::Keycloak;
 use crate::config::Config;
 use crate::controllers::accounts::Accounts;
 use crate::controllers::{instance, public_exposure, shared_volume, snapshot, tenant, workspace};
+use crate::runtime::apply::Engine;
 use crate::runtime::client::{self, Writer};
+use crate::runtime::controller::{Reconciler, Source};
+use crate::runtime::desk::Desk;
 use crate::runtime::events::Recorder;
 use crate::runtime::gate::Gate;
 use crate::runtime::hub::Hub;
-use crate::runtime::queue::Queue;
+use crate::runtime::queue::{Backoff, Queue};
+use crate::runtime::registry::Registry;
 use crate::webhook::setup::{self as webhook, Ending};
 use control::ControlLoop;
 pub use files::Watched;
@@ -220,6 +224,33 @@ pub struct Setup<'a> {
     pub writer: Writer,
     /// The configuration.
     pub config: &'a Config,
+}
+
+impl Setup<'_> {
+    /// What the room of a loop writes with, beside the stores of what it writes. `component` is the source
+    /// that its events name.
+    pub fn desk<R: Reconciler>(&self, stores: Registry, component: &'static str) -> Desk {
+        let engine = Engine::new(self.writer.clone(), stores, R::NAME);
+        let resync = &self.config.resync;
+        Desk::new(
+            engine,
+            Recorder::new(self.client.clone(), component),
+            (resync.min.into(), resync.max.into()),
+        )
+    }
+
+    /// The loop of a room, which `source` wakes.
+    pub fn control<R: Reconciler, S: Source>(
+        &self,
+        room: R,
+        source: &Arc<S>,
+        concurrency: usize,
+    ) -> ControlLoop {
+        let queue = Arc::new(Queue::new(R::NAME, Backoff::default()));
+        source.subscribe(&queue);
+        let (all, woken) = (Arc::clone(source), Arc::clone(&queue));
+        ControlLoop::new(room, queue, concurrency, move || all.enqueue_all(&woken))
+    }
 }
 
 /// A loop that has been put together.

@@ -45,6 +45,15 @@ pub trait Reconciler: Send + Sync + 'static {
     fn reconcile(&self, key: &ObjectKey) -> impl Future<Output = Pass> + Send;
 }
 
+/// What wakes a loop: the stores that it reads.
+pub trait Source: Send + Sync + 'static {
+    /// Lets `queue` know of every change that concerns an object of the loop.
+    fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>);
+
+    /// Asks for all objects of the loop, for example because a kind that was missing is served.
+    fn enqueue_all(&self, queue: &Queue);
+}
+
 /// Runs `concurrency` workers until the queue is closed, and returns when the last pass has ended.
 /// Dropped before, it ends the passes where they are.
 pub async fn run<R: Reconciler>(reconciler: Arc<R>, queue: Arc<Queue>, concurrency: usize) {

@@ -14,6 +14,7 @@ pub mod client;
 pub mod clock;
 pub mod conditions;
 pub mod controller;
+pub mod desk;
 pub mod error;
 pub mod events;
 pub mod gate;

@@ -12,13 +12,13 @@ use super::report::{Report, report};
 use super::world::World;
 use crate::config::InstanceConfig;
 use crate::runtime::ObjectKey;
-use crate::runtime::apply::{Engine, Failure};
+use crate::runtime::apply::Failure;
 use crate::runtime::clock;
 use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
-use crate::runtime::events::Recorder;
 use crate::runtime::plan::Plan;
-use crate::runtime::queue::{Next, resync};
+use crate::runtime::queue::Next;
 
 /// A quota is asked again after this time, unless something changes before.
 const QUOTA_RETRY: Duration = Duration::from_mins(1);
@@ -30,13 +30,9 @@ pub struct Room {
     /// What it reads.
     pub world: Arc<World>,
     /// What it writes with.
-    pub engine: Engine,
-    /// Where its events go.
-    pub events: Recorder,
+    pub desk: Desk,
     /// Its settings.
     pub config: Arc<InstanceConfig>,
-    /// The bounds of the time between two passes over an Instance that does not change.
-    pub resync: (Duration, Duration),
 }
 
 impl Reconciler for Room {
@@ -48,7 +44,7 @@ impl Reconciler for Room {
             return Pass::done(Next::Await);
         }
         let plan = plan(&observed, &self.config, clock::now());
-        let failures = self.engine.apply(&plan).await;
+        let failures = self.desk.engine.apply(&plan).await;
         if failures.iter().any(|failure| failure.error == ApiError::NotLeader) {
             return Pass::done(Next::Await);
         }
@@ -67,12 +63,9 @@ impl Reconciler for Room {
 }
 
 impl Room {
-    /// Publishes the events, then the status: a crash in between tells twice rather than never.
+    /// Tells what is new, users as well as the log and the metrics.
     async fn publish(&self, observed: &Observed, report: Report) -> Result<(), ApiError> {
-        for note in &report.events {
-            self.events.publish(&observed.instance, note).await;
-        }
-        if !self.engine.publish(&observed.instance, &report.status).await? {
+        if !self.desk.tell(&observed.instance, &report.events, &report.status).await? {
             return Ok(());
         }
         let (was, is) = (&observed.instance.status.phase, &report.status.phase);
@@ -117,7 +110,7 @@ impl Room {
         if others.is_empty() {
             let quota = quota.then_some(QUOTA_RETRY);
             let sooner = plan.requeue.into_iter().chain(quota).min();
-            return Pass::done(resync(key, self.resync, sooner));
+            return Pass::done(self.desk.rest(key, sooner));
         }
         Pass::failed(others.join("; "))
     }

@@ -9,11 +9,7 @@ use super::room::Room;
 use super::world::World;
 use crate::manager::control::ControlLoop;
 use crate::manager::{Running, Setup, Watched};
-use crate::runtime::apply::Engine;
-use crate::runtime::controller::Reconciler;
-use crate::runtime::events::Recorder;
 use crate::runtime::hub::Hub;
-use crate::runtime::queue::{Backoff, Queue};
 use crate::runtime::registry::Registry;
 
 /// The source that events name, as upstream.
@@ -23,17 +19,12 @@ const COMPONENT: &str = "Instance";
 pub fn set_up(setup: &Setup<'_>, hub: &mut Hub) -> Running {
     let config = &setup.config.controllers.instance;
     let world = Arc::new(World::new(hub, &setup.config.selector, config.gateway_api.enabled));
-    let queue = Arc::new(Queue::new(Room::NAME, Backoff::default()));
-    world.subscribe(&queue);
     let room = Room {
         world: Arc::clone(&world),
-        engine: Engine::new(setup.writer.clone(), registry(&world), Room::NAME),
-        events: Recorder::new(setup.client.clone(), COMPONENT),
+        desk: setup.desk::<Room>(registry(&world), COMPONENT),
         config: Arc::new(config.clone()),
-        resync: (setup.config.resync.min.into(), setup.config.resync.max.into()),
     };
-    let (all, woken) = (Arc::clone(&world), Arc::clone(&queue));
-    let control = ControlLoop::new(room, queue, config.concurrency, move || all.enqueue_all(&woken));
+    let control = setup.control(room, &world, config.concurrency);
     Running {
         files: master_key(&config.webssh_master_key_file, &world).into_iter().collect(),
         control: needs(control, &world, config.gateway_api.enabled),

@@ -13,13 +13,13 @@ use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::{Kind, Object, labels};
 use crate::controllers::instance::Room;
 use crate::controllers::made::elder;
+use crate::controllers::wake;
 use crate::kinds::{
-    DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, Namespace, NamespaceKind,
-    PersistentVolumeClaimKind, PodKind, SecretKind, ServiceKind, VirtualMachineInstanceKind,
-    VirtualMachineKind,
+    DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, NamespaceKind, PersistentVolumeClaimKind,
+    PodKind, SecretKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
-use crate::runtime::controller::Reconciler;
+use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
 use crate::runtime::queue::{Lane, Queue};
 use crate::runtime::store::{Change, IndexFn, Store, StoreState};
@@ -153,16 +153,11 @@ impl World {
         }
     }
 
-    /// Whether a namespace is ours.
-    fn is_ours(&self, namespace: &Namespace) -> bool {
-        namespace.has_labels(&self.selector)
-    }
-
     /// What a pass over an Instance knows; `None` when it is gone, or in a namespace that is not
     /// ours.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
-        self.namespaces.get("", &key.namespace).filter(|namespace| self.is_ours(namespace))?;
+        self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
         let reference = template_key(&instance);
         let template = self.templates.get(&reference.namespace, &reference.name);
         let workspace = template.as_ref().map_or("", |template| template.spec.workspace_ref.name.as_str());
@@ -225,8 +220,15 @@ impl World {
         elder(instance, &self.instances.indexed(&name), &controllers.flatten().collect())
     }
 
-    /// Lets `queue` know of every change that concerns an Instance.
-    pub fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
+    /// Takes the content of the web terminal's public key file.
+    pub fn set_master_key(&self, content: Option<&str>) {
+        // A poisoned lock still holds a whole value.
+        *self.master_key.write().unwrap_or_else(PoisonError::into_inner) = content.map(Arc::from);
+    }
+}
+
+impl Source for World {
+    fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
         let add = Adder { queue: Arc::clone(queue), world: Arc::clone(self) };
         let a = add.clone();
         self.instances.subscribe(move |change| a.own(change));
@@ -257,13 +259,8 @@ impl World {
         });
         let a = add.clone();
         self.namespaces.subscribe(move |change| {
-            let ours = |namespace: &Option<Arc<Namespace>>| {
-                namespace.as_ref().is_some_and(|namespace| a.world.is_ours(namespace))
-            };
-            if ours(&change.old) != ours(&change.new)
-                && let Some(namespace) = change.object()
-            {
-                a.referring(&format!("namespace:{}", namespace.name()));
+            if let Some(name) = wake::turned(change, &a.world.selector) {
+                a.referring(&format!("namespace:{name}"));
             }
         });
         let a = add.clone();
@@ -275,14 +272,7 @@ impl World {
         self.data_volumes.subscribe(move |change| add.disk(change));
     }
 
-    /// Takes the content of the web terminal's public key file.
-    pub fn set_master_key(&self, content: Option<&str>) {
-        // A poisoned lock still holds a whole value.
-        *self.master_key.write().unwrap_or_else(PoisonError::into_inner) = content.map(Arc::from);
-    }
-
-    /// Asks for all Instances, for example because KubeVirt has been installed.
-    pub fn enqueue_all(&self, queue: &Queue) {
+    fn enqueue_all(&self, queue: &Queue) {
         for key in self.instances.keys() {
             queue.add(key, Lane::Background);
         }

@@ -10,13 +10,13 @@ use super::report::{Outcome, report};
 use super::wish::{Denial, NO_FREE_PORT, WantedPort, Wish, wish};
 use super::world::World;
 use crate::runtime::ObjectKey;
-use crate::runtime::apply::{Engine, Failure};
+use crate::runtime::apply::Failure;
 use crate::runtime::clock;
 use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
-use crate::runtime::events::Recorder;
 use crate::runtime::plan::Plan;
-use crate::runtime::queue::{Next, resync};
+use crate::runtime::queue::Next;
 
 /// How long an Instance for which no address has room waits at most before it is looked at again.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -26,13 +26,9 @@ pub struct Room {
     /// What it reads.
     pub world: Arc<World>,
     /// What it writes with.
-    pub engine: Engine,
-    /// Where its events go.
-    pub events: Recorder,
+    pub desk: Desk,
     /// What it depends on.
     pub settings: Arc<Settings>,
-    /// The bounds of the time between two passes over an Instance that does not change.
-    pub resync: (Duration, Duration),
 }
 
 /// Why a pass ends without a report.
@@ -78,7 +74,7 @@ impl Reconciler for Room {
 impl Room {
     /// Takes the exposure away.
     async fn withdraw(&self, observed: &Observed, service: &ObjectKey) -> Result<(), Stop> {
-        let failures = self.engine.apply(&plan::removal(observed)).await;
+        let failures = self.desk.engine.apply(&plan::removal(observed)).await;
         match failures.first() {
             None => {
                 self.world.allocator().settle(service);
@@ -121,7 +117,7 @@ impl Room {
 
     /// Carries out a plan; what was refused, if it was.
     async fn apply(&self, plan: &Plan) -> Result<Option<Failure>, Stop> {
-        let failure = self.engine.apply(plan).await.into_iter().next();
+        let failure = self.desk.engine.apply(plan).await.into_iter().next();
         match failure {
             Some(failure) if failure.error == ApiError::NotLeader => Err(Stop::NotLeader),
             Some(failure) if failure.error.is_transient() => Err(Stop::Again(failure.to_string())),
@@ -129,15 +125,12 @@ impl Room {
         }
     }
 
-    /// Publishes the events, then the status: a crash in between tells twice rather than never.
+    /// Tells what is new; how the pass ends.
     async fn tell(&self, key: &ObjectKey, outcome: &Outcome) -> Pass {
         // Observed again: with the answers to what has been written.
         let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
         let report = report(&observed, &self.settings, outcome, clock::now());
-        for note in &report.events {
-            self.events.publish(&*observed.instance, note).await;
-        }
-        match self.engine.publish(&*observed.instance, &report.status).await {
+        match self.desk.tell(&observed.instance, &report.events, &report.status).await {
             Ok(_) => {}
             // Deleted meanwhile: the store will say.
             Err(ApiError::NotFound(_) | ApiError::NotLeader) => return Pass::done(Next::Await),
@@ -148,9 +141,9 @@ impl Room {
                 Pass::failed(failure.to_string())
             }
             Outcome::Kept(denial) if denial.reason == NO_FREE_PORT => {
-                Pass::done(resync(key, self.resync, Some(PATIENCE)))
+                Pass::done(self.desk.rest(key, Some(PATIENCE)))
             }
-            _ => Pass::done(resync(key, self.resync, None)),
+            _ => Pass::done(self.desk.rest(key, None)),
         }
     }
 }

@@ -10,13 +10,8 @@ use super::room::Room;
 use super::world::World;
 use crate::config::PublicExposureConfig;
 use crate::config::pool::Pool;
-use crate::manager::control::ControlLoop;
 use crate::manager::{Running, Setup};
-use crate::runtime::apply::Engine;
-use crate::runtime::controller::Reconciler;
-use crate::runtime::events::Recorder;
 use crate::runtime::hub::Hub;
-use crate::runtime::queue::{Backoff, Queue};
 
 /// Puts the loop together. Nothing runs before the watches of `hub` are spawned.
 ///
@@ -26,17 +21,13 @@ pub fn set_up(setup: &Setup<'_>, hub: &mut Hub) -> anyhow::Result<Running> {
     let config = &setup.config.controllers.public_exposure;
     let settings = Arc::new(settings(config)?);
     let world = Arc::new(World::new(hub, &setup.config.selector, Arc::clone(&settings)));
-    let queue = Arc::new(Queue::new(Room::NAME, Backoff::default()));
-    world.subscribe(&queue);
     let room = Room {
         world: Arc::clone(&world),
-        engine: Engine::new(setup.writer.clone(), world.registry(), Room::NAME),
-        events: Recorder::new(setup.client.clone(), "PublicExposure"),
+        desk: setup.desk::<Room>(world.registry(), "PublicExposure"),
         settings,
-        resync: (setup.config.resync.min.into(), setup.config.resync.max.into()),
     };
-    let (all, woken) = (Arc::clone(&world), Arc::clone(&queue));
-    let control = ControlLoop::new(room, queue, config.concurrency, move || all.enqueue_all(&woken))
+    let control = setup
+        .control(room, &world, config.concurrency)
         .requires(&world.instances)
         .requires(&world.templates)
         .requires(&world.namespaces)

@@ -12,12 +12,13 @@ use super::report::EXPOSED;
 use super::room::Room;
 use crate::api::condition::Condition;
 use crate::api::instance::{Instance, InstanceKind};
+use crate::api::labels;
 use crate::api::template::{Template, TemplateKind};
-use crate::api::{Kind, Object, labels};
 use crate::controllers::instance::observe::template_key;
-use crate::kinds::{BalancerKind, Namespace, NamespaceKind, NetworkPolicyKind};
+use crate::controllers::wake;
+use crate::kinds::{BalancerKind, NamespaceKind, NetworkPolicyKind};
 use crate::runtime::ObjectKey;
-use crate::runtime::controller::Reconciler;
+use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
 use crate::runtime::queue::{Lane, Queue};
 use crate::runtime::registry::Registry;
@@ -102,48 +103,9 @@ impl World {
         })
     }
 
-    /// Lets `queue` know of every change that concerns an Instance.
-    pub fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
-        let added = Arc::clone(queue);
-        self.instances.subscribe(move |change| {
-            if let Some(instance) = change.object().filter(|_| concerns(change)) {
-                added.add(ObjectKey::of(instance), Lane::Change);
-            }
-        });
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.templates.subscribe(move |change| {
-            let allows = |template: &Option<Arc<Template>>| {
-                template.as_ref().map(|template| {
-                    let spec = &template.spec;
-                    (spec.allow_public_exposure, spec.environment_list.len(), template.malformed.is_some())
-                })
-            };
-            if let Some(template) = change.object()
-                && allows(&change.old) != allows(&change.new)
-            {
-                world.referring(&added, &format!("exposed:template:{}", ObjectKey::of(template)));
-            }
-        });
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.namespaces.subscribe(move |change| {
-            let ours = |namespace: &Option<Arc<Namespace>>| {
-                namespace.as_ref().is_some_and(|namespace| namespace.has_labels(&world.selector))
-            };
-            if ours(&change.old) != ours(&change.new)
-                && let Some(namespace) = change.object()
-            {
-                world.referring(&added, &format!("exposed:namespace:{}", namespace.name()));
-            }
-        });
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.balancers.subscribe(move |change| world.balancer(change, &added));
-        let added = Arc::clone(queue);
-        self.policies.subscribe(move |change| owners(change, &added));
-    }
-
     /// A Service: its claim, its Instance, those that claim the same, and those that wait for room.
     fn balancer(&self, change: &Change<BalancerKind>, queue: &Queue) {
-        owners(change, queue);
+        wake::owners_of::<InstanceKind, _>(change, queue, Room::NAME);
         let Some(key) = change.object().map(|service| ObjectKey::of(&**service)) else { return };
         let rivals = {
             let mut allocator = self.allocator();
@@ -159,7 +121,7 @@ impl World {
         };
         for rival in &rivals {
             if let Some(service) = self.balancers.get(&rival.namespace, &rival.name) {
-                add_owner(&service, queue);
+                wake::owner::<InstanceKind, _>(&*service, queue);
             }
         }
         let has_fewer = match (&change.old, &change.new) {
@@ -182,9 +144,42 @@ impl World {
             queue.add(ObjectKey::of(&*instance), Lane::Change);
         }
     }
+}
 
-    /// Asks for all Instances that are exposed.
-    pub fn enqueue_all(&self, queue: &Queue) {
+impl Source for World {
+    fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
+        let added = Arc::clone(queue);
+        self.instances.subscribe(move |change| {
+            if let Some(instance) = change.object().filter(|_| concerns(change)) {
+                added.add(ObjectKey::of(instance), Lane::Change);
+            }
+        });
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.templates.subscribe(move |change| {
+            let allows = |template: &Option<Arc<Template>>| {
+                template.as_ref().map(|template| {
+                    let spec = &template.spec;
+                    (spec.allow_public_exposure, spec.environment_list.len(), template.malformed.is_some())
+                })
+            };
+            if let Some(template) = change.object()
+                && allows(&change.old) != allows(&change.new)
+            {
+                world.referring(&added, &format!("exposed:template:{}", ObjectKey::of(template)));
+            }
+        });
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.namespaces.subscribe(move |change| {
+            if let Some(name) = wake::turned(change, &world.selector) {
+                world.referring(&added, &format!("exposed:namespace:{name}"));
+            }
+        });
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.balancers.subscribe(move |change| world.balancer(change, &added));
+        wake::owners::<InstanceKind, _>(&self.policies, queue, Room::NAME);
+    }
+
+    fn enqueue_all(&self, queue: &Queue) {
         for key in self.instances.keys() {
             if self.instances.get(&key.namespace, &key.name).is_some_and(|instance| is_exposed(&instance)) {
                 queue.add(key, Lane::Background);
@@ -228,22 +223,4 @@ fn concerns(change: &Change<InstanceKind>) -> bool {
         || old.is_terminating() != new.is_terminating()
         || old.status.public_exposure != new.status.public_exposure
         || told(old) != told(new)
-}
-
-/// An object of an Instance: asked for by the name of its owner, before or now.
-fn owners<T: Kind>(change: &Change<T>, queue: &Queue) {
-    if change.origin == Some(Room::NAME) {
-        return;
-    }
-    for object in [&change.old, &change.new].into_iter().flatten() {
-        add_owner(object, queue);
-    }
-}
-
-fn add_owner<T: Kind>(object: &Object<T>, queue: &Queue) {
-    for owner in object.metadata.owner_references.iter().flatten() {
-        if owner.kind == InstanceKind::KIND && owner.controller == Some(true) {
-            queue.add(ObjectKey::new(object.namespace(), &owner.name), Lane::Change);
-        }
-    }
 }

@@ -9,12 +9,11 @@ use super::report::{QUOTA, Report, leaving, report};
 use super::world::World;
 use crate::config::SharedVolumeConfig;
 use crate::runtime::ObjectKey;
-use crate::runtime::apply::Engine;
 use crate::runtime::clock;
 use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
-use crate::runtime::events::Recorder;
-use crate::runtime::queue::{Next, resync};
+use crate::runtime::queue::Next;
 
 /// How long a claim that a quota refused is left alone at most (B-SV-2): no watch tells when there is room.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -24,13 +23,9 @@ pub struct Room {
     /// What it reads.
     pub world: Arc<World>,
     /// What it writes with.
-    pub engine: Engine,
-    /// Where its events go.
-    pub events: Recorder,
+    pub desk: Desk,
     /// What it depends on.
     pub config: Arc<SharedVolumeConfig>,
-    /// The bounds of the time between two passes over a volume that does not change.
-    pub resync: (Duration, Duration),
 }
 
 impl Reconciler for Room {
@@ -42,7 +37,7 @@ impl Reconciler for Room {
             return self.leave(&observed).await;
         }
         let plan = plan(&observed, &self.config);
-        let failures = self.engine.apply(&plan).await;
+        let failures = self.desk.engine.apply(&plan).await;
         if failures.iter().any(|failure| failure.error == ApiError::NotLeader) {
             return Pass::done(Next::Await);
         }
@@ -59,7 +54,7 @@ impl Reconciler for Room {
             return Pass::failed(errors.join("; "));
         }
         let sooner = failures.iter().any(|failure| of_quota(&failure.error)).then_some(PATIENCE);
-        Pass::done(resync(key, self.resync, sooner))
+        Pass::done(self.desk.rest(key, sooner))
     }
 }
 
@@ -73,19 +68,16 @@ impl Room {
         }
         match release(observed).filter(|_| is_protected(&observed.volume)) {
             None => Pass::done(Next::Await),
-            Some(patch) => match self.engine.patch(&patch).await {
+            Some(patch) => match self.desk.engine.patch(&patch).await {
                 Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
                 Err(error) => Pass::failed(format!("finalizer: {error}")),
             },
         }
     }
 
-    /// Publishes the events, then the status: a crash in between tells twice rather than never.
+    /// Tells what is new; how the pass ends if that fails.
     async fn tell(&self, observed: &Observed, report: &Report) -> Result<(), Pass> {
-        for note in &report.events {
-            self.events.publish(&*observed.volume, note).await;
-        }
-        match self.engine.publish(&*observed.volume, &report.status).await {
+        match self.desk.tell(&observed.volume, &report.events, &report.status).await {
             Ok(_) => Ok(()),
             // Deleted meanwhile: the store will say.
             Err(ApiError::NotFound(_) | ApiError::NotLeader) => Err(Pass::done(Next::Await)),

@@ -12,11 +12,10 @@ use crate::api::{Kind, Object, labels};
 use crate::controllers::instance::mounts;
 use crate::controllers::instance::world::{by_shared_volume, of_shared_volume};
 use crate::controllers::nfs_volume::{by_volume, with_volume};
-use crate::kinds::{
-    DeploymentKind, DriveKind, JobKind, Namespace, NamespaceKind, PersistentVolumeKind, SecretKind,
-};
+use crate::controllers::wake;
+use crate::kinds::{DeploymentKind, DriveKind, JobKind, NamespaceKind, PersistentVolumeKind, SecretKind};
 use crate::runtime::ObjectKey;
-use crate::runtime::controller::Reconciler;
+use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
 use crate::runtime::queue::{Lane, Queue};
 use crate::runtime::registry::Registry;
@@ -127,46 +126,6 @@ impl World {
         })
     }
 
-    /// Lets `queue` know of every change that concerns a shared volume.
-    pub fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
-        let added = Arc::clone(queue);
-        self.volumes.subscribe(move |change| {
-            if let Some(volume) = change.object().filter(|_| change.origin != Some(Room::NAME)) {
-                added.add(ObjectKey::of(&**volume), Lane::Change);
-            }
-        });
-        let added = Arc::clone(queue);
-        self.claims.subscribe(move |change| owners(change, &added));
-        let added = Arc::clone(queue);
-        self.jobs.subscribe(move |change| owners(change, &added));
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.storage.subscribe(move |change| {
-            let Some(storage) = change.object() else { return };
-            for claim in world.claims.indexed(&with_volume(storage.name())) {
-                add_owner(&claim, &added);
-            }
-        });
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.templates
-            .subscribe(move |change| world.released(change, &added, by_shared_volume, of_shared_volume));
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.deployments.subscribe(move |change| world.released(change, &added, by_mount, mounting));
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.secrets.subscribe(move |change| world.released(change, &added, by_mount, mounting));
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.namespaces.subscribe(move |change| {
-            let ours = |namespace: &Option<Arc<Namespace>>| {
-                namespace.as_ref().is_some_and(|namespace| namespace.has_labels(&world.selector))
-            };
-            if ours(&change.old) != ours(&change.new) {
-                let name = change.object().map_or("", |namespace| namespace.name());
-                for key in world.volumes.keys().into_iter().filter(|key| key.namespace == name) {
-                    added.add(key, Lane::Change);
-                }
-            }
-        });
-    }
-
     /// A user of shared volumes: those that are being deleted may be free now, or have one more to name.
     fn released<T: Kind>(
         &self,
@@ -191,29 +150,38 @@ impl World {
             }
         }
     }
+}
 
-    /// Asks for all shared volumes.
-    pub fn enqueue_all(&self, queue: &Queue) {
+impl Source for World {
+    fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
+        let added = Arc::clone(queue);
+        self.volumes.subscribe(move |change| {
+            if let Some(volume) = change.object().filter(|_| change.origin != Some(Room::NAME)) {
+                added.add(ObjectKey::of(&**volume), Lane::Change);
+            }
+        });
+        wake::owners::<SharedVolumeKind, _>(&self.claims, queue, Room::NAME);
+        wake::owners::<SharedVolumeKind, _>(&self.jobs, queue, Room::NAME);
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.storage.subscribe(move |change| {
+            let Some(storage) = change.object() else { return };
+            for claim in world.claims.indexed(&with_volume(storage.name())) {
+                wake::owner::<SharedVolumeKind, _>(&*claim, &added);
+            }
+        });
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.templates
+            .subscribe(move |change| world.released(change, &added, by_shared_volume, of_shared_volume));
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.deployments.subscribe(move |change| world.released(change, &added, by_mount, mounting));
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.secrets.subscribe(move |change| world.released(change, &added, by_mount, mounting));
+        wake::residents(&self.namespaces, &self.volumes, queue, &self.selector);
+    }
+
+    fn enqueue_all(&self, queue: &Queue) {
         for key in self.volumes.keys() {
             queue.add(key, Lane::Background);
-        }
-    }
-}
-
-/// An object of a shared volume: asked for by the name of its owner, before or now.
-fn owners<T: Kind>(change: &Change<T>, queue: &Queue) {
-    if change.origin == Some(Room::NAME) {
-        return;
-    }
-    for object in [&change.old, &change.new].into_iter().flatten() {
-        add_owner(object, queue);
-    }
-}
-
-fn add_owner<T: Kind>(object: &Object<T>, queue: &Queue) {
-    for owner in object.metadata.owner_references.iter().flatten() {
-        if owner.kind == SharedVolumeKind::KIND {
-            queue.add(ObjectKey::new(object.namespace(), &owner.name), Lane::Change);
         }
     }
 }

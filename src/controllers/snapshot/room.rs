@@ -16,13 +16,12 @@ use crate::api::template::TemplateKind;
 use crate::config::SnapshotConfig;
 use crate::controllers::made::patch_of;
 use crate::runtime::ObjectKey;
-use crate::runtime::apply::Engine;
 use crate::runtime::clock;
 use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
-use crate::runtime::events::Recorder;
 use crate::runtime::plan::KindInfo;
-use crate::runtime::queue::{Next, resync};
+use crate::runtime::queue::Next;
 
 /// How long a snapshot that waits is left alone at most: nearly all that it waits for wakes it.
 const WAIT: Duration = Duration::from_mins(1);
@@ -32,13 +31,9 @@ pub struct Room {
     /// What it reads.
     pub world: Arc<World>,
     /// What it writes with.
-    pub engine: Engine,
-    /// Where its events go.
-    pub events: Recorder,
+    pub desk: Desk,
     /// What it depends on.
     pub config: Arc<SnapshotConfig>,
-    /// The bounds of the time between two passes over a snapshot that does not change.
-    pub resync: (Duration, Duration),
 }
 
 impl Reconciler for Room {
@@ -70,11 +65,11 @@ impl Room {
         }
         self.tell(key, &step).await?;
         Ok(match step {
-            Step::Wait { .. } => resync(key, self.resync, Some(WAIT)),
+            Step::Wait { .. } => self.desk.rest(key, Some(WAIT)),
             Step::Running { starved: false, .. } => {
-                resync(key, self.resync, Some(Duration::from_secs(PATIENCE.unsigned_abs())))
+                self.desk.rest(key, Some(Duration::from_secs(PATIENCE.unsigned_abs())))
             }
-            Step::Running { .. } => resync(key, self.resync, None),
+            Step::Running { .. } => self.desk.rest(key, None),
             _ => Next::Await,
         })
     }
@@ -87,9 +82,9 @@ impl Room {
             return Ok(first);
         }
         let (instance, template) = World::references(observed);
-        self.engine.refresh(KindInfo::of::<InstanceKind>(), &instance).await?;
+        self.desk.engine.refresh(KindInfo::of::<InstanceKind>(), &instance).await?;
         if let Some(template) = template {
-            self.engine.refresh(KindInfo::of::<TemplateKind>(), &template).await?;
+            self.desk.engine.refresh(KindInfo::of::<TemplateKind>(), &template).await?;
         }
         let again = self.world.observe(key);
         Ok(again.map_or(Step::Ended, |observed| step(&observed, &self.config, clock::now())))
@@ -99,17 +94,17 @@ impl Room {
     /// out of date gets any further.
     async fn export(&self, key: &ObjectKey, observed: &Observed, export: &Export) -> Result<Next, ApiError> {
         self.tell(key, &Step::Export(export.clone())).await?;
-        let failures = self.engine.apply(&job::plan(observed, &self.config, export)).await;
+        let failures = self.desk.engine.apply(&job::plan(observed, &self.config, export)).await;
         let Some(failure) = failures.into_iter().next() else {
             let destination = export.destination.clone();
             self.tell(key, &Step::Running { destination, starved: false }).await?;
-            return Ok(resync(key, self.resync, Some(Duration::from_secs(PATIENCE.unsigned_abs()))));
+            return Ok(self.desk.rest(key, Some(Duration::from_secs(PATIENCE.unsigned_abs()))));
         };
         match failure.error {
             ApiError::QuotaExceeded(ref message) => {
                 let message = format!("the Job cannot be made: {message}");
                 self.tell(key, &Step::Wait { reason: "ResourceQuotaExceeded", message }).await?;
-                Ok(resync(key, self.resync, Some(WAIT)))
+                Ok(self.desk.rest(key, Some(WAIT)))
             }
             ApiError::Invalid(_) | ApiError::NameConflict { .. } => {
                 self.remember(observed).await?;
@@ -126,20 +121,17 @@ impl Room {
         let generation = snapshot.metadata.generation.unwrap_or_default().to_string();
         let annotations = json!({labels::SNAPSHOT_OBSERVED_GENERATION: generation});
         match patch_of(snapshot, &json!({"metadata": {"annotations": annotations}})) {
-            Some(patch) => self.engine.patch(&patch).await,
+            Some(patch) => self.desk.engine.patch(&patch).await,
             None => Ok(()),
         }
     }
 
-    /// Publishes the events, then the status: a crash in between tells twice rather than never.
+    /// Tells what is new.
     async fn tell(&self, key: &ObjectKey, step: &Step) -> Result<(), ApiError> {
         // Observed again: with the answers to what has been written.
         let Some(observed) = self.world.observe(key) else { return Ok(()) };
         let snapshot = &observed.snapshot;
         let Some(report) = report(snapshot, step, clock::now()) else { return Ok(()) };
-        for note in &report.events {
-            self.events.publish(&**snapshot, note).await;
-        }
-        self.engine.publish(&**snapshot, &report.status).await.map(drop)
+        self.desk.tell(snapshot, &report.events, &report.status).await.map(drop)
     }
 }

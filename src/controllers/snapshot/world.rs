@@ -14,12 +14,12 @@ use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::{Kind, labels};
 use crate::controllers::instance::observe::template_key;
 use crate::controllers::instance::world::{by_instance, by_owner};
+use crate::controllers::wake;
 use crate::kinds::{
-    DataVolumeKind, JobKind, Namespace, NamespaceKind, PodKind, VirtualMachineInstanceKind,
-    VirtualMachineKind,
+    DataVolumeKind, JobKind, NamespaceKind, PodKind, VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
-use crate::runtime::controller::Reconciler;
+use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
 use crate::runtime::queue::{Lane, Queue};
 use crate::runtime::registry::Registry;
@@ -163,44 +163,6 @@ impl World {
         (instance_key(&observed.snapshot), observed.instance.as_deref().map(template_key))
     }
 
-    /// Lets `queue` know of every change that concerns a snapshot.
-    pub fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.snapshots.subscribe(move |change| world.own(change, &added));
-        let added = Arc::clone(queue);
-        self.jobs.subscribe(move |change| job(change, &added));
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.instances.subscribe(move |change| {
-            if let Some(instance) = change.object() {
-                world.waiting(&ObjectKey::of(&**instance), &added);
-            }
-        });
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.running.subscribe(move |change| world.freed(change, &added));
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.pods.subscribe(move |change| world.freed(change, &added));
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.disks.subscribe(move |change| {
-            let Some(disk) = change.object() else { return };
-            let machine = world.machines.get(disk.namespace(), disk.name());
-            if let Some(name) = machine.as_ref().and_then(|machine| machine.label(labels::INSTANCE)) {
-                world.waiting(&ObjectKey::new(disk.namespace(), name), &added);
-            }
-        });
-        let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.namespaces.subscribe(move |change| {
-            let ours = |namespace: &Option<Arc<Namespace>>| {
-                namespace.as_ref().is_some_and(|namespace| namespace.has_labels(&world.selector))
-            };
-            if ours(&change.old) != ours(&change.new) {
-                let name = change.object().map(|namespace| namespace.name().to_owned()).unwrap_or_default();
-                for key in world.snapshots.keys().into_iter().filter(|key| key.namespace == name) {
-                    added.add(key, Lane::Change);
-                }
-            }
-        });
-    }
-
     /// A snapshot: itself, and those that wait for it.
     fn own(&self, change: &Change<InstanceSnapshotKind>, queue: &Queue) {
         let Some(snapshot) = change.object() else { return };
@@ -229,26 +191,39 @@ impl World {
             }
         }
     }
+}
 
-    /// Asks for all snapshots that have not ended.
-    pub fn enqueue_all(&self, queue: &Queue) {
+impl Source for World {
+    fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.snapshots.subscribe(move |change| world.own(change, &added));
+        wake::owners::<InstanceSnapshotKind, _>(&self.jobs, queue, Room::NAME);
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.instances.subscribe(move |change| {
+            if let Some(instance) = change.object() {
+                world.waiting(&ObjectKey::of(&**instance), &added);
+            }
+        });
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.running.subscribe(move |change| world.freed(change, &added));
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.pods.subscribe(move |change| world.freed(change, &added));
+        let (added, world) = (Arc::clone(queue), Arc::clone(self));
+        self.disks.subscribe(move |change| {
+            let Some(disk) = change.object() else { return };
+            let machine = world.machines.get(disk.namespace(), disk.name());
+            if let Some(name) = machine.as_ref().and_then(|machine| machine.label(labels::INSTANCE)) {
+                world.waiting(&ObjectKey::new(disk.namespace(), name), &added);
+            }
+        });
+        wake::residents(&self.namespaces, &self.snapshots, queue, &self.selector);
+    }
+
+    fn enqueue_all(&self, queue: &Queue) {
         for key in self.snapshots.keys() {
             if self.snapshots.get(&key.namespace, &key.name).is_some_and(|snapshot| is_open(&snapshot)) {
                 queue.add(key, Lane::Background);
             }
-        }
-    }
-}
-
-/// A Job: asked for by the name of its owner, before or now.
-fn job(change: &Change<JobKind>, queue: &Queue) {
-    if change.origin == Some(Room::NAME) {
-        return;
-    }
-    for object in [&change.old, &change.new].into_iter().flatten() {
-        let owners = object.metadata.owner_references.iter().flatten();
-        for owner in owners.filter(|owner| owner.kind == InstanceSnapshotKind::KIND) {
-            queue.add(ObjectKey::new(object.namespace(), &owner.name), Lane::Change);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! One pass over a Tenant: observe, plan, apply, report.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use metrics::counter;
 
@@ -11,7 +10,7 @@ use super::enrolment::Enrolment;
 use super::observe::{Account, Observed};
 use super::plan::{CLUSTER, PERSONAL, PERSONAL_WORKSPACE, SANDBOX, deletion, plan};
 use super::quota::QUOTA;
-use super::report::{KEYCLOAK, Report, report};
+use super::report::{KEYCLOAK, report};
 use super::world::World;
 use crate::api::Kind;
 use crate::api::instance::InstanceKind;
@@ -21,28 +20,24 @@ use crate::controllers::accounts::{Accounts, Synchronized};
 use crate::controllers::made::{holds_finalizer, release};
 use crate::kinds::NamespaceKind;
 use crate::runtime::ObjectKey;
-use crate::runtime::apply::{Engine, Failure};
+use crate::runtime::apply::Failure;
 use crate::runtime::clock;
 use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
-use crate::runtime::events::Recorder;
 use crate::runtime::plan::{KindInfo, Plan};
-use crate::runtime::queue::{Next, resync};
+use crate::runtime::queue::Next;
 
 /// The loop.
 pub struct Room {
     /// What it reads.
     pub world: Arc<World>,
     /// What it writes with.
-    pub engine: Engine,
-    /// Where its events go.
-    pub events: Recorder,
+    pub desk: Desk,
     /// Accounts and roles of users, where Keycloak is configured.
     pub accounts: Option<Accounts>,
     /// Its settings.
     pub settings: Arc<Settings>,
-    /// The bounds of the time between two passes over a Tenant that does not change.
-    pub resync: (Duration, Duration),
 }
 
 impl Reconciler for Room {
@@ -59,7 +54,7 @@ impl Reconciler for Room {
         };
         let mut plan = plan(&observed, &self.settings, clock::now());
         let mut failures = self.confirm_empty(&mut plan).await;
-        failures.extend(self.engine.apply(&plan).await);
+        failures.extend(self.desk.engine.apply(&plan).await);
         if failures.iter().any(|failure| failure.error == ApiError::NotLeader) {
             return Pass::done(Next::Await);
         }
@@ -67,7 +62,7 @@ impl Reconciler for Room {
         let Some(observed) = self.world.observe(key, account) else { return Pass::done(Next::Forget) };
         let report = report(&observed, &self.settings, &plan, &failures, clock::now());
         count(&observed, &plan, &failures);
-        if let Err(error) = self.publish(&observed, report).await {
+        if let Err(error) = self.desk.tell(&observed.tenant, &report.events, &report.status).await {
             return match error {
                 // Deleted meanwhile: the store will say.
                 ApiError::NotFound(_) | ApiError::NotLeader => Pass::done(Next::Await),
@@ -118,8 +113,9 @@ impl Room {
 
     async fn is_empty(&self, namespace: &str) -> Result<bool, ApiError> {
         let own_templates = self.settings.config.personal_workspace.enabled;
-        Ok(self.engine.is_empty(KindInfo::of::<InstanceKind>(), namespace).await?
-            && (!own_templates || self.engine.is_empty(KindInfo::of::<TemplateKind>(), namespace).await?))
+        Ok(self.desk.engine.is_empty(KindInfo::of::<InstanceKind>(), namespace).await?
+            && (!own_templates
+                || self.desk.engine.is_empty(KindInfo::of::<TemplateKind>(), namespace).await?))
     }
 
     /// A pass over a Tenant that is being deleted. Everything is tried; it can go when all has worked.
@@ -128,7 +124,8 @@ impl Room {
             return Pass::done(Next::Await);
         }
         let plan = deletion(observed, &self.settings);
-        let (failures, account) = futures::join!(self.engine.apply(&plan), self.remove_account(observed));
+        let (failures, account) =
+            futures::join!(self.desk.engine.apply(&plan), self.remove_account(observed));
         if failures.iter().any(|failure| failure.error == ApiError::NotLeader)
             || account == Err(KeycloakError::NotLeader)
         {
@@ -140,7 +137,7 @@ impl Room {
         };
         if failures.is_empty() && account.is_ok() {
             let Some(patch) = release(&observed.tenant) else { return Pass::done(Next::Await) };
-            return match self.engine.patch(&patch).await {
+            return match self.desk.engine.patch(&patch).await {
                 Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
                 Err(error) => Pass::failed(format!("finalizer: {error}")),
             };
@@ -150,7 +147,7 @@ impl Room {
         }
         let report = report(&observed, &self.settings, &plan, &failures, clock::now());
         count(&observed, &plan, &failures);
-        if let Err(error) = self.publish(&observed, report).await {
+        if let Err(error) = self.desk.tell(&observed.tenant, &report.events, &report.status).await {
             return Pass::failed(format!("status: {error}"));
         }
         self.outcome(&key, &observed, &plan, &failures)
@@ -163,14 +160,6 @@ impl Room {
         }
     }
 
-    /// Publishes the events, then the status: a crash in between tells twice rather than never.
-    async fn publish(&self, observed: &Observed, report: Report) -> Result<(), ApiError> {
-        for note in &report.events {
-            self.events.publish(&observed.tenant, note).await;
-        }
-        self.engine.publish(&observed.tenant, &report.status).await.map(drop)
-    }
-
     /// When the Tenant is wanted next.
     fn outcome(&self, key: &ObjectKey, observed: &Observed, plan: &Plan, failures: &[Failure]) -> Pass {
         let mut errors: Vec<String> = failures.iter().map(ToString::to_string).collect();
@@ -180,7 +169,7 @@ impl Room {
         if !errors.is_empty() {
             return Pass::failed(errors.join("; "));
         }
-        Pass::done(resync(key, self.resync, plan.requeue))
+        Pass::done(self.desk.rest(key, plan.requeue))
     }
 }
 

@@ -10,15 +10,11 @@ use super::account_events::{self, Secret};
 use super::room::Room;
 use super::world::World;
 use crate::controllers::accounts::Accounts;
-use crate::manager::control::ControlLoop;
 use crate::manager::server::Handler;
 use crate::manager::{Running, Setup, Watched};
-use crate::runtime::apply::Engine;
-use crate::runtime::controller::Reconciler;
-use crate::runtime::events::Recorder;
 use crate::runtime::gate::Gate;
 use crate::runtime::hub::Hub;
-use crate::runtime::queue::{Backoff, Queue};
+use crate::runtime::queue::Queue;
 
 /// Puts the loop together. Nothing runs before the watches of `hub` are spawned.
 pub fn set_up(setup: &Setup<'_>, hub: &mut Hub, accounts: Option<Accounts>) -> Running {
@@ -26,18 +22,14 @@ pub fn set_up(setup: &Setup<'_>, hub: &mut Hub, accounts: Option<Accounts>) -> R
     let concurrency = config.concurrency;
     let settings = Settings { selector: setup.config.selector.clone(), config };
     let world = Arc::new(World::new(hub, settings.clone()));
-    let queue = Arc::new(Queue::new(Room::NAME, Backoff::default()));
-    world.subscribe(&queue);
     let room = Room {
         world: Arc::clone(&world),
-        engine: Engine::new(setup.writer.clone(), world.registry(), Room::NAME),
-        events: Recorder::new(setup.client.clone(), "Tenant"),
+        desk: setup.desk::<Room>(world.registry(), "Tenant"),
         accounts,
         settings: Arc::new(settings),
-        resync: (setup.config.resync.min.into(), setup.config.resync.max.into()),
     };
-    let (all, woken) = (Arc::clone(&world), Arc::clone(&queue));
-    let control = ControlLoop::new(room, queue, concurrency, move || all.enqueue_all(&woken))
+    let control = setup
+        .control(room, &world, concurrency)
         .requires(&world.tenants)
         .requires(&world.workspaces)
         .requires(&world.instances)

@@ -25,7 +25,7 @@ use crate::kinds::{
     NetworkPolicyKind, PersistentVolumeKind, ResourceQuotaKind, RoleBindingKind, SecretKind,
 };
 use crate::runtime::ObjectKey;
-use crate::runtime::controller::Reconciler;
+use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
 use crate::runtime::queue::{Lane, Queue};
 use crate::runtime::registry::Registry;
@@ -195,9 +195,10 @@ impl World {
         let namespace = children.namespace.as_ref().and_then(|namespace| namespace.controller_uid());
         elder(tenant, &siblings, &role.into_iter().chain(namespace).collect())
     }
+}
 
-    /// Lets `queue` know of every change that concerns a Tenant.
-    pub fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
+impl Source for World {
+    fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
         let add = Adder { queue: Arc::clone(queue), tenants: Arc::clone(&self.tenants) };
         let a = add.clone();
         self.tenants.subscribe(move |change| a.own(change));
@@ -235,8 +236,7 @@ impl World {
         });
     }
 
-    /// Asks for all Tenants.
-    pub fn enqueue_all(&self, queue: &Queue) {
+    fn enqueue_all(&self, queue: &Queue) {
         for key in self.tenants.keys() {
             queue.add(key, Lane::Background);
         }

@@ -1,35 +1,30 @@
 //! One pass over a Workspace: observe, plan, apply, report.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::observe::Observed;
 use super::plan::{deletion, plan};
-use super::report::{Report, Roles, report};
+use super::report::{Roles, report};
 use super::world::World;
 use crate::controllers::accounts::Accounts;
 use crate::controllers::made::{holds_finalizer, release};
 use crate::runtime::ObjectKey;
-use crate::runtime::apply::{Engine, Failure};
+use crate::runtime::apply::Failure;
 use crate::runtime::clock;
 use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
-use crate::runtime::events::Recorder;
 use crate::runtime::plan::Plan;
-use crate::runtime::queue::{Next, resync};
+use crate::runtime::queue::Next;
 
 /// The loop.
 pub struct Room {
     /// What it reads.
     pub world: Arc<World>,
     /// What it writes with.
-    pub engine: Engine,
-    /// Where its events go.
-    pub events: Recorder,
+    pub desk: Desk,
     /// Accounts and roles of users, where Keycloak is configured.
     pub accounts: Option<Accounts>,
-    /// The bounds of the time between two passes over a Workspace that does not change.
-    pub resync: (Duration, Duration),
 }
 
 impl Reconciler for Room {
@@ -42,7 +37,7 @@ impl Reconciler for Room {
             return Pass::done(Next::Await);
         }
         let plan = if terminating { deletion(&observed) } else { plan(&observed) };
-        let (failures, roles) = futures::join!(self.engine.apply(&plan), self.roles(&observed));
+        let (failures, roles) = futures::join!(self.desk.engine.apply(&plan), self.roles(&observed));
         if failures.iter().any(|failure| failure.error == ApiError::NotLeader) {
             return Pass::done(Next::Await);
         }
@@ -52,7 +47,7 @@ impl Reconciler for Room {
             return self.release(&observed).await;
         }
         let report = report(&observed, &plan, &failures, &roles, clock::now());
-        if let Err(error) = self.publish(&observed, report).await {
+        if let Err(error) = self.desk.tell(&observed.workspace, &report.events, &report.status).await {
             return match error {
                 // Deleted meanwhile, or changed: the store will say, and the pass is repeated.
                 ApiError::NotFound(_) | ApiError::NotLeader => Pass::done(Next::Await),
@@ -82,18 +77,10 @@ impl Room {
     /// Lets the Workspace go: nothing of it is left that we have to take away.
     async fn release(&self, observed: &Observed) -> Pass {
         let Some(patch) = release(&observed.workspace) else { return Pass::done(Next::Await) };
-        match self.engine.patch(&patch).await {
+        match self.desk.engine.patch(&patch).await {
             Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
             Err(error) => Pass::failed(format!("finalizer: {error}")),
         }
-    }
-
-    /// Publishes the events, then the status: a crash in between tells twice rather than never.
-    async fn publish(&self, observed: &Observed, report: Report) -> Result<(), ApiError> {
-        for note in &report.events {
-            self.events.publish(&observed.workspace, note).await;
-        }
-        self.engine.publish(&observed.workspace, &report.status).await.map(drop)
     }
 
     /// When the Workspace is wanted next.
@@ -105,6 +92,6 @@ impl Room {
         if !errors.is_empty() {
             return Pass::failed(errors.join("; "));
         }
-        Pass::done(resync(key, self.resync, plan.requeue))
+        Pass::done(self.desk.rest(key, plan.requeue))
     }
 }

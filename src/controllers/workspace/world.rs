@@ -6,14 +6,15 @@ use std::sync::Arc;
 use super::observe::Observed;
 use super::plan::{CLUSTER_ROLES, NAMESPACE_ROLES};
 use super::room::Room;
+use crate::api::labels;
 use crate::api::tenant::{Role, Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
-use crate::api::{Kind, labels};
 use crate::controllers::made::is_of;
 use crate::controllers::tenant::world::{by_enrolment, enrolled};
+use crate::controllers::wake;
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::ObjectKey;
-use crate::runtime::controller::Reconciler;
+use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
 use crate::runtime::queue::{Lane, Queue};
 use crate::runtime::registry::Registry;
@@ -83,9 +84,10 @@ impl World {
         };
         is_of(&observed.workspace, &self.selector).then_some(observed)
     }
+}
 
-    /// Lets `queue` know of every change that concerns a Workspace.
-    pub fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
+impl Source for World {
+    fn subscribe(self: &Arc<Self>, queue: &Arc<Queue>) {
         let added = Arc::clone(queue);
         self.workspaces.subscribe(move |change| {
             if change.origin != Some(Room::NAME)
@@ -102,13 +104,12 @@ impl World {
                 }
             }
         });
-        children(&self.namespaces, queue);
-        children(&self.cluster_bindings, queue);
-        children(&self.bindings, queue);
+        wake::owners::<WorkspaceKind, _>(&self.namespaces, queue, Room::NAME);
+        wake::owners::<WorkspaceKind, _>(&self.cluster_bindings, queue, Room::NAME);
+        wake::owners::<WorkspaceKind, _>(&self.bindings, queue, Room::NAME);
     }
 
-    /// Asks for all Workspaces.
-    pub fn enqueue_all(&self, queue: &Queue) {
+    fn enqueue_all(&self, queue: &Queue) {
         for key in self.workspaces.keys() {
             queue.add(key, Lane::Background);
         }
@@ -133,21 +134,4 @@ fn concerned(change: &Change<TenantKind>, workspaces: &Store<WorkspaceKind>) -> 
         })
         .map(|entry| ObjectKey::new("", &entry.name))
         .collect()
-}
-
-/// An object of a Workspace: asked for by the name of its owner, before or now.
-fn children<T: Kind>(store: &Store<T>, queue: &Arc<Queue>) {
-    let queue = Arc::clone(queue);
-    store.subscribe(move |change: &Change<T>| {
-        if change.origin == Some(Room::NAME) {
-            return;
-        }
-        for object in [&change.old, &change.new].into_iter().flatten() {
-            for owner in object.metadata.owner_references.iter().flatten() {
-                if owner.kind == WorkspaceKind::KIND && owner.controller == Some(true) {
-                    queue.add(ObjectKey::new("", &owner.name), Lane::Change);
-                }
-            }
-        }
-    });
 }
