@@ -24,6 +24,12 @@ pub struct SlimMeta {
     finalizers: Option<Vec<String>>,
 }
 
+/// A list without room to grow: most have one element, decoded into the room of four.
+fn tight<T>(mut list: Vec<T>) -> Vec<T> {
+    list.shrink_to_fit();
+    list
+}
+
 impl From<SlimMeta> for ObjectMeta {
     fn from(meta: SlimMeta) -> Self {
         Self {
@@ -37,8 +43,8 @@ impl From<SlimMeta> for ObjectMeta {
             deletion_timestamp: meta.deletion_timestamp,
             labels: meta.labels,
             annotations: meta.annotations,
-            owner_references: meta.owner_references,
-            finalizers: meta.finalizers,
+            owner_references: meta.owner_references.map(tight),
+            finalizers: meta.finalizers.map(tight),
             ..Self::default()
         }
     }

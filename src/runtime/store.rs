@@ -8,7 +8,7 @@ mod kept;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -71,8 +71,8 @@ struct Entry<T: Kind> {
 struct Inner<T: Kind> {
     indices: Vec<IndexFn<T>>,
     objects: HashMap<ObjectKey, Entry<T>>,
-    /// The names that the indices give, each with an object that has it.
-    by_index: BTreeSet<(String, ObjectKey)>,
+    /// The names that the indices give, each with the objects that have it, in order.
+    by_index: HashMap<String, Vec<ObjectKey>>,
     /// Uids of objects that we deleted ourselves, until the watch says so too, and of those that
     /// the last list no longer named: what arrives late about one of them must not bring it back.
     deleted: HashSet<String>,
@@ -93,7 +93,7 @@ impl<T: Kind> Default for Store<T> {
             inner: RwLock::new(Inner {
                 indices: Vec::new(),
                 objects: HashMap::new(),
-                by_index: BTreeSet::new(),
+                by_index: HashMap::new(),
                 deleted: HashSet::new(),
                 epoch: 0,
                 shown: 0,
@@ -123,7 +123,7 @@ impl<T: Kind> Store<T> {
         inner.indices.push(index);
         let Inner { objects, by_index, .. } = &mut *inner;
         for (key, entry) in objects {
-            by_index.extend(index(&entry.object.open()).into_iter().map(|name| (name, key.clone())));
+            place(by_index, key, index(&entry.object.open()));
         }
     }
 
@@ -152,13 +152,8 @@ impl<T: Kind> Store<T> {
     /// The objects that the index lists under `name`, in the order of their keys.
     pub fn indexed(&self, name: &str) -> Vec<Arc<Object<T>>> {
         let inner = self.read();
-        inner
-            .by_index
-            .range((name.to_owned(), ObjectKey::default())..)
-            .take_while(|(found, _)| found == name)
-            .filter_map(|(_, key)| inner.objects.get(key))
-            .map(|entry| entry.object.open())
-            .collect()
+        let keys = inner.by_index.get(name).into_iter().flatten();
+        keys.filter_map(|key| inner.objects.get(key)).map(|entry| entry.object.open()).collect()
     }
 
     /// All keys.
@@ -256,11 +251,12 @@ impl<T: Kind> Store<T> {
         if same.is_some_and(|old| !is_newer(&object, old)) {
             return;
         }
-        if let Some(old) = &old {
-            unindex(&mut inner, &key, old);
-        }
-        for name in names(&inner, &object) {
-            inner.by_index.insert((name, key.clone()));
+        // Most changes leave an object under the names that it had.
+        let before = old.as_deref().map(|old| names(&inner, old)).unwrap_or_default();
+        let now = names(&inner, &object);
+        if before != now {
+            displace(&mut inner.by_index, &key, &before);
+            place(&mut inner.by_index, &key, now);
         }
         let new = Arc::new(object);
         inner.objects.insert(key, Entry { object: Kept::new(&new), epoch });
@@ -296,13 +292,32 @@ fn names<T: Kind>(inner: &Inner<T>, object: &Object<T>) -> Vec<String> {
 
 fn take<T: Kind>(inner: &mut Inner<T>, key: &ObjectKey) -> Option<Arc<Object<T>>> {
     let object = inner.objects.remove(key)?.object.open();
-    unindex(inner, key, &object);
+    let names = names(inner, &object);
+    displace(&mut inner.by_index, key, &names);
     Some(object)
 }
 
-fn unindex<T: Kind>(inner: &mut Inner<T>, key: &ObjectKey, object: &Object<T>) {
-    for name in names(inner, object) {
-        inner.by_index.remove(&(name, key.clone()));
+/// Lets an object be found under these names.
+fn place(by_index: &mut HashMap<String, Vec<ObjectKey>>, key: &ObjectKey, names: Vec<String>) {
+    for name in names {
+        // Most names have one object.
+        let keys = by_index.entry(name).or_insert_with(|| Vec::with_capacity(1));
+        if let Err(place) = keys.binary_search(key) {
+            keys.insert(place, key.clone());
+        }
+    }
+}
+
+/// Lets an object be found under these names no more.
+fn displace(by_index: &mut HashMap<String, Vec<ObjectKey>>, key: &ObjectKey, names: &[String]) {
+    for name in names {
+        let Some(keys) = by_index.get_mut(name) else { continue };
+        if let Ok(place) = keys.binary_search(key) {
+            keys.remove(place);
+        }
+        if keys.is_empty() {
+            by_index.remove(name);
+        }
     }
 }
 

@@ -56,8 +56,13 @@ impl Daemon {
     /// Starts it and waits until it says that it is ready.
     pub fn start(options: &Options<'_>) -> Self {
         let daemon = Self::spawn(options);
-        daemon.wait_for("readiness", |daemon| daemon.ready().0 == 200);
+        daemon.await_ready();
         daemon
+    }
+
+    /// Waits until it says that it is ready.
+    pub fn await_ready(&self) {
+        self.wait_for("readiness", |daemon| daemon.ready().0 == 200);
     }
 
     /// Starts it.

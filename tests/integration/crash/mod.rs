@@ -120,15 +120,12 @@ impl Scenario<'_> {
     fn start(&self, lab: &Lab, proxy: &Proxy, step: usize) -> Daemon {
         let kubeconfig =
             lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
-        Daemon::start(&Options { kubeconfig: &kubeconfig, selector: self.lab, config: self.config(step) })
+        Daemon::spawn(&Options { kubeconfig: &kubeconfig, selector: self.lab, config: self.config(step) })
     }
 
-    /// Starts the daemon anew, if a step asks for another configuration than the one before it.
-    fn configure(&self, lab: &Lab, proxy: &Proxy, step: usize, daemon: &mut Daemon) {
-        if step > 0 && self.config(step) != self.config(step - 1) {
-            daemon.stop();
-            *daemon = self.start(lab, proxy, step);
-        }
+    /// Whether a step asks for another configuration than the one before it.
+    fn is_configured_anew(&self, step: usize) -> bool {
+        step > 0 && self.config(step) != self.config(step - 1)
     }
 }
 
@@ -161,10 +158,15 @@ pub fn crash_after_every_write(lab: &Lab, scenario: &Scenario<'_>) -> u64 {
 pub fn crash_after(lab: &Lab, scenario: &Scenario<'_>, chosen: impl Fn(u64) -> bool) -> u64 {
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
     let mut daemon = scenario.start(lab, &proxy, 0);
+    daemon.await_ready();
     proxy.reset();
     let mut expected = Vec::new();
     for (number, step) in scenario.steps.iter().enumerate() {
-        scenario.configure(lab, &proxy, number, &mut daemon);
+        if scenario.is_configured_anew(number) {
+            daemon.stop();
+            daemon = scenario.start(lab, &proxy, number);
+            daemon.await_ready();
+        }
         step(lab);
         expected.push(settle(lab, &proxy, scenario));
     }
@@ -172,19 +174,24 @@ pub fn crash_after(lab: &Lab, scenario: &Scenario<'_>, chosen: impl Fn(u64) -> b
     drop(daemon);
     for n in (1..=writes).filter(|n| chosen(*n)) {
         let mut daemon = scenario.start(lab, &proxy, 0);
+        daemon.await_ready();
         let (killed, crash) = mpsc::channel();
         let id = Arc::new(AtomicU32::new(daemon.id()));
         let victim = Arc::clone(&id);
         proxy.on_nth_write(n, move || {
             let id = victim.load(Ordering::SeqCst);
-            let status = Command::new("kill").args(["-s", "KILL", &id.to_string()]).status();
-            assert!(status.is_ok_and(|status| status.success()), "kill");
+            // One that has been stopped meanwhile is as dead.
+            Command::new("kill").args(["-s", "KILL", &id.to_string()]).status().expect("kill runs");
             let _ = killed.send(());
         });
         let mut crashes = 0;
         for (number, (step, expected)) in scenario.steps.iter().zip(&expected).enumerate() {
-            scenario.configure(lab, &proxy, number, &mut daemon);
-            id.store(daemon.id(), Ordering::SeqCst);
+            if scenario.is_configured_anew(number) {
+                daemon.stop();
+                daemon = scenario.start(lab, &proxy, number);
+                // Before it is ready: it may write, and die, at once.
+                id.store(daemon.id(), Ordering::SeqCst);
+            }
             step(lab);
             let mut log = String::new();
             wait_until(PATIENCE, || {
