@@ -39,7 +39,7 @@ pub fn selector_string(labels: &BTreeMap<String, String>) -> String {
 /// before it can go. One whose labels were changed is not left to wait for ever, nor let go by another
 /// daemon, which does not know what belongs to it.
 pub fn is_of<T: Kind>(object: &Object<T>, selector: &BTreeMap<String, String>) -> bool {
-    let waits = object.is_terminating() && holds_finalizer(object);
+    let waits = object.is_terminating() && holds_finalizer(object, labels::TENANT_FINALIZER);
     let by_us = || object.annotation(labels::FINALIZED_BY) == Some(&*selector_string(selector));
     object.has_labels(selector) || waits && by_us()
 }
@@ -184,10 +184,9 @@ pub fn patch_of<T: Kind>(object: &Object<T>, wanted: &Value) -> Option<ObjectPat
     })
 }
 
-/// Whether an object waits for us before it can go.
-pub fn holds_finalizer<T: Kind>(object: &Object<T>) -> bool {
-    let mut finalizers = object.metadata.finalizers.iter().flatten();
-    finalizers.any(|finalizer| finalizer == labels::TENANT_FINALIZER)
+/// Whether an object waits for whoever has put this finalizer on it before it can go.
+pub fn holds_finalizer<T: Kind>(object: &Object<T>, wanted: &str) -> bool {
+    object.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == wanted)
 }
 
 /// The patch of an object's own labels, with our finalizer, and with the selector of the daemon that will
@@ -201,7 +200,7 @@ pub fn claim<T: Kind>(
         "labels": labels,
         "annotations": {labels::FINALIZED_BY: selector_string(selector)},
     });
-    if !holds_finalizer(object) {
+    if !holds_finalizer(object, labels::TENANT_FINALIZER) {
         let mut finalizers = object.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(labels::TENANT_FINALIZER.to_owned());
         metadata["finalizers"] = json!(finalizers);
@@ -210,10 +209,9 @@ pub fn claim<T: Kind>(
 }
 
 /// The last patch of an object that is being deleted: it can go.
-pub fn release<T: Kind>(object: &Object<T>) -> Option<ObjectPatch> {
+pub fn release<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<ObjectPatch> {
     let finalizers = object.metadata.finalizers.iter().flatten();
-    let others: Vec<&String> =
-        finalizers.filter(|finalizer| *finalizer != labels::TENANT_FINALIZER).collect();
+    let others: Vec<&String> = finalizers.filter(|other| *other != finalizer).collect();
     patch_of(object, &json!({"metadata": {"finalizers": others}}))
 }
 

@@ -89,7 +89,7 @@ spec: {instanceRef: {name: box}, imageName: my-image}
 }
 
 /// Runs a container of a pod as a process: its command, its environment, and its mounts as folders.
-fn run(container: &Value, mounts: &BTreeMap<&str, &Path>, more: &[(&str, &Path)], user: u32) -> Output {
+fn run(container: &Value, mounts: &BTreeMap<&str, &Path>, more: &[(&str, &Path)]) -> Output {
     let mut folders: Vec<(String, String)> = Vec::new();
     for mount in container["volumeMounts"].as_array().into_iter().flatten() {
         let folder = mounts[mount["name"].as_str().expect("a name")];
@@ -105,7 +105,7 @@ fn run(container: &Value, mounts: &BTreeMap<&str, &Path>, more: &[(&str, &Path)]
     let command = [list("command"), list("args")].concat();
     let mut process = if is_root() {
         let mut process = Command::new("setpriv");
-        process.args([format!("--reuid={user}"), format!("--regid={user}"), "--clear-groups".to_owned()]);
+        process.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".to_owned()]);
         process.args(command);
         process
     } else {
@@ -206,7 +206,7 @@ fn a_disk_becomes_an_image_and_comes_back_bit_by_bit() {
         ("XDG_RUNTIME_DIR", builder.path()),
         ("CONTAINERS_REGISTRIES_CONF", registries.as_path()),
     ];
-    succeeded(&run(pusher, &mounts, &places, NOBODY));
+    succeeded(&run(pusher, &mounts, &places));
 
     // Pulled by somebody who has never seen it.
     let puller = home(&registry.address);
@@ -222,7 +222,7 @@ fn a_disk_becomes_an_image_and_comes_back_bit_by_bit() {
         ("XDG_RUNTIME_DIR", puller.path()),
         ("CONTAINERS_REGISTRIES_CONF", registries.as_path()),
     ];
-    succeeded(&run(&pull, &mounts, &places, NOBODY));
+    succeeded(&run(&pull, &mounts, &places));
     let manifest = fs::read_to_string(out.join("manifest.json")).expect("a manifest");
     let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
     let layers = manifest["layers"].as_array().expect("layers");

@@ -7,6 +7,7 @@ use crate::api::labels;
 use crate::api::names::canonical;
 use crate::api::shared_volume::SharedVolume;
 use crate::api::{Kind, Object};
+use crate::controllers::made::holds_finalizer;
 use crate::controllers::nfs_volume::job_name;
 use crate::kinds::{Drive, Job, PersistentVolume};
 use crate::runtime::ObjectKey;
@@ -64,6 +65,5 @@ pub fn job_names(volume: &str) -> [String; 2] {
 /// Whether the shared volume waits for us before it can go.
 #[must_use]
 pub fn is_protected(volume: &SharedVolume) -> bool {
-    let mut finalizers = volume.metadata.finalizers.iter().flatten();
-    finalizers.any(|finalizer| finalizer == labels::SHARED_VOLUME_FINALIZER)
+    holds_finalizer(volume, labels::SHARED_VOLUME_FINALIZER)
 }

@@ -1,5 +1,7 @@
 //! The plan of a shared volume: a pure function of what is observed.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::observe::{Observed, claim_name, is_protected};
@@ -11,7 +13,7 @@ use crate::controllers::nfs_volume::{
     claim_spec, failure, growth, is_bound, job, location, provisioning, requested,
 };
 use crate::kinds::{Drive, DriveKind};
-use crate::runtime::plan::{Notice, ObjectPatch, Plan};
+use crate::runtime::plan::{Desired, Notice, ObjectPatch, Plan};
 
 /// The only step: all of it depends on the claim.
 const STEP: &str = "volume";
@@ -54,15 +56,6 @@ pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
         prepare(observed, config, claim, &mut plan);
     }
     plan
-}
-
-/// The patch that lets a shared volume go.
-#[must_use]
-pub fn release(observed: &Observed) -> Option<ObjectPatch> {
-    let finalizers = observed.volume.metadata.finalizers.iter().flatten();
-    let others: Vec<&String> =
-        finalizers.filter(|finalizer| *finalizer != labels::SHARED_VOLUME_FINALIZER).collect();
-    patch_of(&observed.volume, &json!({"metadata": {"finalizers": others}}))
 }
 
 fn notice(reason: &'static str, message: impl Into<String>, waiting: bool) -> Notice {
@@ -109,7 +102,7 @@ fn own_patch(observed: &Observed, is_complete: bool) -> Option<ObjectPatch> {
 }
 
 fn maker(observed: &Observed) -> Maker {
-    let maker = Maker { owner: owner(&observed.volume), labels: std::collections::BTreeMap::new() };
+    let maker = Maker { owner: owner(&observed.volume), labels: BTreeMap::new() };
     maker.with(&[
         (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE),
         (labels::VOLUME_TYPE, labels::VOLUME_TYPE_SHARED_VOLUME),
@@ -122,7 +115,7 @@ fn desired(
     config: &SharedVolumeConfig,
     size: &Quantity,
     provisioned: Option<&str>,
-) -> crate::runtime::plan::Desired {
+) -> Desired {
     let volume = &observed.volume;
     let name = claim_name(volume.name());
     let place = Place { namespace: volume.namespace(), name: &name, step: STEP, stage: 0 };

@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::observe::{Observed, job_names};
-use super::plan::{plan, release};
+use super::plan::plan;
 use super::report::{Report, leaving, report};
 use crate::api::shared_volume::SharedVolumePhase;
-use crate::api::{Kind, Object};
+use crate::api::{Kind, Object, labels};
 use crate::config::SharedVolumeConfig;
+use crate::controllers::made::release;
 use crate::kinds::Drive;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
@@ -277,5 +278,8 @@ fn a_volume_with_users_is_not_let_go() {
     let crowded = leaving(&Observed { templates: BTreeSet::new(), instances: many, ..again }, now());
     assert!(condition(&crowded, "DeletionBlocked").1.contains("tenant-ada/lab-19 and 10 more)"));
     let free = bound(&more, &json!({}));
-    assert_eq!(release(&free).expect("a patch").patch, json!({"metadata": {"finalizers": ["other"]}}));
+    assert_eq!(
+        release(&free.volume, labels::SHARED_VOLUME_FINALIZER).expect("a patch").patch,
+        json!({"metadata": {"finalizers": ["other"]}})
+    );
 }

@@ -14,6 +14,7 @@ use super::report::{KEYCLOAK, report};
 use super::world::World;
 use crate::api::Kind;
 use crate::api::instance::InstanceKind;
+use crate::api::labels;
 use crate::api::template::TemplateKind;
 use crate::clients::keycloak::KeycloakError;
 use crate::controllers::accounts::{Accounts, Synchronized};
@@ -120,7 +121,7 @@ impl Room {
 
     /// A pass over a Tenant that is being deleted. Everything is tried; it can go when all has worked.
     async fn delete(&self, observed: &Observed) -> Pass {
-        if !holds_finalizer(&observed.tenant) {
+        if !holds_finalizer(&observed.tenant, labels::TENANT_FINALIZER) {
             return Pass::done(Next::Await);
         }
         let plan = deletion(observed, &self.settings);
@@ -136,7 +137,9 @@ impl Room {
             return Pass::done(Next::Forget);
         };
         if failures.is_empty() && account.is_ok() {
-            let Some(patch) = release(&observed.tenant) else { return Pass::done(Next::Await) };
+            let Some(patch) = release(&observed.tenant, labels::TENANT_FINALIZER) else {
+                return Pass::done(Next::Await);
+            };
             return match self.desk.engine.patch(&patch).await {
                 Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
                 Err(error) => Pass::failed(format!("finalizer: {error}")),

@@ -6,6 +6,7 @@ use super::observe::Observed;
 use super::plan::{deletion, plan};
 use super::report::{Roles, report};
 use super::world::World;
+use crate::api::labels;
 use crate::controllers::accounts::Accounts;
 use crate::controllers::made::{holds_finalizer, release};
 use crate::runtime::ObjectKey;
@@ -33,7 +34,7 @@ impl Reconciler for Room {
     async fn reconcile(&self, key: &ObjectKey) -> Pass {
         let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
         let terminating = observed.workspace.is_terminating();
-        if terminating && !holds_finalizer(&observed.workspace) {
+        if terminating && !holds_finalizer(&observed.workspace, labels::TENANT_FINALIZER) {
             return Pass::done(Next::Await);
         }
         let plan = if terminating { deletion(&observed) } else { plan(&observed) };
@@ -76,7 +77,9 @@ impl Room {
 
     /// Lets the Workspace go: nothing of it is left that we have to take away.
     async fn release(&self, observed: &Observed) -> Pass {
-        let Some(patch) = release(&observed.workspace) else { return Pass::done(Next::Await) };
+        let Some(patch) = release(&observed.workspace, labels::TENANT_FINALIZER) else {
+            return Pass::done(Next::Await);
+        };
         match self.desk.engine.patch(&patch).await {
             Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
             Err(error) => Pass::failed(format!("finalizer: {error}")),
