@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::api::{Kind, Object};
 use crate::kinds::{Namespace, NamespaceKind};
 use crate::runtime::ObjectKey;
-use crate::runtime::queue::{Lane, Queue};
+use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::store::{Change, Store};
 
 /// Asks for the objects of kind `O` that control what changes in a store, before or now; what the loop
@@ -28,7 +28,7 @@ pub fn owner<O: Kind, T: Kind>(object: &Object<T>, queue: &Queue) {
     for owner in object.metadata.owner_references.iter().flatten() {
         if owner.kind == O::KIND && owner.controller == Some(true) {
             let namespace = if O::NAMESPACED { object.namespace() } else { "" };
-            queue.add(ObjectKey::new(namespace, &owner.name), Lane::Change);
+            queue.add(ObjectKey::new(namespace, &owner.name), Priority::Change);
         }
     }
 }
@@ -45,7 +45,7 @@ pub fn residents<T: Kind>(
     namespaces.subscribe(move |change| {
         if let Some(name) = turned(change, &selector) {
             for key in store.keys().into_iter().filter(|key| key.namespace == name) {
-                queue.add(key, Lane::Change);
+                queue.add(key, Priority::Change);
             }
         }
     });

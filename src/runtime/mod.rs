@@ -3,7 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`store`], [`watch`], [`hub`], [`registry`] | the shared stores: one a kind and selection, filled by one watch, with the answers of our own writes |
-//! | [`queue`], [`controller`] | the work queue with its two lanes, and the workers of a loop |
+//! | [`queue`], [`controller`] | the work queue with its two priorities, and the workers of a loop |
 //! | [`plan`], [`merge`], [`apply`] | what is to be done, as a value; what differs; the one writer |
 //! | [`conditions`], [`events`] | what users are told |
 //! | [`client`], [`gate`], [`error`] | requests: named, counted, let through only while the lease is held; what they end in |

@@ -1,6 +1,6 @@
 //! The work queue of a loop: each object is in it at most once, and in work at most once.
 //!
-//! Two lanes: what a user or the cluster changed goes ahead of periodic passes and retries. A
+//! Two priorities: what a user or the cluster changed goes ahead of periodic passes and retries. A
 //! failed object waits for a time that doubles with each failure, is spread by a jitter that
 //! depends on the object, and is forgotten at the next success.
 
@@ -17,7 +17,7 @@ use super::metrics::QueueMetrics;
 
 /// How urgent a piece of work is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lane {
+pub enum Priority {
     /// A periodic pass or a retry.
     Background,
     /// Something changed.
@@ -39,7 +39,7 @@ impl Default for Backoff {
     }
 }
 
-/// After this many pieces of the fast lane one of the slow lane is taken, so that it never starves.
+/// After this many pieces of the higher priority one of the lower priority is taken, so that it never starves.
 const FAIRNESS: u32 = 8;
 
 /// The queue of one loop.
@@ -64,12 +64,12 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Entry {
-    /// The lane in which the object stands, and since when.
-    queued: Option<(Lane, Instant)>,
+    /// The priority in which the object stands, and since when.
+    queued: Option<(Priority, Instant)>,
     /// In work since.
     running: Option<Instant>,
     /// Asked for again while in work.
-    again: Option<Lane>,
+    again: Option<Priority>,
     /// Its place in `delayed`.
     due: Option<(Instant, u64)>,
     failures: u32,
@@ -105,15 +105,15 @@ impl Queue {
     }
 
     /// Asks for an object now.
-    pub fn add(&self, key: ObjectKey, lane: Lane) {
+    pub fn add(&self, key: ObjectKey, priority: Priority) {
         let mut inner = self.lock();
         let entry = inner.entries.entry(key.clone()).or_default();
         if entry.running.is_some() {
-            entry.again = entry.again.max(Some(lane));
+            entry.again = entry.again.max(Some(priority));
             return;
         }
         self.metrics.added();
-        inner.enqueue(key, lane);
+        inner.enqueue(key, priority);
         self.metrics.depth(inner.depth());
         drop(inner);
         self.wake.notify_one();
@@ -176,8 +176,8 @@ impl Queue {
             Next::After(delay) => Some(delay),
             Next::Await | Next::Forget => None,
         };
-        if let Some(lane) = again {
-            inner.enqueue(job.key, lane);
+        if let Some(priority) = again {
+            inner.enqueue(job.key, priority);
         } else if let Some(delay) = delay {
             inner.delay_until(job.key, now + delay);
         } else if next == Next::Forget {
@@ -223,19 +223,19 @@ impl Inner {
         self.ready.iter().map(VecDeque::len).sum()
     }
 
-    fn enqueue(&mut self, key: ObjectKey, lane: Lane) {
+    fn enqueue(&mut self, key: ObjectKey, priority: Priority) {
         let entry = self.entries.entry(key.clone()).or_default();
         if let Some(place) = entry.due.take() {
             self.delayed.remove(&place);
         }
         match entry.queued {
-            Some((queued, _)) if queued >= lane => return,
+            Some((queued, _)) if queued >= priority => return,
             Some((queued, _)) => self.ready[queued as usize].retain(|other| *other != key),
             None => {}
         }
         let since = entry.queued.map_or_else(Instant::now, |(_, since)| since);
-        entry.queued = Some((lane, since));
-        self.ready[lane as usize].push_back(key);
+        entry.queued = Some((priority, since));
+        self.ready[priority as usize].push_back(key);
     }
 
     fn delay_until(&mut self, key: ObjectKey, due: Instant) {
@@ -255,17 +255,21 @@ impl Inner {
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.due = None;
             }
-            self.enqueue(key, Lane::Background);
+            self.enqueue(key, Priority::Background);
         }
     }
 
     fn pop(&mut self, metrics: &QueueMetrics) -> Option<Job> {
         let slow_first = self.streak >= FAIRNESS;
-        let order =
-            if slow_first { [Lane::Background, Lane::Change] } else { [Lane::Change, Lane::Background] };
-        let (lane, key) =
-            order.into_iter().find_map(|lane| Some((lane, self.ready[lane as usize].pop_front()?)))?;
-        self.streak = if lane == Lane::Change { self.streak + 1 } else { 0 };
+        let order = if slow_first {
+            [Priority::Background, Priority::Change]
+        } else {
+            [Priority::Change, Priority::Background]
+        };
+        let (priority, key) = order
+            .into_iter()
+            .find_map(|priority| Some((priority, self.ready[priority as usize].pop_front()?)))?;
+        self.streak = if priority == Priority::Change { self.streak + 1 } else { 0 };
         let entry = self.entries.entry(key.clone()).or_default();
         let now = Instant::now();
         if let Some((_, since)) = entry.queued.take() {

@@ -35,7 +35,7 @@ use crate::manager::{Running, Setup, Task, Watched};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::Reconciler;
 use crate::runtime::hub::Hub;
-use crate::runtime::queue::{Backoff, Lane, Queue};
+use crate::runtime::queue::{Backoff, Priority, Queue};
 use crate::runtime::store::{Store, StoreState};
 use crate::runtime::watch::Selection;
 
@@ -163,14 +163,14 @@ fn keep(setup: &Setup<'_>, hub: &mut Hub, exchange: &Arc<Exchange>, names: Vec<S
         if let Some(secret) = &change.new {
             keeper::serve(secret, &served);
         }
-        woken.add(key.clone(), Lane::Change);
+        woken.add(key.clone(), Priority::Change);
     });
     let (woken, key) = (Arc::clone(&queue), secret.clone());
-    stores.mutating.subscribe(move |_| woken.add(key.clone(), Lane::Change));
+    stores.mutating.subscribe(move |_| woken.add(key.clone(), Priority::Change));
     let (woken, key) = (Arc::clone(&queue), secret.clone());
-    stores.validating.subscribe(move |_| woken.add(key.clone(), Lane::Change));
+    stores.validating.subscribe(move |_| woken.add(key.clone(), Priority::Change));
     // Nothing may be there yet, so that nothing would wake it.
-    queue.add(secret.clone(), Lane::Change);
+    queue.add(secret.clone(), Priority::Change);
     let keeper = Keeper::new(stores.clone(), setup.writer.clone(), secret, names);
     let control = ControlLoop::new(keeper, queue, 1, || {})
         .requires(&stores.secrets)

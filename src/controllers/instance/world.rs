@@ -21,7 +21,7 @@ use crate::kinds::{
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
-use crate::runtime::queue::{Lane, Queue};
+use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::store::{Change, IndexFn, Store, StoreState};
 use crate::runtime::watch::Selection;
 
@@ -274,7 +274,7 @@ impl Source for World {
 
     fn enqueue_all(&self, queue: &Queue) {
         for key in self.instances.keys() {
-            queue.add(key, Lane::Background);
+            queue.add(key, Priority::Background);
         }
     }
 }
@@ -329,7 +329,7 @@ impl Adder {
             return;
         }
         if let Some(instance) = change.object() {
-            self.queue.add(ObjectKey::of(instance), Lane::Change);
+            self.queue.add(ObjectKey::of(instance), Priority::Change);
         }
         // Whoever waited for the name can have it.
         if let (Some(gone), None) = (&change.old, &change.new) {
@@ -353,7 +353,7 @@ impl Adder {
         }
         for key in keys {
             if self.world.instances.get(&key.namespace, &key.name).is_some() {
-                self.queue.add(key, Lane::Change);
+                self.queue.add(key, Priority::Change);
             }
         }
     }
@@ -393,14 +393,14 @@ impl Adder {
         let Some(disk) = change.object() else { return };
         let machine = self.world.machines.get(disk.namespace(), disk.name());
         if let Some(name) = machine.as_ref().and_then(|machine| machine.label(labels::INSTANCE)) {
-            self.queue.add(ObjectKey::new(disk.namespace(), name), Lane::Change);
+            self.queue.add(ObjectKey::new(disk.namespace(), name), Priority::Change);
         }
     }
 
     /// All Instances that the index lists under `name`.
     fn referring(&self, name: &str) {
         for instance in self.world.instances.indexed(name) {
-            self.queue.add(ObjectKey::of(&instance), Lane::Change);
+            self.queue.add(ObjectKey::of(&instance), Priority::Change);
         }
     }
 }

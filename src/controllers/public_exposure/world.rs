@@ -20,7 +20,7 @@ use crate::kinds::{BalancerKind, NamespaceKind, NetworkPolicyKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
-use crate::runtime::queue::{Lane, Queue};
+use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::registry::Registry;
 use crate::runtime::store::{Change, Store};
 use crate::runtime::watch::Selection;
@@ -133,7 +133,7 @@ impl World {
         };
         if has_fewer {
             for key in std::mem::take(&mut *self.waiting()) {
-                queue.add(key, Lane::Change);
+                queue.add(key, Priority::Change);
             }
         }
     }
@@ -141,7 +141,7 @@ impl World {
     /// All Instances that the index lists under `name`.
     fn referring(&self, queue: &Queue, name: &str) {
         for instance in self.instances.indexed(name) {
-            queue.add(ObjectKey::of(&*instance), Lane::Change);
+            queue.add(ObjectKey::of(&*instance), Priority::Change);
         }
     }
 }
@@ -151,7 +151,7 @@ impl Source for World {
         let added = Arc::clone(queue);
         self.instances.subscribe(move |change| {
             if let Some(instance) = change.object().filter(|_| concerns(change)) {
-                added.add(ObjectKey::of(instance), Lane::Change);
+                added.add(ObjectKey::of(instance), Priority::Change);
             }
         });
         let (added, world) = (Arc::clone(queue), Arc::clone(self));
@@ -182,7 +182,7 @@ impl Source for World {
     fn enqueue_all(&self, queue: &Queue) {
         for key in self.instances.keys() {
             if self.instances.get(&key.namespace, &key.name).is_some_and(|instance| is_exposed(&instance)) {
-                queue.add(key, Lane::Background);
+                queue.add(key, Priority::Background);
             }
         }
     }

@@ -17,7 +17,7 @@ use crate::kinds::{DeploymentKind, DriveKind, JobKind, NamespaceKind, Persistent
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
-use crate::runtime::queue::{Lane, Queue};
+use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::registry::Registry;
 use crate::runtime::store::{Change, Store};
 use crate::runtime::watch::Selection;
@@ -146,7 +146,7 @@ impl World {
             if before.contains(&known) != now.contains(&known)
                 && self.volumes.get(&key.namespace, &key.name).is_some_and(|volume| volume.is_terminating())
             {
-                queue.add(key, Lane::Change);
+                queue.add(key, Priority::Change);
             }
         }
     }
@@ -157,7 +157,7 @@ impl Source for World {
         let added = Arc::clone(queue);
         self.volumes.subscribe(move |change| {
             if let Some(volume) = change.object().filter(|_| change.origin != Some(Room::NAME)) {
-                added.add(ObjectKey::of(&**volume), Lane::Change);
+                added.add(ObjectKey::of(&**volume), Priority::Change);
             }
         });
         wake::owners::<SharedVolumeKind, _>(&self.claims, queue, Room::NAME);
@@ -181,7 +181,7 @@ impl Source for World {
 
     fn enqueue_all(&self, queue: &Queue) {
         for key in self.volumes.keys() {
-            queue.add(key, Lane::Background);
+            queue.add(key, Priority::Background);
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::kinds::{
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
-use crate::runtime::queue::{Lane, Queue};
+use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::registry::Registry;
 use crate::runtime::store::{Change, Store};
 use crate::runtime::watch::Selection;
@@ -167,7 +167,7 @@ impl World {
     fn own(&self, change: &Change<InstanceSnapshotKind>, queue: &Queue) {
         let Some(snapshot) = change.object() else { return };
         if change.origin != Some(Room::NAME) {
-            queue.add(ObjectKey::of(&**snapshot), Lane::Change);
+            queue.add(ObjectKey::of(&**snapshot), Priority::Change);
         }
         let open = |snapshot: &Option<Arc<InstanceSnapshot>>| snapshot.as_ref().is_some_and(|s| is_open(s));
         if open(&change.old) && !open(&change.new) {
@@ -187,7 +187,7 @@ impl World {
     fn waiting(&self, instance: &ObjectKey, queue: &Queue) {
         for snapshot in self.snapshots.indexed(&of_instance(instance)) {
             if is_open(&snapshot) && snapshot.status.phase != SnapshotPhase::Processing {
-                queue.add(ObjectKey::of(&*snapshot), Lane::Change);
+                queue.add(ObjectKey::of(&*snapshot), Priority::Change);
             }
         }
     }
@@ -222,7 +222,7 @@ impl Source for World {
     fn enqueue_all(&self, queue: &Queue) {
         for key in self.snapshots.keys() {
             if self.snapshots.get(&key.namespace, &key.name).is_some_and(|snapshot| is_open(&snapshot)) {
-                queue.add(key, Lane::Background);
+                queue.add(key, Priority::Background);
             }
         }
     }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::manager::server::{Handler, Page};
 use crate::runtime::ObjectKey;
 use crate::runtime::gate::Gate;
-use crate::runtime::queue::{Lane, Queue};
+use crate::runtime::queue::{Priority, Queue};
 
 /// Where events arrive.
 const PATH: &str = "/tenant-webhook";
@@ -54,7 +54,7 @@ pub fn handler(queue: Arc<Queue>, gate: Gate, secret: Secret) -> Handler {
                 Page::text(StatusCode::SERVICE_UNAVAILABLE, "this replica does not lead\n")
             }
             Ok(tenant) => {
-                queue.add(ObjectKey::new("", tenant), Lane::Change);
+                queue.add(ObjectKey::new("", tenant), Priority::Change);
                 Page::text(StatusCode::OK, "ok\n")
             }
         }

@@ -27,7 +27,7 @@ use crate::kinds::{
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
-use crate::runtime::queue::{Lane, Queue};
+use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::registry::Registry;
 use crate::runtime::store::{Change, Store};
 use crate::runtime::watch::Selection;
@@ -238,7 +238,7 @@ impl Source for World {
 
     fn enqueue_all(&self, queue: &Queue) {
         for key in self.tenants.keys() {
-            queue.add(key, Lane::Background);
+            queue.add(key, Priority::Background);
         }
     }
 }
@@ -250,7 +250,7 @@ fn left<T: Kind>(store: &Store<T>, add: &Adder) {
         if let (Some(gone), None) = (&change.old, &change.new)
             && let Some(name) = gone.namespace().strip_prefix("tenant-")
         {
-            add.indexed(&format!("canonical:{name}"), Lane::Change);
+            add.indexed(&format!("canonical:{name}"), Priority::Change);
         }
     });
 }
@@ -278,11 +278,11 @@ impl Adder {
             return;
         }
         if let Some(tenant) = change.object() {
-            self.queue.add(ObjectKey::of(tenant), Lane::Change);
+            self.queue.add(ObjectKey::of(tenant), Priority::Change);
         }
         // Whoever waited for the names can have them.
         if let (Some(gone), None) = (&change.old, &change.new) {
-            self.indexed(&format!("canonical:{}", canonical(gone.name())), Lane::Change);
+            self.indexed(&format!("canonical:{}", canonical(gone.name())), Priority::Change);
         }
     }
 
@@ -294,7 +294,7 @@ impl Adder {
             _ => false,
         };
         if let Some(workspace) = change.object().filter(|_| !same) {
-            self.indexed(&enrolled(workspace.name()), Lane::Background);
+            self.indexed(&enrolled(workspace.name()), Priority::Background);
         }
     }
 
@@ -303,13 +303,13 @@ impl Adder {
         let owners = object.metadata.owner_references.iter().flatten();
         let owners = owners.filter(|owner| owner.kind == TenantKind::KIND).map(|owner| owner.name.as_str());
         for name in owners.chain(object.annotation(OWNER)) {
-            self.queue.add(ObjectKey::new("", name), Lane::Change);
+            self.queue.add(ObjectKey::new("", name), Priority::Change);
         }
     }
 
-    fn indexed(&self, name: &str, lane: Lane) {
+    fn indexed(&self, name: &str, priority: Priority) {
         for tenant in self.tenants.indexed(name) {
-            self.queue.add(ObjectKey::of(&tenant), lane);
+            self.queue.add(ObjectKey::of(&tenant), priority);
         }
     }
 }

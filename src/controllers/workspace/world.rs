@@ -16,7 +16,7 @@ use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::hub::Hub;
-use crate::runtime::queue::{Lane, Queue};
+use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::registry::Registry;
 use crate::runtime::store::{Change, Store};
 use crate::runtime::watch::Selection;
@@ -93,14 +93,14 @@ impl Source for World {
             if change.origin != Some(Room::NAME)
                 && let Some(workspace) = change.object()
             {
-                added.add(ObjectKey::of(workspace), Lane::Change);
+                added.add(ObjectKey::of(workspace), Priority::Change);
             }
         });
         let (added, workspaces) = (Arc::clone(queue), Arc::clone(&self.workspaces));
         self.tenants.subscribe(move |change| {
             if change.origin != Some(Room::NAME) {
                 for key in concerned(change, &workspaces) {
-                    added.add(key, Lane::Change);
+                    added.add(key, Priority::Change);
                 }
             }
         });
@@ -111,7 +111,7 @@ impl Source for World {
 
     fn enqueue_all(&self, queue: &Queue) {
         for key in self.workspaces.keys() {
-            queue.add(key, Lane::Background);
+            queue.add(key, Priority::Background);
         }
     }
 }

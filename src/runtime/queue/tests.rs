@@ -23,11 +23,11 @@ fn is_idle(queue: &Queue) -> bool {
 #[tokio::test(start_paused = true)]
 async fn an_object_is_queued_once_and_worked_on_once() {
     let queue = queue();
-    queue.add(key("a"), Lane::Change);
-    queue.add(key("a"), Lane::Change);
+    queue.add(key("a"), Priority::Change);
+    queue.add(key("a"), Priority::Change);
     let job = take(&queue).await;
     assert!(is_idle(&queue), "queued twice");
-    queue.add(key("a"), Lane::Change);
+    queue.add(key("a"), Priority::Change);
     assert!(is_idle(&queue), "worked on by two at once");
     queue.done(job, Next::Await);
     let again = take(&queue).await;
@@ -39,9 +39,9 @@ async fn an_object_is_queued_once_and_worked_on_once() {
 #[tokio::test(start_paused = true)]
 async fn changes_go_first_and_the_background_does_not_starve() {
     let queue = queue();
-    queue.add(key("slow"), Lane::Background);
+    queue.add(key("slow"), Priority::Background);
     for n in 0..20 {
-        queue.add(key(&format!("fast-{n:02}")), Lane::Change);
+        queue.add(key(&format!("fast-{n:02}")), Priority::Change);
     }
     let mut order = Vec::new();
     for _ in 0..21 {
@@ -58,9 +58,9 @@ async fn changes_go_first_and_the_background_does_not_starve() {
 #[tokio::test(start_paused = true)]
 async fn a_change_lifts_what_waits_in_the_background() {
     let queue = queue();
-    queue.add(key("a"), Lane::Background);
-    queue.add(key("b"), Lane::Change);
-    queue.add(key("a"), Lane::Change);
+    queue.add(key("a"), Priority::Background);
+    queue.add(key("b"), Priority::Change);
+    queue.add(key("a"), Priority::Change);
     assert_eq!(take(&queue).await.key, key("b"));
     assert_eq!(take(&queue).await.key, key("a"));
     assert!(is_idle(&queue));
@@ -69,7 +69,7 @@ async fn a_change_lifts_what_waits_in_the_background() {
 #[tokio::test(start_paused = true)]
 async fn failures_back_off_up_to_the_cap_and_are_forgotten_at_success() {
     let queue = queue();
-    queue.add(key("a"), Lane::Change);
+    queue.add(key("a"), Priority::Change);
     let mut waits = Vec::new();
     for _ in 0..10 {
         let begin = Instant::now();
@@ -85,19 +85,19 @@ async fn failures_back_off_up_to_the_cap_and_are_forgotten_at_success() {
     }
     let job = take(&queue).await;
     queue.done(job, Next::Await);
-    queue.add(key("a"), Lane::Change);
+    queue.add(key("a"), Priority::Change);
     assert_eq!(take(&queue).await.failures, 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_change_ends_a_backoff() {
     let queue = queue();
-    queue.add(key("a"), Lane::Change);
+    queue.add(key("a"), Priority::Change);
     let job = take(&queue).await;
     queue.done(job, Next::Retry);
     assert!(is_idle(&queue));
     let begin = Instant::now();
-    queue.add(key("a"), Lane::Change);
+    queue.add(key("a"), Priority::Change);
     let job = take(&queue).await;
     assert_eq!((begin.elapsed(), job.failures), (Duration::ZERO, 1));
     queue.done(job, Next::After(Duration::from_secs(5)));
@@ -111,7 +111,7 @@ async fn a_change_ends_a_backoff() {
 async fn objects_that_fail_together_come_back_apart() {
     let queue = queue();
     for n in 0..100 {
-        queue.add(key(&format!("{n}")), Lane::Change);
+        queue.add(key(&format!("{n}")), Priority::Change);
     }
     for _ in 0..100 {
         let job = take(&queue).await;
@@ -150,7 +150,7 @@ async fn a_closed_queue_wakes_its_workers() {
 async fn every_object_is_worked_on_with_many_workers() {
     let queue = Arc::new(queue());
     for n in 0..1000 {
-        queue.add(key(&format!("{n}")), Lane::Change);
+        queue.add(key(&format!("{n}")), Priority::Change);
     }
     let workers: Vec<_> = (0..8)
         .map(|_| {
