@@ -27,7 +27,7 @@ use crate::controllers::{instance, public_exposure, shared_volume, snapshot, ten
 use crate::kinds::{NamespaceKind, SecretKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::clock;
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 use crate::runtime::merge;
 use crate::runtime::plan::{Plan, to_value};
 use crate::runtime::store::Store;
@@ -137,18 +137,18 @@ struct Worlds {
 
 impl Worlds {
     fn new(config: &Config) -> anyhow::Result<Self> {
-        let mut hub = Hub::default();
+        let mut factory = StoreFactory::default();
         let exposed = Arc::new(public_exposure::settings(&config.controllers.public_exposure)?);
         let settings =
             tenant::Settings { selector: config.selector.clone(), config: config.controllers.tenant.clone() };
         let worlds = Self {
             // Every namespace is ours.
-            instances: instance::World::new(&mut hub, &BTreeMap::new(), false),
-            tenants: tenant::World::new(&mut hub, settings),
-            workspaces: workspace::World::new(&mut hub, &config.selector),
-            shared_volumes: shared_volume::World::new(&mut hub, &BTreeMap::new()),
-            snapshots: snapshot::World::new(&mut hub, &BTreeMap::new()),
-            exposure: public_exposure::World::new(&mut hub, &BTreeMap::new(), Arc::clone(&exposed)),
+            instances: instance::World::new(&mut factory, &BTreeMap::new(), false),
+            tenants: tenant::World::new(&mut factory, settings),
+            workspaces: workspace::World::new(&mut factory, &config.selector),
+            shared_volumes: shared_volume::World::new(&mut factory, &BTreeMap::new()),
+            snapshots: snapshot::World::new(&mut factory, &BTreeMap::new()),
+            exposure: public_exposure::World::new(&mut factory, &BTreeMap::new(), Arc::clone(&exposed)),
             exposed,
             selector: config.selector.clone(),
         };

@@ -42,8 +42,8 @@ use crate::runtime::client::{self, Writer};
 use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::desk::Desk;
 use crate::runtime::events::Recorder;
+use crate::runtime::factory::StoreFactory;
 use crate::runtime::gate::Gate;
-use crate::runtime::hub::Hub;
 use crate::runtime::queue::{Backoff, Queue};
 use crate::runtime::registry::Registry;
 use crate::webhook::setup::{self as webhook, Ending};
@@ -92,27 +92,27 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     connect(&ungated).await?;
 
     let setup = Setup { client: gated, writer, config: &config };
-    let mut hub = Hub::default();
+    let mut factory = StoreFactory::default();
     let mut running = Vec::new();
     if config.controllers.instance.enabled {
-        running.push(instance::set_up(&setup, &mut hub));
+        running.push(instance::set_up(&setup, &mut factory));
     }
     if config.controllers.public_exposure.enabled {
-        running.push(public_exposure::set_up(&setup, &mut hub)?);
+        running.push(public_exposure::set_up(&setup, &mut factory)?);
     }
     if config.controllers.snapshot.enabled {
-        running.push(snapshot::set_up(&setup, &mut hub));
+        running.push(snapshot::set_up(&setup, &mut factory));
     }
     if config.controllers.shared_volume.enabled {
-        running.push(shared_volume::set_up(&setup, &mut hub));
+        running.push(shared_volume::set_up(&setup, &mut factory));
     }
     let accounts = accounts(&config, &gate)?;
     if config.controllers.workspace.enabled {
-        running.push(workspace::set_up(&setup, &mut hub, accounts.clone()));
+        running.push(workspace::set_up(&setup, &mut factory, accounts.clone()));
     }
     if config.controllers.tenant.enabled {
         let keycloak = accounts.is_some();
-        let mut tenants = tenant::set_up(&setup, &mut hub, accounts);
+        let mut tenants = tenant::set_up(&setup, &mut factory, accounts);
         if keycloak {
             let events = &config.server.keycloak_events;
             let (handler, secret) =
@@ -125,13 +125,13 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut ending = None;
     let mut files = vec![Watched::config(options.config_file, Arc::clone(&config), options.log_filter)];
     if config.server.webhook.enabled {
-        let webhooks = webhook::set_up(&setup, &mut hub, ungated.clone(), readiness.clone()).await?;
+        let webhooks = webhook::set_up(&setup, &mut factory, ungated.clone(), readiness.clone()).await?;
         tasks.extend(webhooks.tasks);
         files.extend(webhooks.files);
         running.extend(webhooks.keeper);
         ending = Some(webhooks.ending);
     }
-    tasks.extend(hub.watches(&setup.client).map(|(kind, watch)| Task::new(kind, watch)));
+    tasks.extend(factory.watches(&setup.client).map(|(kind, watch)| Task::new(kind, watch)));
     let events = Recorder::new(ungated.clone(), "crownlabs");
     let mut loops = Vec::new();
     for Running { control, files: watched } in running {

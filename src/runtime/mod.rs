@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`store`], [`watch`], [`hub`], [`registry`] | the shared stores: one a kind and selection, filled by one watch, with the answers of our own writes |
+//! | [`store`], [`watch`], [`factory`], [`registry`] | the shared stores: one a kind and selection, filled by one watch, with the answers of our own writes |
 //! | [`queue`], [`controller`] | the work queue with its two priorities, and the workers of a loop |
 //! | [`plan`], [`merge`], [`apply`] | what is to be done, as a value; what differs; the one writer |
 //! | [`conditions`], [`events`] | what users are told |
@@ -17,8 +17,8 @@ pub mod controller;
 pub mod desk;
 pub mod error;
 pub mod events;
+pub mod factory;
 pub mod gate;
-pub mod hub;
 pub mod key;
 pub mod merge;
 pub mod metrics;

@@ -34,7 +34,7 @@ use crate::manager::server::bind;
 use crate::manager::{Running, Setup, Task, Watched};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::Reconciler;
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 use crate::runtime::queue::{Backoff, Priority, Queue};
 use crate::runtime::store::{Store, StoreState};
 use crate::runtime::watch::Selection;
@@ -84,7 +84,7 @@ impl Ending {
 /// When the address is not ours, or the API server does not say who we are.
 pub async fn set_up(
     setup: &Setup<'_>,
-    hub: &mut Hub,
+    factory: &mut StoreFactory,
     ungated: Client,
     readiness: Readiness,
 ) -> anyhow::Result<Webhooks> {
@@ -93,10 +93,10 @@ pub async fn set_up(
     let listener = bind("webhook.listen", address).await?;
     let own_user = own_user(ungated).await?;
     info!(%address, user = own_user, "serving admission reviews");
-    let stores = stores(hub);
+    let stores = stores(factory);
     let exchange = Arc::new(Exchange::default());
     let (files, keeper) = if config.certificate_dir.is_empty() {
-        (Vec::new(), Some(keep(setup, hub, &exchange, names(setup.config, address))))
+        (Vec::new(), Some(keep(setup, factory, &exchange, names(setup.config, address))))
     } else {
         (folder::watched(Path::new(&config.certificate_dir), &exchange).into(), None)
     };
@@ -134,28 +134,33 @@ async fn own_user(client: Client) -> anyhow::Result<String> {
     user.filter(|name| !name.is_empty()).context("the API server knows no name for this account")
 }
 
-fn stores(hub: &mut Hub) -> Stores {
+fn stores(factory: &mut StoreFactory) -> Stores {
     let stores = Stores {
-        tenants: hub.store(Selection::default()),
-        workspaces: hub.store(Selection::default()),
-        templates: hub.store(Selection::default()),
-        instances: hub.store(Selection::default()),
+        tenants: factory.store(Selection::default()),
+        workspaces: factory.store(Selection::default()),
+        templates: factory.store(Selection::default()),
+        instances: factory.store(Selection::default()),
     };
     stores.instances.index(of_namespace);
     stores
 }
 
 /// The loop that renews the certificate, and the watch by which every replica hears of it.
-fn keep(setup: &Setup<'_>, hub: &mut Hub, exchange: &Arc<Exchange>, names: Vec<String>) -> Running {
+fn keep(
+    setup: &Setup<'_>,
+    factory: &mut StoreFactory,
+    exchange: &Arc<Exchange>,
+    names: Vec<String>,
+) -> Running {
     let WebhookConfig { service_name, .. } = &setup.config.server.webhook;
     let secret = ObjectKey::new(&setup.config.leader_election.namespace, service_name);
     let of_name = || Selection::fields(format!("metadata.name={service_name}"));
     let of_secret =
         Selection::fields(format!("metadata.name={service_name},metadata.namespace={}", secret.namespace));
     let stores = keeper::Stores {
-        secrets: hub.store(of_secret),
-        mutating: hub.store(of_name()),
-        validating: hub.store(of_name()),
+        secrets: factory.store(of_secret),
+        mutating: factory.store(of_name()),
+        validating: factory.store(of_name()),
     };
     let queue = Arc::new(Queue::new(Keeper::NAME, Backoff::default()));
     let (woken, served, key) = (Arc::clone(&queue), Arc::clone(exchange), secret.clone());

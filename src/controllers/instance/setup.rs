@@ -9,16 +9,16 @@ use super::room::Room;
 use super::world::World;
 use crate::manager::control::ControlLoop;
 use crate::manager::{Running, Setup, Watched};
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 use crate::runtime::registry::Registry;
 
 /// The source that events name, as upstream.
 const COMPONENT: &str = "Instance";
 
-/// Puts the loop together. Nothing runs before the watches of `hub` are spawned.
-pub fn set_up(setup: &Setup<'_>, hub: &mut Hub) -> Running {
+/// Puts the loop together. Nothing runs before the watches of `factory` are spawned.
+pub fn set_up(setup: &Setup<'_>, factory: &mut StoreFactory) -> Running {
     let config = &setup.config.controllers.instance;
-    let world = Arc::new(World::new(hub, &setup.config.selector, config.gateway_api.enabled));
+    let world = Arc::new(World::new(factory, &setup.config.selector, config.gateway_api.enabled));
     let room = Room {
         world: Arc::clone(&world),
         desk: setup.desk::<Room>(registry(&world), COMPONENT),

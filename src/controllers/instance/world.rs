@@ -20,7 +20,7 @@ use crate::kinds::{
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::store::{Change, IndexFn, Store, StoreState};
 use crate::runtime::watch::Selection;
@@ -109,45 +109,45 @@ fn by_managed_workspace(tenant: &Tenant) -> Vec<String> {
 }
 
 impl World {
-    /// The stores of `hub` that the loop reads; namespaces with the labels of `selector` are ours.
-    pub fn new(hub: &mut Hub, selector: &BTreeMap<String, String>, gateway: bool) -> Self {
+    /// The stores of `factory` that the loop reads; namespaces with the labels of `selector` are ours.
+    pub fn new(factory: &mut StoreFactory, selector: &BTreeMap<String, String>, gateway: bool) -> Self {
         /// What we made carries our label.
-        fn ours<T: Kind>(hub: &mut Hub) -> Arc<Store<T>> {
+        fn ours<T: Kind>(factory: &mut StoreFactory) -> Arc<Store<T>> {
             let selection =
                 Selection::labels(format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE));
-            let store = hub.store(selection);
+            let store = factory.store(selection);
             store.index(by_owner);
             store
         }
         /// What others made of it carries that of the Instance.
-        fn of_instances<T: Kind>(hub: &mut Hub, index: IndexFn<T>) -> Arc<Store<T>> {
-            let store = hub.store(Selection::labels(labels::INSTANCE));
+        fn of_instances<T: Kind>(factory: &mut StoreFactory, index: IndexFn<T>) -> Arc<Store<T>> {
+            let store = factory.store(Selection::labels(labels::INSTANCE));
             store.index(index);
             store
         }
-        fn all<T: Kind>(hub: &mut Hub, index: IndexFn<T>) -> Arc<Store<T>> {
-            let store = hub.store(Selection::default());
+        fn all<T: Kind>(factory: &mut StoreFactory, index: IndexFn<T>) -> Arc<Store<T>> {
+            let store = factory.store(Selection::default());
             store.index(index);
             store
         }
         Self {
             selector: selector.clone(),
-            instances: all(hub, by_reference),
-            templates: all(hub, by_shared_volume),
-            tenants: all(hub, by_managed_workspace),
-            shared_volumes: hub.store(Selection::default()),
-            namespaces: hub.store(Selection::default()),
-            my_drives: hub.store(Selection::fields(format!("metadata.name={MY_DRIVE_SECRET}"))),
-            secrets: ours(hub),
-            services: ours(hub),
-            ingresses: ours(hub),
-            routes: if gateway { ours(hub) } else { Arc::default() },
-            claims: ours(hub),
-            deployments: ours(hub),
-            machines: ours(hub),
-            machine_instances: of_instances(hub, by_owner),
-            data_volumes: hub.store(Selection::default()),
-            pods: of_instances(hub, by_instance),
+            instances: all(factory, by_reference),
+            templates: all(factory, by_shared_volume),
+            tenants: all(factory, by_managed_workspace),
+            shared_volumes: factory.store(Selection::default()),
+            namespaces: factory.store(Selection::default()),
+            my_drives: factory.store(Selection::fields(format!("metadata.name={MY_DRIVE_SECRET}"))),
+            secrets: ours(factory),
+            services: ours(factory),
+            ingresses: ours(factory),
+            routes: if gateway { ours(factory) } else { Arc::default() },
+            claims: ours(factory),
+            deployments: ours(factory),
+            machines: ours(factory),
+            machine_instances: of_instances(factory, by_owner),
+            data_volumes: factory.store(Selection::default()),
+            pods: of_instances(factory, by_instance),
             master_key: RwLock::default(),
             gateway,
         }

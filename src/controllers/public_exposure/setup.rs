@@ -11,16 +11,16 @@ use super::world::World;
 use crate::config::PublicExposureConfig;
 use crate::config::pool::Pool;
 use crate::manager::{Running, Setup};
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 
-/// Puts the loop together. Nothing runs before the watches of `hub` are spawned.
+/// Puts the loop together. Nothing runs before the watches of `factory` are spawned.
 ///
 /// # Errors
 /// When the pool cannot be read; the configuration is checked for that before.
-pub fn set_up(setup: &Setup<'_>, hub: &mut Hub) -> anyhow::Result<Running> {
+pub fn set_up(setup: &Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Running> {
     let config = &setup.config.controllers.public_exposure;
     let settings = Arc::new(settings(config)?);
-    let world = Arc::new(World::new(hub, &setup.config.selector, Arc::clone(&settings)));
+    let world = Arc::new(World::new(factory, &setup.config.selector, Arc::clone(&settings)));
     let room = Room {
         world: Arc::clone(&world),
         desk: setup.desk::<Room>(world.registry(), "PublicExposure"),

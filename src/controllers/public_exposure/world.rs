@@ -19,7 +19,7 @@ use crate::controllers::wake;
 use crate::kinds::{BalancerKind, NamespaceKind, NetworkPolicyKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::registry::Registry;
 use crate::runtime::store::{Change, Store};
@@ -52,17 +52,21 @@ impl fmt::Debug for World {
 }
 
 impl World {
-    /// The stores of `hub` that the loop reads.
-    pub fn new(hub: &mut Hub, selector: &BTreeMap<String, String>, settings: Arc<Settings>) -> Self {
+    /// The stores of `factory` that the loop reads.
+    pub fn new(
+        factory: &mut StoreFactory,
+        selector: &BTreeMap<String, String>,
+        settings: Arc<Settings>,
+    ) -> Self {
         let selection = |key: &str, value: &str| Selection::labels(format!("{key}={value}"));
         let world = Self {
             selector: selector.clone(),
             settings,
-            instances: hub.store(Selection::default()),
-            templates: hub.store(Selection::default()),
-            namespaces: hub.store(Selection::default()),
-            balancers: hub.store(selection(labels::COMPONENT, labels::COMPONENT_PUBLIC_EXPOSURE)),
-            policies: hub.store(selection(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE)),
+            instances: factory.store(Selection::default()),
+            templates: factory.store(Selection::default()),
+            namespaces: factory.store(Selection::default()),
+            balancers: factory.store(selection(labels::COMPONENT, labels::COMPONENT_PUBLIC_EXPOSURE)),
+            policies: factory.store(selection(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE)),
             allocator: Mutex::default(),
             waiting: Mutex::default(),
         };

@@ -16,7 +16,7 @@ use crate::controllers::wake;
 use crate::kinds::{DeploymentKind, DriveKind, JobKind, NamespaceKind, PersistentVolumeKind, SecretKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::registry::Registry;
 use crate::runtime::store::{Change, Store};
@@ -60,22 +60,22 @@ fn by_mount<T: Kind>(object: &Object<T>) -> Vec<String> {
 }
 
 impl World {
-    /// The stores of `hub` that the loop reads.
-    pub fn new(hub: &mut Hub, selector: &BTreeMap<String, String>) -> Self {
+    /// The stores of `factory` that the loop reads.
+    pub fn new(factory: &mut StoreFactory, selector: &BTreeMap<String, String>) -> Self {
         let of_instances =
             || Selection::labels(format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE));
         let of_volumes =
             Selection::labels(format!("{}={}", labels::VOLUME_TYPE, labels::VOLUME_TYPE_SHARED_VOLUME));
         let world = Self {
             selector: selector.clone(),
-            volumes: hub.store(Selection::default()),
-            namespaces: hub.store(Selection::default()),
-            templates: hub.store(Selection::default()),
-            deployments: hub.store(of_instances()),
-            secrets: hub.store(of_instances()),
-            claims: hub.store(of_volumes),
-            storage: hub.store(Selection::default()),
-            jobs: hub.store(Selection::default()),
+            volumes: factory.store(Selection::default()),
+            namespaces: factory.store(Selection::default()),
+            templates: factory.store(Selection::default()),
+            deployments: factory.store(of_instances()),
+            secrets: factory.store(of_instances()),
+            claims: factory.store(of_volumes),
+            storage: factory.store(Selection::default()),
+            jobs: factory.store(Selection::default()),
         };
         world.templates.index(by_shared_volume);
         world.deployments.index(by_mount);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::room::Room;
 use super::world::World;
 use crate::manager::{Running, Setup};
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 
-/// Puts the loop together. Nothing runs before the watches of `hub` are spawned.
-pub fn set_up(setup: &Setup<'_>, hub: &mut Hub) -> Running {
+/// Puts the loop together. Nothing runs before the watches of `factory` are spawned.
+pub fn set_up(setup: &Setup<'_>, factory: &mut StoreFactory) -> Running {
     let config = &setup.config.controllers.snapshot;
-    let world = Arc::new(World::new(hub, &setup.config.selector));
+    let world = Arc::new(World::new(factory, &setup.config.selector));
     let room = Room {
         world: Arc::clone(&world),
         desk: setup.desk::<Room>(world.registry(), "InstanceSnapshot"),

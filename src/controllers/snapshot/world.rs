@@ -20,7 +20,7 @@ use crate::kinds::{
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::registry::Registry;
 use crate::runtime::store::{Change, Store};
@@ -83,22 +83,22 @@ fn is_open(snapshot: &InstanceSnapshot) -> bool {
 }
 
 impl World {
-    /// The stores of `hub` that the loop reads.
-    pub fn new(hub: &mut Hub, selector: &BTreeMap<String, String>) -> Self {
+    /// The stores of `factory` that the loop reads.
+    pub fn new(factory: &mut StoreFactory, selector: &BTreeMap<String, String>) -> Self {
         let ours = Selection::labels(format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE));
         let of_instances = Selection::labels(labels::INSTANCE);
         let world = Self {
             selector: selector.clone(),
-            snapshots: hub.store(Selection::default()),
-            instances: hub.store(Selection::default()),
-            templates: hub.store(Selection::default()),
-            tenants: hub.store(Selection::default()),
-            namespaces: hub.store(Selection::default()),
-            jobs: hub.store(Selection::default()),
-            machines: hub.store(ours),
-            running: hub.store(of_instances.clone()),
-            disks: hub.store(Selection::default()),
-            pods: hub.store(of_instances),
+            snapshots: factory.store(Selection::default()),
+            instances: factory.store(Selection::default()),
+            templates: factory.store(Selection::default()),
+            tenants: factory.store(Selection::default()),
+            namespaces: factory.store(Selection::default()),
+            jobs: factory.store(Selection::default()),
+            machines: factory.store(ours),
+            running: factory.store(of_instances.clone()),
+            disks: factory.store(Selection::default()),
+            pods: factory.store(of_instances),
         };
         world.snapshots.index(by_reference);
         world.tenants.index(by_directory);

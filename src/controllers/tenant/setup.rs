@@ -12,16 +12,16 @@ use super::world::World;
 use crate::controllers::accounts::Accounts;
 use crate::manager::server::Handler;
 use crate::manager::{Running, Setup, Watched};
+use crate::runtime::factory::StoreFactory;
 use crate::runtime::gate::Gate;
-use crate::runtime::hub::Hub;
 use crate::runtime::queue::Queue;
 
-/// Puts the loop together. Nothing runs before the watches of `hub` are spawned.
-pub fn set_up(setup: &Setup<'_>, hub: &mut Hub, accounts: Option<Accounts>) -> Running {
+/// Puts the loop together. Nothing runs before the watches of `factory` are spawned.
+pub fn set_up(setup: &Setup<'_>, factory: &mut StoreFactory, accounts: Option<Accounts>) -> Running {
     let config = setup.config.controllers.tenant.clone();
     let concurrency = config.concurrency;
     let settings = Settings { selector: setup.config.selector.clone(), config };
-    let world = Arc::new(World::new(hub, settings.clone()));
+    let world = Arc::new(World::new(factory, settings.clone()));
     let room = Room {
         world: Arc::clone(&world),
         desk: setup.desk::<Room>(world.registry(), "Tenant"),

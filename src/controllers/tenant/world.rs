@@ -26,7 +26,7 @@ use crate::kinds::{
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::registry::Registry;
 use crate::runtime::store::{Change, Store};
@@ -93,26 +93,26 @@ fn inside(namespace: &str) -> String {
 }
 
 impl World {
-    /// The stores of `hub` that the loop reads.
-    pub fn new(hub: &mut Hub, settings: Settings) -> Self {
+    /// The stores of `factory` that the loop reads.
+    pub fn new(factory: &mut StoreFactory, settings: Settings) -> Self {
         let ours = || Selection::labels(format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_TENANT));
         let world = Self {
-            tenants: hub.store(Selection::default()),
-            workspaces: hub.store(Selection::default()),
-            instances: hub.store(Selection::default()),
-            templates: hub.store(Selection::default()),
-            namespaces: hub.store(Selection::default()),
-            cluster_roles: hub.store(ours()),
-            cluster_bindings: hub.store(ours()),
-            bindings: hub.store(ours()),
-            quotas: hub.store(ours()),
-            limits: hub.store(ours()),
-            policies: hub.store(ours()),
-            drives: hub.store(ours()),
-            volumes: hub.store(Selection::default()),
+            tenants: factory.store(Selection::default()),
+            workspaces: factory.store(Selection::default()),
+            instances: factory.store(Selection::default()),
+            templates: factory.store(Selection::default()),
+            namespaces: factory.store(Selection::default()),
+            cluster_roles: factory.store(ours()),
+            cluster_bindings: factory.store(ours()),
+            bindings: factory.store(ours()),
+            quotas: factory.store(ours()),
+            limits: factory.store(ours()),
+            policies: factory.store(ours()),
+            drives: factory.store(ours()),
+            volumes: factory.store(Selection::default()),
             // Shared with other loops, whose Jobs are in any namespace and carry no label of ours.
-            jobs: hub.store(Selection::default()),
-            secrets: hub.store(Selection::fields(format!("metadata.name={MY_DRIVE_SECRET}"))),
+            jobs: factory.store(Selection::default()),
+            secrets: factory.store(Selection::fields(format!("metadata.name={MY_DRIVE_SECRET}"))),
             settings,
         };
         world.tenants.index(by_enrolment);

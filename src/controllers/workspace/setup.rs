@@ -6,12 +6,12 @@ use super::room::Room;
 use super::world::World;
 use crate::controllers::accounts::Accounts;
 use crate::manager::{Running, Setup};
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 
-/// Puts the loop together. Nothing runs before the watches of `hub` are spawned.
-pub fn set_up(setup: &Setup<'_>, hub: &mut Hub, accounts: Option<Accounts>) -> Running {
+/// Puts the loop together. Nothing runs before the watches of `factory` are spawned.
+pub fn set_up(setup: &Setup<'_>, factory: &mut StoreFactory, accounts: Option<Accounts>) -> Running {
     let config = &setup.config.controllers.workspace;
-    let world = Arc::new(World::new(hub, &setup.config.selector));
+    let world = Arc::new(World::new(factory, &setup.config.selector));
     let room =
         Room { world: Arc::clone(&world), desk: setup.desk::<Room>(world.registry(), "Workspace"), accounts };
     let control = setup

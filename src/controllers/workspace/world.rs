@@ -15,7 +15,7 @@ use crate::controllers::wake;
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
-use crate::runtime::hub::Hub;
+use crate::runtime::factory::StoreFactory;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::registry::Registry;
 use crate::runtime::store::{Change, Store};
@@ -39,16 +39,16 @@ pub struct World {
 }
 
 impl World {
-    /// The stores of `hub` that the loop reads.
-    pub fn new(hub: &mut Hub, selector: &BTreeMap<String, String>) -> Self {
+    /// The stores of `factory` that the loop reads.
+    pub fn new(factory: &mut StoreFactory, selector: &BTreeMap<String, String>) -> Self {
         let ours = || Selection::labels(format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE));
         let world = Self {
             selector: selector.clone(),
-            workspaces: hub.store(Selection::default()),
-            tenants: hub.store(Selection::default()),
-            namespaces: hub.store(Selection::default()),
-            cluster_bindings: hub.store(ours()),
-            bindings: hub.store(ours()),
+            workspaces: factory.store(Selection::default()),
+            tenants: factory.store(Selection::default()),
+            namespaces: factory.store(Selection::default()),
+            cluster_bindings: factory.store(ours()),
+            bindings: factory.store(ours()),
         };
         world.tenants.index(by_enrolment);
         world

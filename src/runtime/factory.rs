@@ -25,11 +25,11 @@ struct Shared {
 
 /// The stores that have been asked for.
 #[derive(Default)]
-pub struct Hub {
+pub struct StoreFactory {
     shared: Vec<Shared>,
 }
 
-impl Hub {
+impl StoreFactory {
     /// The store of that kind and selection, made when it is first asked for.
     pub fn store<T: Kind>(&mut self, selection: Selection) -> Arc<Store<T>> {
         let kind = TypeId::of::<T>();
