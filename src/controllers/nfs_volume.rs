@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::labels;
 use crate::api::quantity::Quantity;
-use crate::controllers::made::{Maker, Place, label_sized};
+use crate::controllers::children::{ChildBuilder, Place, label_sized};
 use crate::kinds::{Drive, DriveKind, Job, JobEnd, JobKind, PersistentVolume};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::{Desired, KindInfo, ObjectPatch};
@@ -52,12 +52,12 @@ pub fn requested(claim: &Drive) -> Option<Quantity> {
 /// A claim that asks for less than `size` grows; one never shrinks. Not every storage class can: what is
 /// refused must not keep the rest from being enforced, so it is a patch of its own.
 #[must_use]
-pub fn growth(claim: &Drive, size: &Quantity, step: &str) -> Option<ObjectPatch> {
+pub fn growth(claim: &Drive, size: &Quantity, component: &str) -> Option<ObjectPatch> {
     if requested(claim).is_some_and(|asked| asked >= *size) {
         return None;
     }
     Some(ObjectPatch {
-        step: step.to_owned(),
+        component: component.to_owned(),
         kind: KindInfo::of::<DriveKind>(),
         key: ObjectKey::of(claim),
         subresource: None,
@@ -117,7 +117,13 @@ pub fn job_name(claim: &str) -> String {
 
 /// The Job that gives a volume to the user of the machines, once.
 #[must_use]
-pub fn job(existing: Option<&Job>, claim: &str, image: &str, maker: &Maker, place: Place<'_>) -> Desired {
+pub fn job(
+    existing: Option<&Job>,
+    claim: &str,
+    image: &str,
+    builder: &ChildBuilder,
+    place: Place<'_>,
+) -> Desired {
     let resources = json!({"cpu": "100m", "memory": "128Mi"});
     let body = json!({"spec": {
         "backoffLimit": 3,
@@ -134,6 +140,6 @@ pub fn job(existing: Option<&Job>, claim: &str, image: &str, maker: &Maker, plac
             "volumes": [{"name": "drive", "persistentVolumeClaim": {"claimName": claim}}],
         }},
     }});
-    let unlabelled = Maker { owner: maker.owner.clone(), labels: BTreeMap::new() };
+    let unlabelled = ChildBuilder { owner: builder.owner.clone(), labels: BTreeMap::new() };
     unlabelled.created::<JobKind>(existing, place, &body)
 }

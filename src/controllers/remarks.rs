@@ -15,7 +15,7 @@ pub const NAME_CONFLICT: &str = "NameConflict";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
     /// The part of the work that it concerns; empty for all.
-    pub step: String,
+    pub component: String,
     /// A stable word.
     pub reason: String,
     /// A sentence.
@@ -27,7 +27,7 @@ pub struct Remark {
 impl From<&Notice> for Remark {
     fn from(notice: &Notice) -> Self {
         Self {
-            step: notice.step.clone(),
+            component: notice.component.clone(),
             reason: notice.reason.to_owned(),
             message: notice.message.clone(),
             waiting: notice.waiting,
@@ -48,7 +48,7 @@ pub fn remarks(
             error @ ApiError::NameConflict { .. } => (NAME_CONFLICT, format!("{error}: it is left alone")),
             _ => describe(failure),
         };
-        Remark { step: failure.step.clone(), reason: reason.to_owned(), message, waiting: false }
+        Remark { component: failure.component.clone(), reason: reason.to_owned(), message, waiting: false }
     });
     noticed.chain(failed).collect()
 }

@@ -27,8 +27,8 @@ use crate::api::{Kind, Object};
 /// A part of a plan that could not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// See [`Desired::step`].
-    pub step: String,
+    /// See [`Desired::component`].
+    pub component: String,
     /// The object.
     pub kind: &'static str,
     /// Its name.
@@ -86,14 +86,13 @@ impl Engine {
 
     /// Carries out a plan as far as possible and returns every failure.
     pub async fn apply(&self, plan: &Plan) -> Vec<Failure> {
-        let patches = join_all(
-            plan.patches
-                .iter()
-                .map(async |patch| failure(&patch.step, patch.kind, &patch.key, self.patch(patch).await)),
-        );
+        let patches =
+            join_all(plan.patches.iter().map(async |patch| {
+                failure(&patch.component, patch.kind, &patch.key, self.patch(patch).await)
+            }));
         let removals = join_all(plan.remove.iter().map(async |removal| {
             let result = self.remove(removal).await;
-            failure(&removal.step, removal.kind, &removal.key, result)
+            failure(&removal.component, removal.kind, &removal.key, result)
         }));
         let mut stages: Vec<u8> = plan.ensure.iter().map(|desired| desired.stage).collect();
         stages.sort_unstable();
@@ -109,21 +108,21 @@ impl Engine {
         failures
     }
 
-    /// Makes the objects of these stages exist, stage by stage. What belongs to a step in which a
+    /// Makes the objects of these stages exist, stage by stage. What belongs to a component in which a
     /// name was taken is left out from the next stage on.
     async fn ensure_stages(&self, ensure: &[Desired], stages: &[u8], failures: &mut Vec<Failure>) {
         for stage in stages {
             let conflicted: BTreeSet<String> = failures
                 .iter()
                 .filter(|failure| matches!(failure.error, ApiError::NameConflict { .. }))
-                .map(|failure| failure.step.clone())
+                .map(|failure| failure.component.clone())
                 .collect();
             let wanted = ensure
                 .iter()
-                .filter(|desired| desired.stage == *stage && !is_within(&desired.step, &conflicted));
+                .filter(|desired| desired.stage == *stage && !is_within(&desired.component, &conflicted));
             let writes = wanted.map(async |desired| {
                 let result = self.ensure(desired).await;
-                failure(&desired.step, desired.kind, &desired.key, result)
+                failure(&desired.component, desired.kind, &desired.key, result)
             });
             failures.extend(join_all(writes).await.into_iter().flatten());
         }
@@ -183,7 +182,7 @@ impl Engine {
         let Some((patch, exact)) = repair(desired, seen) else { return Ok(()) };
         debug!(kind = desired.kind.kind, name = desired.key.name, %patch, "repairing");
         self.patch(&ObjectPatch {
-            step: String::new(),
+            component: String::new(),
             kind: desired.kind,
             key: desired.key.clone(),
             subresource: None,
@@ -226,7 +225,7 @@ impl Engine {
         let old = if written { to_value(&object.status) } else { Value::Object(Map::new()) };
         let Some(difference) = merge::difference(&old, &to_value(status)) else { return Ok(false) };
         self.patch(&ObjectPatch {
-            step: String::new(),
+            component: String::new(),
             kind: KindInfo::of::<T>(),
             key: ObjectKey::of(object),
             subresource: Some("status"),
@@ -301,20 +300,25 @@ impl Engine {
     }
 }
 
-fn failure(step: &str, kind: KindInfo, key: &ObjectKey, result: Result<(), ApiError>) -> Option<Failure> {
+fn failure(
+    component: &str,
+    kind: KindInfo,
+    key: &ObjectKey,
+    result: Result<(), ApiError>,
+) -> Option<Failure> {
     let error = result.err()?;
-    Some(Failure { step: step.to_owned(), kind: kind.kind, name: key.name.clone(), error })
+    Some(Failure { component: component.to_owned(), kind: kind.kind, name: key.name.clone(), error })
 }
 
 fn path(kind: KindInfo, key: &ObjectKey) -> String {
     format!("{}/{}", kind.path(&key.namespace), key.name)
 }
 
-/// Whether a step is one of these, or a part of one.
-fn is_within(step: &str, steps: &BTreeSet<String>) -> bool {
+/// Whether a component is one of these, or a part of one.
+fn is_within(component: &str, components: &BTreeSet<String>) -> bool {
     let part_of =
-        |whole: &String| step.strip_prefix(whole.as_str()).is_some_and(|rest| rest.starts_with('/'));
-    steps.contains(step) || steps.iter().any(part_of)
+        |whole: &String| component.strip_prefix(whole.as_str()).is_some_and(|rest| rest.starts_with('/'));
+    components.contains(component) || components.iter().any(part_of)
 }
 
 /// Whose the object is that stands where `desired` should.

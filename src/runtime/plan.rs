@@ -105,7 +105,7 @@ pub struct Desired {
     pub key: ObjectKey,
     /// The group of objects that stand or fall together, for example an environment's name. When a name
     /// of `a` is taken, later stages of `a` are left out, and those of `a/b`.
-    pub step: String,
+    pub component: String,
     /// Objects of a lower stage are written first.
     pub stage: u8,
     /// The whole object, sent when it does not exist. `None` when it exists already, so that
@@ -142,8 +142,8 @@ pub struct Removal {
     pub kind: KindInfo,
     /// Where, and under which name.
     pub key: ObjectKey,
-    /// See [`Desired::step`].
-    pub step: String,
+    /// See [`Desired::component`].
+    pub component: String,
     /// Its uid.
     pub uid: String,
     /// Its resource version.
@@ -152,11 +152,11 @@ pub struct Removal {
 
 impl Removal {
     /// The removal of an object as it was seen.
-    pub fn of<T: Kind>(object: &Object<T>, step: &str) -> Self {
+    pub fn of<T: Kind>(object: &Object<T>, component: &str) -> Self {
         Self {
             kind: KindInfo::of::<T>(),
             key: ObjectKey::of(object),
-            step: step.to_owned(),
+            component: component.to_owned(),
             uid: object.uid().to_owned(),
             resource_version: object.metadata.resource_version.clone().unwrap_or_default(),
         }
@@ -166,8 +166,8 @@ impl Removal {
 /// A JSON merge patch of one object, valid only for the version that was seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectPatch {
-    /// See [`Desired::step`]; empty when it concerns all of them.
-    pub step: String,
+    /// See [`Desired::component`]; empty when it concerns all of them.
+    pub component: String,
     /// Kind.
     pub kind: KindInfo,
     /// Where, and under which name.
@@ -182,12 +182,12 @@ pub struct ObjectPatch {
     pub patch: Value,
 }
 
-/// Something that keeps a step from being done, other than a failing request: bad input, or
+/// Something that keeps a component from being made, other than a failing request: bad input, or
 /// something that does not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// See [`Desired::step`]; empty when it concerns all of them.
-    pub step: String,
+    /// See [`Desired::component`]; empty when it concerns all of them.
+    pub component: String,
     /// A stable word for conditions, events and metrics.
     pub reason: &'static str,
     /// A sentence for the user: what is wrong, where, and what would be right.

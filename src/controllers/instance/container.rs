@@ -50,7 +50,7 @@ pub fn claim(observed: &Observed, site: &Site<'_>, disk: &str) -> Desired {
     Desired {
         kind,
         key: site.key(&site.name),
-        step: site.environment.name.clone(),
+        component: site.environment.name.clone(),
         stage: stage::FURNITURE,
         manifest: (!exists).then(build),
         labels: labels.clone(),
@@ -107,7 +107,7 @@ pub fn deployment(
     Desired {
         kind,
         key: site.key(&site.name),
-        step: site.environment.name.clone(),
+        component: site.environment.name.clone(),
         stage: stage::WORKLOAD,
         manifest,
         labels,

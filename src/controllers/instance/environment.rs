@@ -9,7 +9,7 @@ use super::observe::Observed;
 use crate::api::environment::{Environment, EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
 use crate::config::InstanceConfig;
-use crate::controllers::made;
+use crate::controllers::children;
 use crate::runtime::ObjectKey;
 
 /// The order in which an environment's objects are written.
@@ -184,5 +184,5 @@ pub fn node_selector<'a>(
 
 /// The Instance as the owner of an object.
 pub fn owner(observed: &Observed) -> OwnerReference {
-    made::owner(&observed.instance)
+    children::owner(&observed.instance)
 }

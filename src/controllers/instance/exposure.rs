@@ -69,7 +69,7 @@ pub fn service(observed: &Observed, site: &Site<'_>) -> Desired {
     Desired {
         kind: KindInfo::of::<ServiceKind>(),
         key: site.key(&site.name),
-        step: site.environment.name.clone(),
+        component: site.environment.name.clone(),
         stage: stage::SERVICE,
         manifest: (!exists).then(build),
         labels: labels.clone(),
@@ -135,7 +135,7 @@ pub fn ingress(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) ->
     Desired {
         kind: KindInfo::of::<IngressKind>(),
         key: site.key(&name),
-        step: site.environment.name.clone(),
+        component: site.environment.name.clone(),
         stage: stage::FURNITURE,
         manifest: (!exists).then(build),
         labels: labels.clone(),
@@ -178,7 +178,7 @@ pub fn route(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) -> D
     Desired {
         kind: KindInfo::of::<HttpRouteKind>(),
         key: site.key(&site.name),
-        step: site.environment.name.clone(),
+        component: site.environment.name.clone(),
         stage: stage::FURNITURE,
         manifest: (!exists).then(build),
         labels: labels.clone(),

@@ -42,7 +42,7 @@ pub fn secret(
     Desired {
         kind,
         key: site.key(&site.name),
-        step: site.environment.name.clone(),
+        component: site.environment.name.clone(),
         stage: stage::FURNITURE,
         manifest: Some(Manifest::new(kind, &metadata, &body)),
         labels,
@@ -182,7 +182,7 @@ pub fn virtual_machine(observed: &Observed, site: &Site<'_>, built: Option<(&Res
     Desired {
         kind,
         key: site.key(&site.name),
-        step: site.environment.name.clone(),
+        component: site.environment.name.clone(),
         stage: stage::WORKLOAD,
         manifest,
         labels,
@@ -225,7 +225,7 @@ pub fn virtual_machine_instance(site: &Site<'_>, resources: Option<&Resources>) 
     Desired {
         kind,
         key: site.key(&site.name),
-        step: site.environment.name.clone(),
+        component: site.environment.name.clone(),
         stage: stage::WORKLOAD,
         manifest,
         labels,

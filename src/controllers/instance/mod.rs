@@ -1,6 +1,6 @@
 //! The instance room: lab machines, from an Instance and its Template (02).
 //!
-//! | step | what |
+//! | stage | what |
 //! |---|---|
 //! | observe | the Instance, its Template, Tenant, course managers, mounts, and the objects that it owns, from the stores |
 //! | plan | labels and stamp on the Instance; for each environment its Service, Ingress or route, claim or Secret, and workload |

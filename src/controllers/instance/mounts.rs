@@ -37,8 +37,12 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
     for (index, mount) in environment.shared_volume_mounts.iter().enumerate() {
         let reference = &mount.shared_volume;
         let name = format!("{}/{}", reference.namespace, reference.name);
-        let notice =
-            |reason, message, waiting| Notice { step: environment.name.clone(), reason, message, waiting };
+        let notice = |reason, message, waiting| Notice {
+            component: environment.name.clone(),
+            reason,
+            message,
+            waiting,
+        };
         let Some(volume) = observed.shared_volume(reference) else {
             let message = format!("SharedVolume {name} not found; the environment starts when it exists");
             return Err(notice("SharedVolumeNotFound", message, false));
@@ -83,7 +87,7 @@ fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Not
     let read = |key: &str| observed.my_drive.as_ref().and_then(|secret| decoded(secret.spec.get(key)?));
     let namespace = observed.instance.namespace();
     let missing = |what: String| Notice {
-        step: environment.name.clone(),
+        component: environment.name.clone(),
         reason: "MyDriveNotFound",
         message: format!("{what}; the environment starts when it exists"),
         waiting: false,

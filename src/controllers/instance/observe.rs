@@ -42,7 +42,7 @@ pub struct Observed {
     /// The shared volumes that the Template mounts, those that exist.
     pub shared_volumes: Vec<Arc<SharedVolume>>,
     /// An older Instance of the namespace whose objects would have the same names.
-    pub elder: Option<String>,
+    pub name_owner: Option<String>,
     /// The content of the web terminal's public key file.
     pub master_key: Option<Arc<str>>,
     /// What exists: the objects of the Instance, and whatever stands where one of them should.

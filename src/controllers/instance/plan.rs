@@ -88,7 +88,7 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
     plan.patches.extend(own_patch(observed, &chosen, now));
     plan.notices.extend(removed.into_iter().map(|name| Notice {
         message: format!("environment {name} is no longer in the Template; its objects are left as they are"),
-        step: name,
+        component: name,
         reason: "EnvironmentRemoved",
         waiting: true,
     }));
@@ -109,7 +109,7 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
 }
 
 fn notice(reason: &'static str, message: String) -> Notice {
-    Notice { step: String::new(), reason, message, waiting: false }
+    Notice { component: String::new(), reason, message, waiting: false }
 }
 
 /// What makes it impossible to do anything for the Instance.
@@ -143,9 +143,9 @@ fn refusal(observed: &Observed) -> Option<Notice> {
             return Some(notice("InvalidTemplate", message));
         }
     }
-    let elder = observed.elder.as_ref()?;
+    let name_owner = observed.name_owner.as_ref()?;
     let message = format!(
-        "the objects of this Instance would have the names of those of Instance {elder}, which is older: \
+        "the objects of this Instance would have the names of those of Instance {name_owner}, which is older: \
          give it another name (dots and dashes count as the same)"
     );
     Some(notice("NameConflict", message))
@@ -179,7 +179,7 @@ fn conflict(observed: &Observed, site: &Site<'_>) -> Option<Notice> {
         })
         .or_else(|| other(observed, &children.secrets, name).filter(|_| site.is_machine()))?;
     Some(Notice {
-        step: site.environment.name.clone(),
+        component: site.environment.name.clone(),
         reason: "NameConflict",
         message: format!("{taken}: it is left alone, and nothing is made for this Instance"),
         waiting: false,
@@ -221,7 +221,7 @@ fn own_patch(observed: &Observed, chosen: &[Chosen<'_>], now: Timestamp) -> Opti
     let metadata = &instance.metadata;
     let current = json!({"metadata": {"labels": metadata.labels, "annotations": metadata.annotations}});
     Some(ObjectPatch {
-        step: String::new(),
+        component: String::new(),
         kind: KindInfo::of::<InstanceKind>(),
         key: ObjectKey::of(instance),
         subresource: None,
@@ -236,32 +236,32 @@ fn removal<T: Kind>(
     observed: &Observed,
     list: &[std::sync::Arc<Object<T>>],
     name: &str,
-    step: &str,
+    component: &str,
 ) -> Option<Removal> {
     let object = observed.own(list, name)?;
-    (!object.is_terminating()).then(|| Removal::of(object, step))
+    (!object.is_terminating()).then(|| Removal::of(object, component))
 }
 
 /// Service and Ingress or route while the Instance runs, none of them while it does not.
 fn expose(observed: &Observed, config: &InstanceConfig, site: &Site<'_>, plan: &mut Plan) {
     let children = &observed.children;
-    let step = &site.environment.name;
+    let component = &site.environment.name;
     let ingress = site.ingress_name();
     if !observed.instance.spec.running {
-        plan.remove.extend(removal(observed, &children.services, &site.name, step));
-        plan.remove.extend(removal(observed, &children.ingresses, &ingress, step));
-        plan.remove.extend(removal(observed, &children.routes, &site.name, step));
+        plan.remove.extend(removal(observed, &children.services, &site.name, component));
+        plan.remove.extend(removal(observed, &children.ingresses, &ingress, component));
+        plan.remove.extend(removal(observed, &children.routes, &site.name, component));
         return;
     }
     plan.ensure.push(exposure::service(observed, site));
     let route = observed.own(&children.routes, &site.name);
     let routed = config.gateway_api.enabled && observed.platform.gateway;
     if !routed {
-        plan.remove.extend(removal(observed, &children.routes, &site.name, step));
+        plan.remove.extend(removal(observed, &children.routes, &site.name, component));
     } else if site.environment.gui_enabled {
         plan.ensure.push(exposure::route(observed, config, site));
         if route.is_some_and(|route| exposure::is_accepted(route)) {
-            plan.remove.extend(removal(observed, &children.ingresses, &ingress, step));
+            plan.remove.extend(removal(observed, &children.ingresses, &ingress, component));
             return;
         }
     }
@@ -280,7 +280,7 @@ fn container(observed: &Observed, config: &InstanceConfig, site: &Site<'_>, plan
             site.environment.name
         );
         plan.notices
-            .push(Notice { step: site.environment.name.clone(), ..notice("InvalidTemplate", message) });
+            .push(Notice { component: site.environment.name.clone(), ..notice("InvalidTemplate", message) });
         return;
     }
     let mut complete = true;
@@ -327,7 +327,7 @@ fn virtual_machine(observed: &Observed, config: &InstanceConfig, site: &Site<'_>
     if site.is_standard() {
         let keys = machine::keys(observed);
         plan.notices.extend(keys.rejected.iter().map(|(tenant, count)| Notice {
-            step: environment.name.clone(),
+            component: environment.name.clone(),
             reason: "InvalidPublicKey",
             message: format!(
                 "{count} of the public keys of Tenant {tenant} cannot be parsed and are left out"
@@ -396,7 +396,7 @@ fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Envir
         }
         _ => return None,
     };
-    Some(Notice { step: name.clone(), reason, message, waiting })
+    Some(Notice { component: name.clone(), reason, message, waiting })
 }
 
 /// Whether the volume of a `LocalVM` may be cloned: its owner decides, by the namespace that it is
@@ -404,7 +404,7 @@ fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Envir
 fn local_image(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Notice> {
     let (name, image) = (&environment.name, &environment.image);
     let own = observed.template.as_ref().map_or("", |template| template.namespace());
-    let refuse = |reason, message| Some(Notice { step: name.clone(), reason, message, waiting: false });
+    let refuse = |reason, message| Some(Notice { component: name.clone(), reason, message, waiting: false });
     if !config.local_vm.enabled {
         let message =
             format!("environment {name}: LocalVM is switched off (controllers.instance.localVm.enabled)");

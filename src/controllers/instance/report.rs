@@ -38,7 +38,7 @@ pub struct Report {
 
 /// Failures in the words of 02 §9.
 fn describe(failure: &Failure) -> (&'static str, String) {
-    let Failure { step, kind, name, error } = failure;
+    let Failure { component, kind, name, error } = failure;
     match error {
         ApiError::QuotaExceeded(message) => (
             "ResourceQuotaExceeded",
@@ -46,7 +46,7 @@ fn describe(failure: &Failure) -> (&'static str, String) {
         ),
         error => (
             "EnvironmentEnforcementFailed",
-            format!("Failed to enforce environment {step}: {kind} {name}: {error}"),
+            format!("Failed to enforce environment {component}: {kind} {name}: {error}"),
         ),
     }
 }
@@ -64,7 +64,7 @@ pub fn report(
     let mut status = old.clone();
     let mut first_ready = Vec::new();
     let mut causes = Vec::new();
-    let refused = remarks.iter().any(|remark| remark.step.is_empty());
+    let refused = remarks.iter().any(|remark| remark.component.is_empty());
     if refused {
         // The last known addresses stay (02 §9.2).
         status.phase = Phase::CreationLoopBackoff;
@@ -164,7 +164,8 @@ fn environment(
 fn phased(observed: &Observed, site: &Site<'_>, remarks: &[Remark]) -> Phased {
     let children = &observed.children;
     let (running, persistent) = (observed.instance.spec.running, site.environment.persistent);
-    let mine: Vec<&Remark> = remarks.iter().filter(|remark| remark.step == site.environment.name).collect();
+    let mine: Vec<&Remark> =
+        remarks.iter().filter(|remark| remark.component == site.environment.name).collect();
     let has = |reason: &str| mine.iter().any(|remark| remark.reason == reason);
     if has("ResourceQuotaExceeded") {
         return Phase::ResourceQuotaExceeded.into();

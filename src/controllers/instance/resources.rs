@@ -29,7 +29,7 @@ pub struct Resources {
 }
 
 fn notice(environment: &Environment, reason: &'static str, message: String) -> Notice {
-    Notice { step: environment.name.clone(), reason, message, waiting: false }
+    Notice { component: environment.name.clone(), reason, message, waiting: false }
 }
 
 fn parse(environment: &Environment, field: &str, text: &str) -> Result<Quantity, Notice> {

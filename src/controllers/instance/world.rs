@@ -11,8 +11,8 @@ use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::{Kind, Object, labels};
+use crate::controllers::children::name_owner;
 use crate::controllers::instance::Room;
-use crate::controllers::made::elder;
 use crate::controllers::wake;
 use crate::kinds::{
     DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, NamespaceKind, PersistentVolumeClaimKind,
@@ -170,7 +170,7 @@ impl World {
         let children = self.children(&instance, template.as_deref());
         let master_key = self.master_key.read().unwrap_or_else(PoisonError::into_inner).clone();
         Some(Observed {
-            elder: self.elder(&instance, &children),
+            name_owner: self.name_owner(&instance, &children),
             tenant: self.tenants.get("", &instance.spec.tenant_ref.name),
             managers,
             my_drive: self.my_drives.get(&key.namespace, MY_DRIVE_SECRET),
@@ -208,7 +208,7 @@ impl World {
     }
 
     /// Another Instance that the names of the objects belong to (00 decision 18).
-    fn elder(&self, instance: &Instance, children: &Children) -> Option<String> {
+    fn name_owner(&self, instance: &Instance, children: &Children) -> Option<String> {
         let name = format!("canonical:{}/{}", instance.namespace(), canonical(instance.name()));
         let controllers = children
             .services
@@ -217,7 +217,7 @@ impl World {
             .chain(children.deployments.iter().map(|object| object.controller_uid()))
             .chain(children.machines.iter().map(|object| object.controller_uid()))
             .chain(children.machine_instances.iter().map(|object| object.controller_uid()));
-        elder(instance, &self.instances.indexed(&name), &controllers.flatten().collect())
+        name_owner(instance, &self.instances.indexed(&name), &controllers.flatten().collect())
     }
 
     /// Takes the content of the web terminal's public key file.

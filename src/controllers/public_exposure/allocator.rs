@@ -4,7 +4,7 @@
 //! It learns the claims of the Services from the store ([`Allocator::observe`]), and keeps what it has
 //! given away itself until the store shows it ([`Allocator::allocate`]): a plan is never made on a
 //! world older than the last allocation. Where two claims meet all the same (an operator before us had
-//! a race, or the write of a predecessor that died came late), the elder one stays and the younger one
+//! a race, or the write of a predecessor that died came late), the older one stays and the younger one
 //! is told to move ([`Allocator::must_move`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -42,7 +42,7 @@ pub struct Claim {
     pub address: IpAddr,
     /// The ports, in the order of the requests.
     pub ports: Vec<Port>,
-    /// When the Service was made, in seconds since the epoch, and its uid: the lesser one is the elder.
+    /// When the Service was made, in seconds since the epoch, and its uid: the lesser one is the name_owner.
     /// What was never written is younger than everything.
     pub age: (i64, String),
 }
@@ -103,7 +103,7 @@ impl Allocator {
         self.given.get(key).or_else(|| self.shown.get(key))
     }
 
-    /// Whether an elder Service holds a port that this one claims.
+    /// Whether an older Service holds a port that this one claims.
     #[must_use]
     pub fn must_move(&self, key: &ObjectKey) -> bool {
         let Some(claim) = self.claim(key) else { return false };

@@ -1,6 +1,6 @@
 //! The public exposure room: ports of an Instance on an address of the pool (03 §1).
 //!
-//! | step | what |
+//! | stage | what |
 //! |---|---|
 //! | observe | the Instance, its Template, and the Service and `NetworkPolicy` that stand under its names, from the stores |
 //! | wish | what is asked for, or why it cannot be had: a pure function |

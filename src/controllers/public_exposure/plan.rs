@@ -10,7 +10,7 @@ use super::allocator::{Allocator, Request, Transport};
 use super::observe::{Observed, address, policy_name, service_name};
 use super::wish::{WantedPort, held};
 use crate::api::labels;
-use crate::controllers::made::{Maker, Place, owner};
+use crate::controllers::children::{ChildBuilder, Place, owner};
 use crate::kinds::{BalancerKind, NetworkPolicyKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::{Desired, Plan, Removal, to_value};
@@ -70,10 +70,10 @@ pub fn service(observed: &Observed, settings: &Settings, given: &Given) -> Plan 
     }
     let mut labels = settings.labels.clone();
     labels.insert(labels::COMPONENT.to_owned(), labels::COMPONENT_PUBLIC_EXPOSURE.to_owned());
-    let maker = Maker { owner: owner(instance), labels };
+    let builder = ChildBuilder { owner: owner(instance), labels };
     let name = service_name(instance.name());
     let mut desired =
-        maker.enforced::<BalancerKind>(existing, place(observed, &name), &json!({"spec": fixed}));
+        builder.enforced::<BalancerKind>(existing, place(observed, &name), &json!({"spec": fixed}));
     let mut annotations = settings.annotations.clone();
     annotations.insert(settings.address_key.clone(), given.address.to_string());
     desired.manifest =
@@ -103,13 +103,13 @@ pub fn policy(observed: &Observed, given: &Given) -> Plan {
     }
     let mut labels = selector(observed);
     labels.insert(labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_INSTANCE.to_owned());
-    let maker = Maker { owner: owner(instance), labels };
+    let builder = ChildBuilder { owner: owner(instance), labels };
     let name = policy_name(instance.name());
     let spec = json!({
         "podSelector": {"matchLabels": {labels::INSTANCE: instance.name()}},
         "ingress": [{"ports": ports}],
     });
-    let mut desired = maker.enforced::<NetworkPolicyKind>(
+    let mut desired = builder.enforced::<NetworkPolicyKind>(
         observed.policy.as_deref(),
         place(observed, &name),
         &json!({"spec": spec}),
@@ -154,7 +154,7 @@ fn protocol(transport: Transport) -> &'static str {
 }
 
 fn place<'a>(observed: &'a Observed, name: &'a str) -> Place<'a> {
-    Place { namespace: observed.instance.namespace(), name, step: "", stage: 0 }
+    Place { namespace: observed.instance.namespace(), name, component: "", stage: 0 }
 }
 
 fn only(desired: Desired) -> Plan {

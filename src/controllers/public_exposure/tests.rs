@@ -242,7 +242,7 @@ fn what_is_reported() {
     let nothing = report(&later, &settings, &Outcome::Nothing, now).status;
     assert_eq!((nothing.public_exposure, nothing.conditions), (None, Vec::new()));
     let failure = Failure {
-        step: String::new(),
+        component: String::new(),
         kind: "Service",
         name: "my-box-pe".to_owned(),
         error: ApiError::Invalid("because".to_owned()),

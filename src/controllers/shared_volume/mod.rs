@@ -1,6 +1,6 @@
 //! Shared volumes: network folders of courses (03 §4-5).
 //!
-//! | step | what |
+//! | stage | what |
 //! |---|---|
 //! | observe | the volume, its claim, the storage behind that, its Job, and who uses it, from the stores |
 //! | plan | label and finalizer on the volume; claim (which grows and never shrinks); Job that prepares it, once |

@@ -7,7 +7,7 @@ use crate::api::labels;
 use crate::api::names::canonical;
 use crate::api::shared_volume::SharedVolume;
 use crate::api::{Kind, Object};
-use crate::controllers::made::holds_finalizer;
+use crate::controllers::children::holds_finalizer;
 use crate::controllers::nfs_volume::job_name;
 use crate::kinds::{Drive, Job, PersistentVolume};
 use crate::runtime::ObjectKey;

@@ -8,14 +8,14 @@ use super::observe::{Observed, claim_name, is_protected};
 use crate::api::labels;
 use crate::api::quantity::Quantity;
 use crate::config::SharedVolumeConfig;
-use crate::controllers::made::{Maker, Place, owner, patch_of};
+use crate::controllers::children::{ChildBuilder, Place, owner, patch_of};
 use crate::controllers::nfs_volume::{
     claim_spec, failure, growth, is_bound, job, location, provisioning, requested,
 };
 use crate::kinds::{Drive, DriveKind};
 use crate::runtime::plan::{Desired, Notice, ObjectPatch, Plan};
 
-/// The only step: all of it depends on the claim.
+/// The only component: all of it depends on the claim.
 const STEP: &str = "volume";
 
 /// The plan for a shared volume that is to be.
@@ -59,7 +59,7 @@ pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
 }
 
 fn notice(reason: &'static str, message: impl Into<String>, waiting: bool) -> Notice {
-    Notice { step: STEP.to_owned(), reason, message: message.into(), waiting }
+    Notice { component: STEP.to_owned(), reason, message: message.into(), waiting }
 }
 
 /// The size that is asked for.
@@ -101,9 +101,9 @@ fn own_patch(observed: &Observed, is_complete: bool) -> Option<ObjectPatch> {
     patch_of(volume, &json!({"metadata": metadata}))
 }
 
-fn maker(observed: &Observed) -> Maker {
-    let maker = Maker { owner: owner(&observed.volume), labels: BTreeMap::new() };
-    maker.with(&[
+fn builder(observed: &Observed) -> ChildBuilder {
+    let builder = ChildBuilder { owner: owner(&observed.volume), labels: BTreeMap::new() };
+    builder.with(&[
         (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE),
         (labels::VOLUME_TYPE, labels::VOLUME_TYPE_SHARED_VOLUME),
     ])
@@ -118,9 +118,9 @@ fn desired(
 ) -> Desired {
     let volume = &observed.volume;
     let name = claim_name(volume.name());
-    let place = Place { namespace: volume.namespace(), name: &name, step: STEP, stage: 0 };
+    let place = Place { namespace: volume.namespace(), name: &name, component: STEP, stage: 0 };
     let body: Value = claim_spec(&config.storage_class, size);
-    let mut claim = maker(observed).created::<DriveKind>(observed.claim.as_deref(), place, &body);
+    let mut claim = builder(observed).created::<DriveKind>(observed.claim.as_deref(), place, &body);
     let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned()));
     claim.labels.extend(state);
     claim
@@ -140,8 +140,9 @@ fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &Drive, plan
     }
     // One that runs is left alone; one of somebody else is refused by the apply engine.
     if own.is_none() {
-        let place = Place { namespace: claim.namespace(), name: &observed.job_name, step: STEP, stage: 1 };
+        let place =
+            Place { namespace: claim.namespace(), name: &observed.job_name, component: STEP, stage: 1 };
         let existing = observed.job.as_deref();
-        plan.ensure.push(job(existing, claim.name(), &config.provisioning_image, &maker(observed), place));
+        plan.ensure.push(job(existing, claim.name(), &config.provisioning_image, &builder(observed), place));
     }
 }

@@ -9,7 +9,7 @@ use super::report::{QUOTA, Report, leaving, report};
 use super::world::World;
 use crate::api::labels;
 use crate::config::SharedVolumeConfig;
-use crate::controllers::made::release;
+use crate::controllers::children::remove_finalizer;
 use crate::runtime::ObjectKey;
 use crate::runtime::clock;
 use crate::runtime::controller::{Pass, Reconciler};
@@ -68,7 +68,7 @@ impl Room {
             let told = self.tell(observed, &leaving(observed, clock::now())).await;
             return told.err().unwrap_or_else(|| Pass::done(Next::Await));
         }
-        match release(&observed.volume, labels::SHARED_VOLUME_FINALIZER) {
+        match remove_finalizer(&observed.volume, labels::SHARED_VOLUME_FINALIZER) {
             None => Pass::done(Next::Await),
             Some(patch) => match self.desk.engine.patch(&patch).await {
                 Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),

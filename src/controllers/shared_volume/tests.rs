@@ -12,7 +12,7 @@ use super::report::{Report, leaving, report};
 use crate::api::shared_volume::SharedVolumePhase;
 use crate::api::{Kind, Object, labels};
 use crate::config::SharedVolumeConfig;
-use crate::controllers::made::release;
+use crate::controllers::children::remove_finalizer;
 use crate::kinds::Drive;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
@@ -225,7 +225,7 @@ fn what_is_wrong_is_told_with_a_sentence() {
          delete the Job",
     );
     let quota = Failure {
-        step: "volume".to_owned(),
+        component: "volume".to_owned(),
         kind: "PersistentVolumeClaim",
         name: "shvol-data.one".to_owned(),
         error: ApiError::QuotaExceeded("exceeded quota: q".to_owned()),
@@ -279,7 +279,7 @@ fn a_volume_with_users_is_not_let_go() {
     assert!(condition(&crowded, "DeletionBlocked").1.contains("tenant-ada/lab-19 and 10 more)"));
     let free = bound(&more, &json!({}));
     assert_eq!(
-        release(&free.volume, labels::SHARED_VOLUME_FINALIZER).expect("a patch").patch,
+        remove_finalizer(&free.volume, labels::SHARED_VOLUME_FINALIZER).expect("a patch").patch,
         json!({"metadata": {"finalizers": ["other"]}})
     );
 }

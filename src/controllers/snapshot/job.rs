@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::observe::Observed;
 use super::step::Export;
 use crate::config::{Pusher, SnapshotConfig};
-use crate::controllers::made::{Maker, Place, label_sized, owner};
+use crate::controllers::children::{ChildBuilder, Place, label_sized, owner};
 use crate::kinds::{Job, JobKind};
 use crate::runtime::plan::Plan;
 
@@ -62,10 +62,10 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, export: &Export) -> Pl
             ],
         }},
     }});
-    let maker = Maker { owner: owner(snapshot), labels: BTreeMap::new() };
+    let builder = ChildBuilder { owner: owner(snapshot), labels: BTreeMap::new() };
     let name = name(snapshot.name());
-    let place = Place { namespace: snapshot.namespace(), name: &name, step: "", stage: 0 };
-    let job = maker.created::<JobKind>(observed.job.as_deref(), place, &body);
+    let place = Place { namespace: snapshot.namespace(), name: &name, component: "", stage: 0 };
+    let job = builder.created::<JobKind>(observed.job.as_deref(), place, &body);
     Plan { ensure: vec![job], ..Plan::default() }
 }
 

@@ -34,7 +34,7 @@ pub struct Observed {
     /// The Tenant whose own the namespace is, if it is one's.
     pub resident: Option<String>,
     /// The Tenant that the repository belongs to, if it is not the Instance's.
-    pub namesake: Option<String>,
+    pub repository_owner: Option<String>,
 }
 
 impl Observed {

@@ -14,7 +14,7 @@ use crate::api::instance::InstanceKind;
 use crate::api::labels;
 use crate::api::template::TemplateKind;
 use crate::config::SnapshotConfig;
-use crate::controllers::made::patch_of;
+use crate::controllers::children::patch_of;
 use crate::runtime::ObjectKey;
 use crate::runtime::clock;
 use crate::runtime::controller::{Pass, Reconciler};

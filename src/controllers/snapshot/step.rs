@@ -79,7 +79,7 @@ pub fn step(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Ste
         _ => {}
     }
     match judge(observed, config, now) {
-        Ok(export) => stranger(observed).unwrap_or(Step::Export(export)),
+        Ok(export) => foreign_owner(observed).unwrap_or(Step::Export(export)),
         Err(step) => step,
     }
 }
@@ -110,7 +110,7 @@ fn progress(job: &Job, now: Timestamp) -> Step {
 }
 
 /// A Job of another owner where ours should be.
-fn stranger(observed: &Observed) -> Option<Step> {
+fn foreign_owner(observed: &Observed) -> Option<Step> {
     let job = observed.job.as_ref()?;
     let snapshot = &observed.snapshot;
     let owners = job.metadata.owner_references.iter().flatten();
@@ -163,9 +163,9 @@ fn judge(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Result
             key.name, key.namespace
         )));
     }
-    if let Some(namesake) = &observed.namesake {
+    if let Some(repository_owner) = &observed.repository_owner {
         return Err(refuse(&format!(
-            "the repositories of tenant {tenant} would be those of tenant {namesake}, who was there first \
+            "the repositories of tenant {tenant} would be those of tenant {repository_owner}, who was there first \
              ({}): contact the administrator.",
             image::directory(tenant)
         )));

@@ -72,7 +72,7 @@ fn observed(more: &Value, of_instance: &Value) -> Observed {
         pods: Vec::new(),
         others: Vec::new(),
         resident: Some("Ada.L".to_owned()),
-        namesake: None,
+        repository_owner: None,
     }
 }
 
@@ -173,7 +173,7 @@ fn what_cannot_be_made_is_refused_with_a_sentence() {
              into the repositories of another tenant.",
         ),
         (
-            with(&|observed| observed.namesake = Some("adal".to_owned())),
+            with(&|observed| observed.repository_owner = Some("adal".to_owned())),
             "the repositories of tenant Ada.L would be those of tenant adal, who was there first (adal): contact \
              the administrator.",
         ),

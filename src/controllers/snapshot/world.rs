@@ -141,7 +141,7 @@ impl World {
             pods: self.pods.indexed(&of.to_string()),
             others: others.filter(|other| other.uid() != snapshot.uid() && is_open(other)).collect(),
             resident: namespace.label(labels::NAME).map(str::to_owned),
-            namesake: instance.as_ref().and_then(|instance| self.namesake(instance)),
+            repository_owner: instance.as_ref().and_then(|instance| self.repository_owner(instance)),
             machines,
             instance,
             snapshot,
@@ -149,7 +149,7 @@ impl World {
     }
 
     /// The Tenant that has the repositories of an Instance's Tenant, if it is another: whoever was first.
-    fn namesake(&self, instance: &Instance) -> Option<String> {
+    fn repository_owner(&self, instance: &Instance) -> Option<String> {
         let tenant = &instance.spec.tenant_ref.name;
         let sharing = self.tenants.indexed(&sharing(&directory(tenant)));
         let first = sharing

@@ -12,17 +12,17 @@ use super::Settings;
 use super::observe::Observed;
 use crate::api::labels;
 use crate::config::{MyDrive, OnTenantDeletion};
+use crate::controllers::children::{ChildBuilder, Place};
 use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
-use crate::controllers::made::{Maker, Place};
 use crate::controllers::nfs_volume::{
     Location, claim_spec, failure, growth, is_bound, job, location, provisioning,
 };
 use crate::kinds::{Drive, DriveKind, SecretKind};
 use crate::runtime::plan::{Desired, Notice, Ownership, Plan, to_value};
 
-/// The step of the personal volume.
+/// The component of the personal volume.
 pub const MY_DRIVE: &str = "mydrive";
-/// The step of the Secret: a part of that of the namespace.
+/// The component of the Secret: a part of that of the namespace.
 pub const SECRET: &str = "personal-namespace/mydrive";
 /// On a claim: the Tenant whose volume it is, with its dots.
 pub const OWNER: &str = "crownlabs.polito.it/mydrive-owner";
@@ -30,9 +30,9 @@ pub const OWNER: &str = "crownlabs.polito.it/mydrive-owner";
 pub const EMAIL: &str = "crownlabs.polito.it/mydrive-email";
 
 /// Plans the volume of a Tenant whose personal namespace is there.
-pub fn plan(observed: &Observed, settings: &Settings, maker: &Maker, plan: &mut Plan) {
+pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, plan: &mut Plan) {
     let drive = observed.children.drive.as_deref();
-    if let Some(notice) = drive.and_then(|drive| stranger(observed, drive)) {
+    if let Some(notice) = drive.and_then(|drive| foreign_owner(observed, drive)) {
         plan.notices.push(notice);
         return;
     }
@@ -47,11 +47,11 @@ pub fn plan(observed: &Observed, settings: &Settings, maker: &Maker, plan: &mut 
     }
     let own_job = observed.children.job.as_deref().filter(|job| observed.owns(*job));
     let provisioned = provisioning(drive, own_job);
-    plan.ensure.push(claim(observed, &settings.config.my_drive, maker, drive, provisioned));
+    plan.ensure.push(claim(observed, &settings.config.my_drive, builder, drive, provisioned));
     plan.patches.extend(drive.and_then(|drive| growth(drive, &settings.config.my_drive.size, MY_DRIVE)));
     let Some(drive) = drive.filter(|drive| is_bound(drive)) else { return };
     match data(observed) {
-        Ok(data) => plan.ensure.push(secret(observed, maker, &data)),
+        Ok(data) => plan.ensure.push(secret(observed, builder, &data)),
         Err(notice) => plan.notices.push(notice),
     }
     if provisioned == Some(labels::PROVISIONING_COMPLETED) {
@@ -71,14 +71,15 @@ pub fn plan(observed: &Observed, settings: &Settings, maker: &Maker, plan: &mut 
     if own_job.is_none() {
         let names = observed.names();
         let config = &settings.config.my_drive;
-        let place = Place { namespace: &config.namespace, name: &names.provision, step: MY_DRIVE, stage: 1 };
+        let place =
+            Place { namespace: &config.namespace, name: &names.provision, component: MY_DRIVE, stage: 1 };
         let existing = observed.children.job.as_deref();
-        plan.ensure.push(job(existing, &names.drive, &config.provisioning_image, maker, place));
+        plan.ensure.push(job(existing, &names.drive, &config.provisioning_image, builder, place));
     }
 }
 
 /// Whose the claim is, if it is somebody else's.
-fn stranger(observed: &Observed, drive: &Drive) -> Option<Notice> {
+fn foreign_owner(observed: &Observed, drive: &Drive) -> Option<Notice> {
     let tenant = &observed.tenant;
     if observed.owns(drive) || drive.controller_uid().is_some() {
         // The apply engine refuses what another object controls.
@@ -118,25 +119,25 @@ pub fn is_of(observed: &Observed, drive: &Drive) -> bool {
 
 /// The claim of a Tenant that is being deleted, to be kept.
 pub fn kept(observed: &Observed, settings: &Settings, drive: &Drive) -> Desired {
-    let maker = super::plan::maker(observed, settings);
+    let builder = super::plan::builder(observed, settings);
     let state = drive.label(labels::VOLUME_PROVISIONING);
-    claim(observed, &settings.config.my_drive, &maker, Some(drive), state)
+    claim(observed, &settings.config.my_drive, &builder, Some(drive), state)
 }
 
 fn notice(reason: &'static str, message: String, waiting: bool) -> Notice {
-    Notice { step: MY_DRIVE.to_owned(), reason, message, waiting }
+    Notice { component: MY_DRIVE.to_owned(), reason, message, waiting }
 }
 
 fn claim(
     observed: &Observed,
     config: &MyDrive,
-    maker: &Maker,
+    builder: &ChildBuilder,
     drive: Option<&Drive>,
     provisioned: Option<&str>,
 ) -> Desired {
     let names = observed.names();
     let body = claim_spec(&config.storage_class_name, &config.size);
-    let place = Place { namespace: &config.namespace, name: &names.drive, step: MY_DRIVE, stage: 0 };
+    let place = Place { namespace: &config.namespace, name: &names.drive, component: MY_DRIVE, stage: 0 };
     let kept = config.on_tenant_deletion == OnTenantDeletion::Retain;
     let tenant = &observed.tenant;
     let annotations: BTreeMap<String, String> =
@@ -144,12 +145,12 @@ fn claim(
             .into_iter()
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect();
-    let mut desired = maker.created::<DriveKind>(drive, place, &body);
+    let mut desired = builder.created::<DriveKind>(drive, place, &body);
     desired
         .labels
         .extend(provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned())));
     desired.labels.insert(labels::TENANT.to_owned(), tenant.name().to_owned());
-    desired.known_by = Some(maker.labels.clone());
+    desired.known_by = Some(builder.labels.clone());
     desired.ownership = if kept { Ownership::Kept } else { Ownership::Controlled };
     desired.manifest = desired.manifest.map(|manifest| {
         let mut metadata = json!({"annotations": annotations, "labels": {labels::TENANT: tenant.name()}});
@@ -183,10 +184,10 @@ fn data(observed: &Observed) -> Result<Value, Notice> {
     Ok(json!({"data": {"server-name": encoded(&server), "path": encoded(&share)}}))
 }
 
-fn secret(observed: &Observed, maker: &Maker, data: &Value) -> Desired {
+fn secret(observed: &Observed, builder: &ChildBuilder, data: &Value) -> Desired {
     let namespace = observed.names().namespace;
-    let place = Place { namespace: &namespace, name: MY_DRIVE_SECRET, step: SECRET, stage: 1 };
-    let mut desired = maker.enforced::<SecretKind>(observed.children.secret.as_deref(), place, data);
+    let place = Place { namespace: &namespace, name: MY_DRIVE_SECRET, component: SECRET, stage: 1 };
+    let mut desired = builder.enforced::<SecretKind>(observed.children.secret.as_deref(), place, data);
     desired.manifest = desired.manifest.map(|manifest| manifest.merged(&json!({"type": "Opaque"})));
     desired
 }

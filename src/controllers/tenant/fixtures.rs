@@ -35,7 +35,7 @@ pub fn observed(spec: &Value, workspaces: &[(&str, Value)]) -> Observed {
     Observed {
         tenant: object(json!({"metadata": {"name": "ada.rossi", "uid": "u1"}, "spec": whole})),
         workspaces: workspaces.collect(),
-        elder: None,
+        name_owner: None,
         account: Account::Off,
         instances: 0,
         templates: 0,

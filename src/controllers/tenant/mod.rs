@@ -1,7 +1,7 @@
 //! The tenant room: namespaces, shares, walls, rights, a personal volume and an account for each user
 //! (05 §4-12, §17).
 //!
-//! | step | what |
+//! | stage | what |
 //! |---|---|
 //! | observe | the Tenant, its Workspaces, the objects that it owns, what is in its namespace, from the stores; its account from Keycloak |
 //! | plan | finalizer and labels; rights to itself; the personal namespace with all that belongs in it, or its removal; the sandbox; the volume with its Secret and Job |

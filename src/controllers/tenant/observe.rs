@@ -30,7 +30,7 @@ pub struct Observed {
     /// The Workspaces that its spec names, those that exist.
     pub workspaces: BTreeMap<String, Arc<Workspace>>,
     /// An older Tenant whose objects would have the same names.
-    pub elder: Option<String>,
+    pub name_owner: Option<String>,
     /// Its account.
     pub account: Account,
     /// How many Instances are in its personal namespace.

@@ -15,22 +15,22 @@ use super::observe::Observed;
 use super::quota::{QUOTA, share};
 use crate::api::{Object, labels, public_key};
 use crate::config::OnTenantDeletion;
-use crate::controllers::made::{Maker, Place, binding, claim, owner};
+use crate::controllers::children::{ChildBuilder, Place, add_finalizer, binding, owner};
 use crate::kinds::{
     ClusterRoleBindingKind, ClusterRoleKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
     ResourceQuotaKind, RoleBindingKind,
 };
 use crate::runtime::plan::{Desired, Notice, ObjectPatch, Plan, Removal};
 
-/// The step of the Tenant's rights in the whole cluster.
+/// The component of the Tenant's rights in the whole cluster.
 pub const CLUSTER: &str = "cluster-resources";
-/// The step of the personal namespace and what is in it.
+/// The component of the personal namespace and what is in it.
 pub const PERSONAL: &str = "personal-namespace";
-/// The step of the personal workspace: a part of that of the namespace.
+/// The component of the personal workspace: a part of that of the namespace.
 pub const PERSONAL_WORKSPACE: &str = "personal-namespace/personal-workspace";
-/// The step of the namespace to try Kubernetes in.
+/// The component of the namespace to try Kubernetes in.
 pub const SANDBOX: &str = "sandbox-resources";
-/// The step of Workspaces.
+/// The component of Workspaces.
 pub const WORKSPACES: &str = "workspaces";
 
 /// The plan for a Tenant that is to be.
@@ -48,9 +48,9 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
         plan.patches.clear();
         return plan;
     }
-    if let Some(elder) = &observed.elder {
+    if let Some(name_owner) = &observed.name_owner {
         let message = format!(
-            "the objects of this Tenant would have the names of those of Tenant {elder}, which is older: \
+            "the objects of this Tenant would have the names of those of Tenant {name_owner}, which is older: \
              nothing is made for it; delete it and create it under another name"
         );
         plan.notices.push(notice("", "NameConflict", message, false));
@@ -62,11 +62,11 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
         plan.look_again(settings.config.verification_poll.into());
         return plan;
     }
-    let maker = maker(observed, settings);
-    cluster_objects(observed, &maker, &mut plan);
+    let builder = builder(observed, settings);
+    cluster_objects(observed, &builder, &mut plan);
     let (share, notices) = share(observed, &enrolment, &settings.config);
     plan.notices.extend(notices);
-    let personal = Personal { observed, settings, maker: &maker, names: observed.names() };
+    let personal = Personal { observed, settings, builder: &builder, names: observed.names() };
     match presence {
         Presence::Wanted(left) => {
             if let Some(left) = left {
@@ -76,7 +76,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
                 personal.quota(&share, &mut plan);
                 personal.furniture(&mut plan);
                 personal.own_workspace(&mut plan);
-                drive::plan(observed, settings, &maker, &mut plan);
+                drive::plan(observed, settings, &builder, &mut plan);
             }
         }
         _ => personal.removal(&mut plan),
@@ -97,34 +97,39 @@ fn key_faults(observed: &Observed) -> Vec<Notice> {
         .collect()
 }
 
-fn notice(step: &str, reason: &'static str, message: String, waiting: bool) -> Notice {
-    Notice { step: step.to_owned(), reason, message, waiting }
+fn notice(component: &str, reason: &'static str, message: String, waiting: bool) -> Notice {
+    Notice { component: component.to_owned(), reason, message, waiting }
 }
 
 /// What all objects of a Tenant have in common but for those of its sandbox.
-pub fn maker(observed: &Observed, settings: &Settings) -> Maker {
-    let maker = Maker { owner: owner(&observed.tenant), labels: settings.selector.clone() };
-    maker.with(&[(labels::MANAGED_BY, labels::MANAGED_BY_TENANT)])
+pub fn builder(observed: &Observed, settings: &Settings) -> ChildBuilder {
+    let builder = ChildBuilder { owner: owner(&observed.tenant), labels: settings.selector.clone() };
+    builder.with(&[(labels::MANAGED_BY, labels::MANAGED_BY_TENANT)])
 }
 
 /// Finalizer and labels of the Tenant itself.
 fn own_patch(observed: &Observed, enrolment: &Enrolment<'_>, settings: &Settings) -> Option<ObjectPatch> {
     let wanted = wanted_labels(observed, enrolment, &settings.selector, &settings.config.base_workspaces);
-    claim(&observed.tenant, &json!(wanted), &settings.selector)
+    add_finalizer(&observed.tenant, &json!(wanted), &settings.selector)
 }
 
 /// The Tenant's right to read and edit itself.
-fn cluster_objects(observed: &Observed, maker: &Maker, plan: &mut Plan) {
+fn cluster_objects(observed: &Observed, builder: &ChildBuilder, plan: &mut Plan) {
     let tenant = observed.tenant.name();
     let names = observed.names();
-    let place = |stage| Place { namespace: "", name: &names.cluster_role, step: CLUSTER, stage };
-    plan.ensure.push(maker.enforced::<ClusterRoleKind>(
+    let place = |stage| Place { namespace: "", name: &names.cluster_role, component: CLUSTER, stage };
+    plan.ensure.push(builder.enforced::<ClusterRoleKind>(
         observed.children.cluster_role.as_deref(),
         place(0),
         &objects::own_rules(tenant),
     ));
     let body = binding(&names.cluster_role, "User", tenant);
-    maker.bind::<ClusterRoleBindingKind>(observed.children.cluster_binding.as_deref(), place(1), &body, plan);
+    builder.bind::<ClusterRoleBindingKind>(
+        observed.children.cluster_binding.as_deref(),
+        place(1),
+        &body,
+        plan,
+    );
 }
 
 /// Plans a namespace; whether it takes objects, or will when it is made.
@@ -132,7 +137,7 @@ fn namespace(
     observed: &Observed,
     existing: Option<&Object<NamespaceKind>>,
     name: &str,
-    step: &str,
+    component: &str,
     make: impl FnOnce(Place<'_>) -> Desired,
     plan: &mut Plan,
 ) -> bool {
@@ -140,16 +145,16 @@ fn namespace(
         let message = format!(
             "no namespace can be made for this Tenant: {error}; delete it and create it under a shorter name"
         );
-        plan.notices.push(notice(step, "InvalidName", message, false));
+        plan.notices.push(notice(component, "InvalidName", message, false));
         return false;
     }
     if let Some(existing) = existing.filter(|existing| existing.is_terminating()) {
         let whose = if observed.owns(existing) { "" } else { ", which is not of this Tenant," };
         let message = format!("namespace {name}{whose} is being deleted; it is made anew when it is gone");
-        plan.notices.push(notice(step, "NamespaceTerminating", message, true));
+        plan.notices.push(notice(component, "NamespaceTerminating", message, true));
         return false;
     }
-    plan.ensure.push(make(Place { namespace: "", name, step, stage: 0 }));
+    plan.ensure.push(make(Place { namespace: "", name, component, stage: 0 }));
     true
 }
 
@@ -157,23 +162,23 @@ fn namespace(
 struct Personal<'a> {
     observed: &'a Observed,
     settings: &'a Settings,
-    maker: &'a Maker,
+    builder: &'a ChildBuilder,
     names: Names,
 }
 
 impl Personal<'_> {
-    fn place<'a>(&'a self, name: &'a str, step: &'a str) -> Place<'a> {
-        Place { namespace: &self.names.namespace, name, step, stage: 1 }
+    fn place<'a>(&'a self, name: &'a str, component: &'a str) -> Place<'a> {
+        Place { namespace: &self.names.namespace, name, component, stage: 1 }
     }
 
     fn namespace(&self, plan: &mut Plan) -> bool {
         let existing = self.observed.children.namespace.as_deref();
         let make = |place: Place<'_>| {
-            let mut maker = self.maker.clone();
-            maker.labels.extend(self.settings.config.namespace_labels.clone());
-            let maker = maker
+            let mut builder = self.builder.clone();
+            builder.labels.extend(self.settings.config.namespace_labels.clone());
+            let builder = builder
                 .with(&[(labels::TYPE, labels::TYPE_TENANT), (labels::NAME, self.observed.tenant.name())]);
-            let mut desired = maker.enforced::<NamespaceKind>(existing, place, &json!({}));
+            let mut desired = builder.enforced::<NamespaceKind>(existing, place, &json!({}));
             // One that was made beforehand is taken over.
             desired.known_by = Some(self.settings.selector.clone());
             desired
@@ -184,19 +189,19 @@ impl Personal<'_> {
     fn quota(&self, share: &super::quota::Share, plan: &mut Plan) {
         let existing = self.observed.children.quota.as_deref();
         let body = objects::quota(share, existing);
-        let place = Place { step: QUOTA, ..self.place(objects::RESOURCE_QUOTA, QUOTA) };
-        plan.ensure.push(self.maker.enforced::<ResourceQuotaKind>(existing, place, &body));
+        let place = Place { component: QUOTA, ..self.place(objects::RESOURCE_QUOTA, QUOTA) };
+        plan.ensure.push(self.builder.enforced::<ResourceQuotaKind>(existing, place, &body));
     }
 
     /// Walls, and the right to manage Instances.
     fn furniture(&self, plan: &mut Plan) {
         let children = &self.observed.children;
-        plan.ensure.push(self.maker.enforced::<NetworkPolicyKind>(
+        plan.ensure.push(self.builder.enforced::<NetworkPolicyKind>(
             children.deny.as_deref(),
             self.place(objects::DENY_INGRESS, PERSONAL),
             &objects::deny_ingress(),
         ));
-        plan.ensure.push(self.maker.enforced::<NetworkPolicyKind>(
+        plan.ensure.push(self.builder.enforced::<NetworkPolicyKind>(
             children.allow.as_deref(),
             self.place(objects::ALLOW_TRUSTED_INGRESS, PERSONAL),
             &objects::allow_trusted_ingress(),
@@ -204,7 +209,7 @@ impl Personal<'_> {
         // Nobody starts anything before share and walls are there.
         let place = Place { stage: 2, ..self.place(MANAGE_INSTANCES, PERSONAL) };
         let body = binding(MANAGE_INSTANCES, "User", self.observed.tenant.name());
-        self.maker.bind::<RoleBindingKind>(children.instances.as_deref(), place, &body, plan);
+        self.builder.bind::<RoleBindingKind>(children.instances.as_deref(), place, &body, plan);
     }
 
     /// The right to have Templates of one's own (05 §17).
@@ -213,7 +218,7 @@ impl Personal<'_> {
         if wants_own_workspace(self.observed, self.settings) {
             let place = Place { stage: 2, ..self.place(MANAGE_TEMPLATES, PERSONAL_WORKSPACE) };
             let body = binding(MANAGE_TEMPLATES, "User", self.observed.tenant.name());
-            self.maker.bind::<RoleBindingKind>(existing, place, &body, plan);
+            self.builder.bind::<RoleBindingKind>(existing, place, &body, plan);
         } else {
             let ours = existing.filter(|binding| self.observed.owns(*binding));
             plan.remove.extend(ours.map(|binding| Removal::of(binding, PERSONAL_WORKSPACE)));
@@ -245,30 +250,31 @@ fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan) {
         return;
     }
     let tenant = observed.tenant.name();
-    let maker = Maker { owner: owner(&observed.tenant), labels: BTreeMap::new() }.with(&[
+    let builder = ChildBuilder { owner: owner(&observed.tenant), labels: BTreeMap::new() }.with(&[
         (labels::MANAGED_BY, labels::MANAGED_BY_TENANT),
         (labels::TYPE, labels::TYPE_SANDBOX),
         (labels::TENANT, tenant),
     ]);
     let name = observed.names().sandbox;
     let existing = existing.map(AsRef::as_ref);
-    let make = |place: Place<'_>| maker.enforced::<NamespaceKind>(existing, place, &json!({}));
+    let make = |place: Place<'_>| builder.enforced::<NamespaceKind>(existing, place, &json!({}));
     if !namespace(observed, existing, &name, SANDBOX, make, plan) {
         return;
     }
-    let place = |object: &'static str, stage| Place { namespace: &name, name: object, step: SANDBOX, stage };
-    plan.ensure.push(maker.enforced::<ResourceQuotaKind>(
+    let place =
+        |object: &'static str, stage| Place { namespace: &name, name: object, component: SANDBOX, stage };
+    plan.ensure.push(builder.enforced::<ResourceQuotaKind>(
         children.sandbox_quota.as_deref(),
         place(objects::SANDBOX_QUOTA, 1),
         &objects::sandbox_quota(),
     ));
-    plan.ensure.push(maker.enforced::<LimitRangeKind>(
+    plan.ensure.push(builder.enforced::<LimitRangeKind>(
         children.sandbox_limits.as_deref(),
         place(objects::SANDBOX_LIMITS, 1),
         &objects::sandbox_limits(),
     ));
     let body = binding(&settings.config.sandbox_cluster_role, "User", tenant);
-    maker.bind::<RoleBindingKind>(
+    builder.bind::<RoleBindingKind>(
         children.sandbox_binding.as_deref(),
         place(objects::SANDBOX_EDITOR, 2),
         &body,
@@ -281,9 +287,9 @@ fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan) {
 pub fn deletion(observed: &Observed, settings: &Settings) -> Plan {
     let mut plan = Plan::default();
     let children = &observed.children;
-    for (namespace, step) in [(&children.namespace, PERSONAL), (&children.sandbox, SANDBOX)] {
+    for (namespace, component) in [(&children.namespace, PERSONAL), (&children.sandbox, SANDBOX)] {
         if observed.usable(namespace.as_ref()) {
-            plan.remove.extend(namespace.iter().map(|namespace| Removal::of(namespace, step)));
+            plan.remove.extend(namespace.iter().map(|namespace| Removal::of(namespace, component)));
         }
     }
     let binding = children.cluster_binding.iter().filter(|binding| observed.owns(binding));

@@ -9,7 +9,7 @@ use crate::api::tenant::TenantQuota;
 use crate::config::{QuotaCaps, TenantConfig};
 use crate::runtime::plan::Notice;
 
-/// The step of quotas: a part of that of the namespace.
+/// The component of quotas: a part of that of the namespace.
 pub const QUOTA: &str = "personal-namespace/quota";
 
 /// What a Tenant may use at the same time.
@@ -89,7 +89,7 @@ impl Share {
             Ok(quantity) if !quantity.is_negative() => quantity,
             _ => {
                 notices.push(Notice {
-                    step: QUOTA.to_owned(),
+                    component: QUOTA.to_owned(),
                     reason: "InvalidQuantity",
                     message: format!(
                         "{}.{name} is {:?}, which counts as nothing: an amount such as 500m or 4Gi is expected",

@@ -18,7 +18,7 @@ use crate::runtime::conditions::{self, Observation};
 use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::Plan;
 
-/// The step of the account.
+/// The component of the account.
 pub const KEYCLOAK: &str = "keycloak";
 /// The name of the personal workspace among those that fail.
 const OWN_WORKSPACE: &str = "personal-workspace";
@@ -60,7 +60,7 @@ pub fn report(
     let quota = children.sandbox_quota.as_ref().is_some_and(|quota| observed.owns(&**quota));
     status.sandbox_namespace.created &= quota;
     let undecided = presence(observed, settings, now) == Presence::Undecided;
-    let refused = remarks.iter().any(|remark| remark.step.is_empty());
+    let refused = remarks.iter().any(|remark| remark.component.is_empty());
     if !undecided && !refused {
         status.quota = share(observed, &enrolment, &settings.config).0.status();
     }
@@ -91,7 +91,7 @@ fn account(account: &Account, status: &mut TenantStatus, remarks: &mut Vec<Remar
     keycloak.user_synchronized = synchronized.error.is_none();
     if let Some(error) = &synchronized.error {
         remarks.push(Remark {
-            step: KEYCLOAK.to_owned(),
+            component: KEYCLOAK.to_owned(),
             reason: format!("Keycloak{}", error.reason()),
             message: error.to_string(),
             waiting: false,
@@ -112,7 +112,7 @@ fn own_workspace(observed: &Observed, settings: &Settings, remarks: &[Remark], s
     if wanted || status.personal_workspace_created.is_some() {
         status.personal_workspace_created = Some(wanted && binding);
     }
-    if remarks.iter().any(|remark| remark.step == PERSONAL_WORKSPACE) {
+    if remarks.iter().any(|remark| remark.component == PERSONAL_WORKSPACE) {
         status.failing_workspaces.push(OWN_WORKSPACE.to_owned());
     }
 }

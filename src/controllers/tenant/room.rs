@@ -18,7 +18,7 @@ use crate::api::labels;
 use crate::api::template::TemplateKind;
 use crate::clients::keycloak::KeycloakError;
 use crate::controllers::accounts::{Accounts, Synchronized};
-use crate::controllers::made::{holds_finalizer, release};
+use crate::controllers::children::{holds_finalizer, remove_finalizer};
 use crate::kinds::NamespaceKind;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
@@ -94,14 +94,14 @@ impl Room {
         let mut failures = Vec::new();
         let mut confirmed = Vec::new();
         for removal in std::mem::take(&mut plan.remove) {
-            let personal = removal.kind == KindInfo::of::<NamespaceKind>() && removal.step == PERSONAL;
+            let personal = removal.kind == KindInfo::of::<NamespaceKind>() && removal.component == PERSONAL;
             let empty = if personal { self.is_empty(&removal.key.name).await } else { Ok(true) };
             match empty {
                 Ok(true) => confirmed.push(removal),
                 // The store will say what is there.
                 Ok(false) => {}
                 Err(error) => failures.push(Failure {
-                    step: "check-keep-alive".to_owned(),
+                    component: "check-keep-alive".to_owned(),
                     kind: InstanceKind::KIND,
                     name: removal.key.name,
                     error,
@@ -137,7 +137,7 @@ impl Room {
             return Pass::done(Next::Forget);
         };
         if failures.is_empty() && account.is_ok() {
-            let Some(patch) = release(&observed.tenant, labels::TENANT_FINALIZER) else {
+            let Some(patch) = remove_finalizer(&observed.tenant, labels::TENANT_FINALIZER) else {
                 return Pass::done(Next::Await);
             };
             return match self.desk.engine.patch(&patch).await {
@@ -178,10 +178,11 @@ impl Room {
 
 /// `tenant_operator_internal_errors`, with the reasons of 05 §1 and §15 row 26.
 fn count(observed: &Observed, plan: &Plan, failures: &[Failure]) {
-    let noticed = plan.notices.iter().filter(|notice| !notice.waiting).map(|notice| notice.step.as_str());
-    let failed = failures.iter().map(|failure| failure.step.as_str());
-    for step in noticed.chain(failed) {
-        internal_error(match step {
+    let noticed =
+        plan.notices.iter().filter(|notice| !notice.waiting).map(|notice| notice.component.as_str());
+    let failed = failures.iter().map(|failure| failure.component.as_str());
+    for component in noticed.chain(failed) {
+        internal_error(match component {
             CLUSTER => "cluster-resources",
             QUOTA => "quota-forge",
             PERSONAL if plan.remove.is_empty() => "create-personal-namespace",

@@ -17,8 +17,8 @@ use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object, labels};
+use crate::controllers::children::{is_of, name_owner};
 use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
-use crate::controllers::made::{elder, is_of};
 use crate::controllers::nfs_volume::{by_volume, with_volume};
 use crate::kinds::{
     ClusterRoleBindingKind, ClusterRoleKind, DriveKind, JobKind, LimitRangeKind, Namespace, NamespaceKind,
@@ -151,7 +151,7 @@ impl World {
             .collect();
         let children = self.children(&names);
         let observed = Observed {
-            elder: self.elder(&tenant, &children),
+            name_owner: self.name_owner(&tenant, &children),
             workspaces,
             account,
             instances: self.instances.indexed(&inside(&names.namespace)).len(),
@@ -189,11 +189,11 @@ impl World {
     }
 
     /// Another Tenant that the names of the objects belong to (00 decision 18).
-    fn elder(&self, tenant: &Tenant, children: &Children) -> Option<String> {
+    fn name_owner(&self, tenant: &Tenant, children: &Children) -> Option<String> {
         let siblings = self.tenants.indexed(&format!("canonical:{}", canonical(tenant.name())));
         let role = children.cluster_role.as_ref().and_then(|role| role.controller_uid());
         let namespace = children.namespace.as_ref().and_then(|namespace| namespace.controller_uid());
-        elder(tenant, &siblings, &role.into_iter().chain(namespace).collect())
+        name_owner(tenant, &siblings, &role.into_iter().chain(namespace).collect())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The workspace room: a namespace, rights and enrolment for each course (05 §13).
 //!
-//! | step | what |
+//! | stage | what |
 //! |---|---|
 //! | observe | the Workspace, the objects that it owns, and the Tenants that name it, from the stores; its roles from Keycloak |
 //! | plan | finalizer and label, namespace, bindings; who is promoted, who is struck off; which roles are missing |

@@ -7,13 +7,13 @@ use crate::api::labels;
 use crate::api::names::DnsLabel;
 use crate::api::tenant::{Role, Tenant};
 use crate::api::workspace::AutoEnroll;
-use crate::controllers::made::{Maker, Place, binding, claim, owner, patch_of};
+use crate::controllers::children::{ChildBuilder, Place, add_finalizer, binding, owner, patch_of};
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::plan::{Notice, ObjectPatch, Plan, Removal, to_value};
 
-/// The step of everything in the namespace.
+/// The component of everything in the namespace.
 const NAMESPACE: &str = "namespace";
-/// The step of rights in the whole cluster.
+/// The component of rights in the whole cluster.
 const CLUSTER: &str = "cluster";
 /// The `ClusterRoles` of a course's managers in the whole cluster.
 pub const CLUSTER_ROLES: [&str; 2] = ["crownlabs-manage-instances", "crownlabs-manage-tenants"];
@@ -34,14 +34,14 @@ pub fn plan(observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     plan.patches.extend(own_patch(observed));
     plan.patches.extend(enrolments(observed));
-    let maker = maker(observed);
+    let builder = builder(observed);
     for role in CLUSTER_ROLES {
-        cluster_binding(observed, &maker, role, &mut plan);
+        cluster_binding(observed, &builder, role, &mut plan);
     }
     let name = observed.namespace_name();
     if let Err(error) = DnsLabel::new(&*name) {
         plan.notices.push(Notice {
-            step: NAMESPACE.to_owned(),
+            component: NAMESPACE.to_owned(),
             reason: "InvalidName",
             message: format!(
                 "no namespace can be made for this Workspace: {error}; delete it and create it under a \
@@ -53,16 +53,16 @@ pub fn plan(observed: &Observed) -> Plan {
     }
     if observed.namespace.as_ref().is_some_and(|namespace| namespace.is_terminating()) {
         plan.notices.push(Notice {
-            step: NAMESPACE.to_owned(),
+            component: NAMESPACE.to_owned(),
             reason: "NamespaceTerminating",
             message: format!("namespace {name} is being deleted; it is made anew when it is gone"),
             waiting: true,
         });
         return plan;
     }
-    let mut namespace = maker.with(&[(labels::TYPE, labels::TYPE_WORKSPACE)]).enforced::<NamespaceKind>(
+    let mut namespace = builder.with(&[(labels::TYPE, labels::TYPE_WORKSPACE)]).enforced::<NamespaceKind>(
         observed.namespace.as_deref(),
-        Place { namespace: "", name: &name, step: NAMESPACE, stage: 0 },
+        Place { namespace: "", name: &name, component: NAMESPACE, stage: 0 },
         &json!({}),
     );
     // One that was made beforehand is taken over.
@@ -71,24 +71,24 @@ pub fn plan(observed: &Observed) -> Plan {
     for (role, whose) in NAMESPACE_ROLES {
         let existing = observed.bindings.iter().find(|binding| binding.name() == role);
         let body = binding(role, "Group", &group(observed.workspace.name(), whose));
-        let place = Place { namespace: &name, name: role, step: NAMESPACE, stage: 1 };
-        maker.bind::<RoleBindingKind>(existing.map(AsRef::as_ref), place, &body, &mut plan);
+        let place = Place { namespace: &name, name: role, component: NAMESPACE, stage: 1 };
+        builder.bind::<RoleBindingKind>(existing.map(AsRef::as_ref), place, &body, &mut plan);
     }
     plan
 }
 
-fn maker(observed: &Observed) -> Maker {
-    let maker = Maker { owner: owner(&observed.workspace), labels: observed.selector.clone() };
-    maker.with(&[(labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE)])
+fn builder(observed: &Observed) -> ChildBuilder {
+    let builder = ChildBuilder { owner: owner(&observed.workspace), labels: observed.selector.clone() };
+    builder.with(&[(labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE)])
 }
 
-fn cluster_binding(observed: &Observed, maker: &Maker, role: &str, plan: &mut Plan) {
+fn cluster_binding(observed: &Observed, builder: &ChildBuilder, role: &str, plan: &mut Plan) {
     let workspace = observed.workspace.name();
     let name = format!("{role}-{workspace}");
     let existing = observed.cluster_bindings.iter().find(|binding| binding.name() == name);
-    let place = Place { namespace: "", name: &name, step: CLUSTER, stage: 0 };
+    let place = Place { namespace: "", name: &name, component: CLUSTER, stage: 0 };
     let body = binding(role, "Group", &group(workspace, "manager"));
-    maker.bind::<ClusterRoleBindingKind>(existing.map(AsRef::as_ref), place, &body, plan);
+    builder.bind::<ClusterRoleBindingKind>(existing.map(AsRef::as_ref), place, &body, plan);
 }
 
 /// Finalizer and label of the Workspace itself.
@@ -97,7 +97,7 @@ fn own_patch(observed: &Observed) -> Option<ObjectPatch> {
         AutoEnroll::Disabled => "disabled".to_owned(),
         other => other.to_string(),
     };
-    claim(&observed.workspace, &json!({labels::AUTO_ENROLL: auto_enroll}), &observed.selector)
+    add_finalizer(&observed.workspace, &json!({labels::AUTO_ENROLL: auto_enroll}), &observed.selector)
 }
 
 /// Candidates of a Workspace that asks for no approval: enrolled, or struck off.

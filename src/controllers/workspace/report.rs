@@ -54,8 +54,8 @@ pub fn report(
     let old = &observed.workspace.status;
     let mut remarks = remarks::remarks(plan, failures, describe);
     if let Roles::Failed { reason, message } = roles {
-        let (step, reason) = (KEYCLOAK.to_owned(), format!("Keycloak{reason}"));
-        remarks.push(Remark { step, reason, message: message.clone(), waiting: false });
+        let (component, reason) = (KEYCLOAK.to_owned(), format!("Keycloak{reason}"));
+        remarks.push(Remark { component, reason, message: message.clone(), waiting: false });
     }
     let mut status = old.clone();
     let created = observed.has_namespace();

@@ -8,7 +8,7 @@ use super::report::{Roles, report};
 use super::world::World;
 use crate::api::labels;
 use crate::controllers::accounts::Accounts;
-use crate::controllers::made::{holds_finalizer, release};
+use crate::controllers::children::{holds_finalizer, remove_finalizer};
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::clock;
@@ -45,7 +45,7 @@ impl Reconciler for Room {
         // Observed again: with the answers to what has been written.
         let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
         if terminating && failures.is_empty() && !matches!(roles, Roles::Failed { .. }) {
-            return self.release(&observed).await;
+            return self.remove_finalizer(&observed).await;
         }
         let report = report(&observed, &plan, &failures, &roles, clock::now());
         if let Err(error) = self.desk.tell(&observed.workspace, &report.events, &report.status).await {
@@ -76,8 +76,8 @@ impl Room {
     }
 
     /// Lets the Workspace go: nothing of it is left that we have to take away.
-    async fn release(&self, observed: &Observed) -> Pass {
-        let Some(patch) = release(&observed.workspace, labels::TENANT_FINALIZER) else {
+    async fn remove_finalizer(&self, observed: &Observed) -> Pass {
+        let Some(patch) = remove_finalizer(&observed.workspace, labels::TENANT_FINALIZER) else {
             return Pass::done(Next::Await);
         };
         match self.desk.engine.patch(&patch).await {

@@ -9,7 +9,7 @@ use super::room::Room;
 use crate::api::labels;
 use crate::api::tenant::{Role, Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
-use crate::controllers::made::is_of;
+use crate::controllers::children::is_of;
 use crate::controllers::tenant::world::{by_enrolment, enrolled};
 use crate::controllers::wake;
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};

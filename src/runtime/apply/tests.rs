@@ -17,7 +17,7 @@ fn desired() -> Desired {
     Desired {
         kind: KindInfo { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" },
         key: ObjectKey::new("ns", "i"),
-        step: "main".into(),
+        component: "main".into(),
         stage: 0,
         manifest: None,
         labels: BTreeMap::from([("instance".into(), "i".into())]),

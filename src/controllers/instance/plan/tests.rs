@@ -36,7 +36,7 @@ fn observed(environments: Value) -> Observed {
         managers: Vec::new(),
         my_drive: None,
         shared_volumes: Vec::new(),
-        elder: None,
+        name_owner: None,
         master_key: None,
         children: Children::default(),
         pods: Vec::new(),

@@ -191,13 +191,13 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let port =
         prop_oneof![3 => Just(None), 1 => (1_u16..4).prop_map(Some), 1 => (100_u16..104).prop_map(Some)];
-    let step = prop_oneof![
+    let component = prop_oneof![
         6 => (0_usize..8, proptest::collection::vec((any::<bool>(), port), 1..4)).prop_map(|(n, ports)| Step::Ask(n, ports)),
         5 => (0_usize..8).prop_map(Step::Arrive),
         2 => (0_usize..8).prop_map(Step::End),
         1 => Just(Step::Restart),
     ];
-    proptest::collection::vec(step, 1..60)
+    proptest::collection::vec(component, 1..60)
 }
 
 /// A cluster with a store that is late, and processes that die.

@@ -2,13 +2,13 @@ use std::sync::Arc;
 
 use super::*;
 use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
-use crate::controllers::tenant::plan::maker;
+use crate::controllers::tenant::plan::builder;
 use crate::runtime::merge;
 
 fn planned(observed: &Observed) -> Plan {
     let settings = settings();
     let mut plan = Plan::default();
-    super::plan(observed, &settings, &maker(observed, &settings), &mut plan);
+    super::plan(observed, &settings, &builder(observed, &settings), &mut plan);
     plan
 }
 

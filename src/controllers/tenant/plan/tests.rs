@@ -131,7 +131,7 @@ fn what_belongs_to_somebody_else_is_never_removed() {
 #[test]
 fn the_younger_of_two_tenants_with_the_same_names_gets_nothing() {
     let mut observed = observed(&json!({}), &[]);
-    observed.elder = Some("ada-rossi".to_owned());
+    observed.name_owner = Some("ada-rossi".to_owned());
     let plan = planned(&observed);
     assert_eq!((made(&plan), removed(&plan)), (vec![], vec![]));
     assert_eq!(plan.notices[0].reason, "NameConflict");

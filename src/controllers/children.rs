@@ -47,7 +47,7 @@ pub fn is_of<T: Kind>(object: &Object<T>, selector: &BTreeMap<String, String>) -
 /// The object, of several whose children would have the same names (00 decision 18), that may have them, if
 /// it is not `object`: the one that has some already, else the oldest. `holders` are the uids of those that
 /// control something that stands under such a name.
-pub fn elder<T: Kind>(
+pub fn name_owner<T: Kind>(
     object: &Object<T>,
     siblings: &[Arc<Object<T>>],
     holders: &BTreeSet<&str>,
@@ -59,8 +59,8 @@ pub fn elder<T: Kind>(
     let holder = siblings.iter().find(|other| holders.contains(other.uid()));
     let age = |other: &Object<T>| (other.metadata.creation_timestamp.clone(), other.name().to_owned());
     let oldest = || siblings.iter().filter(|other| !other.is_terminating()).min_by_key(|other| age(other));
-    let elder = holder.or_else(oldest)?;
-    (elder.uid() != object.uid()).then(|| elder.name().to_owned())
+    let name_owner = holder.or_else(oldest)?;
+    (name_owner.uid() != object.uid()).then(|| name_owner.name().to_owned())
 }
 
 /// A name that may become a label of pods, as those of Jobs do: `base` and `suffix`, shorter than other names
@@ -89,29 +89,29 @@ pub struct Place<'a> {
     pub namespace: &'a str,
     /// Its name.
     pub name: &'a str,
-    /// See [`Desired::step`].
-    pub step: &'a str,
+    /// See [`Desired::component`].
+    pub component: &'a str,
     /// See [`Desired::stage`].
     pub stage: u8,
 }
 
 /// What the objects of one owner have in common.
 #[derive(Debug, Clone)]
-pub struct Maker {
+pub struct ChildBuilder {
     /// The owner.
     pub owner: OwnerReference,
     /// The labels that each of them carries.
     pub labels: BTreeMap<String, String>,
 }
 
-impl Maker {
-    /// A maker with further labels.
+impl ChildBuilder {
+    /// A builder with further labels.
     #[must_use]
     pub fn with(&self, labels: &[(&str, &str)]) -> Self {
         let further = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let mut maker = self.clone();
-        maker.labels.extend(further);
-        maker
+        let mut builder = self.clone();
+        builder.labels.extend(further);
+        builder
     }
 
     /// An object whose members in `body` (`spec`, `subjects`, …) are enforced, as far as [`Kind`] reads
@@ -137,7 +137,7 @@ impl Maker {
                 if existing.controller_uid() == Some(&self.owner.uid)
                     && existing.spec.role_ref != body["roleRef"] =>
             {
-                plan.remove.push(Removal::of(existing, place.step));
+                plan.remove.push(Removal::of(existing, place.component));
                 plan.look_again(Duration::ZERO);
             }
             existing => plan.ensure.push(self.enforced(existing, place, body)),
@@ -157,7 +157,7 @@ impl Maker {
         Desired {
             kind,
             key: ObjectKey::new(place.namespace, place.name),
-            step: place.step.to_owned(),
+            component: place.component.to_owned(),
             stage: place.stage,
             manifest: existing.is_none().then(|| Manifest::new(kind, &metadata(), body)),
             labels: self.labels.clone(),
@@ -174,7 +174,7 @@ impl Maker {
 pub fn patch_of<T: Kind>(object: &Object<T>, wanted: &Value) -> Option<ObjectPatch> {
     let current = json!({"metadata": to_value(&object.metadata), "spec": to_value(&object.spec)});
     Some(ObjectPatch {
-        step: String::new(),
+        component: String::new(),
         kind: KindInfo::of::<T>(),
         key: ObjectKey::of(object),
         subresource: None,
@@ -191,7 +191,7 @@ pub fn holds_finalizer<T: Kind>(object: &Object<T>, wanted: &str) -> bool {
 
 /// The patch of an object's own labels, with our finalizer, and with the selector of the daemon that will
 /// take it off again.
-pub fn claim<T: Kind>(
+pub fn add_finalizer<T: Kind>(
     object: &Object<T>,
     labels: &Value,
     selector: &BTreeMap<String, String>,
@@ -209,7 +209,7 @@ pub fn claim<T: Kind>(
 }
 
 /// The last patch of an object that is being deleted: it can go.
-pub fn release<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<ObjectPatch> {
+pub fn remove_finalizer<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<ObjectPatch> {
     let finalizers = object.metadata.finalizers.iter().flatten();
     let others: Vec<&String> = finalizers.filter(|other| *other != finalizer).collect();
     patch_of(object, &json!({"metadata": {"finalizers": others}}))
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_has_the_children_is_the_elder() {
+    fn whoever_has_the_children_owns_the_name() {
         let born = |name: &str, created: &str| {
             let mut object = Object::<crate::kinds::NamespaceKind>::new(None, name, crate::kinds::Unread {});
             object.metadata.uid = Some(format!("uid-{name}"));
@@ -250,18 +250,18 @@ mod tests {
         let (first, second) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
         let none = BTreeSet::new();
         let siblings = [born("a-b", second), born("a.b", first)];
-        assert_eq!(elder(&siblings[0], &siblings, &none).as_deref(), Some("a.b"));
-        assert_eq!(elder(&siblings[1], &siblings, &none), None);
-        assert_eq!(elder(&siblings[0], &siblings[..1], &none), None);
+        assert_eq!(name_owner(&siblings[0], &siblings, &none).as_deref(), Some("a.b"));
+        assert_eq!(name_owner(&siblings[1], &siblings, &none), None);
+        assert_eq!(name_owner(&siblings[0], &siblings[..1], &none), None);
         // In the same second the names decide, unless one of them has something.
         let siblings = [born("a-b", first), born("a.b", first)];
-        assert_eq!(elder(&siblings[0], &siblings, &none), None);
+        assert_eq!(name_owner(&siblings[0], &siblings, &none), None);
         let holders = BTreeSet::from(["uid-a.b"]);
-        assert_eq!(elder(&siblings[0], &siblings, &holders).as_deref(), Some("a.b"));
-        assert_eq!(elder(&siblings[1], &siblings, &holders), None);
+        assert_eq!(name_owner(&siblings[0], &siblings, &holders).as_deref(), Some("a.b"));
+        assert_eq!(name_owner(&siblings[1], &siblings, &holders), None);
         // What neither of them has is somebody else's.
         let holders = BTreeSet::from(["uid-other"]);
-        assert_eq!(elder(&siblings[1], &siblings, &holders).as_deref(), Some("a-b"));
+        assert_eq!(name_owner(&siblings[1], &siblings, &holders).as_deref(), Some("a-b"));
     }
 
     #[test]
