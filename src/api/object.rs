@@ -44,7 +44,7 @@ pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
     const BODY: &'static str = "spec";
     /// Whether a store keeps objects as text, several times smaller, and reads them anew each time: for
     /// kinds of which there are many for each user, and that only whole passes look at.
-    const PACKED: bool = false;
+    const ENCODED: bool = false;
     /// What is asked for.
     type Spec: Debug + Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
     /// What was reported.

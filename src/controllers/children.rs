@@ -91,8 +91,8 @@ pub struct Place<'a> {
     pub name: &'a str,
     /// See [`Desired::component`].
     pub component: &'a str,
-    /// See [`Desired::stage`].
-    pub stage: u8,
+    /// See [`Desired::wave`].
+    pub wave: u8,
 }
 
 /// What the objects of one owner have in common.
@@ -158,7 +158,7 @@ impl ChildBuilder {
             kind,
             key: ObjectKey::new(place.namespace, place.name),
             component: place.component.to_owned(),
-            stage: place.stage,
+            wave: place.wave,
             manifest: existing.is_none().then(|| Manifest::new(kind, &metadata(), body)),
             labels: self.labels.clone(),
             annotations: BTreeMap::new(),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::api::labels;
 use crate::api::quantity::Quantity;
 use crate::controllers::children::{ChildBuilder, Place, label_sized};
-use crate::kinds::{Drive, DriveKind, Job, JobEnd, JobKind, PersistentVolume};
+use crate::kinds::{Job, JobEnd, JobKind, NfsClaim, NfsClaimKind, PersistentVolume};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::{Desired, KindInfo, ObjectPatch};
 
@@ -27,7 +27,7 @@ pub fn claim_spec(storage_class: &str, size: &Quantity) -> Value {
 
 /// Whether a claim has its volume.
 #[must_use]
-pub fn is_bound(claim: &Drive) -> bool {
+pub fn is_bound(claim: &NfsClaim) -> bool {
     claim.status.phase.as_deref() == Some("Bound")
 }
 
@@ -39,26 +39,26 @@ pub fn with_volume(volume: &str) -> String {
 
 /// The index of claims by the volume that they got.
 #[must_use]
-pub fn by_volume(claim: &Drive) -> Vec<String> {
+pub fn by_volume(claim: &NfsClaim) -> Vec<String> {
     claim.spec.volume_name.iter().map(|volume| with_volume(volume)).collect()
 }
 
 /// How much a claim asks for.
 #[must_use]
-pub fn requested(claim: &Drive) -> Option<Quantity> {
+pub fn requested(claim: &NfsClaim) -> Option<Quantity> {
     claim.spec.resources.requests.get(STORAGE).and_then(|text| text.parse().ok())
 }
 
 /// A claim that asks for less than `size` grows; one never shrinks. Not every storage class can: what is
 /// refused must not keep the rest from being enforced, so it is a patch of its own.
 #[must_use]
-pub fn growth(claim: &Drive, size: &Quantity, component: &str) -> Option<ObjectPatch> {
+pub fn growth(claim: &NfsClaim, size: &Quantity, component: &str) -> Option<ObjectPatch> {
     if requested(claim).is_some_and(|asked| asked >= *size) {
         return None;
     }
     Some(ObjectPatch {
         component: component.to_owned(),
-        kind: KindInfo::of::<DriveKind>(),
+        kind: KindInfo::of::<NfsClaimKind>(),
         key: ObjectKey::of(claim),
         subresource: None,
         uid: claim.uid().to_owned(),
@@ -93,7 +93,7 @@ pub fn location(volume: &PersistentVolume) -> Option<Location> {
 /// The value of the label that says whether a volume is prepared; `None` before it is bound. `job` is the
 /// Job of its owner.
 #[must_use]
-pub fn provisioning(claim: Option<&Drive>, job: Option<&Job>) -> Option<&'static str> {
+pub fn provisioning(claim: Option<&NfsClaim>, job: Option<&Job>) -> Option<&'static str> {
     let claim = claim.filter(|claim| is_bound(claim))?;
     let succeeded = job.is_some_and(|job| job.status.succeeded.is_some_and(|pods| pods > 0));
     let completed = claim.label(labels::VOLUME_PROVISIONING) == Some(labels::PROVISIONING_COMPLETED);

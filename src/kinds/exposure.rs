@@ -10,20 +10,20 @@ use super::kind;
 /// The part of the spec of a Service of type `LoadBalancer` that we read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct BalancerSpec {
+pub struct LoadBalancerServiceSpec {
     /// `LoadBalancer`, unless somebody changed it.
     #[serde(rename = "type")]
     pub type_: String,
     /// The labels of the pods behind it.
     pub selector: BTreeMap<String, String>,
     /// Its ports.
-    pub ports: Vec<BalancerPort>,
+    pub ports: Vec<ServicePort>,
 }
 
 /// A port of such a Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct BalancerPort {
+pub struct ServicePort {
     /// Its name.
     pub name: String,
     /// The public port.
@@ -37,27 +37,27 @@ pub struct BalancerPort {
 /// The part of its status that we read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct BalancerStatus {
+pub struct LoadBalancerServiceStatus {
     /// What the load balancer has given it.
-    pub load_balancer: Balancer,
+    pub load_balancer: LoadBalancerStatus,
 }
 
 /// What the load balancer has given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Balancer {
+pub struct LoadBalancerStatus {
     /// Where it can be reached.
-    pub ingress: Vec<BalancerAddress>,
+    pub ingress: Vec<LoadBalancerIngress>,
 }
 
 /// An address of a load balancer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct BalancerAddress {
+pub struct LoadBalancerIngress {
     /// The address, where it is given as such.
     pub ip: String,
     /// The name, where it is given as such.
     pub hostname: String,
 }
 kind!(/// A Service that is reached from outside.
-    BalancerKind, BalancerService, "", "v1", "Service", "services", namespaced: true, BalancerSpec, BalancerStatus);
+    LoadBalancerServiceKind, LoadBalancerService, "", "v1", "Service", "services", namespaced: true, LoadBalancerServiceSpec, LoadBalancerServiceStatus);

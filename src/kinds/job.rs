@@ -67,7 +67,7 @@ fn ends<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignConditi
     Ok(conditions)
 }
 kind!(/// A Job.
-    JobKind, Job, "batch", "v1", "Job", "jobs", namespaced: true, JobSpec, JobStatus, packed: true);
+    JobKind, Job, "batch", "v1", "Job", "jobs", namespaced: true, JobSpec, JobStatus, encoded: true);
 
 impl Job {
     /// How it has ended, if it has: the first of its conditions that tells decides.

@@ -20,7 +20,7 @@ pub use self::tenancy::*;
 /// Declares a kind: its marker, its names, and the parts of it that we read.
 macro_rules! kind {
     ($(#[$doc:meta])* $marker:ident, $alias:ident, $group:literal, $version:literal, $kind:literal,
-     $plural:literal, namespaced: $namespaced:literal, $spec:ty, $status:ty $(, body: $body:literal)? $(, packed: $packed:literal)?) => {
+     $plural:literal, namespaced: $namespaced:literal, $spec:ty, $status:ty $(, body: $body:literal)? $(, encoded: $encoded:literal)?) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct $marker;
@@ -35,7 +35,7 @@ macro_rules! kind {
             const PLURAL: &'static str = $plural;
             const NAMESPACED: bool = $namespaced;
             $(const BODY: &'static str = $body;)?
-            $(const PACKED: bool = $packed;)?
+            $(const ENCODED: bool = $encoded;)?
             type Spec = $spec;
             type Status = $status;
         }

@@ -18,7 +18,7 @@ pub struct ResourceQuotaSpec {
 }
 kind!(/// A share of resources.
     ResourceQuotaKind, ResourceQuota, "", "v1", "ResourceQuota", "resourcequotas", namespaced: true,
-    ResourceQuotaSpec, Unread, packed: true);
+    ResourceQuotaSpec, Unread, encoded: true);
 
 /// The part of a `LimitRange`'s spec that we read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct LimitRangeSpec {
 }
 kind!(/// Defaults of what containers ask for.
     LimitRangeKind, LimitRange, "", "v1", "LimitRange", "limitranges", namespaced: true,
-    LimitRangeSpec, Unread, packed: true);
+    LimitRangeSpec, Unread, encoded: true);
 
 /// The part of a `NetworkPolicy`'s spec that we read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct NetworkPolicySpec {
 }
 kind!(/// A wall around pods.
     NetworkPolicyKind, NetworkPolicy, "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies",
-    namespaced: true, NetworkPolicySpec, Unread, packed: true);
+    namespaced: true, NetworkPolicySpec, Unread, encoded: true);
 
 /// The members of a role.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub struct Rules {
 }
 kind!(/// Rights in the whole cluster.
     ClusterRoleKind, ClusterRole, "rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles",
-    namespaced: false, Rules, Unread, body: "", packed: true);
+    namespaced: false, Rules, Unread, body: "", encoded: true);
 
 /// The members of a binding.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -66,15 +66,15 @@ pub struct Binding {
 }
 kind!(/// Gives somebody a role in the whole cluster.
     ClusterRoleBindingKind, ClusterRoleBinding, "rbac.authorization.k8s.io", "v1", "ClusterRoleBinding",
-    "clusterrolebindings", namespaced: false, Binding, Unread, body: "", packed: true);
+    "clusterrolebindings", namespaced: false, Binding, Unread, body: "", encoded: true);
 kind!(/// Gives somebody a role in a namespace.
     RoleBindingKind, RoleBinding, "rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings",
-    namespaced: true, Binding, Unread, body: "", packed: true);
+    namespaced: true, Binding, Unread, body: "", encoded: true);
 
 /// The part of a claim's spec that we read of a personal volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct DriveSpec {
+pub struct NfsClaimSpec {
     /// How much is asked for.
     pub resources: Requests,
     /// The volume that it got.
@@ -91,13 +91,13 @@ pub struct Requests {
 /// The part of a claim's status that we read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct DriveStatus {
+pub struct NfsClaimStatus {
     /// `Pending`, `Bound` or `Lost`.
     pub phase: Option<String>,
 }
 kind!(/// A claim on storage of which the state counts: a personal volume.
-    DriveKind, Drive, "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced: true,
-    DriveSpec, DriveStatus, packed: true);
+    NfsClaimKind, NfsClaim, "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced: true,
+    NfsClaimSpec, NfsClaimStatus, encoded: true);
 
 /// The part of a volume's spec that we read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,4 +115,4 @@ pub struct VolumeSource {
 }
 kind!(/// A volume.
     PersistentVolumeKind, PersistentVolume, "", "v1", "PersistentVolume", "persistentvolumes",
-    namespaced: false, VolumeSpec, Unread, packed: true);
+    namespaced: false, VolumeSpec, Unread, encoded: true);

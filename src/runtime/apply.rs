@@ -94,24 +94,24 @@ impl Engine {
             let result = self.remove(removal).await;
             failure(&removal.component, removal.kind, &removal.key, result)
         }));
-        let mut stages: Vec<u8> = plan.ensure.iter().map(|desired| desired.stage).collect();
-        stages.sort_unstable();
-        stages.dedup();
+        let mut waves: Vec<u8> = plan.ensure.iter().map(|desired| desired.wave).collect();
+        waves.sort_unstable();
+        waves.dedup();
         let mut failures = Vec::new();
-        // The first stage has the API server for itself: what comes later waits for it.
-        let (first, later) = stages.split_at(stages.len().min(1));
-        self.ensure_stages(&plan.ensure, first, &mut failures).await;
+        // The first wave has the API server for itself: what comes later waits for it.
+        let (first, later) = waves.split_at(waves.len().min(1));
+        self.ensure_waves(&plan.ensure, first, &mut failures).await;
         // Patches depend on nothing, and nothing on them.
-        let ensured = self.ensure_stages(&plan.ensure, later, &mut failures);
+        let ensured = self.ensure_waves(&plan.ensure, later, &mut failures);
         let (others, removed, ()) = join!(patches, removals, ensured);
         failures.extend(removed.into_iter().chain(others).flatten());
         failures
     }
 
-    /// Makes the objects of these stages exist, stage by stage. What belongs to a component in which a
-    /// name was taken is left out from the next stage on.
-    async fn ensure_stages(&self, ensure: &[Desired], stages: &[u8], failures: &mut Vec<Failure>) {
-        for stage in stages {
+    /// Makes the objects of these waves exist, wave by wave. What belongs to a component in which a
+    /// name was taken is left out from the next wave on.
+    async fn ensure_waves(&self, ensure: &[Desired], waves: &[u8], failures: &mut Vec<Failure>) {
+        for wave in waves {
             let conflicted: BTreeSet<String> = failures
                 .iter()
                 .filter(|failure| matches!(failure.error, ApiError::NameConflict { .. }))
@@ -119,7 +119,7 @@ impl Engine {
                 .collect();
             let wanted = ensure
                 .iter()
-                .filter(|desired| desired.stage == *stage && !is_within(&desired.component, &conflicted));
+                .filter(|desired| desired.wave == *wave && !is_within(&desired.component, &conflicted));
             let writes = wanted.map(async |desired| {
                 let result = self.ensure(desired).await;
                 failure(&desired.component, desired.kind, &desired.key, result)

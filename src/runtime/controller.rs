@@ -12,13 +12,13 @@ use tracing::{Instrument, debug, error, info, info_span, warn};
 
 use super::key::ObjectKey;
 use super::metrics::{LoopMetrics, PassResult};
-use super::queue::{Next, Queue};
+use super::queue::{Action, Queue};
 
 /// The end of one pass over one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
     /// When the object is wanted next.
-    pub next: Next,
+    pub next: Action,
     /// What went wrong, for the log.
     pub error: Option<String>,
 }
@@ -26,13 +26,13 @@ pub struct Pass {
 impl Pass {
     /// A pass that succeeded.
     #[must_use]
-    pub fn done(next: Next) -> Self {
+    pub fn done(next: Action) -> Self {
         Self { next, error: None }
     }
 
     /// A pass that failed and is retried with backoff.
     pub fn failed(error: impl Into<String>) -> Self {
-        Self { next: Next::Retry, error: Some(error.into()) }
+        Self { next: Action::Retry, error: Some(error.into()) }
     }
 }
 
@@ -85,9 +85,9 @@ async fn work<R: Reconciler>(reconciler: Arc<R>, queue: Arc<Queue>, metrics: Loo
         span.in_scope(|| log(&pass, job.failures, took));
         metrics.end(
             match (&pass.error, pass.next) {
-                (Some(_), _) | (None, Next::Retry) => PassResult::Error,
-                (None, Next::After(_)) => PassResult::RequeueAfter,
-                (None, Next::Await | Next::Forget) => PassResult::Success,
+                (Some(_), _) | (None, Action::Retry) => PassResult::Error,
+                (None, Action::RequeueAfter(_)) => PassResult::RequeueAfter,
+                (None, Action::AwaitChange | Action::Forget) => PassResult::Success,
             },
             took,
         );

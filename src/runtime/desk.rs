@@ -6,7 +6,7 @@ use super::apply::Engine;
 use super::error::ApiError;
 use super::events::{EventNote, Recorder};
 use super::key::ObjectKey;
-use super::queue::{Next, resync};
+use super::queue::{Action, resync};
 use crate::api::{Kind, Object};
 
 /// What a room writes with.
@@ -40,7 +40,7 @@ impl Desk {
     }
 
     /// When an object that has nothing left to do is wanted next; `sooner` asks for an earlier time.
-    pub fn rest(&self, key: &ObjectKey, sooner: Option<Duration>) -> Next {
+    pub fn rest(&self, key: &ObjectKey, sooner: Option<Duration>) -> Action {
         resync(key, self.resync, sooner)
     }
 }

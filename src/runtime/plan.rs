@@ -104,10 +104,10 @@ pub struct Desired {
     /// Where, and under which name.
     pub key: ObjectKey,
     /// The group of objects that stand or fall together, for example an environment's name. When a name
-    /// of `a` is taken, later stages of `a` are left out, and those of `a/b`.
+    /// of `a` is taken, later waves of `a` are left out, and those of `a/b`.
     pub component: String,
-    /// Objects of a lower stage are written first.
-    pub stage: u8,
+    /// Objects of a lower wave are written first.
+    pub wave: u8,
     /// The whole object, sent when it does not exist. `None` when it exists already, so that
     /// nobody needs to build what is not sent; should it have gone meanwhile, the next pass does.
     pub manifest: Option<Manifest>,

@@ -87,11 +87,11 @@ pub struct Job {
 
 /// When the object is wanted next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum Action {
     /// When something changes.
-    Await,
+    AwaitChange,
     /// After this time, or when something changes.
-    After(Duration),
+    RequeueAfter(Duration),
     /// It failed: after its backoff.
     Retry,
     /// It is gone: forget it.
@@ -156,7 +156,7 @@ impl Queue {
     }
 
     /// Gives a piece of work back and says when it is wanted next.
-    pub fn done(&self, job: Job, next: Next) {
+    pub fn done(&self, job: Job, next: Action) {
         let mut inner = self.lock();
         let now = Instant::now();
         let Some(entry) = inner.entries.get_mut(&job.key) else { return };
@@ -165,22 +165,22 @@ impl Queue {
         }
         let again = entry.again.take();
         match next {
-            Next::Retry => entry.failures += 1,
+            Action::Retry => entry.failures += 1,
             _ => entry.failures = 0,
         }
         let delay = match next {
-            Next::Retry => {
+            Action::Retry => {
                 self.metrics.retried();
                 Some(self.delay(&job.key, entry.failures))
             }
-            Next::After(delay) => Some(delay),
-            Next::Await | Next::Forget => None,
+            Action::RequeueAfter(delay) => Some(delay),
+            Action::AwaitChange | Action::Forget => None,
         };
         if let Some(priority) = again {
             inner.enqueue(job.key, priority);
         } else if let Some(delay) = delay {
             inner.delay_until(job.key, now + delay);
-        } else if next == Next::Forget {
+        } else if next == Action::Forget {
             inner.entries.remove(&job.key);
         }
         self.metrics.depth(inner.depth());
@@ -282,9 +282,9 @@ impl Inner {
 
 /// When an object that has nothing left to do is wanted next: after a time between these bounds, its own, or
 /// after `sooner`.
-pub fn resync(key: &ObjectKey, (min, max): (Duration, Duration), sooner: Option<Duration>) -> Next {
+pub fn resync(key: &ObjectKey, (min, max): (Duration, Duration), sooner: Option<Duration>) -> Action {
     let periodic = min + max.saturating_sub(min).mul_f64(spread(key, 0));
-    Next::After(sooner.map_or(periodic, |sooner| sooner.min(periodic)))
+    Action::RequeueAfter(sooner.map_or(periodic, |sooner| sooner.min(periodic)))
 }
 
 /// A number in [0, 1) that depends on the object and `salt` alone: jitter without a random source.

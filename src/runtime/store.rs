@@ -4,7 +4,7 @@
 //! never plans on a world older than what it has itself done; the watch event of the same write,
 //! which arrives later, then changes nothing and wakes nobody.
 
-mod kept;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +14,7 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
-use self::kept::Kept;
+use self::stored::StoredObject;
 use super::key::ObjectKey;
 use crate::api::{Kind, Object};
 
@@ -63,7 +63,7 @@ pub struct Store<T: Kind> {
 }
 
 struct Entry<T: Kind> {
-    object: Kept<T>,
+    object: StoredObject<T>,
     /// The list in which the object was last seen.
     epoch: u64,
 }
@@ -259,7 +259,7 @@ impl<T: Kind> Store<T> {
             place(&mut inner.by_index, &key, now);
         }
         let new = Arc::new(object);
-        inner.objects.insert(key, Entry { object: Kept::new(&new), epoch });
+        inner.objects.insert(key, Entry { object: StoredObject::new(&new), epoch });
         drop(inner);
         if old.as_deref().is_none_or(|old| differs(old, &new)) {
             self.notify(&Change { old, new: Some(new), origin });

@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
-use super::environment::{Site, stage};
+use super::environment::{Site, wave};
 use super::exposure::GUI_PORT;
 use super::mounts::{self, Mount};
 use super::observe::Observed;
@@ -51,7 +51,7 @@ pub fn claim(observed: &Observed, site: &Site<'_>, disk: &str) -> Desired {
         kind,
         key: site.key(&site.name),
         component: site.environment.name.clone(),
-        stage: stage::FURNITURE,
+        wave: wave::DEPENDENCIES,
         manifest: (!exists).then(build),
         labels: labels.clone(),
         annotations: BTreeMap::new(),
@@ -108,7 +108,7 @@ pub fn deployment(
         kind,
         key: site.key(&site.name),
         component: site.environment.name.clone(),
-        stage: stage::WORKLOAD,
+        wave: wave::WORKLOAD,
         manifest,
         labels,
         annotations: annotations.into_iter().map(|(key, note)| (key, Some(note))).collect(),

@@ -17,11 +17,11 @@ use crate::runtime::ObjectKey;
 /// The Service goes first and alone: whether its name is ours decides about all others, and its
 /// address takes the API server longest. Then everything that the workload needs or that leads to
 /// it, and the workload last.
-pub mod stage {
+pub mod wave {
     /// The Service.
     pub const SERVICE: u8 = 0;
     /// Ingress, route, claim, Secret.
-    pub const FURNITURE: u8 = 1;
+    pub const DEPENDENCIES: u8 = 1;
     /// Deployment or machine.
     pub const WORKLOAD: u8 = 2;
 }

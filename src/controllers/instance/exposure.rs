@@ -10,7 +10,7 @@ use k8s_openapi::api::networking::v1::{
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
-use super::environment::{Site, stage};
+use super::environment::{Site, wave};
 use super::observe::Observed;
 use crate::api::environment::EnvironmentType;
 use crate::config::{AccessMode, InstanceConfig};
@@ -70,7 +70,7 @@ pub fn service(observed: &Observed, site: &Site<'_>) -> Desired {
         kind: KindInfo::of::<ServiceKind>(),
         key: site.key(&site.name),
         component: site.environment.name.clone(),
-        stage: stage::SERVICE,
+        wave: wave::SERVICE,
         manifest: (!exists).then(build),
         labels: labels.clone(),
         annotations: BTreeMap::new(),
@@ -136,7 +136,7 @@ pub fn ingress(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) ->
         kind: KindInfo::of::<IngressKind>(),
         key: site.key(&name),
         component: site.environment.name.clone(),
-        stage: stage::FURNITURE,
+        wave: wave::DEPENDENCIES,
         manifest: (!exists).then(build),
         labels: labels.clone(),
         annotations: annotations.clone(),
@@ -179,7 +179,7 @@ pub fn route(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) -> D
         kind: KindInfo::of::<HttpRouteKind>(),
         key: site.key(&site.name),
         component: site.environment.name.clone(),
-        stage: stage::FURNITURE,
+        wave: wave::DEPENDENCIES,
         manifest: (!exists).then(build),
         labels: labels.clone(),
         annotations: BTreeMap::new(),

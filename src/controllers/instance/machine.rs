@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::cloud_init::{self, Keys};
-use super::environment::{Site, stage};
+use super::environment::{Site, wave};
 use super::exposure::GUI_PORT;
 use super::mounts::{self, Mount};
 use super::observe::{Observed, named};
@@ -43,7 +43,7 @@ pub fn secret(
         kind,
         key: site.key(&site.name),
         component: site.environment.name.clone(),
-        stage: stage::FURNITURE,
+        wave: wave::DEPENDENCIES,
         manifest: Some(Manifest::new(kind, &metadata, &body)),
         labels,
         annotations: [(labels::SHARED_VOLUMES.to_owned(), note)].into(),
@@ -183,7 +183,7 @@ pub fn virtual_machine(observed: &Observed, site: &Site<'_>, built: Option<(&Res
         kind,
         key: site.key(&site.name),
         component: site.environment.name.clone(),
-        stage: stage::WORKLOAD,
+        wave: wave::WORKLOAD,
         manifest,
         labels,
         annotations: BTreeMap::new(),
@@ -226,7 +226,7 @@ pub fn virtual_machine_instance(site: &Site<'_>, resources: Option<&Resources>) 
         kind,
         key: site.key(&site.name),
         component: site.environment.name.clone(),
-        stage: stage::WORKLOAD,
+        wave: wave::WORKLOAD,
         manifest,
         labels,
         annotations: BTreeMap::new(),

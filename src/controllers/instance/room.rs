@@ -18,7 +18,7 @@ use crate::runtime::controller::{Pass, Reconciler};
 use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::Plan;
-use crate::runtime::queue::Next;
+use crate::runtime::queue::Action;
 
 /// A quota is asked again after this time, unless something changes before.
 const QUOTA_RETRY: Duration = Duration::from_mins(1);
@@ -39,22 +39,22 @@ impl Reconciler for Room {
     const NAME: &'static str = "instance";
 
     async fn reconcile(&self, key: &ObjectKey) -> Pass {
-        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Action::Forget) };
         if observed.instance.is_terminating() {
-            return Pass::done(Next::Await);
+            return Pass::done(Action::AwaitChange);
         }
         let plan = plan(&observed, &self.config, clock::now());
         let failures = self.desk.engine.apply(&plan).await;
         if failures.iter().any(|failure| failure.error == ApiError::NotLeader) {
-            return Pass::done(Next::Await);
+            return Pass::done(Action::AwaitChange);
         }
         // Observed again: with the answers to what has been written.
-        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Action::Forget) };
         let report = report(&observed, &self.config, &plan, &failures, clock::now());
         if let Err(error) = self.publish(&observed, report).await {
             return match error {
                 // Deleted meanwhile, or changed: the store will say, and the pass is repeated.
-                ApiError::NotFound(_) | ApiError::NotLeader => Pass::done(Next::Await),
+                ApiError::NotFound(_) | ApiError::NotLeader => Pass::done(Action::AwaitChange),
                 error => Pass::failed(format!("status: {error}")),
             };
         }

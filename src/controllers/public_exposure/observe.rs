@@ -10,7 +10,7 @@ use crate::api::names::canonical;
 use crate::api::template::Template;
 use crate::api::{Kind, Object};
 use crate::config::pool;
-use crate::kinds::{BalancerService, NetworkPolicy};
+use crate::kinds::{LoadBalancerService, NetworkPolicy};
 
 /// Everything that wish, plan and report depend on.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub struct Observed {
     /// Its Template, unless it does not exist.
     pub template: Option<Arc<Template>>,
     /// Whatever stands where its Service should.
-    pub service: Option<Arc<BalancerService>>,
+    pub service: Option<Arc<LoadBalancerService>>,
     /// Whatever stands where its `NetworkPolicy` should.
     pub policy: Option<Arc<NetworkPolicy>>,
 }
@@ -32,7 +32,7 @@ impl Observed {
     }
 
     /// Its Service, if there is one.
-    pub fn own_service(&self) -> Option<&BalancerService> {
+    pub fn own_service(&self) -> Option<&LoadBalancerService> {
         self.service.as_deref().filter(|service| self.owns(service))
     }
 }
@@ -61,14 +61,14 @@ pub fn transport(protocol: &str) -> Option<Transport> {
 
 /// The address that a Service asks the load balancer for.
 #[must_use]
-pub fn address(service: &BalancerService, settings: &Settings) -> Option<IpAddr> {
+pub fn address(service: &LoadBalancerService, settings: &Settings) -> Option<IpAddr> {
     pool::parse(service.annotation(&settings.address_key)?)
 }
 
 /// What a Service claims. One that is no load balancer's, or asks for no address, claims nothing; one
 /// that is being deleted still does.
 #[must_use]
-pub fn claim(service: &BalancerService, settings: &Settings) -> Option<Claim> {
+pub fn claim(service: &LoadBalancerService, settings: &Settings) -> Option<Claim> {
     if service.spec.type_ != "LoadBalancer" {
         return None;
     }

@@ -11,7 +11,7 @@ use super::observe::{Observed, address, policy_name, service_name};
 use super::wish::{WantedPort, held};
 use crate::api::labels;
 use crate::controllers::children::{ChildBuilder, Place, owner};
-use crate::kinds::{BalancerKind, NetworkPolicyKind};
+use crate::kinds::{LoadBalancerServiceKind, NetworkPolicyKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::{Desired, Plan, Removal, to_value};
 
@@ -72,8 +72,11 @@ pub fn service(observed: &Observed, settings: &Settings, given: &Given) -> Plan 
     labels.insert(labels::COMPONENT.to_owned(), labels::COMPONENT_PUBLIC_EXPOSURE.to_owned());
     let builder = ChildBuilder { owner: owner(instance), labels };
     let name = service_name(instance.name());
-    let mut desired =
-        builder.enforced::<BalancerKind>(existing, place(observed, &name), &json!({"spec": fixed}));
+    let mut desired = builder.enforced::<LoadBalancerServiceKind>(
+        existing,
+        place(observed, &name),
+        &json!({"spec": fixed}),
+    );
     let mut annotations = settings.annotations.clone();
     annotations.insert(settings.address_key.clone(), given.address.to_string());
     desired.manifest =
@@ -154,7 +157,7 @@ fn protocol(transport: Transport) -> &'static str {
 }
 
 fn place<'a>(observed: &'a Observed, name: &'a str) -> Place<'a> {
-    Place { namespace: observed.instance.namespace(), name, component: "", stage: 0 }
+    Place { namespace: observed.instance.namespace(), name, component: "", wave: 0 }
 }
 
 fn only(desired: Desired) -> Plan {

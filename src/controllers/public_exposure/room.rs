@@ -16,7 +16,7 @@ use crate::runtime::controller::{Pass, Reconciler};
 use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::Plan;
-use crate::runtime::queue::Next;
+use crate::runtime::queue::Action;
 
 /// How long an Instance for which no address has room waits at most before it is looked at again.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -47,15 +47,15 @@ impl Reconciler for Room {
         let service = ObjectKey::new(&key.namespace, service_name(&key.name));
         let Some(observed) = self.world.observe(key) else {
             self.world.allocator().settle(&service);
-            return Pass::done(Next::Forget);
+            return Pass::done(Action::Forget);
         };
         if observed.instance.is_terminating() {
             // The garbage collector has it.
             self.world.allocator().settle(&service);
-            return Pass::done(Next::Await);
+            return Pass::done(Action::AwaitChange);
         }
         let outcome = match wish(&observed, &self.settings) {
-            Wish::Unknown => return Pass::done(Next::Await),
+            Wish::Unknown => return Pass::done(Action::AwaitChange),
             Wish::Nothing => self.withdraw(&observed, &service).await.map(|()| Outcome::Nothing),
             Wish::Denied(denial) => {
                 self.withdraw(&observed, &service).await.map(|()| Outcome::Denied(denial))
@@ -65,7 +65,7 @@ impl Reconciler for Room {
         };
         match outcome {
             Ok(outcome) => self.tell(key, &outcome).await,
-            Err(Stop::NotLeader) => Pass::done(Next::Await),
+            Err(Stop::NotLeader) => Pass::done(Action::AwaitChange),
             Err(Stop::Again(error)) => Pass::failed(error),
         }
     }
@@ -128,12 +128,12 @@ impl Room {
     /// Tells what is new; how the pass ends.
     async fn tell(&self, key: &ObjectKey, outcome: &Outcome) -> Pass {
         // Observed again: with the answers to what has been written.
-        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Action::Forget) };
         let report = report(&observed, &self.settings, outcome, clock::now());
         match self.desk.tell(&observed.instance, &report.events, &report.status).await {
             Ok(_) => {}
             // Deleted meanwhile: the store will say.
-            Err(ApiError::NotFound(_) | ApiError::NotLeader) => return Pass::done(Next::Await),
+            Err(ApiError::NotFound(_) | ApiError::NotLeader) => return Pass::done(Action::AwaitChange),
             Err(error) => return Pass::failed(format!("status: {error}")),
         }
         match outcome {

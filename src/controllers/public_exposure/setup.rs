@@ -31,7 +31,7 @@ pub fn set_up(setup: &Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<R
         .requires(&world.instances)
         .requires(&world.templates)
         .requires(&world.namespaces)
-        .requires(&world.balancers)
+        .requires(&world.services)
         .requires(&world.policies);
     Ok(Running { control, files: Vec::new() })
 }

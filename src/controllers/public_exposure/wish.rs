@@ -6,7 +6,7 @@ use super::Settings;
 use super::allocator::{Port, Request, Transport};
 use super::observe::{Observed, address, transport};
 use crate::api::instance::{ExposedPort, Protocol};
-use crate::kinds::BalancerPort;
+use crate::kinds::ServicePort;
 
 /// What becomes of the exposure of an Instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub struct WantedPort {
 
 impl WantedPort {
     /// Whether a port of a Service is this one, whatever its number.
-    fn is(&self, port: &BalancerPort) -> bool {
+    fn is(&self, port: &ServicePort) -> bool {
         port.name == self.name
             && port.target_port == self.target
             && transport(&port.protocol) == Some(self.transport)
@@ -74,7 +74,7 @@ impl WantedPort {
 
     /// What the allocator is asked: an automatic port rather stays what it is.
     #[must_use]
-    pub fn request(&self, existing: &[BalancerPort]) -> Request {
+    pub fn request(&self, existing: &[ServicePort]) -> Request {
         if let Some(port) = self.port {
             return Request::Specified((self.transport, port));
         }

@@ -16,7 +16,7 @@ use crate::api::labels;
 use crate::api::template::{Template, TemplateKind};
 use crate::controllers::instance::observe::template_key;
 use crate::controllers::wake;
-use crate::kinds::{BalancerKind, NamespaceKind, NetworkPolicyKind};
+use crate::kinds::{LoadBalancerServiceKind, NamespaceKind, NetworkPolicyKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::factory::StoreFactory;
@@ -37,7 +37,7 @@ pub struct World {
     /// Namespaces.
     pub namespaces: Arc<Store<NamespaceKind>>,
     /// The Services of exposed Instances, of all namespaces: they share the addresses.
-    pub balancers: Arc<Store<BalancerKind>>,
+    pub services: Arc<Store<LoadBalancerServiceKind>>,
     /// The `NetworkPolicies` of Instances.
     pub policies: Arc<Store<NetworkPolicyKind>>,
     allocator: Mutex<Allocator>,
@@ -65,7 +65,7 @@ impl World {
             instances: factory.store(Selection::default()),
             templates: factory.store(Selection::default()),
             namespaces: factory.store(Selection::default()),
-            balancers: factory.store(selection(labels::COMPONENT, labels::COMPONENT_PUBLIC_EXPOSURE)),
+            services: factory.store(selection(labels::COMPONENT, labels::COMPONENT_PUBLIC_EXPOSURE)),
             policies: factory.store(selection(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE)),
             allocator: Mutex::default(),
             waiting: Mutex::default(),
@@ -78,7 +78,7 @@ impl World {
     pub fn registry(&self) -> Registry {
         let mut registry = Registry::default();
         registry.add(&self.instances);
-        registry.add(&self.balancers);
+        registry.add(&self.services);
         registry.add(&self.policies);
         registry
     }
@@ -101,21 +101,21 @@ impl World {
         let reference = template_key(&instance);
         Some(Observed {
             template: self.templates.get(&reference.namespace, &reference.name),
-            service: self.balancers.get(&key.namespace, &service_name(&key.name)),
+            service: self.services.get(&key.namespace, &service_name(&key.name)),
             policy: self.policies.get(&key.namespace, &policy_name(&key.name)),
             instance,
         })
     }
 
     /// A Service: its claim, its Instance, those that claim the same, and those that wait for room.
-    fn balancer(&self, change: &Change<BalancerKind>, queue: &Queue) {
+    fn balancer(&self, change: &Change<LoadBalancerServiceKind>, queue: &Queue) {
         wake::owners_of::<InstanceKind, _>(change, queue, Room::NAME);
         let Some(key) = change.object().map(|service| ObjectKey::of(&**service)) else { return };
         let rivals = {
             let mut allocator = self.allocator();
             let mut rivals = allocator.rivals(&key);
             // Read while the allocator is held: of two changes at once the later one counts.
-            let service = self.balancers.get(&key.namespace, &key.name);
+            let service = self.services.get(&key.namespace, &key.name);
             allocator.observe(&key, service.and_then(|service| claim(&service, &self.settings)));
             rivals.extend(allocator.rivals(&key));
             if allocator.must_move(&key) {
@@ -124,7 +124,7 @@ impl World {
             rivals
         };
         for rival in &rivals {
-            if let Some(service) = self.balancers.get(&rival.namespace, &rival.name) {
+            if let Some(service) = self.services.get(&rival.namespace, &rival.name) {
                 wake::owner::<InstanceKind, _>(&*service, queue);
             }
         }
@@ -179,7 +179,7 @@ impl Source for World {
             }
         });
         let (added, world) = (Arc::clone(queue), Arc::clone(self));
-        self.balancers.subscribe(move |change| world.balancer(change, &added));
+        self.services.subscribe(move |change| world.balancer(change, &added));
         wake::owners::<InstanceKind, _>(&self.policies, queue, Room::NAME);
     }
 

@@ -9,7 +9,7 @@ use crate::api::shared_volume::SharedVolume;
 use crate::api::{Kind, Object};
 use crate::controllers::children::holds_finalizer;
 use crate::controllers::nfs_volume::job_name;
-use crate::kinds::{Drive, Job, PersistentVolume};
+use crate::kinds::{Job, NfsClaim, PersistentVolume};
 use crate::runtime::ObjectKey;
 
 /// Everything that plan and report depend on, but for the configuration and the time.
@@ -18,7 +18,7 @@ pub struct Observed {
     /// The shared volume.
     pub volume: Arc<SharedVolume>,
     /// Whatever stands where its claim should.
-    pub claim: Option<Arc<Drive>>,
+    pub claim: Option<Arc<NfsClaim>>,
     /// The storage that the claim has got.
     pub storage: Option<Arc<PersistentVolume>>,
     /// Whatever stands where its Job should.
@@ -38,7 +38,7 @@ impl Observed {
     }
 
     /// Its claim, if there is one.
-    pub fn own_claim(&self) -> Option<&Drive> {
+    pub fn own_claim(&self) -> Option<&NfsClaim> {
         self.claim.as_deref().filter(|claim| self.owns(claim))
     }
 

@@ -12,7 +12,7 @@ use crate::controllers::children::{ChildBuilder, Place, owner, patch_of};
 use crate::controllers::nfs_volume::{
     claim_spec, failure, growth, is_bound, job, location, provisioning, requested,
 };
-use crate::kinds::{Drive, DriveKind};
+use crate::kinds::{NfsClaim, NfsClaimKind};
 use crate::runtime::plan::{Desired, Notice, ObjectPatch, Plan};
 
 /// The only component: all of it depends on the claim.
@@ -81,7 +81,7 @@ fn size(observed: &Observed) -> Result<Quantity, Notice> {
 }
 
 /// What is wrong with a size below that of the claim.
-fn shrinks(claim: &Drive, size: &Quantity) -> Option<Notice> {
+fn shrinks(claim: &NfsClaim, size: &Quantity) -> Option<Notice> {
     let has = requested(claim).filter(|has| has > size)?;
     let message = format!(
         "Size cannot be less than previous value: the volume has {has} and spec.size asks for {size}; set it to \
@@ -118,16 +118,16 @@ fn desired(
 ) -> Desired {
     let volume = &observed.volume;
     let name = claim_name(volume.name());
-    let place = Place { namespace: volume.namespace(), name: &name, component: STEP, stage: 0 };
+    let place = Place { namespace: volume.namespace(), name: &name, component: STEP, wave: 0 };
     let body: Value = claim_spec(&config.storage_class, size);
-    let mut claim = builder(observed).created::<DriveKind>(observed.claim.as_deref(), place, &body);
+    let mut claim = builder(observed).created::<NfsClaimKind>(observed.claim.as_deref(), place, &body);
     let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned()));
     claim.labels.extend(state);
     claim
 }
 
 /// The Job that gives the volume to the user of the machines, unless it has failed.
-fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &Drive, plan: &mut Plan) {
+fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, plan: &mut Plan) {
     let own = observed.own_job();
     if let Some(failed) = own.and_then(failure) {
         let message = format!(
@@ -141,7 +141,7 @@ fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &Drive, plan
     // One that runs is left alone; one of somebody else is refused by the apply engine.
     if own.is_none() {
         let place =
-            Place { namespace: claim.namespace(), name: &observed.job_name, component: STEP, stage: 1 };
+            Place { namespace: claim.namespace(), name: &observed.job_name, component: STEP, wave: 1 };
         let existing = observed.job.as_deref();
         plan.ensure.push(job(existing, claim.name(), &config.provisioning_image, &builder(observed), place));
     }

@@ -15,7 +15,7 @@ use crate::runtime::clock;
 use crate::runtime::controller::{Pass, Reconciler};
 use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
-use crate::runtime::queue::Next;
+use crate::runtime::queue::Action;
 
 /// How long a claim that a quota refused is left alone at most (B-SV-2): no watch tells when there is room.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -34,17 +34,17 @@ impl Reconciler for Room {
     const NAME: &'static str = "sharedVolume";
 
     async fn reconcile(&self, key: &ObjectKey) -> Pass {
-        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Action::Forget) };
         if observed.volume.is_terminating() {
             return self.leave(&observed).await;
         }
         let plan = plan(&observed, &self.config);
         let failures = self.desk.engine.apply(&plan).await;
         if failures.iter().any(|failure| failure.error == ApiError::NotLeader) {
-            return Pass::done(Next::Await);
+            return Pass::done(Action::AwaitChange);
         }
         // Observed again: with the answers to what has been written.
-        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Action::Forget) };
         let report = report(&observed, &plan, &failures, clock::now());
         if let Err(pass) = self.tell(&observed, &report).await {
             return pass;
@@ -66,12 +66,12 @@ impl Room {
         let is_used = !observed.templates.is_empty() || !observed.instances.is_empty();
         if is_protected(&observed.volume) && is_used {
             let told = self.tell(observed, &leaving(observed, clock::now())).await;
-            return told.err().unwrap_or_else(|| Pass::done(Next::Await));
+            return told.err().unwrap_or_else(|| Pass::done(Action::AwaitChange));
         }
         match remove_finalizer(&observed.volume, labels::SHARED_VOLUME_FINALIZER) {
-            None => Pass::done(Next::Await),
+            None => Pass::done(Action::AwaitChange),
             Some(patch) => match self.desk.engine.patch(&patch).await {
-                Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
+                Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Action::AwaitChange),
                 Err(error) => Pass::failed(format!("finalizer: {error}")),
             },
         }
@@ -82,7 +82,7 @@ impl Room {
         match self.desk.tell(&observed.volume, &report.events, &report.status).await {
             Ok(_) => Ok(()),
             // Deleted meanwhile: the store will say.
-            Err(ApiError::NotFound(_) | ApiError::NotLeader) => Err(Pass::done(Next::Await)),
+            Err(ApiError::NotFound(_) | ApiError::NotLeader) => Err(Pass::done(Action::AwaitChange)),
             Err(error) => Err(Pass::failed(format!("status: {error}"))),
         }
     }

@@ -13,7 +13,7 @@ use crate::api::shared_volume::SharedVolumePhase;
 use crate::api::{Kind, Object, labels};
 use crate::config::SharedVolumeConfig;
 use crate::controllers::children::remove_finalizer;
-use crate::kinds::Drive;
+use crate::kinds::NfsClaim;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::error::ApiError;
@@ -53,7 +53,7 @@ fn fresh(more: &Value) -> Observed {
     }
 }
 
-fn claim(more: &Value) -> Arc<Drive> {
+fn claim(more: &Value) -> Arc<NfsClaim> {
     let mut claim = json!({
         "metadata": {
             "name": "shvol-data.one", "namespace": "workspace-tea", "uid": "c1", "ownerReferences": owners(),

@@ -13,7 +13,7 @@ use crate::controllers::instance::mounts;
 use crate::controllers::instance::world::{by_shared_volume, of_shared_volume};
 use crate::controllers::nfs_volume::{by_volume, with_volume};
 use crate::controllers::wake;
-use crate::kinds::{DeploymentKind, DriveKind, JobKind, NamespaceKind, PersistentVolumeKind, SecretKind};
+use crate::kinds::{DeploymentKind, JobKind, NamespaceKind, NfsClaimKind, PersistentVolumeKind, SecretKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
 use crate::runtime::factory::StoreFactory;
@@ -37,7 +37,7 @@ pub struct World {
     /// The cloud-init Secrets of Instances, by the shared volumes that their machines mount.
     pub secrets: Arc<Store<SecretKind>>,
     /// The claims of shared volumes, by the storage that they got.
-    pub claims: Arc<Store<DriveKind>>,
+    pub claims: Arc<Store<NfsClaimKind>>,
     /// Storage.
     pub storage: Arc<Store<PersistentVolumeKind>>,
     /// Jobs: those of shared volumes carry no label of ours.

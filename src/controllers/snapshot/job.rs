@@ -64,7 +64,7 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, export: &Export) -> Pl
     }});
     let builder = ChildBuilder { owner: owner(snapshot), labels: BTreeMap::new() };
     let name = name(snapshot.name());
-    let place = Place { namespace: snapshot.namespace(), name: &name, component: "", stage: 0 };
+    let place = Place { namespace: snapshot.namespace(), name: &name, component: "", wave: 0 };
     let job = builder.created::<JobKind>(observed.job.as_deref(), place, &body);
     Plan { ensure: vec![job], ..Plan::default() }
 }

@@ -21,7 +21,7 @@ use crate::runtime::controller::{Pass, Reconciler};
 use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::KindInfo;
-use crate::runtime::queue::Next;
+use crate::runtime::queue::Action;
 
 /// How long a snapshot that waits is left alone at most: nearly all that it waits for wakes it.
 const WAIT: Duration = Duration::from_mins(1);
@@ -43,22 +43,22 @@ impl Reconciler for Room {
         match self.pass(key).await {
             Ok(next) => Pass::done(next),
             // Deleted meanwhile, or not ours to write: the store will say.
-            Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
+            Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Action::AwaitChange),
             Err(error) => Pass::failed(error.to_string()),
         }
     }
 }
 
 impl Room {
-    async fn pass(&self, key: &ObjectKey) -> Result<Next, ApiError> {
-        let Some(observed) = self.world.observe(key) else { return Ok(Next::Forget) };
+    async fn pass(&self, key: &ObjectKey) -> Result<Action, ApiError> {
+        let Some(observed) = self.world.observe(key) else { return Ok(Action::Forget) };
         if observed.snapshot.is_terminating() {
             // The garbage collector has the Job.
-            return Ok(Next::Await);
+            return Ok(Action::AwaitChange);
         }
         let step = self.certain(key, &observed).await?;
         match &step {
-            Step::Ended => return Ok(Next::Await),
+            Step::Ended => return Ok(Action::AwaitChange),
             Step::Export(export) => return self.export(key, &observed, export).await,
             Step::Refuse(_) | Step::Fail(_) => self.remember(&observed).await?,
             _ => {}
@@ -70,7 +70,7 @@ impl Room {
                 self.desk.rest(key, Some(Duration::from_secs(PATIENCE.unsigned_abs())))
             }
             Step::Running { .. } => self.desk.rest(key, None),
-            _ => Next::Await,
+            _ => Action::AwaitChange,
         })
     }
 
@@ -92,7 +92,12 @@ impl Room {
 
     /// Makes the Job. That it is about to be made is written before: nobody whose view of the snapshot is
     /// out of date gets any further.
-    async fn export(&self, key: &ObjectKey, observed: &Observed, export: &Export) -> Result<Next, ApiError> {
+    async fn export(
+        &self,
+        key: &ObjectKey,
+        observed: &Observed,
+        export: &Export,
+    ) -> Result<Action, ApiError> {
         self.tell(key, &Step::Export(export.clone())).await?;
         let failures = self.desk.engine.apply(&job::plan(observed, &self.config, export)).await;
         let Some(failure) = failures.into_iter().next() else {
@@ -109,7 +114,7 @@ impl Room {
             ApiError::Invalid(_) | ApiError::NameConflict { .. } => {
                 self.remember(observed).await?;
                 self.tell(key, &Step::Refuse(failure.to_string())).await?;
-                Ok(Next::Await)
+                Ok(Action::AwaitChange)
             }
             error => Err(error),
         }

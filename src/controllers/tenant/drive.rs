@@ -17,7 +17,7 @@ use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
 use crate::controllers::nfs_volume::{
     Location, claim_spec, failure, growth, is_bound, job, location, provisioning,
 };
-use crate::kinds::{Drive, DriveKind, SecretKind};
+use crate::kinds::{NfsClaim, NfsClaimKind, SecretKind};
 use crate::runtime::plan::{Desired, Notice, Ownership, Plan, to_value};
 
 /// The component of the personal volume.
@@ -72,14 +72,14 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
         let names = observed.names();
         let config = &settings.config.my_drive;
         let place =
-            Place { namespace: &config.namespace, name: &names.provision, component: MY_DRIVE, stage: 1 };
+            Place { namespace: &config.namespace, name: &names.provision, component: MY_DRIVE, wave: 1 };
         let existing = observed.children.job.as_deref();
         plan.ensure.push(job(existing, &names.drive, &config.provisioning_image, builder, place));
     }
 }
 
 /// Whose the claim is, if it is somebody else's.
-fn foreign_owner(observed: &Observed, drive: &Drive) -> Option<Notice> {
+fn foreign_owner(observed: &Observed, drive: &NfsClaim) -> Option<Notice> {
     let tenant = &observed.tenant;
     if observed.owns(drive) || drive.controller_uid().is_some() {
         // The apply engine refuses what another object controls.
@@ -113,12 +113,12 @@ fn former(observed: &Observed) -> bool {
 const TENANT_UID: &str = "crownlabs.polito.it/mydrive-tenant-uid";
 
 /// Whether a claim is of this very Tenant, not of another of its name.
-pub fn is_of(observed: &Observed, drive: &Drive) -> bool {
+pub fn is_of(observed: &Observed, drive: &NfsClaim) -> bool {
     observed.owns(drive) || drive.annotation(TENANT_UID) == Some(observed.tenant.uid())
 }
 
 /// The claim of a Tenant that is being deleted, to be kept.
-pub fn kept(observed: &Observed, settings: &Settings, drive: &Drive) -> Desired {
+pub fn kept(observed: &Observed, settings: &Settings, drive: &NfsClaim) -> Desired {
     let builder = super::plan::builder(observed, settings);
     let state = drive.label(labels::VOLUME_PROVISIONING);
     claim(observed, &settings.config.my_drive, &builder, Some(drive), state)
@@ -132,12 +132,12 @@ fn claim(
     observed: &Observed,
     config: &MyDrive,
     builder: &ChildBuilder,
-    drive: Option<&Drive>,
+    drive: Option<&NfsClaim>,
     provisioned: Option<&str>,
 ) -> Desired {
     let names = observed.names();
     let body = claim_spec(&config.storage_class_name, &config.size);
-    let place = Place { namespace: &config.namespace, name: &names.drive, component: MY_DRIVE, stage: 0 };
+    let place = Place { namespace: &config.namespace, name: &names.drive, component: MY_DRIVE, wave: 0 };
     let kept = config.on_tenant_deletion == OnTenantDeletion::Retain;
     let tenant = &observed.tenant;
     let annotations: BTreeMap<String, String> =
@@ -145,7 +145,7 @@ fn claim(
             .into_iter()
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect();
-    let mut desired = builder.created::<DriveKind>(drive, place, &body);
+    let mut desired = builder.created::<NfsClaimKind>(drive, place, &body);
     desired
         .labels
         .extend(provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned())));
@@ -186,7 +186,7 @@ fn data(observed: &Observed) -> Result<Value, Notice> {
 
 fn secret(observed: &Observed, builder: &ChildBuilder, data: &Value) -> Desired {
     let namespace = observed.names().namespace;
-    let place = Place { namespace: &namespace, name: MY_DRIVE_SECRET, component: SECRET, stage: 1 };
+    let place = Place { namespace: &namespace, name: MY_DRIVE_SECRET, component: SECRET, wave: 1 };
     let mut desired = builder.enforced::<SecretKind>(observed.children.secret.as_deref(), place, data);
     desired.manifest = desired.manifest.map(|manifest| manifest.merged(&json!({"type": "Opaque"})));
     desired

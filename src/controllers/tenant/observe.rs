@@ -9,7 +9,7 @@ use crate::api::workspace::Workspace;
 use crate::api::{Kind, Object};
 use crate::controllers::accounts::Synchronized;
 use crate::kinds::{
-    ClusterRole, ClusterRoleBinding, Drive, Job, LimitRange, Namespace, NetworkPolicy, PersistentVolume,
+    ClusterRole, ClusterRoleBinding, Job, LimitRange, Namespace, NetworkPolicy, NfsClaim, PersistentVolume,
     ResourceQuota, RoleBinding, Secret,
 };
 
@@ -71,7 +71,7 @@ pub struct Children {
     /// The defaults there.
     pub sandbox_limits: Option<Arc<LimitRange>>,
     /// The claim of the personal volume.
-    pub drive: Option<Arc<Drive>>,
+    pub drive: Option<Arc<NfsClaim>>,
     /// The volume that it got.
     pub volume: Option<Arc<PersistentVolume>>,
     /// The Job that prepares it.

@@ -117,7 +117,7 @@ fn own_patch(observed: &Observed, enrolment: &Enrolment<'_>, settings: &Settings
 fn cluster_objects(observed: &Observed, builder: &ChildBuilder, plan: &mut Plan) {
     let tenant = observed.tenant.name();
     let names = observed.names();
-    let place = |stage| Place { namespace: "", name: &names.cluster_role, component: CLUSTER, stage };
+    let place = |wave| Place { namespace: "", name: &names.cluster_role, component: CLUSTER, wave };
     plan.ensure.push(builder.enforced::<ClusterRoleKind>(
         observed.children.cluster_role.as_deref(),
         place(0),
@@ -154,7 +154,7 @@ fn namespace(
         plan.notices.push(notice(component, "NamespaceTerminating", message, true));
         return false;
     }
-    plan.ensure.push(make(Place { namespace: "", name, component, stage: 0 }));
+    plan.ensure.push(make(Place { namespace: "", name, component, wave: 0 }));
     true
 }
 
@@ -168,7 +168,7 @@ struct Personal<'a> {
 
 impl Personal<'_> {
     fn place<'a>(&'a self, name: &'a str, component: &'a str) -> Place<'a> {
-        Place { namespace: &self.names.namespace, name, component, stage: 1 }
+        Place { namespace: &self.names.namespace, name, component, wave: 1 }
     }
 
     fn namespace(&self, plan: &mut Plan) -> bool {
@@ -207,7 +207,7 @@ impl Personal<'_> {
             &objects::allow_trusted_ingress(),
         ));
         // Nobody starts anything before share and walls are there.
-        let place = Place { stage: 2, ..self.place(MANAGE_INSTANCES, PERSONAL) };
+        let place = Place { wave: 2, ..self.place(MANAGE_INSTANCES, PERSONAL) };
         let body = binding(MANAGE_INSTANCES, "User", self.observed.tenant.name());
         self.builder.bind::<RoleBindingKind>(children.instances.as_deref(), place, &body, plan);
     }
@@ -216,7 +216,7 @@ impl Personal<'_> {
     fn own_workspace(&self, plan: &mut Plan) {
         let existing = self.observed.children.templates.as_deref();
         if wants_own_workspace(self.observed, self.settings) {
-            let place = Place { stage: 2, ..self.place(MANAGE_TEMPLATES, PERSONAL_WORKSPACE) };
+            let place = Place { wave: 2, ..self.place(MANAGE_TEMPLATES, PERSONAL_WORKSPACE) };
             let body = binding(MANAGE_TEMPLATES, "User", self.observed.tenant.name());
             self.builder.bind::<RoleBindingKind>(existing, place, &body, plan);
         } else {
@@ -262,7 +262,7 @@ fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan) {
         return;
     }
     let place =
-        |object: &'static str, stage| Place { namespace: &name, name: object, component: SANDBOX, stage };
+        |object: &'static str, wave| Place { namespace: &name, name: object, component: SANDBOX, wave };
     plan.ensure.push(builder.enforced::<ResourceQuotaKind>(
         children.sandbox_quota.as_deref(),
         place(objects::SANDBOX_QUOTA, 1),

@@ -27,7 +27,7 @@ use crate::runtime::controller::{Pass, Reconciler};
 use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::{KindInfo, Plan};
-use crate::runtime::queue::Next;
+use crate::runtime::queue::Action;
 
 /// The loop.
 pub struct Room {
@@ -45,28 +45,28 @@ impl Reconciler for Room {
     const NAME: &'static str = "tenant";
 
     async fn reconcile(&self, key: &ObjectKey) -> Pass {
-        let Some(observed) = self.world.observe(key, Account::Off) else { return Pass::done(Next::Forget) };
+        let Some(observed) = self.world.observe(key, Account::Off) else { return Pass::done(Action::Forget) };
         if observed.tenant.is_terminating() {
             return self.delete(&observed).await;
         }
         let account = self.account(&observed).await;
         let Some(observed) = self.world.observe(key, account.clone()) else {
-            return Pass::done(Next::Forget);
+            return Pass::done(Action::Forget);
         };
         let mut plan = plan(&observed, &self.settings, clock::now());
         let mut failures = self.confirm_empty(&mut plan).await;
         failures.extend(self.desk.engine.apply(&plan).await);
         if failures.iter().any(|failure| failure.error == ApiError::NotLeader) {
-            return Pass::done(Next::Await);
+            return Pass::done(Action::AwaitChange);
         }
         // Observed again: with the answers to what has been written.
-        let Some(observed) = self.world.observe(key, account) else { return Pass::done(Next::Forget) };
+        let Some(observed) = self.world.observe(key, account) else { return Pass::done(Action::Forget) };
         let report = report(&observed, &self.settings, &plan, &failures, clock::now());
         count(&observed, &plan, &failures);
         if let Err(error) = self.desk.tell(&observed.tenant, &report.events, &report.status).await {
             return match error {
                 // Deleted meanwhile: the store will say.
-                ApiError::NotFound(_) | ApiError::NotLeader => Pass::done(Next::Await),
+                ApiError::NotFound(_) | ApiError::NotLeader => Pass::done(Action::AwaitChange),
                 error => {
                     internal_error("status");
                     Pass::failed(format!("status: {error}"))
@@ -122,7 +122,7 @@ impl Room {
     /// A pass over a Tenant that is being deleted. Everything is tried; it can go when all has worked.
     async fn delete(&self, observed: &Observed) -> Pass {
         if !holds_finalizer(&observed.tenant, labels::TENANT_FINALIZER) {
-            return Pass::done(Next::Await);
+            return Pass::done(Action::AwaitChange);
         }
         let plan = deletion(observed, &self.settings);
         let (failures, account) =
@@ -130,18 +130,18 @@ impl Room {
         if failures.iter().any(|failure| failure.error == ApiError::NotLeader)
             || account == Err(KeycloakError::NotLeader)
         {
-            return Pass::done(Next::Await);
+            return Pass::done(Action::AwaitChange);
         }
         let key = ObjectKey::of(&observed.tenant);
         let Some(mut observed) = self.world.observe(&key, Account::Off) else {
-            return Pass::done(Next::Forget);
+            return Pass::done(Action::Forget);
         };
         if failures.is_empty() && account.is_ok() {
             let Some(patch) = remove_finalizer(&observed.tenant, labels::TENANT_FINALIZER) else {
-                return Pass::done(Next::Await);
+                return Pass::done(Action::AwaitChange);
             };
             return match self.desk.engine.patch(&patch).await {
-                Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
+                Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Action::AwaitChange),
                 Err(error) => Pass::failed(format!("finalizer: {error}")),
             };
         }

@@ -21,8 +21,8 @@ use crate::controllers::children::{is_of, name_owner};
 use crate::controllers::instance::mounts::MY_DRIVE_SECRET;
 use crate::controllers::nfs_volume::{by_volume, with_volume};
 use crate::kinds::{
-    ClusterRoleBindingKind, ClusterRoleKind, DriveKind, JobKind, LimitRangeKind, Namespace, NamespaceKind,
-    NetworkPolicyKind, PersistentVolumeKind, ResourceQuotaKind, RoleBindingKind, SecretKind,
+    ClusterRoleBindingKind, ClusterRoleKind, JobKind, LimitRangeKind, Namespace, NamespaceKind,
+    NetworkPolicyKind, NfsClaimKind, PersistentVolumeKind, ResourceQuotaKind, RoleBindingKind, SecretKind,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::{Reconciler, Source};
@@ -60,7 +60,7 @@ pub struct World {
     /// Walls.
     pub policies: Arc<Store<NetworkPolicyKind>>,
     /// Claims of personal volumes, by the volume that they got.
-    pub drives: Arc<Store<DriveKind>>,
+    pub drives: Arc<Store<NfsClaimKind>>,
     /// Volumes.
     pub volumes: Arc<Store<PersistentVolumeKind>>,
     /// The Jobs that prepare personal volumes.

@@ -62,7 +62,7 @@ pub fn plan(observed: &Observed) -> Plan {
     }
     let mut namespace = builder.with(&[(labels::TYPE, labels::TYPE_WORKSPACE)]).enforced::<NamespaceKind>(
         observed.namespace.as_deref(),
-        Place { namespace: "", name: &name, component: NAMESPACE, stage: 0 },
+        Place { namespace: "", name: &name, component: NAMESPACE, wave: 0 },
         &json!({}),
     );
     // One that was made beforehand is taken over.
@@ -71,7 +71,7 @@ pub fn plan(observed: &Observed) -> Plan {
     for (role, whose) in NAMESPACE_ROLES {
         let existing = observed.bindings.iter().find(|binding| binding.name() == role);
         let body = binding(role, "Group", &group(observed.workspace.name(), whose));
-        let place = Place { namespace: &name, name: role, component: NAMESPACE, stage: 1 };
+        let place = Place { namespace: &name, name: role, component: NAMESPACE, wave: 1 };
         builder.bind::<RoleBindingKind>(existing.map(AsRef::as_ref), place, &body, &mut plan);
     }
     plan
@@ -86,7 +86,7 @@ fn cluster_binding(observed: &Observed, builder: &ChildBuilder, role: &str, plan
     let workspace = observed.workspace.name();
     let name = format!("{role}-{workspace}");
     let existing = observed.cluster_bindings.iter().find(|binding| binding.name() == name);
-    let place = Place { namespace: "", name: &name, component: CLUSTER, stage: 0 };
+    let place = Place { namespace: "", name: &name, component: CLUSTER, wave: 0 };
     let body = binding(role, "Group", &group(workspace, "manager"));
     builder.bind::<ClusterRoleBindingKind>(existing.map(AsRef::as_ref), place, &body, plan);
 }

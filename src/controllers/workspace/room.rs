@@ -16,7 +16,7 @@ use crate::runtime::controller::{Pass, Reconciler};
 use crate::runtime::desk::Desk;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::Plan;
-use crate::runtime::queue::Next;
+use crate::runtime::queue::Action;
 
 /// The loop.
 pub struct Room {
@@ -32,18 +32,18 @@ impl Reconciler for Room {
     const NAME: &'static str = "workspace";
 
     async fn reconcile(&self, key: &ObjectKey) -> Pass {
-        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Action::Forget) };
         let terminating = observed.workspace.is_terminating();
         if terminating && !holds_finalizer(&observed.workspace, labels::TENANT_FINALIZER) {
-            return Pass::done(Next::Await);
+            return Pass::done(Action::AwaitChange);
         }
         let plan = if terminating { deletion(&observed) } else { plan(&observed) };
         let (failures, roles) = futures::join!(self.desk.engine.apply(&plan), self.roles(&observed));
         if failures.iter().any(|failure| failure.error == ApiError::NotLeader) {
-            return Pass::done(Next::Await);
+            return Pass::done(Action::AwaitChange);
         }
         // Observed again: with the answers to what has been written.
-        let Some(observed) = self.world.observe(key) else { return Pass::done(Next::Forget) };
+        let Some(observed) = self.world.observe(key) else { return Pass::done(Action::Forget) };
         if terminating && failures.is_empty() && !matches!(roles, Roles::Failed { .. }) {
             return self.remove_finalizer(&observed).await;
         }
@@ -51,7 +51,7 @@ impl Reconciler for Room {
         if let Err(error) = self.desk.tell(&observed.workspace, &report.events, &report.status).await {
             return match error {
                 // Deleted meanwhile, or changed: the store will say, and the pass is repeated.
-                ApiError::NotFound(_) | ApiError::NotLeader => Pass::done(Next::Await),
+                ApiError::NotFound(_) | ApiError::NotLeader => Pass::done(Action::AwaitChange),
                 error => Pass::failed(format!("status: {error}")),
             };
         }
@@ -78,10 +78,10 @@ impl Room {
     /// Lets the Workspace go: nothing of it is left that we have to take away.
     async fn remove_finalizer(&self, observed: &Observed) -> Pass {
         let Some(patch) = remove_finalizer(&observed.workspace, labels::TENANT_FINALIZER) else {
-            return Pass::done(Next::Await);
+            return Pass::done(Action::AwaitChange);
         };
         match self.desk.engine.patch(&patch).await {
-            Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Next::Await),
+            Ok(()) | Err(ApiError::NotFound(_) | ApiError::NotLeader) => Pass::done(Action::AwaitChange),
             Err(error) => Pass::failed(format!("finalizer: {error}")),
         }
     }

@@ -18,7 +18,7 @@ fn desired() -> Desired {
         kind: KindInfo { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" },
         key: ObjectKey::new("ns", "i"),
         component: "main".into(),
-        stage: 0,
+        wave: 0,
         manifest: None,
         labels: BTreeMap::from([("instance".into(), "i".into())]),
         annotations: BTreeMap::from([("set".into(), Some("1".into())), ("unset".into(), None)]),

@@ -29,10 +29,10 @@ async fn an_object_is_queued_once_and_worked_on_once() {
     assert!(is_idle(&queue), "queued twice");
     queue.add(key("a"), Priority::Change);
     assert!(is_idle(&queue), "worked on by two at once");
-    queue.done(job, Next::Await);
+    queue.done(job, Action::AwaitChange);
     let again = take(&queue).await;
     assert_eq!(again.key, key("a"), "a change during the work is not lost");
-    queue.done(again, Next::Await);
+    queue.done(again, Action::AwaitChange);
     assert!(is_idle(&queue));
 }
 
@@ -47,7 +47,7 @@ async fn changes_go_first_and_the_background_does_not_starve() {
     for _ in 0..21 {
         let job = take(&queue).await;
         order.push(job.key.name.clone());
-        queue.done(job, Next::Await);
+        queue.done(job, Action::AwaitChange);
     }
     let place = order.iter().position(|name| name == "slow").expect("it had its turn");
     assert_eq!(place, 8, "{order:?}");
@@ -75,7 +75,7 @@ async fn failures_back_off_up_to_the_cap_and_are_forgotten_at_success() {
         let begin = Instant::now();
         let job = take(&queue).await;
         waits.push(begin.elapsed().as_secs_f64());
-        queue.done(job, Next::Retry);
+        queue.done(job, Action::Retry);
     }
     assert!(waits[0] == 0.0, "{waits:?}");
     for (failures, wait) in waits.iter().enumerate().skip(1) {
@@ -84,7 +84,7 @@ async fn failures_back_off_up_to_the_cap_and_are_forgotten_at_success() {
         assert!(*wait >= whole / 2.0 && *wait <= whole + 0.002, "after {failures} failures: {wait} s");
     }
     let job = take(&queue).await;
-    queue.done(job, Next::Await);
+    queue.done(job, Action::AwaitChange);
     queue.add(key("a"), Priority::Change);
     assert_eq!(take(&queue).await.failures, 0);
 }
@@ -94,16 +94,16 @@ async fn a_change_ends_a_backoff() {
     let queue = queue();
     queue.add(key("a"), Priority::Change);
     let job = take(&queue).await;
-    queue.done(job, Next::Retry);
+    queue.done(job, Action::Retry);
     assert!(is_idle(&queue));
     let begin = Instant::now();
     queue.add(key("a"), Priority::Change);
     let job = take(&queue).await;
     assert_eq!((begin.elapsed(), job.failures), (Duration::ZERO, 1));
-    queue.done(job, Next::After(Duration::from_secs(5)));
+    queue.done(job, Action::RequeueAfter(Duration::from_secs(5)));
     let job = take(&queue).await;
     assert!(begin.elapsed() >= Duration::from_secs(5));
-    queue.done(job, Next::Await);
+    queue.done(job, Action::AwaitChange);
     assert!(is_idle(&queue), "the old retry is void");
 }
 
@@ -115,7 +115,7 @@ async fn objects_that_fail_together_come_back_apart() {
     }
     for _ in 0..100 {
         let job = take(&queue).await;
-        queue.done(job, Next::Retry);
+        queue.done(job, Action::Retry);
     }
     let begin = Instant::now();
     let mut first_half = 0;
@@ -124,7 +124,7 @@ async fn objects_that_fail_together_come_back_apart() {
         if begin.elapsed() < Duration::from_millis(750) {
             first_half += 1;
         }
-        queue.done(job, Next::Await);
+        queue.done(job, Action::AwaitChange);
     }
     // Uniform over half a second: about half of them by the middle.
     assert!((30..=70).contains(&first_half), "{first_half} of 100 in the first half");
@@ -159,7 +159,7 @@ async fn every_object_is_worked_on_with_many_workers() {
                 let mut seen = Vec::new();
                 while let Some(job) = queue.next().await {
                     seen.push(job.key.clone());
-                    queue.done(job, Next::Forget);
+                    queue.done(job, Action::Forget);
                     tokio::task::yield_now().await;
                 }
                 seen

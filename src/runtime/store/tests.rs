@@ -2,7 +2,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::kinds::{
-    ClusterRoleKind, DriveKind, JobKind, NetworkPolicyKind, Service, ServiceKind, ServiceSpec,
+    ClusterRoleKind, JobKind, NetworkPolicyKind, NfsClaimKind, Service, ServiceKind, ServiceSpec,
 };
 
 fn service(name: &str, uid: &str, version: u64, ip: &str) -> Service {
@@ -132,7 +132,7 @@ fn the_index_follows_the_objects() {
 #[test]
 fn what_is_kept_as_text_comes_back_as_it_was() {
     fn kept<T: Kind>(json: serde_json::Value) -> Arc<Object<T>> {
-        assert!(T::PACKED, "{} is kept as text", T::KIND);
+        assert!(T::ENCODED, "{} is kept as text", T::KIND);
         let object: Object<T> = serde_json::from_value(json).expect("an object");
         let store = Store::<T>::default();
         store.index(|object| vec![object.uid().to_owned()]);
@@ -163,10 +163,10 @@ fn what_is_kept_as_text_comes_back_as_it_was() {
     kept::<ClusterRoleKind>(body("rules", serde_json::json!([{"verbs": ["get"], "resourceNames": ["a"]}])));
     let mut claim = body("status", serde_json::json!({"phase": "Bound"}));
     claim["spec"] = serde_json::json!({"volumeName": "pv", "resources": {"requests": {"storage": "1Gi"}}});
-    kept::<DriveKind>(claim);
+    kept::<NfsClaimKind>(claim);
     let failed = serde_json::json!({"conditions": [{"type": "Failed", "status": "True", "message": "why"}]});
     kept::<JobKind>(body("status", failed));
     // What cannot be read says so still.
-    let odd = kept::<DriveKind>(body("spec", serde_json::json!({"resources": 5})));
+    let odd = kept::<NfsClaimKind>(body("spec", serde_json::json!({"resources": 5})));
     assert!(odd.malformed.is_some());
 }

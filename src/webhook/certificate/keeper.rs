@@ -26,7 +26,7 @@ use crate::runtime::clock;
 use crate::runtime::controller::{Pass, Reconciler};
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::{KindInfo, to_value};
-use crate::runtime::queue::Next;
+use crate::runtime::queue::Action;
 use crate::runtime::store::Store;
 use crate::webhook::review::PatchStep;
 
@@ -62,7 +62,7 @@ impl Reconciler for Keeper {
 
     async fn reconcile(&self, _: &ObjectKey) -> Pass {
         match self.keep(clock::now()).await {
-            Ok(()) => Pass::done(Next::After(PERIOD)),
+            Ok(()) => Pass::done(Action::RequeueAfter(PERIOD)),
             Err(error) => Pass::failed(error),
         }
     }

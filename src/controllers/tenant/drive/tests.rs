@@ -13,7 +13,7 @@ fn planned(observed: &Observed) -> Plan {
 }
 
 /// The claim of `ada.rossi`, made by us, with changes.
-fn claim_with(more: &Value) -> Arc<Drive> {
+fn claim_with(more: &Value) -> Arc<NfsClaim> {
     let mut value = json!({
         "metadata": {
             "name": "ada-rossi-drive", "namespace": "mydrive-pvcs", "uid": "d1",

@@ -40,14 +40,14 @@ const DAY: i64 = 24 * 3600;
 fn a_new_tenant_gets_everything_and_its_rights_last() {
     let plan = planned(&observed(&json!({"createSandbox": true}), &[]));
     assert_eq!(plan.notices, []);
-    let stage = |name: &str| {
-        plan.ensure.iter().find(|desired| desired.key.name == name).map(|desired| desired.stage).expect(name)
+    let wave = |name: &str| {
+        plan.ensure.iter().find(|desired| desired.key.name == name).map(|desired| desired.wave).expect(name)
     };
     assert_eq!(plan.ensure.len(), 12, "{:?}", made(&plan));
-    assert!(stage("tenant-ada-rossi") < stage("crownlabs-resource-quota"));
-    assert!(stage("crownlabs-resource-quota") < stage("crownlabs-manage-instances"));
-    assert!(stage("crownlabs-deny-ingress-traffic") < stage("crownlabs-manage-instances"));
-    assert!(stage("sandbox-resource-quota") < stage("sandbox-editor"));
+    assert!(wave("tenant-ada-rossi") < wave("crownlabs-resource-quota"));
+    assert!(wave("crownlabs-resource-quota") < wave("crownlabs-manage-instances"));
+    assert!(wave("crownlabs-deny-ingress-traffic") < wave("crownlabs-manage-instances"));
+    assert!(wave("sandbox-resource-quota") < wave("sandbox-editor"));
 }
 
 #[test]

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use crate::api::{Kind, Object};
 
 /// An object as a store keeps it.
-pub enum Kept<T: Kind> {
+pub enum StoredObject<T: Kind> {
     /// As it is read.
     Whole(Arc<Object<T>>),
     /// As JSON: trees of labels and members take several times the memory of their text.
     Text(Box<str>),
 }
 
-impl<T: Kind> Kept<T> {
+impl<T: Kind> StoredObject<T> {
     /// Keeps an object. What its text would not tell (why it could not be read) keeps it whole.
     pub fn new(object: &Arc<Object<T>>) -> Self {
-        let text = (T::PACKED && object.malformed.is_none()).then(|| serde_json::to_string(&**object));
+        let text = (T::ENCODED && object.malformed.is_none()).then(|| serde_json::to_string(&**object));
         match text {
             Some(Ok(text)) => Self::Text(text.into_boxed_str()),
             _ => Self::Whole(Arc::clone(object)),
