@@ -97,8 +97,8 @@ fn execute(command: Command) -> anyhow::Result<()> {
         Command::Plan { file, config } => {
             let config = config.map_or_else(|| Ok(Config::default()), |file| Config::load(&file))?;
             let output = offline::plan(&file, &config)?;
-            for remark in &output.remarks {
-                eprintln!("{remark}");
+            for message in &output.messages {
+                eprintln!("{message}");
             }
             print(&output.yaml()?)
         }

@@ -38,7 +38,7 @@ pub struct Output {
     /// The objects: each custom resource as it would be labelled, followed by what is made for it.
     pub objects: Vec<Value>,
     /// What cannot be made, and what was not looked at, a sentence each.
-    pub remarks: Vec<String>,
+    pub messages: Vec<String>,
 }
 
 impl Output {
@@ -72,8 +72,8 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
         let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)
             .map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
         for document in documents.into_iter().flat_map(items) {
-            if let Some(remark) = worlds.take(document)? {
-                output.remarks.push(format!("{name}: {remark}"));
+            if let Some(problem) = worlds.take(document)? {
+                output.messages.push(format!("{name}: {problem}"));
             }
         }
     }
@@ -110,7 +110,7 @@ impl Output {
     /// Takes what is planned for an object.
     fn add<T: Kind>(&mut self, object: &Object<T>, plan: &Plan) {
         let name = format!("{} {}", T::KIND, ObjectKey::of(object));
-        self.remarks.extend(plan.notices.iter().map(|notice| format!("{name}: {}", notice.message)));
+        self.messages.extend(plan.problems.iter().map(|problem| format!("{name}: {}", problem.message)));
         let patch = plan.patches.iter().find(|patch| patch.uid == object.uid());
         self.objects.push(patched(object, patch.map(|patch| &patch.patch)));
         self.made(plan);
@@ -161,7 +161,7 @@ impl Worlds {
         for key in sorted(self.workspaces.workspaces.keys()) {
             match self.workspaces.observe(&key) {
                 Some(observed) => output.add(&observed.workspace, &workspace::plan::plan(&observed)),
-                None => output.remarks.push(self.not_ours("Workspace", &key)),
+                None => output.messages.push(self.not_ours("Workspace", &key)),
             }
         }
     }
@@ -171,13 +171,13 @@ impl Worlds {
             tenant::Settings { selector: self.selector.clone(), config: config.controllers.tenant.clone() };
         for key in sorted(self.tenants.tenants.keys()) {
             let Some(observed) = self.tenants.observe(&key, Account::Off) else {
-                output.remarks.push(self.not_ours("Tenant", &key));
+                output.messages.push(self.not_ours("Tenant", &key));
                 continue;
             };
             let now = clock::now();
             output.add(&observed.tenant, &tenant::plan::plan(&observed, &settings, now));
             if lifetime::presence(&observed, &settings, now) == Presence::Unwanted {
-                output.remarks.push(format!(
+                output.messages.push(format!(
                     "Tenant {key}: the last login is too long ago for a personal namespace (spec.lastLogin, \
                      controllers.tenant.keepAlive): it is made at the next"
                 ));
@@ -211,7 +211,7 @@ impl Worlds {
                     None => Denial::no_free_port(),
                 },
             };
-            output.remarks.push(format!("Instance {key}: {}", denial.message));
+            output.messages.push(format!("Instance {key}: {}", denial.message));
         }
     }
 
@@ -233,7 +233,7 @@ impl Worlds {
                     output.add(&observed.snapshot, &snapshot::job::plan(&observed, config, &export));
                 }
                 Step::Wait { message, .. } | Step::Refuse(message) | Step::Fail(message) => {
-                    output.remarks.push(format!("InstanceSnapshot {key}: {message}"));
+                    output.messages.push(format!("InstanceSnapshot {key}: {message}"));
                 }
                 Step::Ended | Step::Running { .. } | Step::Complete { .. } => {}
             }
@@ -245,7 +245,7 @@ impl Worlds {
         format!("{kind} {key} is left alone: it does not carry {} (selector)", labels.join(","))
     }
 
-    /// Puts an object into its store; a remark when no loop looks at its kind.
+    /// Puts an object into its store; a problem when no loop looks at its kind.
     fn take(&self, document: Value) -> anyhow::Result<Option<String>> {
         let world = &self.instances;
         let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -225,7 +225,7 @@ fn planned(bench: &Bench, namespace: &str) -> Result<Vec<Vec<Value>>> {
     // The Tenant is there already, and left alone.
     config.controllers.tenant.enabled = false;
     let output = crownlabs::offline::plan(&[file], &config)?;
-    anyhow::ensure!(output.remarks.is_empty(), "{:?}", output.remarks);
+    anyhow::ensure!(output.messages.is_empty(), "{:?}", output.messages);
     let mut groups: Vec<Vec<Value>> = Vec::new();
     for object in output.objects {
         match groups.last_mut() {

@@ -5,8 +5,8 @@ pub mod children;
 pub mod instance;
 
 pub mod nfs_volume;
+pub mod problems;
 pub mod public_exposure;
-pub mod remarks;
 pub mod shared_volume;
 pub mod snapshot;
 pub mod tenant;

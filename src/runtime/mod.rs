@@ -23,6 +23,7 @@ pub mod key;
 pub mod merge;
 pub mod metrics;
 pub mod plan;
+pub mod problem;
 pub mod queue;
 pub mod registry;
 pub mod store;

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::key::ObjectKey;
 use super::merge;
+use super::problem::Problem;
 use crate::api::{Kind, Object};
 
 /// A kind, without its types.
@@ -182,21 +183,7 @@ pub struct ObjectPatch {
     pub patch: Value,
 }
 
-/// Something that keeps a component from being made, other than a failing request: bad input, or
-/// something that does not exist yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// See [`Desired::component`]; empty when it concerns all of them.
-    pub component: String,
-    /// A stable word for conditions, events and metrics.
-    pub reason: &'static str,
-    /// A sentence for the user: what is wrong, where, and what would be right.
-    pub message: String,
-    /// Whether waiting is all there is to do: no fault of the input.
-    pub waiting: bool,
-}
-
-/// All of it.
+/// Everything that a reconcile intends to do.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plan {
     /// What to change on the object itself, and on others that exist already.
@@ -206,7 +193,7 @@ pub struct Plan {
     /// What must not exist any more.
     pub remove: Vec<Removal>,
     /// What cannot be done, and why.
-    pub notices: Vec<Notice>,
+    pub problems: Vec<Problem>,
     /// When to look again although nothing has changed.
     pub requeue: Option<Duration>,
 }

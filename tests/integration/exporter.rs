@@ -85,7 +85,7 @@ spec: {instanceRef: {name: box}, imageName: my-image}
     let config = crownlabs::config::Config::load(&config).expect("a configuration");
     let output = crownlabs::offline::plan(&[objects], &config).expect("a plan");
     let job = output.objects.into_iter().find(|object| object["kind"] == "Job");
-    job.unwrap_or_else(|| panic!("no Job: {:?}", output.remarks))
+    job.unwrap_or_else(|| panic!("no Job: {:?}", output.messages))
 }
 
 /// Runs a container of a pod as a process: its command, its environment, and its mounts as folders.

@@ -98,17 +98,17 @@ impl KeycloakError {
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::Unreachable { .. } => "Unreachable",
-            Self::Unavailable { .. } => "Unavailable",
-            Self::Unauthorized { .. } => "Unauthorized",
-            Self::Forbidden { .. } => "Forbidden",
-            Self::NotFound(_) => "NotFound",
-            Self::Conflict { .. } => "Conflict",
-            Self::Rejected { .. } => "Rejected",
-            Self::MailNotSent => "MailNotSent",
-            Self::BadAnswer { .. } => "BadAnswer",
-            Self::SecretUnreadable { .. } => "SecretUnreadable",
-            Self::NotLeader => "NotLeader",
+            Self::Unreachable { .. } => "KeycloakUnreachable",
+            Self::Unavailable { .. } => "KeycloakUnavailable",
+            Self::Unauthorized { .. } => "KeycloakUnauthorized",
+            Self::Forbidden { .. } => "KeycloakForbidden",
+            Self::NotFound(_) => "KeycloakNotFound",
+            Self::Conflict { .. } => "KeycloakConflict",
+            Self::Rejected { .. } => "KeycloakRejected",
+            Self::MailNotSent => "KeycloakMailNotSent",
+            Self::BadAnswer { .. } => "KeycloakBadAnswer",
+            Self::SecretUnreadable { .. } => "KeycloakSecretUnreadable",
+            Self::NotLeader => "KeycloakNotLeader",
         }
     }
 
@@ -223,19 +223,19 @@ mod tests {
     fn statuses_have_their_reasons() {
         let keycloaks = r#"{"error": "x"}"#;
         let table = [
-            (400, keycloaks, "Rejected", false),
-            (401, "", "Unauthorized", false),
-            (403, "", "Forbidden", false),
-            (404, keycloaks, "NotFound", true),
+            (400, keycloaks, "KeycloakRejected", false),
+            (401, "", "KeycloakUnauthorized", false),
+            (403, "", "KeycloakForbidden", false),
+            (404, keycloaks, "KeycloakNotFound", true),
             // Of something in front of Keycloak.
-            (404, "<html>no such page</html>", "BadAnswer", false),
-            (405, "", "BadAnswer", false),
-            (408, "", "Unavailable", true),
-            (409, keycloaks, "Conflict", false),
-            (429, "", "Unavailable", true),
-            (500, "", "Unavailable", true),
-            (503, "<html>", "Unavailable", true),
-            (302, "", "BadAnswer", false),
+            (404, "<html>no such page</html>", "KeycloakBadAnswer", false),
+            (405, "", "KeycloakBadAnswer", false),
+            (408, "", "KeycloakUnavailable", true),
+            (409, keycloaks, "KeycloakConflict", false),
+            (429, "", "KeycloakUnavailable", true),
+            (500, "", "KeycloakUnavailable", true),
+            (503, "<html>", "KeycloakUnavailable", true),
+            (302, "", "KeycloakBadAnswer", false),
         ];
         for (status, body, reason, transient) in table {
             let error = error(status, body, Operation::CreateUser);

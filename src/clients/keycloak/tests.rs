@@ -151,7 +151,7 @@ async fn a_call_that_is_refused_twice_fails() {
     let refuse = |seen: &Seen| if is_token(seen) { token("t") } else { (401, json!({"error": "no"})) };
     let server = Scripted::start(Gate::open(), refuse).await;
     let error = server.keycloak.find_user("ada").await.unwrap_err();
-    assert_eq!(error.reason(), "Unauthorized");
+    assert_eq!(error.reason(), "KeycloakUnauthorized");
     assert_eq!(server.requests().len(), 4);
 }
 
@@ -224,8 +224,8 @@ async fn a_missing_page_is_not_a_missing_user() {
     let lost = |seen: &Seen| if is_token(seen) { token("t") } else { (404, json!("no such page")) };
     let server = Scripted::start(Gate::open(), lost).await;
     let error = server.keycloak.delete_user("1").await.unwrap_err();
-    assert_eq!(error.reason(), "BadAnswer");
-    assert_eq!(server.keycloak.delete_role("x").await.unwrap_err().reason(), "BadAnswer");
+    assert_eq!(error.reason(), "KeycloakBadAnswer");
+    assert_eq!(server.keycloak.delete_role("x").await.unwrap_err().reason(), "KeycloakBadAnswer");
 }
 
 #[tokio::test]
@@ -239,7 +239,7 @@ async fn answers_in_another_form_are_not_repeated() {
         server.keycloak.create_user(&wanted()).await.unwrap_err(),
     ];
     for error in errors {
-        assert_eq!(error.reason(), "BadAnswer");
+        assert_eq!(error.reason(), "KeycloakBadAnswer");
         assert!(!error.to_string().contains('@'), "{error}");
     }
 }
@@ -295,7 +295,7 @@ async fn a_server_that_is_not_there_is_named() {
     drop(listener);
     let keycloak = Keycloak::new(settings(&url, &server.folder), Gate::open()).unwrap();
     let error = keycloak.find_user("ada").await.unwrap_err();
-    assert_eq!(error.reason(), "Unreachable");
+    assert_eq!(error.reason(), "KeycloakUnreachable");
     assert!(error.to_string().starts_with(&format!("Keycloak cannot be reached at {url}: ")), "{error}");
     assert_ne!(url, server.url);
 }
@@ -305,7 +305,7 @@ async fn an_answer_without_end_is_not_read_to_its_end() {
     let long = |seen: &Seen| if is_token(seen) { token("t") } else { (200, json!("x".repeat(5 << 20))) };
     let server = Scripted::start(Gate::open(), long).await;
     let error = server.keycloak.find_user("ada").await.unwrap_err();
-    assert_eq!(error.reason(), "BadAnswer");
+    assert_eq!(error.reason(), "KeycloakBadAnswer");
     assert!(error.to_string().contains("longer than 4 MiB"), "{error}");
 }
 

@@ -156,11 +156,11 @@ mod tests {
         let asked = Instant::now();
         for body in [&b"<html>hunter2"[..], b"{}", b"{\"access_token\":\"hunter2\"}", &grant("", 300)] {
             let error = Token::read(body, asked).err().unwrap();
-            assert_eq!(error.reason(), "BadAnswer");
+            assert_eq!(error.reason(), "KeycloakBadAnswer");
             assert!(!error.to_string().contains("hunter2"), "{error}");
         }
         let error = Token::read(&grant("a\\nb", 300), asked).err().unwrap();
-        assert_eq!(error.reason(), "BadAnswer");
+        assert_eq!(error.reason(), "KeycloakBadAnswer");
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("secret");
         let error = basic("operator", &file).unwrap_err();
-        assert_eq!(error.reason(), "SecretUnreadable");
+        assert_eq!(error.reason(), "KeycloakSecretUnreadable");
         assert!(error.to_string().contains(&file.display().to_string()), "{error}");
         std::fs::write(&file, "\n").unwrap();
         assert!(basic("operator", &file).unwrap_err().to_string().ends_with("cannot be used: it is empty"));

@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
-use super::environment::{Site, wave};
+use super::environment::{EnvironmentContext, wave};
 use super::exposure::GUI_PORT;
 use super::mounts::{self, Mount};
 use super::observe::Observed;
@@ -32,30 +32,30 @@ const VOLUME: &str = "persistent";
 const DATA_PATH: &str = "/media/data";
 
 /// The claim of a persistent environment.
-pub fn claim(observed: &Observed, site: &Site<'_>, disk: &str) -> Desired {
-    let labels = site.labels();
+pub fn claim(observed: &Observed, context: &EnvironmentContext<'_>, disk: &str) -> Desired {
+    let labels = context.labels();
     let kind = KindInfo::of::<PersistentVolumeClaimKind>();
-    let exists = observed.own(&observed.children.claims, &site.name).is_some();
+    let exists = observed.own(&observed.children.claims, &context.name).is_some();
     let build = || {
         let mut spec = json!({
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": disk}},
         });
-        let class = &site.environment.storage_class_name;
+        let class = &context.environment.storage_class_name;
         if let (false, Some(spec)) = (class.is_empty(), spec.as_object_mut()) {
             spec.insert("storageClassName".to_owned(), class.as_str().into());
         }
-        Manifest::new(kind, &site.metadata(&site.name, &labels), &json!({"spec": spec}))
+        Manifest::new(kind, &context.metadata(&context.name, &labels), &json!({"spec": spec}))
     };
     Desired {
         kind,
-        key: site.key(&site.name),
-        component: site.environment.name.clone(),
+        key: context.key(&context.name),
+        component: context.environment.name.clone(),
         wave: wave::DEPENDENCIES,
         manifest: (!exists).then(build),
         labels: labels.clone(),
         annotations: BTreeMap::new(),
-        owner: site.owner(),
+        owner: context.owner(),
         ownership: Ownership::Controlled,
         known_by: None,
         fields: Value::Null,
@@ -63,11 +63,11 @@ pub fn claim(observed: &Observed, site: &Site<'_>, disk: &str) -> Desired {
 }
 
 /// How many pods there should be (02 §6.2, D3).
-fn replicas(observed: &Observed, site: &Site<'_>) -> i32 {
-    let existing = observed.own(&observed.children.deployments, &site.name);
+fn replicas(observed: &Observed, context: &EnvironmentContext<'_>) -> i32 {
+    let existing = observed.own(&observed.children.deployments, &context.name);
     if observed.instance.spec.running {
         1
-    } else if site.environment.persistent {
+    } else if context.environment.persistent {
         0
     } else {
         // The work of a container without a disk lives in its pod: it is kept, and never started.
@@ -79,40 +79,40 @@ fn replicas(observed: &Observed, site: &Site<'_>) -> i32 {
 pub fn deployment(
     observed: &Observed,
     config: &InstanceConfig,
-    site: &Site<'_>,
+    context: &EnvironmentContext<'_>,
     built: Option<(&Resources, &[Mount])>,
 ) -> Desired {
-    let (labels, replicas) = (site.labels(), replicas(observed, site));
+    let (labels, replicas) = (context.labels(), replicas(observed, context));
     let kind = KindInfo::of::<DeploymentKind>();
     // What it mounts is fixed when it is made; one of an operator before us has no note yet.
-    let existing = observed.own(&observed.children.deployments, &site.name);
+    let existing = observed.own(&observed.children.deployments, &context.name);
     let has_note = existing.is_some_and(|existing| existing.annotation(labels::SHARED_VOLUMES).is_some());
-    let note = mounts::note(&mounts::shared(site.environment)).filter(|_| !has_note);
+    let note = mounts::note(&mounts::shared(context.environment)).filter(|_| !has_note);
     let annotations = note.map(|note| (labels::SHARED_VOLUMES.to_owned(), note));
     let manifest = built.map(|(resources, mounts)| {
         let spec = DeploymentSpec {
             replicas: Some(replicas),
-            selector: LabelSelector { match_labels: Some(site.selector()), match_expressions: None },
+            selector: LabelSelector { match_labels: Some(context.selector()), match_expressions: None },
             strategy: Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None }),
             template: PodTemplateSpec {
-                metadata: Some(ObjectMeta { labels: Some(site.selector()), ..ObjectMeta::default() }),
-                spec: Some(pod(observed, config, site, resources, mounts)),
+                metadata: Some(ObjectMeta { labels: Some(context.selector()), ..ObjectMeta::default() }),
+                spec: Some(pod(observed, config, context, resources, mounts)),
             },
             ..DeploymentSpec::default()
         };
-        let mut metadata = site.metadata(&site.name, &labels);
+        let mut metadata = context.metadata(&context.name, &labels);
         metadata.annotations = annotations.clone().map(|note| [note].into());
         Manifest::new(kind, &metadata, &json!({"spec": spec}))
     });
     Desired {
         kind,
-        key: site.key(&site.name),
-        component: site.environment.name.clone(),
+        key: context.key(&context.name),
+        component: context.environment.name.clone(),
         wave: wave::WORKLOAD,
         manifest,
         labels,
         annotations: annotations.into_iter().map(|(key, note)| (key, Some(note))).collect(),
-        owner: site.owner(),
+        owner: context.owner(),
         ownership: Ownership::Controlled,
         known_by: None,
         fields: json!({"spec": {"replicas": replicas}}),
@@ -122,20 +122,20 @@ pub fn deployment(
 fn pod(
     observed: &Observed,
     config: &InstanceConfig,
-    site: &Site<'_>,
+    context: &EnvironmentContext<'_>,
     resources: &Resources,
     mounts: &[Mount],
 ) -> PodSpec {
     let mut containers = Vec::new();
-    if site.environment.environment_type == EnvironmentType::Container {
-        containers.push(websockify(config, site));
+    if context.environment.environment_type == EnvironmentType::Container {
+        containers.push(websockify(config, context));
         containers.push(xvnc(config));
     }
-    containers.push(application(site, resources, mounts));
+    containers.push(application(context, resources, mounts));
     PodSpec {
-        init_containers: downloader(observed, config, site).map(|container| vec![container]),
+        init_containers: downloader(observed, config, context).map(|container| vec![container]),
         containers,
-        volumes: Some(volumes(site, mounts)),
+        volumes: Some(volumes(context, mounts)),
         security_context: Some(PodSecurityContext {
             run_as_user: Some(USER),
             run_as_group: Some(USER),
@@ -146,20 +146,20 @@ fn pod(
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         termination_grace_period_seconds: Some(10),
-        hostname: match site.environment.mode {
+        hostname: match context.environment.mode {
             Mode::Exam => Some("exam".to_owned()),
             Mode::Exercise => Some("exercise".to_owned()),
             _ => None,
         },
-        node_selector: site.node_selector().filter(|selector| !selector.is_empty()),
+        node_selector: context.node_selector().filter(|selector| !selector.is_empty()),
         ..PodSpec::default()
     }
 }
 
-fn volumes(site: &Site<'_>, mounts: &[Mount]) -> Vec<Volume> {
+fn volumes(context: &EnvironmentContext<'_>, mounts: &[Mount]) -> Vec<Volume> {
     let mut work = Volume { name: VOLUME.to_owned(), ..Volume::default() };
-    if site.environment.persistent {
-        let source = PersistentVolumeClaimVolumeSource { claim_name: site.name.clone(), read_only: None };
+    if context.environment.persistent {
+        let source = PersistentVolumeClaimVolumeSource { claim_name: context.name.clone(), read_only: None };
         work.persistent_volume_claim = Some(source);
     } else {
         work.empty_dir = Some(EmptyDirVolumeSource::default());
@@ -248,17 +248,17 @@ fn resource(name: &str, container: &str, resource: &str, divisor: &str) -> EnvVa
 }
 
 /// The sidecar that shows the desktop in a browser.
-fn websockify(config: &InstanceConfig, site: &Site<'_>) -> Container {
-    let (images, app) = (&config.container_images, &site.environment.name);
+fn websockify(config: &InstanceConfig, context: &EnvironmentContext<'_>) -> Container {
+    let (images, app) = (&config.container_images, &context.environment.name);
     let pod_name = EnvVarSource {
         field_ref: Some(ObjectFieldSelector { field_path: "metadata.name".to_owned(), api_version: None }),
         ..EnvVarSource::default()
     };
     let args = [
         "--http-addr=:6080".to_owned(),
-        format!("--base-path={}", site.base_path()),
+        format!("--base-path={}", context.base_path()),
         "--metrics-addr=:9090".to_owned(),
-        format!("--show-controls={}", !site.environment.disable_controls),
+        format!("--show-controls={}", !context.environment.disable_controls),
         format!("--instmetrics-server-endpoint={}", images.instmetrics_server_endpoint),
         "--pod-name=$(POD_NAME)".to_owned(),
         "--cpu-limit=$(APP_CPU_LIMITS)".to_owned(),
@@ -297,8 +297,8 @@ fn xvnc(config: &InstanceConfig) -> Container {
 }
 
 /// The container that the Template is about.
-fn application(site: &Site<'_>, resources: &Resources, mounts: &[Mount]) -> Container {
-    let environment = site.environment;
+fn application(context: &EnvironmentContext<'_>, resources: &Resources, mounts: &[Mount]) -> Container {
+    let environment = context.environment;
     let options = environment.container_startup_options.as_ref();
     let name = &environment.name;
     let standalone = environment.environment_type == EnvironmentType::Standalone;
@@ -307,7 +307,7 @@ fn application(site: &Site<'_>, resources: &Resources, mounts: &[Mount]) -> Cont
         resource("CROWNLABS_CPU_LIMITS", name, "limits.cpu", "0"),
     ];
     if standalone {
-        env.push(value("CROWNLABS_BASE_PATH", site.base_path()));
+        env.push(value("CROWNLABS_BASE_PATH", context.base_path()));
         env.push(value("CROWNLABS_LISTEN_PORT", GUI_PORT.to_string()));
     }
     let content_path = options.map(|options| options.content_path.as_str()).filter(|path| !path.is_empty());
@@ -318,7 +318,7 @@ fn application(site: &Site<'_>, resources: &Resources, mounts: &[Mount]) -> Cont
         ..VolumeMount::default()
     };
     let network = mounts.iter().map(|shared| mount(&shared.volume, &shared.path));
-    let probe_path = if environment.rewrite_url { "/".to_owned() } else { site.base_path() };
+    let probe_path = if environment.rewrite_url { "/".to_owned() } else { context.base_path() };
     Container {
         args: options.map(|options| options.startup_args.clone()).filter(|args| !args.is_empty()),
         working_dir: options.is_some_and(|options| options.enforce_workdir).then(|| work_path.to_owned()),
@@ -331,9 +331,13 @@ fn application(site: &Site<'_>, resources: &Resources, mounts: &[Mount]) -> Cont
 }
 
 /// The init container that fetches the user's material (02 §6.4).
-fn downloader(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) -> Option<Container> {
-    let first = observed.environments().first().is_some_and(|first| first.name == site.environment.name);
-    let origin = observed.instance.spec.content_origin(site.environment, first);
+fn downloader(
+    observed: &Observed,
+    config: &InstanceConfig,
+    context: &EnvironmentContext<'_>,
+) -> Option<Container> {
+    let first = observed.environments().first().is_some_and(|first| first.name == context.environment.name);
+    let origin = observed.instance.spec.content_origin(context.environment, first);
     if origin.is_empty() {
         return None;
     }

@@ -28,7 +28,7 @@ pub mod wave {
 
 /// An environment in its place.
 #[derive(Debug, Clone)]
-pub struct Site<'a> {
+pub struct EnvironmentContext<'a> {
     /// What the Template says.
     pub environment: &'a Environment,
     /// Name of its Service, workload and disk.
@@ -40,7 +40,7 @@ pub struct Site<'a> {
     config: &'a InstanceConfig,
 }
 
-impl<'a> Site<'a> {
+impl<'a> EnvironmentContext<'a> {
     /// Places an environment.
     pub fn new(
         observed: &'a Observed,

@@ -10,7 +10,7 @@ use k8s_openapi::api::networking::v1::{
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
-use super::environment::{Site, wave};
+use super::environment::{EnvironmentContext, wave};
 use super::observe::Observed;
 use crate::api::environment::EnvironmentType;
 use crate::config::{AccessMode, InstanceConfig};
@@ -19,23 +19,23 @@ use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
 
 /// The port of the web interface.
 pub const GUI_PORT: u16 = 6080;
-/// The Secret with the certificate of the web site, which administrators replicate into every
+/// The Secret with the certificate of the web context, which administrators replicate into every
 /// tenant's namespace.
 const TLS_SECRET: &str = "crownlabs-ingress-secret";
 const TIMEOUT: &str = "3600";
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
 
 /// The ports of an environment's Service, in their order. Never empty.
-pub fn ports(site: &Site<'_>) -> Vec<(&'static str, u16)> {
-    let container = site.environment.environment_type == EnvironmentType::Container;
+pub fn ports(context: &EnvironmentContext<'_>) -> Vec<(&'static str, u16)> {
+    let container = context.environment.environment_type == EnvironmentType::Container;
     let mut ports = Vec::new();
-    if site.is_machine() {
+    if context.is_machine() {
         ports.push(("ssh", 22));
     }
-    if site.environment.gui_enabled {
+    if context.environment.gui_enabled {
         ports.push(("gui", GUI_PORT));
     }
-    if !site.is_machine() && site.is_standard() {
+    if !context.is_machine() && context.is_standard() {
         ports.push(("mydrive", 8080));
     }
     // A Service without ports is refused (02 D2).
@@ -46,9 +46,9 @@ pub fn ports(site: &Site<'_>) -> Vec<(&'static str, u16)> {
 }
 
 /// The Service.
-pub fn service(observed: &Observed, site: &Site<'_>) -> Desired {
-    let labels = site.service_labels();
-    let exists = observed.own(&observed.children.services, &site.name).is_some();
+pub fn service(observed: &Observed, context: &EnvironmentContext<'_>) -> Desired {
+    let labels = context.service_labels();
+    let exists = observed.own(&observed.children.services, &context.name).is_some();
     let build = || {
         let port = |(name, number): (&str, u16)| ServicePort {
             name: Some(name.to_owned()),
@@ -59,22 +59,22 @@ pub fn service(observed: &Observed, site: &Site<'_>) -> Desired {
         };
         let spec = ServiceSpec {
             type_: Some("ClusterIP".to_owned()),
-            selector: Some(site.selector()),
-            ports: Some(ports(site).into_iter().map(port).collect()),
+            selector: Some(context.selector()),
+            ports: Some(ports(context).into_iter().map(port).collect()),
             ..ServiceSpec::default()
         };
-        let metadata = site.metadata(&site.name, &labels);
+        let metadata = context.metadata(&context.name, &labels);
         Manifest::new(KindInfo::of::<ServiceKind>(), &metadata, &json!({"spec": spec}))
     };
     Desired {
         kind: KindInfo::of::<ServiceKind>(),
-        key: site.key(&site.name),
-        component: site.environment.name.clone(),
+        key: context.key(&context.name),
+        component: context.environment.name.clone(),
         wave: wave::SERVICE,
         manifest: (!exists).then(build),
         labels: labels.clone(),
         annotations: BTreeMap::new(),
-        owner: site.owner(),
+        owner: context.owner(),
         ownership: Ownership::Controlled,
         known_by: None,
         fields: Value::Null,
@@ -82,9 +82,12 @@ pub fn service(observed: &Observed, site: &Site<'_>) -> Desired {
 }
 
 /// Our annotations of an Ingress: those to set, and those to remove.
-fn annotations(site: &Site<'_>, config: &InstanceConfig) -> BTreeMap<String, Option<String>> {
+fn annotations(
+    context: &EnvironmentContext<'_>,
+    config: &InstanceConfig,
+) -> BTreeMap<String, Option<String>> {
     let auth = &config.instances_auth_url;
-    let guarded = site.is_standard() && config.access.mode == AccessMode::Shared;
+    let guarded = context.is_standard() && config.access.mode == AccessMode::Shared;
     let guard = |value: String| guarded.then_some(value);
     let mut annotations = BTreeMap::from([
         (format!("{PREFIX}/proxy-read-timeout"), Some(TIMEOUT.to_owned())),
@@ -92,25 +95,25 @@ fn annotations(site: &Site<'_>, config: &InstanceConfig) -> BTreeMap<String, Opt
         (format!("{PREFIX}/auth-url"), guard(format!("{auth}/auth"))),
         (format!("{PREFIX}/auth-signin"), guard(format!("{auth}/start?rd=$escaped_request_uri"))),
     ]);
-    if let (_, Some(target)) = site.ingress_path() {
+    if let (_, Some(target)) = context.ingress_path() {
         annotations.insert(format!("{PREFIX}/rewrite-target"), Some(target.to_owned()));
     }
     annotations
 }
 
 /// The Ingress.
-pub fn ingress(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) -> Desired {
-    let name = site.ingress_name();
-    let (labels, annotations) = (site.labels(), annotations(site, config));
+pub fn ingress(observed: &Observed, config: &InstanceConfig, context: &EnvironmentContext<'_>) -> Desired {
+    let name = context.ingress_name();
+    let (labels, annotations) = (context.labels(), annotations(context, config));
     let exists = observed.own(&observed.children.ingresses, &name).is_some();
     let build = || {
-        let host = site.host();
+        let host = context.host();
         let path = HTTPIngressPath {
-            path: Some(site.ingress_path().0),
+            path: Some(context.ingress_path().0),
             path_type: "Prefix".to_owned(),
             backend: IngressBackend {
                 service: Some(IngressServiceBackend {
-                    name: site.name.clone(),
+                    name: context.name.clone(),
                     port: Some(ServiceBackendPort { name: Some("gui".to_owned()), number: None }),
                 }),
                 resource: None,
@@ -127,20 +130,20 @@ pub fn ingress(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) ->
             }]),
             ..IngressSpec::default()
         };
-        let mut metadata = site.metadata(&name, &labels);
+        let mut metadata = context.metadata(&name, &labels);
         let set = annotations.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
         metadata.annotations = Some(set.collect());
         Manifest::new(KindInfo::of::<IngressKind>(), &metadata, &json!({"spec": spec}))
     };
     Desired {
         kind: KindInfo::of::<IngressKind>(),
-        key: site.key(&name),
-        component: site.environment.name.clone(),
+        key: context.key(&name),
+        component: context.environment.name.clone(),
         wave: wave::DEPENDENCIES,
         manifest: (!exists).then(build),
         labels: labels.clone(),
         annotations: annotations.clone(),
-        owner: site.owner(),
+        owner: context.owner(),
         ownership: Ownership::Controlled,
         known_by: None,
         fields: Value::Null,
@@ -148,18 +151,18 @@ pub fn ingress(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) ->
 }
 
 /// The `HTTPRoute` (02 §15, Gateway API).
-pub fn route(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) -> Desired {
-    let labels = site.labels();
-    let exists = observed.own(&observed.children.routes, &site.name).is_some();
+pub fn route(observed: &Observed, config: &InstanceConfig, context: &EnvironmentContext<'_>) -> Desired {
+    let labels = context.labels();
+    let exists = observed.own(&observed.children.routes, &context.name).is_some();
     let build = || {
-        let rewrites = site.is_machine() && !site.classic || site.ingress_path().1.is_some();
+        let rewrites = context.is_machine() && !context.classic || context.ingress_path().1.is_some();
         let rewrite = json!({
             "type": "URLRewrite",
             "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": ""}},
         });
         let mut rule = json!({
-            "matches": [{"path": {"type": "PathPrefix", "value": site.base_path()}}],
-            "backendRefs": [{"name": site.name, "port": GUI_PORT}],
+            "matches": [{"path": {"type": "PathPrefix", "value": context.base_path()}}],
+            "backendRefs": [{"name": context.name, "port": GUI_PORT}],
             "timeouts": {"request": "3600s", "backendRequest": "3600s"},
         });
         if rewrites && let Some(rule) = rule.as_object_mut() {
@@ -171,19 +174,19 @@ pub fn route(observed: &Observed, config: &InstanceConfig, site: &Site<'_>) -> D
             .iter()
             .map(|parent| json!({"name": parent.name, "namespace": parent.namespace}))
             .collect();
-        let metadata = site.metadata(&site.name, &labels);
+        let metadata = context.metadata(&context.name, &labels);
         let body = json!({"spec": {"parentRefs": parents, "rules": [rule]}});
         Manifest::new(KindInfo::of::<HttpRouteKind>(), &metadata, &body)
     };
     Desired {
         kind: KindInfo::of::<HttpRouteKind>(),
-        key: site.key(&site.name),
-        component: site.environment.name.clone(),
+        key: context.key(&context.name),
+        component: context.environment.name.clone(),
         wave: wave::DEPENDENCIES,
         manifest: (!exists).then(build),
         labels: labels.clone(),
         annotations: BTreeMap::new(),
-        owner: site.owner(),
+        owner: context.owner(),
         ownership: Ownership::Controlled,
         known_by: None,
         fields: Value::Null,

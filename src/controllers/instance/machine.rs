@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::cloud_init::{self, Keys};
-use super::environment::{Site, wave};
+use super::environment::{EnvironmentContext, wave};
 use super::exposure::GUI_PORT;
 use super::mounts::{self, Mount};
 use super::observe::{Observed, named};
@@ -26,28 +26,28 @@ const IMPORT_SECRET: &str = "registry-credentials-cdi";
 pub fn secret(
     observed: &Observed,
     config: &InstanceConfig,
-    site: &Site<'_>,
+    context: &EnvironmentContext<'_>,
     keys: &Keys,
     mounts: &[Mount],
 ) -> Desired {
-    let labels = site.labels();
-    let note = note(observed, site);
+    let labels = context.labels();
+    let note = note(observed, context);
     let user_data = cloud_init::user_data(&config.vm_login, &keys.accepted, mounts);
     let encoded = |text: &str| to_value(&k8s_openapi::ByteString(text.as_bytes().to_vec()));
     let data = json!({"userdata": encoded(&user_data), "x-shellscript": encoded(cloud_init::SCRIPT)});
     let kind = KindInfo::of::<SecretKind>();
     let body = json!({"type": "Opaque", "data": data});
-    let mut metadata = site.metadata(&site.name, &labels);
+    let mut metadata = context.metadata(&context.name, &labels);
     metadata.annotations = note.clone().map(|note| [(labels::SHARED_VOLUMES.to_owned(), note)].into());
     Desired {
         kind,
-        key: site.key(&site.name),
-        component: site.environment.name.clone(),
+        key: context.key(&context.name),
+        component: context.environment.name.clone(),
         wave: wave::DEPENDENCIES,
         manifest: Some(Manifest::new(kind, &metadata, &body)),
         labels,
         annotations: [(labels::SHARED_VOLUMES.to_owned(), note)].into(),
-        owner: site.owner(),
+        owner: context.owner(),
         ownership: Ownership::Controlled,
         known_by: None,
         fields: json!({"data": data}),
@@ -56,10 +56,10 @@ pub fn secret(
 
 /// The shared volumes that the machine mounts: those of the Template, and while it runs also those that it
 /// was started with.
-fn note(observed: &Observed, site: &Site<'_>) -> Option<String> {
-    let mut volumes = mounts::shared(site.environment);
-    if named(&observed.children.machine_instances, &site.name).is_some()
-        && let Some(secret) = observed.own(&observed.children.secrets, &site.name)
+fn note(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<String> {
+    let mut volumes = mounts::shared(context.environment);
+    if named(&observed.children.machine_instances, &context.name).is_some()
+        && let Some(secret) = observed.own(&observed.children.secrets, &context.name)
     {
         volumes.extend(mounts::noted(&**secret));
     }
@@ -92,11 +92,11 @@ fn volume(name: &str, source: Value) -> Value {
 }
 
 /// The machine, as `KubeVirt` takes it.
-fn spec(site: &Site<'_>, resources: &Resources) -> Value {
+fn spec(context: &EnvironmentContext<'_>, resources: &Resources) -> Value {
     let disk = |name: &str| json!({"name": name, "disk": {"bus": "virtio"}});
-    let environment = site.environment;
+    let environment = context.environment;
     let root = if environment.persistent {
-        json!({"dataVolume": {"name": site.name}})
+        json!({"dataVolume": {"name": context.name}})
     } else {
         json!({"containerDisk": {
             "image": environment.image,
@@ -106,9 +106,10 @@ fn spec(site: &Site<'_>, resources: &Resources) -> Value {
     };
     let mut disks = vec![disk("root")];
     let mut volumes = vec![volume("root", root)];
-    if site.is_standard() {
+    if context.is_standard() {
         disks.push(disk("cloud-init"));
-        volumes.push(volume("cloud-init", json!({"cloudInitNoCloud": {"secretRef": {"name": site.name}}})));
+        volumes
+            .push(volume("cloud-init", json!({"cloudInitNoCloud": {"secretRef": {"name": context.name}}})));
     }
     let mut spec = json!({
         "domain": {
@@ -128,7 +129,7 @@ fn spec(site: &Site<'_>, resources: &Resources) -> Value {
         },
         "terminationGracePeriodSeconds": 60,
     });
-    let selector = site.node_selector().filter(|selector| !selector.is_empty());
+    let selector = context.node_selector().filter(|selector| !selector.is_empty());
     if let (Some(selector), Some(spec)) = (selector, spec.as_object_mut()) {
         spec.insert("nodeSelector".to_owned(), to_value(&selector));
     }
@@ -136,9 +137,9 @@ fn spec(site: &Site<'_>, resources: &Resources) -> Value {
 }
 
 /// Where the disk of a persistent machine comes from.
-fn source(site: &Site<'_>) -> Value {
-    let image = &site.environment.image;
-    match site.environment.environment_type {
+fn source(context: &EnvironmentContext<'_>) -> Value {
+    let image = &context.environment.image;
+    match context.environment.environment_type {
         EnvironmentType::CloudVm => json!({"http": {"url": image}}),
         EnvironmentType::LocalVm => {
             let (namespace, name) = image.split_once('/').unwrap_or_default();
@@ -149,30 +150,34 @@ fn source(site: &Site<'_>) -> Value {
 }
 
 /// The `VirtualMachine` of a persistent environment. Without `built` it must exist already.
-pub fn virtual_machine(observed: &Observed, site: &Site<'_>, built: Option<(&Resources, &str)>) -> Desired {
-    let labels = site.labels();
+pub fn virtual_machine(
+    observed: &Observed,
+    context: &EnvironmentContext<'_>,
+    built: Option<(&Resources, &str)>,
+) -> Desired {
+    let labels = context.labels();
     let running = observed.instance.spec.running;
     let kind = KindInfo::of::<VirtualMachineKind>();
     let manifest = built.map(|(resources, disk)| {
         let mut claim = Map::new();
         claim.insert("accessModes".to_owned(), json!(["ReadWriteOnce"]));
         claim.insert("resources".to_owned(), json!({"requests": {"storage": disk}}));
-        let class = &site.environment.storage_class_name;
+        let class = &context.environment.storage_class_name;
         if !class.is_empty() {
             claim.insert("storageClassName".to_owned(), class.as_str().into());
         }
         let body = json!({"spec": {
             "running": running,
-            "template": {"metadata": {"labels": site.selector()}, "spec": spec(site, resources)},
+            "template": {"metadata": {"labels": context.selector()}, "spec": spec(context, resources)},
             "dataVolumeTemplates": [{
-                "metadata": {"name": site.name},
-                "spec": {"source": source(site), "pvc": claim},
+                "metadata": {"name": context.name},
+                "spec": {"source": source(context), "pvc": claim},
             }],
         }});
-        Manifest::new(kind, &site.metadata(&site.name, &labels), &body)
+        Manifest::new(kind, &context.metadata(&context.name, &labels), &body)
     });
     let mut fields = json!({"spec": {"running": running}});
-    if let Some(existing) = observed.own(&observed.children.machines, &site.name)
+    if let Some(existing) = observed.own(&observed.children.machines, &context.name)
         && let Some(interfaces) = pinned(observed, existing)
         && let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut)
     {
@@ -181,13 +186,13 @@ pub fn virtual_machine(observed: &Observed, site: &Site<'_>, built: Option<(&Res
     }
     Desired {
         kind,
-        key: site.key(&site.name),
-        component: site.environment.name.clone(),
+        key: context.key(&context.name),
+        component: context.environment.name.clone(),
         wave: wave::WORKLOAD,
         manifest,
         labels,
         annotations: BTreeMap::new(),
-        owner: site.owner(),
+        owner: context.owner(),
         ownership: Ownership::Controlled,
         known_by: None,
         fields,
@@ -215,22 +220,22 @@ fn pinned(observed: &Observed, machine: &VirtualMachine) -> Option<Vec<Value>> {
 
 /// The `VirtualMachineInstance` of an environment without a disk. Without `resources` it must
 /// exist already.
-pub fn virtual_machine_instance(site: &Site<'_>, resources: Option<&Resources>) -> Desired {
-    let labels = site.labels();
+pub fn virtual_machine_instance(context: &EnvironmentContext<'_>, resources: Option<&Resources>) -> Desired {
+    let labels = context.labels();
     let kind = KindInfo::of::<VirtualMachineInstanceKind>();
     let manifest = resources.map(|resources| {
-        let body = json!({"spec": spec(site, resources)});
-        Manifest::new(kind, &site.metadata(&site.name, &labels), &body)
+        let body = json!({"spec": spec(context, resources)});
+        Manifest::new(kind, &context.metadata(&context.name, &labels), &body)
     });
     Desired {
         kind,
-        key: site.key(&site.name),
-        component: site.environment.name.clone(),
+        key: context.key(&context.name),
+        component: context.environment.name.clone(),
         wave: wave::WORKLOAD,
         manifest,
         labels,
         annotations: BTreeMap::new(),
-        owner: site.owner(),
+        owner: context.owner(),
         ownership: Ownership::Controlled,
         known_by: None,
         fields: Value::Null,

@@ -6,7 +6,7 @@ use super::observe::Observed;
 use crate::api::environment::Environment;
 use crate::api::{Kind, Object, labels};
 use crate::runtime::ObjectKey;
-use crate::runtime::plan::Notice;
+use crate::runtime::problem::Problem;
 
 /// The Secret that says where a user's `MyDrive` is. The tenant loop writes it.
 pub const MY_DRIVE_SECRET: &str = "mydrive-info";
@@ -29,7 +29,7 @@ pub struct Mount {
 }
 
 /// The mounts of an environment, or what keeps them from being known.
-pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mount>, Notice> {
+pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mount>, Problem> {
     let mut mounts = Vec::new();
     if environment.mount_my_drive_volume {
         mounts.push(my_drive(observed, environment)?);
@@ -37,7 +37,7 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
     for (index, mount) in environment.shared_volume_mounts.iter().enumerate() {
         let reference = &mount.shared_volume;
         let name = format!("{}/{}", reference.namespace, reference.name);
-        let notice = |reason, message, waiting| Notice {
+        let problem = |reason, message, waiting| Problem {
             component: environment.name.clone(),
             reason,
             message,
@@ -45,12 +45,12 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
         };
         let Some(volume) = observed.shared_volume(reference) else {
             let message = format!("SharedVolume {name} not found; the environment starts when it exists");
-            return Err(notice("SharedVolumeNotFound", message, false));
+            return Err(problem("SharedVolumeNotFound", message, false));
         };
         let (server, export) = (&volume.status.server_address, &volume.status.export_path);
         if server.is_empty() || export.is_empty() {
             let message = format!("SharedVolume {name} is not exported yet; the environment waits for it");
-            return Err(notice("SharedVolumeNotReady", message, true));
+            return Err(problem("SharedVolumeNotReady", message, true));
         }
         mounts.push(Mount {
             volume: format!("nfs{index}"),
@@ -83,10 +83,10 @@ pub fn note(volumes: &BTreeSet<ObjectKey>) -> Option<String> {
     (!names.is_empty()).then(|| names.join(","))
 }
 
-fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Notice> {
+fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Problem> {
     let read = |key: &str| observed.my_drive.as_ref().and_then(|secret| decoded(secret.spec.get(key)?));
     let namespace = observed.instance.namespace();
-    let missing = |what: String| Notice {
+    let missing = |what: String| Problem {
         component: environment.name.clone(),
         reason: "MyDriveNotFound",
         message: format!("{what}; the environment starts when it exists"),

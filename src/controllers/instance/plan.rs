@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::container;
-use super::environment::{Site, node_selector};
+use super::environment::{EnvironmentContext, node_selector};
 use super::exposure;
 use super::machine;
 use super::mounts;
@@ -24,14 +24,15 @@ use crate::config::InstanceConfig;
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::merge;
-use crate::runtime::plan::{KindInfo, Notice, ObjectPatch, Plan, Removal};
+use crate::runtime::plan::{KindInfo, ObjectPatch, Plan, Removal};
+use crate::runtime::problem::Problem;
 
 /// An environment that belongs to the Instance, and how its objects are named.
 #[derive(Debug, Clone, Copy)]
 pub struct Chosen<'a> {
     /// What the Template says.
     pub environment: &'a Environment,
-    /// See [`Site::classic`].
+    /// See [`EnvironmentContext::classic`].
     pub classic: bool,
 }
 
@@ -80,67 +81,67 @@ fn has_workload(observed: &Observed, name: &str) -> bool {
 /// it (02 D10).
 pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    if let Some(notice) = refusal(observed) {
-        plan.notices.push(notice);
+    if let Some(problem) = refusal(observed) {
+        plan.problems.push(problem);
         return plan;
     }
     let (chosen, removed) = environments(observed);
     plan.patches.extend(own_patch(observed, &chosen, now));
-    plan.notices.extend(removed.into_iter().map(|name| Notice {
+    plan.problems.extend(removed.into_iter().map(|name| Problem {
         message: format!("environment {name} is no longer in the Template; its objects are left as they are"),
         component: name,
         reason: "EnvironmentRemoved",
         waiting: true,
     }));
     for Chosen { environment, classic } in chosen {
-        let site = Site::new(observed, config, environment, classic);
-        if let Some(notice) = conflict(observed, &site) {
-            plan.notices.push(notice);
+        let context = EnvironmentContext::new(observed, config, environment, classic);
+        if let Some(problem) = conflict(observed, &context) {
+            plan.problems.push(problem);
             continue;
         }
-        expose(observed, config, &site, &mut plan);
-        if site.is_machine() {
-            virtual_machine(observed, config, &site, &mut plan);
+        expose(observed, config, &context, &mut plan);
+        if context.is_machine() {
+            virtual_machine(observed, config, &context, &mut plan);
         } else {
-            container(observed, config, &site, &mut plan);
+            container(observed, config, &context, &mut plan);
         }
     }
     plan
 }
 
-fn notice(reason: &'static str, message: String) -> Notice {
-    Notice { component: String::new(), reason, message, waiting: false }
+fn problem(reason: &'static str, message: String) -> Problem {
+    Problem { component: String::new(), reason, message, waiting: false }
 }
 
 /// What makes it impossible to do anything for the Instance.
-fn refusal(observed: &Observed) -> Option<Notice> {
+fn refusal(observed: &Observed) -> Option<Problem> {
     let spec = &observed.instance.spec;
     if let Some(fault) = &observed.instance.malformed {
-        return Some(notice("InvalidSpec", format!("the Instance cannot be read: {fault}")));
+        return Some(problem("InvalidSpec", format!("the Instance cannot be read: {fault}")));
     }
     let key = template_key(&observed.instance);
     let Some(template) = &observed.template else {
-        return Some(notice(
+        return Some(problem(
             "TemplateNotFound",
             format!("Template {}/{} not found", key.namespace, key.name),
         ));
     };
     if observed.tenant.is_none() {
-        return Some(notice("TenantNotFound", format!("Tenant {} not found", spec.tenant_ref.name)));
+        return Some(problem("TenantNotFound", format!("Tenant {} not found", spec.tenant_ref.name)));
     }
     if let Some(fault) = &template.malformed {
-        return Some(notice("InvalidTemplate", format!("Template {key} cannot be read: {fault}")));
+        return Some(problem("InvalidTemplate", format!("Template {key} cannot be read: {fault}")));
     }
     if template.spec.environment_list.is_empty() {
         let message =
             format!("Template {key} has no environment: spec.environmentList must name at least one");
-        return Some(notice("InvalidTemplate", message));
+        return Some(problem("InvalidTemplate", message));
     }
     let mut names = BTreeSet::new();
     for environment in &template.spec.environment_list {
         if !names.insert(&environment.name) {
             let message = format!("Template {key} has two environments named {}", environment.name);
-            return Some(notice("InvalidTemplate", message));
+            return Some(problem("InvalidTemplate", message));
         }
     }
     let name_owner = observed.name_owner.as_ref()?;
@@ -148,11 +149,11 @@ fn refusal(observed: &Observed) -> Option<Notice> {
         "the objects of this Instance would have the names of those of Instance {name_owner}, which is older: \
          give it another name (dots and dashes count as the same)"
     );
-    Some(notice("NameConflict", message))
+    Some(problem("NameConflict", message))
 }
 
 /// Whether something of another owner stands where an object of the environment should.
-fn conflict(observed: &Observed, site: &Site<'_>) -> Option<Notice> {
+fn conflict(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<Problem> {
     fn other<T: Kind>(observed: &Observed, list: &[std::sync::Arc<Object<T>>], name: &str) -> Option<String> {
         let object = named(list, name)?;
         let owners = object.metadata.owner_references.as_deref().unwrap_or_default();
@@ -164,22 +165,22 @@ fn conflict(observed: &Observed, site: &Site<'_>) -> Option<Notice> {
         Some(format!("{} {name} belongs to {} {}", T::KIND, controller.kind, controller.name))
     }
     let children = &observed.children;
-    let name = &site.name;
+    let name = &context.name;
     let taken = other(observed, &children.services, name)
-        .or_else(|| other(observed, &children.ingresses, &site.ingress_name()))
+        .or_else(|| other(observed, &children.ingresses, &context.ingress_name()))
         .or_else(|| {
-            if site.is_machine() && site.environment.persistent {
+            if context.is_machine() && context.environment.persistent {
                 other(observed, &children.machines, name)
-            } else if site.is_machine() {
+            } else if context.is_machine() {
                 other(observed, &children.machine_instances, name)
             } else {
                 other(observed, &children.deployments, name)
                     .or_else(|| other(observed, &children.claims, name))
             }
         })
-        .or_else(|| other(observed, &children.secrets, name).filter(|_| site.is_machine()))?;
-    Some(Notice {
-        component: site.environment.name.clone(),
+        .or_else(|| other(observed, &children.secrets, name).filter(|_| context.is_machine()))?;
+    Some(Problem {
+        component: context.environment.name.clone(),
         reason: "NameConflict",
         message: format!("{taken}: it is left alone, and nothing is made for this Instance"),
         waiting: false,
@@ -243,90 +244,102 @@ fn removal<T: Kind>(
 }
 
 /// Service and Ingress or route while the Instance runs, none of them while it does not.
-fn expose(observed: &Observed, config: &InstanceConfig, site: &Site<'_>, plan: &mut Plan) {
+fn expose(observed: &Observed, config: &InstanceConfig, context: &EnvironmentContext<'_>, plan: &mut Plan) {
     let children = &observed.children;
-    let component = &site.environment.name;
-    let ingress = site.ingress_name();
+    let component = &context.environment.name;
+    let ingress = context.ingress_name();
     if !observed.instance.spec.running {
-        plan.remove.extend(removal(observed, &children.services, &site.name, component));
+        plan.remove.extend(removal(observed, &children.services, &context.name, component));
         plan.remove.extend(removal(observed, &children.ingresses, &ingress, component));
-        plan.remove.extend(removal(observed, &children.routes, &site.name, component));
+        plan.remove.extend(removal(observed, &children.routes, &context.name, component));
         return;
     }
-    plan.ensure.push(exposure::service(observed, site));
-    let route = observed.own(&children.routes, &site.name);
+    plan.ensure.push(exposure::service(observed, context));
+    let route = observed.own(&children.routes, &context.name);
     let routed = config.gateway_api.enabled && observed.platform.gateway;
     if !routed {
-        plan.remove.extend(removal(observed, &children.routes, &site.name, component));
-    } else if site.environment.gui_enabled {
-        plan.ensure.push(exposure::route(observed, config, site));
+        plan.remove.extend(removal(observed, &children.routes, &context.name, component));
+    } else if context.environment.gui_enabled {
+        plan.ensure.push(exposure::route(observed, config, context));
         if route.is_some_and(|route| exposure::is_accepted(route)) {
             plan.remove.extend(removal(observed, &children.ingresses, &ingress, component));
             return;
         }
     }
     // A Template that loses its web interface does not cut off those who are using it.
-    if site.environment.gui_enabled || observed.own(&children.ingresses, &ingress).is_some() {
-        plan.ensure.push(exposure::ingress(observed, config, site));
+    if context.environment.gui_enabled || observed.own(&children.ingresses, &ingress).is_some() {
+        plan.ensure.push(exposure::ingress(observed, config, context));
     }
 }
 
-fn container(observed: &Observed, config: &InstanceConfig, site: &Site<'_>, plan: &mut Plan) {
+fn container(
+    observed: &Observed,
+    config: &InstanceConfig,
+    context: &EnvironmentContext<'_>,
+    plan: &mut Plan,
+) {
     let children = &observed.children;
-    if let EnvironmentType::Other(name) = &site.environment.environment_type {
+    if let EnvironmentType::Other(name) = &context.environment.environment_type {
         let message = format!(
             "environment {}: environmentType \"{name}\" is not known; VirtualMachine, CloudVM, LocalVM, \
              Container or Standalone is expected",
-            site.environment.name
+            context.environment.name
         );
-        plan.notices
-            .push(Notice { component: site.environment.name.clone(), ..notice("InvalidTemplate", message) });
+        plan.problems.push(Problem {
+            component: context.environment.name.clone(),
+            ..problem("InvalidTemplate", message)
+        });
         return;
     }
     let mut complete = true;
-    if site.environment.persistent {
-        let disk = if observed.own(&children.claims, &site.name).is_some() {
+    if context.environment.persistent {
+        let disk = if observed.own(&children.claims, &context.name).is_some() {
             Ok(String::new()) // it has its size; the Template's matters at creation only
         } else {
-            Resources::disk(site.environment)
+            Resources::disk(context.environment)
         };
         match disk {
-            Ok(disk) => plan.ensure.push(container::claim(observed, site, &disk)),
-            Err(notice) => {
-                plan.notices.push(notice);
+            Ok(disk) => plan.ensure.push(container::claim(observed, context, &disk)),
+            Err(problem) => {
+                plan.problems.push(problem);
                 complete = false;
             }
         }
     }
-    if observed.own(&children.deployments, &site.name).is_some() {
-        plan.ensure.push(container::deployment(observed, config, site, None));
+    if observed.own(&children.deployments, &context.name).is_some() {
+        plan.ensure.push(container::deployment(observed, config, context, None));
         return;
     }
-    match (Resources::of(site.environment), mounts::resolve(observed, site.environment)) {
+    match (Resources::of(context.environment), mounts::resolve(observed, context.environment)) {
         (Ok(resources), Ok(mounts)) if complete => {
             let built = Some((&resources, mounts.as_slice()));
-            plan.ensure.push(container::deployment(observed, config, site, built));
+            plan.ensure.push(container::deployment(observed, config, context, built));
         }
-        (resources, mounts) => plan.notices.extend(resources.err().into_iter().chain(mounts.err())),
+        (resources, mounts) => plan.problems.extend(resources.err().into_iter().chain(mounts.err())),
     }
 }
 
-fn virtual_machine(observed: &Observed, config: &InstanceConfig, site: &Site<'_>, plan: &mut Plan) {
+fn virtual_machine(
+    observed: &Observed,
+    config: &InstanceConfig,
+    context: &EnvironmentContext<'_>,
+    plan: &mut Plan,
+) {
     let children = &observed.children;
-    let environment = site.environment;
+    let environment = context.environment;
     let running = observed.instance.spec.running;
     let exists = if environment.persistent {
-        observed.own(&children.machines, &site.name).is_some()
+        observed.own(&children.machines, &context.name).is_some()
     } else {
-        observed.own(&children.machine_instances, &site.name).is_some()
+        observed.own(&children.machine_instances, &context.name).is_some()
     };
-    if !exists && let Some(notice) = unsupported(observed, config, environment) {
-        plan.notices.push(notice);
+    if !exists && let Some(problem) = unsupported(observed, config, environment) {
+        plan.problems.push(problem);
         return;
     }
-    if site.is_standard() {
+    if context.is_standard() {
         let keys = machine::keys(observed);
-        plan.notices.extend(keys.rejected.iter().map(|(tenant, count)| Notice {
+        plan.problems.extend(keys.rejected.iter().map(|(tenant, count)| Problem {
             component: environment.name.clone(),
             reason: "InvalidPublicKey",
             message: format!(
@@ -335,9 +348,9 @@ fn virtual_machine(observed: &Observed, config: &InstanceConfig, site: &Site<'_>
             waiting: true,
         }));
         match mounts::resolve(observed, environment) {
-            Ok(mounts) => plan.ensure.push(machine::secret(observed, config, site, &keys, &mounts)),
-            Err(notice) => {
-                plan.notices.push(notice);
+            Ok(mounts) => plan.ensure.push(machine::secret(observed, config, context, &keys, &mounts)),
+            Err(problem) => {
+                plan.problems.push(problem);
                 if !exists {
                     return;
                 }
@@ -346,37 +359,39 @@ fn virtual_machine(observed: &Observed, config: &InstanceConfig, site: &Site<'_>
     }
     if exists {
         plan.ensure.push(if environment.persistent {
-            machine::virtual_machine(observed, site, None)
+            machine::virtual_machine(observed, context, None)
         } else {
-            machine::virtual_machine_instance(site, None)
+            machine::virtual_machine_instance(context, None)
         });
         return;
     }
     let resources = match Resources::of(environment) {
         Ok(resources) => resources,
-        Err(notice) => {
-            plan.notices.push(notice);
+        Err(problem) => {
+            plan.problems.push(problem);
             return;
         }
     };
     if environment.persistent {
         match Resources::disk(environment) {
-            Ok(disk) => plan.ensure.push(machine::virtual_machine(observed, site, Some((&resources, &disk)))),
-            Err(notice) => plan.notices.push(notice),
+            Ok(disk) => {
+                plan.ensure.push(machine::virtual_machine(observed, context, Some((&resources, &disk))))
+            }
+            Err(problem) => plan.problems.push(problem),
         }
     } else if running {
-        plan.ensure.push(machine::virtual_machine_instance(site, Some(&resources)));
+        plan.ensure.push(machine::virtual_machine_instance(context, Some(&resources)));
     }
 }
 
 /// Why a virtual machine of that kind cannot be made.
-fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Notice> {
+fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
     let name = &environment.name;
     if environment.environment_type == EnvironmentType::LocalVm
         && environment.persistent
-        && let Some(notice) = local_image(observed, config, environment)
+        && let Some(problem) = local_image(observed, config, environment)
     {
-        return Some(notice);
+        return Some(problem);
     }
     let (reason, message, waiting) = match environment.environment_type {
         EnvironmentType::CloudVm | EnvironmentType::LocalVm if !environment.persistent => {
@@ -396,15 +411,15 @@ fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Envir
         }
         _ => return None,
     };
-    Some(Notice { component: name.clone(), reason, message, waiting })
+    Some(Problem { component: name.clone(), reason, message, waiting })
 }
 
 /// Whether the volume of a `LocalVM` may be cloned: its owner decides, by the namespace that it is
 /// in (02 §15).
-fn local_image(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Notice> {
+fn local_image(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
     let (name, image) = (&environment.name, &environment.image);
     let own = observed.template.as_ref().map_or("", |template| template.namespace());
-    let refuse = |reason, message| Some(Notice { component: name.clone(), reason, message, waiting: false });
+    let refuse = |reason, message| Some(Problem { component: name.clone(), reason, message, waiting: false });
     if !config.local_vm.enabled {
         let message =
             format!("environment {name}: LocalVM is switched off (controllers.instance.localVm.enabled)");

@@ -5,20 +5,21 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::environment::Site;
+use super::environment::EnvironmentContext;
 use super::exposure;
 use super::observe::{Observed, named};
 use super::phase::{self, Phased};
 use super::plan::{Chosen, environments};
 use crate::api::instance::{EnvironmentStatus, InstancePhase as Phase, InstanceStatus};
 use crate::config::InstanceConfig;
-use crate::controllers::remarks::{self, NAME_CONFLICT, Remark};
+use crate::controllers::problems::{self, NAME_CONFLICT};
 use crate::kinds::Pod;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::EventNote;
 use crate::runtime::plan::Plan;
+use crate::runtime::problem::Problem;
 
 /// Whether the Instance can be used.
 const READY: &str = "Ready";
@@ -60,24 +61,26 @@ pub fn report(
     now: Timestamp,
 ) -> Report {
     let old = &observed.instance.status;
-    let remarks = remarks::remarks(plan, failures, describe);
+    let problems = problems::problems(plan, failures, describe);
     let mut status = old.clone();
     let mut first_ready = Vec::new();
     let mut causes = Vec::new();
-    let refused = remarks.iter().any(|remark| remark.component.is_empty());
+    let refused = problems.iter().any(|problem| problem.component.is_empty());
     if refused {
         // The last known addresses stay (02 §9.2).
         status.phase = Phase::CreationLoopBackoff;
     } else {
         let (chosen, removed) = environments(observed);
-        let sites: Vec<Site<'_>> = chosen
+        let contexts: Vec<EnvironmentContext<'_>> = chosen
             .iter()
-            .map(|Chosen { environment, classic }| Site::new(observed, config, environment, *classic))
+            .map(|Chosen { environment, classic }| {
+                EnvironmentContext::new(observed, config, environment, *classic)
+            })
             .collect();
         status.environments = Vec::new();
-        for site in &sites {
-            let before = old.environments.iter().find(|status| status.name == site.environment.name);
-            let (new, cause) = environment(observed, site, before, &remarks, now);
+        for context in &contexts {
+            let before = old.environments.iter().find(|status| status.name == context.environment.name);
+            let (new, cause) = environment(observed, context, before, &problems, now);
             if !cause.is_empty() {
                 causes.push(cause);
             }
@@ -89,18 +92,24 @@ pub fn report(
         }
         let kept = old.environments.iter().filter(|status| removed.contains(&status.name)).cloned();
         status.environments.extend(kept);
-        overview(observed, config, &sites, &mut status);
+        overview(observed, config, &contexts, &mut status);
     }
     let mut observations = vec![ready(&status, &causes)];
-    observations.extend(remarks::observations(&remarks, "All objects of the Instance are as they should be"));
-    let retired = remarks::retired(&observations);
+    observations
+        .extend(problems::observations(&problems, "All objects of the Instance are as they should be"));
+    let retired = problems::retired(&observations);
     let generation = observed.instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
-    Report { events: remarks::events(&old.conditions, &remarks), status, first_ready }
+    Report { events: problems::events(&old.conditions, &problems), status, first_ready }
 }
 
 /// The members of the status that describe the Instance as a whole.
-fn overview(observed: &Observed, config: &InstanceConfig, sites: &[Site<'_>], status: &mut InstanceStatus) {
+fn overview(
+    observed: &Observed,
+    config: &InstanceConfig,
+    contexts: &[EnvironmentContext<'_>],
+    status: &mut InstanceStatus,
+) {
     let phases: Vec<Phase> = status.environments.iter().map(|status| status.phase.clone()).collect();
     status.phase = phase::overall(&phases);
     let first = status.environments.first().cloned().unwrap_or_default();
@@ -110,8 +119,8 @@ fn overview(observed: &Observed, config: &InstanceConfig, sites: &[Site<'_>], st
         [only] => only.url.clone(),
         several => {
             let gui = several.iter().any(|environment| !environment.url.is_empty());
-            let host = sites.iter().find(|site| site.environment.gui_enabled);
-            let host = host.map_or_else(|| config.website_base_url.clone(), Site::host);
+            let host = contexts.iter().find(|context| context.environment.gui_enabled);
+            let host = host.map_or_else(|| config.website_base_url.clone(), EnvironmentContext::host);
             if gui { format!("https://{host}/instance/{}/", observed.instance.uid()) } else { String::new() }
         }
     };
@@ -137,23 +146,23 @@ fn current_pod(pods: &[std::sync::Arc<Pod>]) -> Option<&Pod> {
 /// The status of one environment, and the cause of its phase where there is one to tell.
 fn environment(
     observed: &Observed,
-    site: &Site<'_>,
+    context: &EnvironmentContext<'_>,
     before: Option<&EnvironmentStatus>,
-    remarks: &[Remark],
+    problems: &[Problem],
     now: Timestamp,
 ) -> (EnvironmentStatus, String) {
     let children = &observed.children;
     let running = observed.instance.spec.running;
     let mut status = before.cloned().unwrap_or_default();
-    status.name.clone_from(&site.environment.name);
-    let Phased { phase, cause } = phased(observed, site, remarks);
+    status.name.clone_from(&context.environment.name);
+    let Phased { phase, cause } = phased(observed, context, problems);
     status.phase = phase;
-    let service = observed.own(&children.services, &site.name).filter(|_| running);
+    let service = observed.own(&children.services, &context.name).filter(|_| running);
     status.ip = service.and_then(|service| service.spec.cluster_ip.clone()).unwrap_or_default();
-    let route = observed.own(&children.routes, &site.name);
-    let ingress = observed.own(&children.ingresses, &site.ingress_name());
+    let route = observed.own(&children.routes, &context.name);
+    let ingress = observed.own(&children.ingresses, &context.ingress_name());
     let shown = running && (route.is_some() || ingress.is_some());
-    status.url = if shown { site.url() } else { String::new() };
+    status.url = if shown { context.url() } else { String::new() };
     status.exposition_accepted = route.is_some_and(|route| exposure::is_accepted(route));
     if status.phase == Phase::Ready && status.initial_ready_time.is_empty() {
         status.initial_ready_time = duration(age(observed, now));
@@ -161,30 +170,30 @@ fn environment(
     (status, cause)
 }
 
-fn phased(observed: &Observed, site: &Site<'_>, remarks: &[Remark]) -> Phased {
+fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Problem]) -> Phased {
     let children = &observed.children;
-    let (running, persistent) = (observed.instance.spec.running, site.environment.persistent);
-    let mine: Vec<&Remark> =
-        remarks.iter().filter(|remark| remark.component == site.environment.name).collect();
-    let has = |reason: &str| mine.iter().any(|remark| remark.reason == reason);
+    let (running, persistent) = (observed.instance.spec.running, context.environment.persistent);
+    let mine: Vec<&Problem> =
+        problems.iter().filter(|problem| problem.component == context.environment.name).collect();
+    let has = |reason: &str| mine.iter().any(|problem| problem.reason == reason);
     if has("ResourceQuotaExceeded") {
         return Phase::ResourceQuotaExceeded.into();
     }
     if has(NAME_CONFLICT) || has("EnvironmentEnforcementFailed") {
         return Phase::CreationLoopBackoff.into();
     }
-    let workload = if !site.is_machine() {
+    let workload = if !context.is_machine() {
         observed
-            .own(&children.deployments, &site.name)
+            .own(&children.deployments, &context.name)
             .map(|deployment| phase::deployment(deployment, running, persistent))
     } else if persistent {
-        observed.own(&children.machines, &site.name).map(|machine| {
-            let running = named(&children.machine_instances, &site.name).map(AsRef::as_ref);
-            let disk = named(&children.data_volumes, &site.name).map(AsRef::as_ref);
+        observed.own(&children.machines, &context.name).map(|machine| {
+            let running = named(&children.machine_instances, &context.name).map(AsRef::as_ref);
+            let disk = named(&children.data_volumes, &context.name).map(AsRef::as_ref);
             phase::virtual_machine(machine, running, disk)
         })
     } else if running {
-        observed.own(&children.machine_instances, &site.name).map(|m| phase::virtual_machine_instance(m))
+        observed.own(&children.machine_instances, &context.name).map(|m| phase::virtual_machine_instance(m))
     } else {
         Some(Phase::Off.into())
     };
@@ -193,7 +202,7 @@ fn phased(observed: &Observed, site: &Site<'_>, remarks: &[Remark]) -> Phased {
     }
     match workload {
         Some(phased) => phased,
-        None if mine.iter().any(|remark| !remark.waiting) => Phase::CreationLoopBackoff.into(),
+        None if mine.iter().any(|problem| !problem.waiting) => Phase::CreationLoopBackoff.into(),
         None if !running && !persistent => Phase::Off.into(),
         // Waiting for something, or not made yet.
         None => Phase::Starting.into(),

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
 
 use crate::api::environment::Environment;
 use crate::api::quantity::Quantity;
-use crate::runtime::plan::Notice;
+use crate::runtime::problem::Problem;
 
 /// What a virtual machine needs beside what its guest sees.
 const MACHINE_CPU_OVERHEAD: &str = "500m";
@@ -28,33 +28,33 @@ pub struct Resources {
     pub other: BTreeMap<String, Quantity>,
 }
 
-fn notice(environment: &Environment, reason: &'static str, message: String) -> Notice {
-    Notice { component: environment.name.clone(), reason, message, waiting: false }
+fn problem(environment: &Environment, reason: &'static str, message: String) -> Problem {
+    Problem { component: environment.name.clone(), reason, message, waiting: false }
 }
 
-fn parse(environment: &Environment, field: &str, text: &str) -> Result<Quantity, Notice> {
+fn parse(environment: &Environment, field: &str, text: &str) -> Result<Quantity, Problem> {
     text.parse::<Quantity>().map_err(|error| {
         let name = &environment.name;
         let message = format!(
             "environment {name}: resources.{field} is \"{text}\": {error}; a quantity such as 2Gi or 500M is expected"
         );
-        notice(environment, "InvalidQuantity", message)
+        problem(environment, "InvalidQuantity", message)
     })
 }
 
 impl Resources {
     /// Reads the resources of an environment, or says what is wrong with them.
-    pub fn of(environment: &Environment) -> Result<Self, Notice> {
+    pub fn of(environment: &Environment) -> Result<Self, Problem> {
         let resources = &environment.resources;
         let memory = parse(environment, "memory", resources.memory.as_str())?;
         if memory <= Quantity::from_int(0) {
             let message =
                 format!("environment {}: resources.memory must be more than zero", environment.name);
-            return Err(notice(environment, "InvalidQuantity", message));
+            return Err(problem(environment, "InvalidQuantity", message));
         }
         if resources.cpu < 1 {
             let message = format!("environment {}: resources.cpu must be at least 1", environment.name);
-            return Err(notice(environment, "InvalidQuantity", message));
+            return Err(problem(environment, "InvalidQuantity", message));
         }
         let share = i64::from(resources.reserved_cpu_percentage);
         let other = resources.other_resources.iter().map(|(name, amount)| {
@@ -66,12 +66,12 @@ impl Resources {
             cpu_request: Quantity::from_milli(resources.cpu.saturating_mul(share).saturating_mul(10)),
             cpu_limit: Quantity::from_milli(resources.cpu.saturating_mul(1000)),
             memory,
-            other: other.collect::<Result<_, Notice>>()?,
+            other: other.collect::<Result<_, Problem>>()?,
         })
     }
 
     /// The size of the disk, which a persistent environment must have (02 D14).
-    pub fn disk(environment: &Environment) -> Result<String, Notice> {
+    pub fn disk(environment: &Environment) -> Result<String, Problem> {
         let text = environment.resources.disk.as_ref().map_or("0", |disk| disk.as_str());
         let disk = parse(environment, "disk", text)?;
         if disk <= Quantity::from_int(0) {
@@ -79,7 +79,7 @@ impl Resources {
                 "environment {} is persistent but has no disk: resources.disk must be set, for example to 10Gi",
                 environment.name
             );
-            return Err(notice(environment, "DiskMissing", message));
+            return Err(problem(environment, "DiskMissing", message));
         }
         Ok(disk.to_string())
     }

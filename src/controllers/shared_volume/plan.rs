@@ -13,7 +13,8 @@ use crate::controllers::nfs_volume::{
     claim_spec, failure, growth, is_bound, job, location, provisioning, requested,
 };
 use crate::kinds::{NfsClaim, NfsClaimKind};
-use crate::runtime::plan::{Desired, Notice, ObjectPatch, Plan};
+use crate::runtime::plan::{Desired, ObjectPatch, Plan};
+use crate::runtime::problem::Problem;
 
 /// The only component: all of it depends on the claim.
 const STEP: &str = "volume";
@@ -27,27 +28,29 @@ pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
     plan.patches.extend(own_patch(observed, provisioned == Some(labels::PROVISIONING_COMPLETED)));
     let size = match size(observed) {
         Ok(size) => size,
-        Err(notice) => {
-            plan.notices.push(notice);
+        Err(problem) => {
+            plan.problems.push(problem);
             return plan;
         }
     };
     plan.ensure.push(desired(observed, config, &size, provisioned));
     let Some(claim) = claim else { return plan };
     plan.patches.extend(growth(claim, &size, STEP));
-    plan.notices.extend(shrinks(claim, &size));
+    plan.problems.extend(shrinks(claim, &size));
     if !is_bound(claim) {
         return plan;
     }
     match &observed.storage {
-        None => plan.notices.push(notice("VolumeMissing", "the storage of the claim is not there yet", true)),
+        None => {
+            plan.problems.push(problem("VolumeMissing", "the storage of the claim is not there yet", true))
+        }
         Some(storage) if location(storage).is_none() => {
             let message = format!(
                 "PV misses CSI params: PersistentVolume {} names no NFS server and share \
                  (spec.csi.volumeAttributes); is controllers.sharedVolume.storageClass an NFS class?",
                 storage.name()
             );
-            plan.notices.push(notice("MissingCSI", message, false));
+            plan.problems.push(problem("MissingCSI", message, false));
             return plan;
         }
         Some(_) => {}
@@ -58,20 +61,20 @@ pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
     plan
 }
 
-fn notice(reason: &'static str, message: impl Into<String>, waiting: bool) -> Notice {
-    Notice { component: STEP.to_owned(), reason, message: message.into(), waiting }
+fn problem(reason: &'static str, message: impl Into<String>, waiting: bool) -> Problem {
+    Problem { component: STEP.to_owned(), reason, message: message.into(), waiting }
 }
 
 /// The size that is asked for.
-fn size(observed: &Observed) -> Result<Quantity, Notice> {
+fn size(observed: &Observed) -> Result<Quantity, Problem> {
     let volume = &observed.volume;
     if let Some(reason) = &volume.malformed {
-        return Err(notice("InvalidSpec", format!("the spec cannot be read: {reason}"), false));
+        return Err(problem("InvalidSpec", format!("the spec cannot be read: {reason}"), false));
     }
     let text = volume.spec.size.to_string();
     let invalid = |why: &str| {
         let message = format!("spec.size {text:?} {why}: set it to an amount above 0, such as 10Gi");
-        notice("InvalidSize", message, false)
+        problem("InvalidSize", message, false)
     };
     let size: Quantity = text.parse().map_err(|_| invalid("is no amount of storage"))?;
     if size.is_zero() || size.is_negative() {
@@ -81,13 +84,13 @@ fn size(observed: &Observed) -> Result<Quantity, Notice> {
 }
 
 /// What is wrong with a size below that of the claim.
-fn shrinks(claim: &NfsClaim, size: &Quantity) -> Option<Notice> {
+fn shrinks(claim: &NfsClaim, size: &Quantity) -> Option<Problem> {
     let has = requested(claim).filter(|has| has > size)?;
     let message = format!(
         "Size cannot be less than previous value: the volume has {has} and spec.size asks for {size}; set it to \
          {has} or more"
     );
-    Some(notice("InvalidSize", message, false))
+    Some(problem("InvalidSize", message, false))
 }
 
 /// Label and finalizer of the shared volume itself.
@@ -136,7 +139,7 @@ fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, p
             claim.namespace(),
             observed.job_name
         );
-        plan.notices.push(notice("ProvisioningFailed", message, false));
+        plan.problems.push(problem("ProvisioningFailed", message, false));
     }
     // One that runs is left alone; one of somebody else is refused by the apply engine.
     if own.is_none() {

@@ -8,13 +8,14 @@ use super::observe::{Observed, is_protected};
 use crate::api::labels;
 use crate::api::shared_volume::{SharedVolumePhase, SharedVolumeStatus};
 use crate::controllers::nfs_volume::{is_bound, location};
-use crate::controllers::remarks::{self, NAME_CONFLICT, Remark};
+use crate::controllers::problems::{self, NAME_CONFLICT};
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::Plan;
+use crate::runtime::problem::Problem;
 
 /// Condition: whether the volume can be mounted.
 const READY: &str = "Ready";
@@ -46,7 +47,7 @@ fn describe(failure: &Failure) -> (&'static str, String) {
 #[must_use]
 pub fn report(observed: &Observed, plan: &Plan, failures: &[Failure], now: Timestamp) -> Report {
     let old = &observed.volume.status;
-    let remarks = remarks::remarks(plan, failures, describe);
+    let problems = problems::problems(plan, failures, describe);
     let mut status = old.clone();
     let storage = observed.own_claim().filter(|claim| is_bound(claim)).and(observed.storage.as_deref());
     if let Some((storage, place)) = storage.and_then(|storage| Some((storage, location(storage)?))) {
@@ -54,21 +55,21 @@ pub fn report(observed: &Observed, plan: &Plan, failures: &[Failure], now: Times
         status.export_path = place.share;
         storage.name().clone_into(&mut status.pv_name);
     }
-    status.phase = phase(observed, &remarks);
-    let mut observations = vec![ready(&status.phase, &remarks)];
-    observations.extend(remarks::observations(&remarks, "All objects of the volume are as they should be"));
+    status.phase = phase(observed, &problems);
+    let mut observations = vec![ready(&status.phase, &problems)];
+    observations.extend(problems::observations(&problems, "All objects of the volume are as they should be"));
     let mut retired = vec![DELETION_BLOCKED];
-    retired.extend(remarks::retired(&observations));
+    retired.extend(problems::retired(&observations));
     let generation = observed.volume.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &observations, &retired, generation, now);
-    Report { events: remarks::events(&old.conditions, &remarks), status }
+    Report { events: problems::events(&old.conditions, &problems), status }
 }
 
-fn phase(observed: &Observed, remarks: &[Remark]) -> SharedVolumePhase {
-    if remarks.iter().any(|remark| remark.reason == QUOTA) {
+fn phase(observed: &Observed, problems: &[Problem]) -> SharedVolumePhase {
+    if problems.iter().any(|problem| problem.reason == QUOTA) {
         return SharedVolumePhase::ResourceQuotaExceeded;
     }
-    if remarks.iter().any(|remark| !remark.waiting) {
+    if problems.iter().any(|problem| !problem.waiting) {
         return SharedVolumePhase::Error;
     }
     let Some(claim) = observed.own_claim().filter(|claim| is_bound(claim)) else {
@@ -85,11 +86,11 @@ fn phase(observed: &Observed, remarks: &[Remark]) -> SharedVolumePhase {
     }
 }
 
-fn ready(phase: &SharedVolumePhase, remarks: &[Remark]) -> Observation {
-    let worst = remarks.iter().find(|remark| !remark.waiting).or(remarks.first());
+fn ready(phase: &SharedVolumePhase, problems: &[Problem]) -> Observation {
+    let worst = problems.iter().find(|problem| !problem.waiting).or(problems.first());
     let (reason, message) = match (phase, worst) {
         (SharedVolumePhase::Ready, _) => ("Ready".to_owned(), "The volume can be mounted"),
-        (_, Some(worst)) => (worst.reason.clone(), "See condition Reconciled"),
+        (_, Some(worst)) => (worst.reason.to_owned(), "See condition Reconciled"),
         (SharedVolumePhase::Provisioning, None) => {
             ("Provisioning".to_owned(), "The volume is being given to the user of the machines")
         }

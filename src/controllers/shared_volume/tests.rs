@@ -249,7 +249,7 @@ fn a_volume_grows() {
     // The same in other units.
     let same = planned(&bound(&json!({"spec": {"size": "10240Mi"}}), &json!({})));
     assert!(same.patches.iter().all(|patch| patch.kind.kind == "SharedVolume"));
-    assert!(same.notices.is_empty());
+    assert!(same.problems.is_empty());
 }
 
 #[test]

@@ -18,7 +18,8 @@ use crate::controllers::nfs_volume::{
     Location, claim_spec, failure, growth, is_bound, job, location, provisioning,
 };
 use crate::kinds::{NfsClaim, NfsClaimKind, SecretKind};
-use crate::runtime::plan::{Desired, Notice, Ownership, Plan, to_value};
+use crate::runtime::plan::{Desired, Ownership, Plan, to_value};
+use crate::runtime::problem::Problem;
 
 /// The component of the personal volume.
 pub const MY_DRIVE: &str = "mydrive";
@@ -32,8 +33,8 @@ pub const EMAIL: &str = "crownlabs.polito.it/mydrive-email";
 /// Plans the volume of a Tenant whose personal namespace is there.
 pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, plan: &mut Plan) {
     let drive = observed.children.drive.as_deref();
-    if let Some(notice) = drive.and_then(|drive| foreign_owner(observed, drive)) {
-        plan.notices.push(notice);
+    if let Some(problem) = drive.and_then(|drive| foreign_owner(observed, drive)) {
+        plan.problems.push(problem);
         return;
     }
     if !observed.drive_namespace {
@@ -42,7 +43,7 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
              exist: create it",
             settings.config.my_drive.namespace
         );
-        plan.notices.push(notice("NamespaceMissing", message, false));
+        plan.problems.push(problem("NamespaceMissing", message, false));
         return;
     }
     let own_job = observed.children.job.as_deref().filter(|job| observed.owns(*job));
@@ -52,7 +53,7 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
     let Some(drive) = drive.filter(|drive| is_bound(drive)) else { return };
     match data(observed) {
         Ok(data) => plan.ensure.push(secret(observed, builder, &data)),
-        Err(notice) => plan.notices.push(notice),
+        Err(problem) => plan.problems.push(problem),
     }
     if provisioned == Some(labels::PROVISIONING_COMPLETED) {
         return;
@@ -65,7 +66,7 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
             observed.names().provision,
             failed
         );
-        plan.notices.push(notice("ProvisioningFailed", message, false));
+        plan.problems.push(problem("ProvisioningFailed", message, false));
     }
     // One that runs is left alone; one of somebody else is refused by the apply engine.
     if own_job.is_none() {
@@ -79,7 +80,7 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
 }
 
 /// Whose the claim is, if it is somebody else's.
-fn foreign_owner(observed: &Observed, drive: &NfsClaim) -> Option<Notice> {
+fn foreign_owner(observed: &Observed, drive: &NfsClaim) -> Option<Problem> {
     let tenant = &observed.tenant;
     if observed.owns(drive) || drive.controller_uid().is_some() {
         // The apply engine refuses what another object controls.
@@ -89,14 +90,14 @@ fn foreign_owner(observed: &Observed, drive: &NfsClaim) -> Option<Notice> {
     match (drive.annotation(OWNER), drive.annotation(EMAIL)) {
         (Some(owner), _) if owner != tenant.name() => {
             let message = format!("the personal volume {claim} belongs to Tenant {owner}: it is left alone");
-            Some(notice("NameConflict", message, false))
+            Some(problem("NameConflict", message, false))
         }
         (Some(_), Some(email)) if !email.eq_ignore_ascii_case(&tenant.spec.email) && former(observed) => {
             let message = format!(
                 "the personal volume {claim} was kept for a former Tenant of this name with another e-mail \
                  address: it is left alone; to hand it over, set its annotation {EMAIL} to this Tenant's address"
             );
-            Some(notice("NameConflict", message, false))
+            Some(problem("NameConflict", message, false))
         }
         _ => None,
     }
@@ -124,8 +125,8 @@ pub fn kept(observed: &Observed, settings: &Settings, drive: &NfsClaim) -> Desir
     claim(observed, &settings.config.my_drive, &builder, Some(drive), state)
 }
 
-fn notice(reason: &'static str, message: String, waiting: bool) -> Notice {
-    Notice { component: MY_DRIVE.to_owned(), reason, message, waiting }
+fn problem(reason: &'static str, message: String, waiting: bool) -> Problem {
+    Problem { component: MY_DRIVE.to_owned(), reason, message, waiting }
 }
 
 fn claim(
@@ -164,9 +165,9 @@ fn claim(
 }
 
 /// Where the volume is, for those who mount it.
-fn data(observed: &Observed) -> Result<Value, Notice> {
+fn data(observed: &Observed) -> Result<Value, Problem> {
     let Some(volume) = &observed.children.volume else {
-        return Err(notice(
+        return Err(problem(
             "VolumeMissing",
             "the volume of the personal claim is not there yet".to_owned(),
             true,
@@ -178,7 +179,7 @@ fn data(observed: &Observed) -> Result<Value, Notice> {
              controllers.tenant.myDrive.storageClassName an NFS class?",
             volume.name()
         );
-        return Err(notice("VolumeNotNFS", message, false));
+        return Err(problem("VolumeNotNFS", message, false));
     };
     let encoded = |text: &str| to_value(&k8s_openapi::ByteString(text.as_bytes().to_vec()));
     Ok(json!({"data": {"server-name": encoded(&server), "path": encoded(&share)}}))

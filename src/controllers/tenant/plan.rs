@@ -20,7 +20,8 @@ use crate::kinds::{
     ClusterRoleBindingKind, ClusterRoleKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
     ResourceQuotaKind, RoleBindingKind,
 };
-use crate::runtime::plan::{Desired, Notice, ObjectPatch, Plan, Removal};
+use crate::runtime::plan::{Desired, ObjectPatch, Plan, Removal};
+use crate::runtime::problem::Problem;
 
 /// The component of the Tenant's rights in the whole cluster.
 pub const CLUSTER: &str = "cluster-resources";
@@ -38,11 +39,11 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let enrolment = Enrolment::of(observed);
     plan.patches.extend(own_patch(observed, &enrolment, settings));
-    if let Some(problem) = &observed.tenant.malformed {
-        plan.notices.push(notice(
+    if let Some(fault) = &observed.tenant.malformed {
+        plan.problems.push(problem(
             "",
             "InvalidTenant",
-            format!("the Tenant cannot be read: {problem}"),
+            format!("the Tenant cannot be read: {fault}"),
             false,
         ));
         plan.patches.clear();
@@ -53,10 +54,10 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
             "the objects of this Tenant would have the names of those of Tenant {name_owner}, which is older: \
              nothing is made for it; delete it and create it under another name"
         );
-        plan.notices.push(notice("", "NameConflict", message, false));
+        plan.problems.push(problem("", "NameConflict", message, false));
         return plan;
     }
-    plan.notices.extend(key_faults(observed));
+    plan.problems.extend(key_faults(observed));
     let presence = presence(observed, settings, now);
     if presence == Presence::Undecided {
         plan.look_again(settings.config.verification_poll.into());
@@ -64,8 +65,8 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     }
     let builder = builder(observed, settings);
     cluster_objects(observed, &builder, &mut plan);
-    let (share, notices) = share(observed, &enrolment, &settings.config);
-    plan.notices.extend(notices);
+    let (share, problems) = share(observed, &enrolment, &settings.config);
+    plan.problems.extend(problems);
     let personal = Personal { observed, settings, builder: &builder, names: observed.names() };
     match presence {
         Presence::Wanted(left) => {
@@ -86,19 +87,19 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
 }
 
 /// A sentence about each public key that opens no machine.
-fn key_faults(observed: &Observed) -> Vec<Notice> {
+fn key_faults(observed: &Observed) -> Vec<Problem> {
     let keys = observed.tenant.spec.public_keys.iter().enumerate();
     let faulty = keys.filter_map(|(place, key)| Some((place, public_key::checked(key).err()?)));
     faulty
         .map(|(place, fault)| {
             let message = format!("spec.publicKeys[{place}] {fault}: it is left out of machines");
-            notice("publicKeys", "InvalidPublicKey", message, false)
+            problem("publicKeys", "InvalidPublicKey", message, false)
         })
         .collect()
 }
 
-fn notice(component: &str, reason: &'static str, message: String, waiting: bool) -> Notice {
-    Notice { component: component.to_owned(), reason, message, waiting }
+fn problem(component: &str, reason: &'static str, message: String, waiting: bool) -> Problem {
+    Problem { component: component.to_owned(), reason, message, waiting }
 }
 
 /// What all objects of a Tenant have in common but for those of its sandbox.
@@ -145,13 +146,13 @@ fn namespace(
         let message = format!(
             "no namespace can be made for this Tenant: {error}; delete it and create it under a shorter name"
         );
-        plan.notices.push(notice(component, "InvalidName", message, false));
+        plan.problems.push(problem(component, "InvalidName", message, false));
         return false;
     }
     if let Some(existing) = existing.filter(|existing| existing.is_terminating()) {
         let whose = if observed.owns(existing) { "" } else { ", which is not of this Tenant," };
         let message = format!("namespace {name}{whose} is being deleted; it is made anew when it is gone");
-        plan.notices.push(notice(component, "NamespaceTerminating", message, true));
+        plan.problems.push(problem(component, "NamespaceTerminating", message, true));
         return false;
     }
     plan.ensure.push(make(Place { namespace: "", name, component, wave: 0 }));

@@ -7,7 +7,7 @@ use super::observe::Observed;
 use crate::api::quantity::{Quantity, RawQuantity};
 use crate::api::tenant::TenantQuota;
 use crate::config::{QuotaCaps, TenantConfig};
-use crate::runtime::plan::Notice;
+use crate::runtime::problem::Problem;
 
 /// The component of quotas: a part of that of the namespace.
 pub const QUOTA: &str = "personal-namespace/quota";
@@ -38,8 +38,8 @@ struct Part<'a> {
 }
 
 /// The share of a Tenant, and what of it cannot be read (that counts as nothing).
-pub fn share(observed: &Observed, enrolment: &Enrolment<'_>, config: &TenantConfig) -> (Share, Vec<Notice>) {
-    let mut notices = Vec::new();
+pub fn share(observed: &Observed, enrolment: &Enrolment<'_>, config: &TenantConfig) -> (Share, Vec<Problem>) {
+    let mut problems = Vec::new();
     let tenant = &observed.tenant;
     if let Some(own) = &tenant.spec.quota {
         let part = Part {
@@ -51,8 +51,8 @@ pub fn share(observed: &Observed, enrolment: &Enrolment<'_>, config: &TenantConf
             other_resources: None,
         };
         let mut share = Share::default();
-        share.add(&part, &mut notices);
-        return (share, notices);
+        share.add(&part, &mut problems);
+        return (share, problems);
     }
     let mut share = Share::default();
     for (workspace, _) in enrolment.enrolled() {
@@ -65,7 +65,7 @@ pub fn share(observed: &Observed, enrolment: &Enrolment<'_>, config: &TenantConf
             disk: quota.disk.as_ref(),
             other_resources: Some(&quota.other_resources),
         };
-        share.add(&part, &mut notices);
+        share.add(&part, &mut problems);
     }
     if let Some(personal) =
         tenant.spec.personal_workspace.as_ref().filter(|_| config.personal_workspace.enabled)
@@ -78,17 +78,17 @@ pub fn share(observed: &Observed, enrolment: &Enrolment<'_>, config: &TenantConf
             disk: personal.disk.as_ref(),
             other_resources: Some(&personal.other_resources),
         };
-        share.add(&part, &mut notices);
+        share.add(&part, &mut problems);
     }
-    (share.capped(&config.quota_caps), notices)
+    (share.capped(&config.quota_caps), problems)
 }
 
 impl Share {
-    fn add(&mut self, part: &Part<'_>, notices: &mut Vec<Notice>) {
+    fn add(&mut self, part: &Part<'_>, problems: &mut Vec<Problem>) {
         let mut read = |name: &str, raw: &RawQuantity| match raw.parse() {
             Ok(quantity) if !quantity.is_negative() => quantity,
             _ => {
-                notices.push(Notice {
+                problems.push(Problem {
                     component: QUOTA.to_owned(),
                     reason: "InvalidQuantity",
                     message: format!(

@@ -11,12 +11,13 @@ use super::plan::{PERSONAL_WORKSPACE, wants_own_workspace};
 use super::quota::share;
 use crate::api::tenant::TenantStatus;
 use crate::api::workspace::NameCreated;
-use crate::controllers::remarks::{self, Remark};
+use crate::controllers::problems;
 use crate::kinds::Namespace;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::Plan;
+use crate::runtime::problem::Problem;
 
 /// The component of the account.
 pub const KEYCLOAK: &str = "keycloak";
@@ -48,9 +49,9 @@ pub fn report(
     now: Timestamp,
 ) -> Report {
     let old = &observed.tenant.status;
-    let mut remarks = remarks::remarks(plan, failures, describe);
+    let mut problems = problems::problems(plan, failures, describe);
     let mut status = old.clone();
-    account(&observed.account, &mut status, &mut remarks);
+    account(&observed.account, &mut status, &mut problems);
     let enrolment = Enrolment::of(observed);
     let children = &observed.children;
     status.failing_workspaces.clone_from(&enrolment.failing);
@@ -60,24 +61,24 @@ pub fn report(
     let quota = children.sandbox_quota.as_ref().is_some_and(|quota| observed.owns(&**quota));
     status.sandbox_namespace.created &= quota;
     let undecided = presence(observed, settings, now) == Presence::Undecided;
-    let refused = remarks.iter().any(|remark| remark.component.is_empty());
+    let refused = problems.iter().any(|problem| problem.component.is_empty());
     if !undecided && !refused {
         status.quota = share(observed, &enrolment, &settings.config).0.status();
     }
-    own_workspace(observed, settings, &remarks, &mut status);
-    status.ready = remarks.is_empty() && failures.is_empty();
-    let mut observations = vec![ready(&status, &remarks, undecided), enrolled(&status.failing_workspaces)];
-    observations.extend(remarks::observations(&remarks, "Everything that the Tenant needs is in place"));
-    let retired = remarks::retired(&observations);
+    own_workspace(observed, settings, &problems, &mut status);
+    status.ready = problems.is_empty() && failures.is_empty();
+    let mut observations = vec![ready(&status, &problems, undecided), enrolled(&status.failing_workspaces)];
+    observations.extend(problems::observations(&problems, "Everything that the Tenant needs is in place"));
+    let retired = problems::retired(&observations);
     let generation = observed.tenant.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
-    let mut events = remarks::events(&old.conditions, &remarks);
+    let mut events = problems::events(&old.conditions, &problems);
     events.extend(failing_event(old, &status));
     Report { status, events }
 }
 
 /// What is known of the account. An account that could not be asked for stays as it was known.
-fn account(account: &Account, status: &mut TenantStatus, remarks: &mut Vec<Remark>) {
+fn account(account: &Account, status: &mut TenantStatus, problems: &mut Vec<Problem>) {
     let keycloak = &mut status.keycloak;
     let Account::On(synchronized) = account else {
         keycloak.user_synchronized = true;
@@ -90,9 +91,9 @@ fn account(account: &Account, status: &mut TenantStatus, remarks: &mut Vec<Remar
     }
     keycloak.user_synchronized = synchronized.error.is_none();
     if let Some(error) = &synchronized.error {
-        remarks.push(Remark {
+        problems.push(Problem {
             component: KEYCLOAK.to_owned(),
-            reason: format!("Keycloak{}", error.reason()),
+            reason: error.reason(),
             message: error.to_string(),
             waiting: false,
         });
@@ -106,20 +107,20 @@ fn namespace(observed: &Observed, namespace: Option<&Namespace>) -> NameCreated 
 }
 
 /// The personal workspace; nothing is said of one that there never was (05 §17).
-fn own_workspace(observed: &Observed, settings: &Settings, remarks: &[Remark], status: &mut TenantStatus) {
+fn own_workspace(observed: &Observed, settings: &Settings, problems: &[Problem], status: &mut TenantStatus) {
     let wanted = wants_own_workspace(observed, settings);
     let binding = observed.children.templates.as_ref().is_some_and(|binding| observed.owns(&**binding));
     if wanted || status.personal_workspace_created.is_some() {
         status.personal_workspace_created = Some(wanted && binding);
     }
-    if remarks.iter().any(|remark| remark.component == PERSONAL_WORKSPACE) {
+    if problems.iter().any(|problem| problem.component == PERSONAL_WORKSPACE) {
         status.failing_workspaces.push(OWN_WORKSPACE.to_owned());
     }
 }
 
-fn ready(status: &TenantStatus, remarks: &[Remark], undecided: bool) -> Observation {
-    let (reason, message) = match remarks.first() {
-        Some(remark) => (remark.reason.clone(), "See condition Reconciled".to_owned()),
+fn ready(status: &TenantStatus, problems: &[Problem], undecided: bool) -> Observation {
+    let (reason, message) = match problems.first() {
+        Some(problem) => (problem.reason.to_owned(), "See condition Reconciled".to_owned()),
         None if !status.ready => ("Pending".to_owned(), "The Tenant is being set up".to_owned()),
         None if undecided => (
             "AwaitingVerification".to_owned(),

@@ -178,10 +178,10 @@ impl Room {
 
 /// `tenant_operator_internal_errors`, with the reasons of 05 §1 and §15 row 26.
 fn count(observed: &Observed, plan: &Plan, failures: &[Failure]) {
-    let noticed =
-        plan.notices.iter().filter(|notice| !notice.waiting).map(|notice| notice.component.as_str());
+    let planned =
+        plan.problems.iter().filter(|problem| !problem.waiting).map(|problem| problem.component.as_str());
     let failed = failures.iter().map(|failure| failure.component.as_str());
-    for component in noticed.chain(failed) {
+    for component in planned.chain(failed) {
         internal_error(match component {
             CLUSTER => "cluster-resources",
             QUOTA => "quota-forge",

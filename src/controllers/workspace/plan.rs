@@ -9,7 +9,8 @@ use crate::api::tenant::{Role, Tenant};
 use crate::api::workspace::AutoEnroll;
 use crate::controllers::children::{ChildBuilder, Place, add_finalizer, binding, owner, patch_of};
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
-use crate::runtime::plan::{Notice, ObjectPatch, Plan, Removal, to_value};
+use crate::runtime::plan::{ObjectPatch, Plan, Removal, to_value};
+use crate::runtime::problem::Problem;
 
 /// The component of everything in the namespace.
 const NAMESPACE: &str = "namespace";
@@ -40,7 +41,7 @@ pub fn plan(observed: &Observed) -> Plan {
     }
     let name = observed.namespace_name();
     if let Err(error) = DnsLabel::new(&*name) {
-        plan.notices.push(Notice {
+        plan.problems.push(Problem {
             component: NAMESPACE.to_owned(),
             reason: "InvalidName",
             message: format!(
@@ -52,7 +53,7 @@ pub fn plan(observed: &Observed) -> Plan {
         return plan;
     }
     if observed.namespace.as_ref().is_some_and(|namespace| namespace.is_terminating()) {
-        plan.notices.push(Notice {
+        plan.problems.push(Problem {
             component: NAMESPACE.to_owned(),
             reason: "NamespaceTerminating",
             message: format!("namespace {name} is being deleted; it is made anew when it is gone"),

@@ -4,11 +4,12 @@ use jiff::Timestamp;
 
 use super::observe::Observed;
 use crate::api::workspace::{NameCreated, SubscriptionStatus, WorkspaceStatus};
-use crate::controllers::remarks::{self, Remark};
+use crate::controllers::problems;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::events::EventNote;
 use crate::runtime::plan::Plan;
+use crate::runtime::problem::Problem;
 
 /// The subscription to Keycloak in the status.
 pub const KEYCLOAK: &str = "keycloak";
@@ -52,10 +53,9 @@ pub fn report(
     now: Timestamp,
 ) -> Report {
     let old = &observed.workspace.status;
-    let mut remarks = remarks::remarks(plan, failures, describe);
+    let mut problems = problems::problems(plan, failures, describe);
     if let Roles::Failed { reason, message } = roles {
-        let (component, reason) = (KEYCLOAK.to_owned(), format!("Keycloak{reason}"));
-        remarks.push(Remark { component, reason, message: message.clone(), waiting: false });
+        problems.push(Problem::fault(KEYCLOAK, reason, message));
     }
     let mut status = old.clone();
     let created = observed.has_namespace();
@@ -66,21 +66,21 @@ pub fn report(
     let subscription =
         if *roles == Roles::Ready { SubscriptionStatus::Ok } else { SubscriptionStatus::Failed };
     status.subscription.insert(KEYCLOAK.to_owned(), subscription);
-    status.ready = created && remarks.is_empty() && failures.is_empty();
-    let mut observations = vec![ready(status.ready, &remarks)];
+    status.ready = created && problems.is_empty() && failures.is_empty();
+    let mut observations = vec![ready(status.ready, &problems)];
     observations
-        .extend(remarks::observations(&remarks, "All objects of the Workspace are as they should be"));
-    let retired = remarks::retired(&observations);
+        .extend(problems::observations(&problems, "All objects of the Workspace are as they should be"));
+    let retired = problems::retired(&observations);
     let generation = observed.workspace.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
-    Report { events: remarks::events(&old.conditions, &remarks), status }
+    Report { events: problems::events(&old.conditions, &problems), status }
 }
 
-fn ready(ready: bool, remarks: &[Remark]) -> Observation {
-    let (reason, message) = match remarks.first() {
+fn ready(ready: bool, problems: &[Problem]) -> Observation {
+    let (reason, message) = match problems.first() {
         None if ready => ("Ready".to_owned(), "The Workspace can be used".to_owned()),
         None => ("Pending".to_owned(), "The Workspace is being set up".to_owned()),
-        Some(remark) => (remark.reason.clone(), "See condition Reconciled".to_owned()),
+        Some(problem) => (problem.reason.to_owned(), "See condition Reconciled".to_owned()),
     };
     Observation { type_: "Ready", holds: Some(ready), reason, message }
 }

@@ -89,7 +89,7 @@ async fn what_keycloak_does_not_accept_is_said_without_the_person() {
     ];
     for (person, field) in bad {
         let error = realm.keycloak.create_user(&person).await.expect_err(field);
-        assert_eq!(error.reason(), "Rejected", "{error}");
+        assert_eq!(error.reason(), "KeycloakRejected", "{error}");
         assert!(!error.is_transient());
         let text = format!("{error} {error:?}");
         assert!(text.contains(field), "{text}");
@@ -171,10 +171,10 @@ async fn the_accounts_of_services_are_not_peoples() {
     let path = format!("/users?username={ours}&exact=true");
     assert_eq!(realm.admin(&Method::GET, &path, &Value::Null).as_array().map(Vec::len), Some(1));
     let error = realm.keycloak.find_user(ours).await.expect_err("it is nobody's");
-    assert_eq!(error.reason(), "Rejected");
+    assert_eq!(error.reason(), "KeycloakRejected");
     assert!(error.to_string().ends_with("are those of service accounts"), "{error}");
     let error = realm.keycloak.create_user(&wanted(ours)).await.expect_err("the name is taken");
-    assert_eq!(error.reason(), "Conflict");
+    assert_eq!(error.reason(), "KeycloakConflict");
 }
 
 #[tokio::test]
@@ -183,12 +183,12 @@ async fn two_people_with_one_address_are_a_conflict() {
     ensure(&realm.keycloak, &wanted("ada.rossi")).await.expect("the first");
     let second = Wanted { email: "ada.rossi@example.org".to_owned(), ..wanted("adele.rossi") };
     let error = realm.keycloak.create_user(&second).await.expect_err("the address is taken");
-    assert_eq!(error.reason(), "Conflict");
+    assert_eq!(error.reason(), "KeycloakConflict");
     assert_eq!(error.to_string(), "Keycloak cannot create a user: User exists with same email");
     // And by an update.
     ensure(&realm.keycloak, &wanted("adele.rossi")).await.expect("with an address of her own");
     let error = ensure(&realm.keycloak, &second).await.expect_err("the address is taken");
-    assert_eq!(error.reason(), "Conflict");
+    assert_eq!(error.reason(), "KeycloakConflict");
     assert!(!error.to_string().contains('@'), "{error}");
 }
 
@@ -228,7 +228,7 @@ async fn calls_about_an_account_that_is_gone() {
         realm.keycloak.user_roles(&user.id).await.map(drop).expect_err("gone"),
     ];
     for error in errors {
-        assert_eq!(error.reason(), "NotFound", "{error}");
+        assert_eq!(error.reason(), "KeycloakNotFound", "{error}");
         assert!(error.to_string().ends_with(": User not found"), "{error}");
     }
 }

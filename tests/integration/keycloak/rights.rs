@@ -36,7 +36,7 @@ async fn each_right_is_needed_and_named_when_it_is_missing() {
     for (realm, missing) in realms.into_iter().zip(RIGHTS) {
         let rights: Vec<&str> = RIGHTS.into_iter().filter(|right| *right != missing).collect();
         let error = everything(&Realm::with_rights(realm, &rights)).await.expect_err(missing);
-        assert_eq!(error.reason(), "Forbidden", "{error}");
+        assert_eq!(error.reason(), "KeycloakForbidden", "{error}");
         assert!(!error.is_transient());
         let text = error.to_string();
         assert!(text.starts_with("Keycloak forbids the client client-operator to "), "{text}");
@@ -71,7 +71,7 @@ async fn with_fine_grained_permissions_one_client_is_enough() {
     realm.admin(&Method::POST, "/clients", &json!({"clientId": "other"}));
     let other = realm.client(|settings| settings.roles_client_id = "other".to_owned());
     let error = other.create_role("x", "x").await.expect_err("not permitted");
-    assert_eq!(error.reason(), "NotFound", "{error}");
+    assert_eq!(error.reason(), "KeycloakNotFound", "{error}");
     assert!(error.to_string().ends_with("that our service account may see that client"), "{error}");
     let roles = format!("/clients/{}/roles", realm.id_of("/clients", "clientId", "other"));
     assert_eq!(realm.admin(&Method::GET, &roles, &Value::Null), json!([]));

@@ -209,8 +209,8 @@ fn a_name_that_is_taken_stops_the_whole_environment() {
     observed.children.ingresses = vec![taken];
     let plan = planned(&observed);
     assert_eq!(names(&plan), Vec::<String>::new());
-    assert_eq!(plan.notices[0].reason, "NameConflict");
-    assert!(plan.notices[0].message.contains("belongs to Instance my-lab"), "{}", plan.notices[0].message);
+    assert_eq!(plan.problems[0].reason, "NameConflict");
+    assert!(plan.problems[0].message.contains("belongs to Instance my-lab"), "{}", plan.problems[0].message);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn what_exists_is_not_built_again() {
     observed.children.deployments = vec![deployment];
     let plan = planned(&observed);
     // A Template that was spoiled later does no harm to what runs (02 §3).
-    assert!(plan.notices.is_empty(), "{:?}", plan.notices);
+    assert!(plan.problems.is_empty(), "{:?}", plan.problems);
     let built: Vec<_> =
         plan.ensure.iter().filter(|desired| desired.manifest.is_some()).map(|d| d.kind.kind).collect();
     assert_eq!(built, ["Ingress"]);
@@ -236,7 +236,7 @@ fn a_local_image_is_cloned_only_from_where_it_may() {
             observed(json!([environment("main", "LocalVM", json!({"persistent": true, "image": image}))]));
         let config = InstanceConfig { local_vm: local, ..InstanceConfig::default() };
         let plan = plan(&observed, &config, Timestamp::UNIX_EPOCH);
-        plan.notices.first().map(|notice| notice.reason)
+        plan.problems.first().map(|problem| problem.reason)
     };
     let on = |namespaces: &[&str]| crate::config::LocalVm {
         enabled: true,
@@ -263,7 +263,7 @@ fn without_kubevirt_a_machine_is_reachable_and_waits() {
         let local_vm = crate::config::LocalVm { enabled: true, namespaces: Vec::new() };
         let config = InstanceConfig { local_vm, ..InstanceConfig::default() };
         let plan = plan(&observed, &config, Timestamp::UNIX_EPOCH);
-        assert_eq!(plan.notices[0].reason, "KubeVirtMissing", "{kind}");
-        assert!(plan.notices[0].waiting);
+        assert_eq!(plan.problems[0].reason, "KubeVirtMissing", "{kind}");
+        assert!(plan.problems[0].waiting);
     }
 }

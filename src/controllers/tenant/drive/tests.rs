@@ -90,8 +90,8 @@ fn a_job_that_failed_is_told() {
         "metadata": {"name": "ada-rossi-drive-provision", "uid": "j1", "ownerReferences": owners("u1")}, "status": failed,
     })));
     let plan = planned(&observed);
-    assert_eq!(plan.notices[0].reason, "ProvisioningFailed");
-    assert!(plan.notices[0].message.contains("BackoffLimitExceeded"));
+    assert_eq!(plan.problems[0].reason, "ProvisioningFailed");
+    assert!(plan.problems[0].message.contains("BackoffLimitExceeded"));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_volume_that_is_not_nfs_gets_no_secret() {
     bound(&mut observed, &json!({}));
     let plan = planned(&observed);
     assert_eq!(kinds(&plan), ["PersistentVolumeClaim", "Job"]);
-    assert_eq!(plan.notices[0].reason, "VolumeNotNFS");
+    assert_eq!(plan.problems[0].reason, "VolumeNotNFS");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_kept_volume_is_given_back_to_the_same_name_and_address_only() {
     let of = |uid: &str, owner: &str, email: &str| {
         claim_with(&json!({"metadata": {"annotations": {OWNER: owner, EMAIL: email, TENANT_UID: uid}}}))
     };
-    let reason = |observed: &Observed| planned(observed).notices.first().map(|notice| notice.reason);
+    let reason = |observed: &Observed| planned(observed).problems.first().map(|problem| problem.reason);
     observed.children.drive = Some(of("former", "ada.rossi", "Ada@Example.org"));
     assert_eq!(reason(&observed), None, "the same person");
     assert_eq!(planned(&observed).ensure[0].annotations[TENANT_UID].as_deref(), Some("u1"));

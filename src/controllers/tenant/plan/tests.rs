@@ -39,7 +39,7 @@ const DAY: i64 = 24 * 3600;
 #[test]
 fn a_new_tenant_gets_everything_and_its_rights_last() {
     let plan = planned(&observed(&json!({"createSandbox": true}), &[]));
-    assert_eq!(plan.notices, []);
+    assert_eq!(plan.problems, []);
     let wave = |name: &str| {
         plan.ensure.iter().find(|desired| desired.key.name == name).map(|desired| desired.wave).expect(name)
     };
@@ -134,7 +134,7 @@ fn the_younger_of_two_tenants_with_the_same_names_gets_nothing() {
     observed.name_owner = Some("ada-rossi".to_owned());
     let plan = planned(&observed);
     assert_eq!((made(&plan), removed(&plan)), (vec![], vec![]));
-    assert_eq!(plan.notices[0].reason, "NameConflict");
+    assert_eq!(plan.problems[0].reason, "NameConflict");
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn a_namespace_that_is_being_deleted_is_waited_for() {
     let terminating = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
     observed.children.namespace = Some(object(namespace("u1", &terminating)));
     let plan = planned(&observed);
-    assert_eq!(plan.notices[0].reason, "NamespaceTerminating");
-    assert!(plan.notices[0].waiting);
+    assert_eq!(plan.problems[0].reason, "NamespaceTerminating");
+    assert!(plan.problems[0].waiting);
     assert!(plan.ensure.iter().all(|desired| desired.key.namespace != "tenant-ada-rossi"));
 }
 
@@ -153,8 +153,8 @@ fn a_name_too_long_for_a_namespace_is_told() {
     let mut observed = observed(&json!({}), &[]);
     Arc::make_mut(&mut observed.tenant).metadata.name = Some("a".repeat(57));
     let plan = planned(&observed);
-    assert_eq!(plan.notices[0].reason, "InvalidName");
-    assert!(plan.notices[0].message.contains("64 characters, at most 63"), "{}", plan.notices[0].message);
+    assert_eq!(plan.problems[0].reason, "InvalidName");
+    assert!(plan.problems[0].message.contains("64 characters, at most 63"), "{}", plan.problems[0].message);
 }
 
 #[test]

@@ -27,8 +27,8 @@ fn uncapped() -> TenantConfig {
 }
 
 fn status(observed: &Observed, config: &TenantConfig) -> (String, String, i64) {
-    let (share, notices) = share(observed, &Enrolment::of(observed), config);
-    assert_eq!(notices, []);
+    let (share, problems) = share(observed, &Enrolment::of(observed), config);
+    assert_eq!(problems, []);
     let status = share.status();
     (status.cpu.as_str().to_owned(), status.memory.as_str().to_owned(), status.instances)
 }
@@ -79,10 +79,10 @@ fn a_quota_of_its_own_takes_the_place_of_the_sum_and_of_the_caps() {
 #[test]
 fn what_is_no_amount_counts_as_nothing_and_is_told() {
     let observed = tenant(&[("user", "1", "1Gi", 1), ("user", "many", "-1", 1)]);
-    let (share, notices) = share(&observed, &Enrolment::of(&observed), &uncapped());
+    let (share, problems) = share(&observed, &Enrolment::of(&observed), &uncapped());
     assert_eq!(share.status().cpu.as_str(), "1");
     assert_eq!(share.status().memory.as_str(), "1Gi");
-    let messages: Vec<_> = notices.iter().map(|notice| notice.message.as_str()).collect();
+    let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(messages.len(), 2);
     assert!(messages[0].starts_with("Workspace w1: spec.quota.cpu is \"many\""), "{messages:?}");
 }

@@ -66,10 +66,10 @@ fn a_deleted_workspace_strikes_everybody_off() {
 fn a_name_that_no_namespace_can_have_is_told_and_not_changed() {
     for name in ["tea.v2".to_owned(), "a".repeat(54)] {
         let plan = plan(&observed(&name, "", &[]));
-        assert_eq!(plan.notices[0].reason, "InvalidName", "{name}");
+        assert_eq!(plan.problems[0].reason, "InvalidName", "{name}");
         assert!(plan.ensure.iter().all(|desired| desired.kind.kind != "Namespace"));
     }
-    assert_eq!(plan(&observed("tea", "", &[])).notices, []);
+    assert_eq!(plan(&observed("tea", "", &[])).problems, []);
 }
 
 #[test]

@@ -4,58 +4,35 @@ use crate::runtime::apply::Failure;
 use crate::runtime::conditions::Observation;
 use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
-use crate::runtime::plan::{Notice, Plan};
+use crate::runtime::plan::Plan;
+use crate::runtime::problem::Problem;
 
 /// Condition: whether everything that the object asks for is as it should be.
 pub const RECONCILED: &str = "Reconciled";
 /// Condition: whether something of another owner stands in the way; absent when not.
 pub const NAME_CONFLICT: &str = "NameConflict";
 
-/// A fault or a wait, whatever it comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
-    /// The part of the work that it concerns; empty for all.
-    pub component: String,
-    /// A stable word.
-    pub reason: String,
-    /// A sentence.
-    pub message: String,
-    /// Whether waiting is all there is to do.
-    pub waiting: bool,
-}
-
-impl From<&Notice> for Remark {
-    fn from(notice: &Notice) -> Self {
-        Self {
-            component: notice.component.clone(),
-            reason: notice.reason.to_owned(),
-            message: notice.message.clone(),
-            waiting: notice.waiting,
-        }
-    }
-}
-
 /// What the plan could not do, and what failed when it was carried out. A failure that the next
 /// try is likely to mend is no news for a user (02 D9); `describe` words all others but those of names.
-pub fn remarks(
+pub fn problems(
     plan: &Plan,
     failures: &[Failure],
     describe: impl Fn(&Failure) -> (&'static str, String),
-) -> Vec<Remark> {
-    let noticed = plan.notices.iter().map(Remark::from);
+) -> Vec<Problem> {
+    let planned = plan.problems.iter().cloned();
     let failed = failures.iter().filter(|failure| !failure.error.is_transient()).map(|failure| {
         let (reason, message) = match &failure.error {
             error @ ApiError::NameConflict { .. } => (NAME_CONFLICT, format!("{error}: it is left alone")),
             _ => describe(failure),
         };
-        Remark { component: failure.component.clone(), reason: reason.to_owned(), message, waiting: false }
+        Problem::fault(&failure.component, reason, message)
     });
-    noticed.chain(failed).collect()
+    planned.chain(failed).collect()
 }
 
 /// The condition [`RECONCILED`], and [`NAME_CONFLICT`] if there is one; `well` says that all is.
-pub fn observations(remarks: &[Remark], well: &str) -> Vec<Observation> {
-    let worst = remarks.iter().find(|remark| !remark.waiting).or(remarks.first());
+pub fn observations(problems: &[Problem], well: &str) -> Vec<Observation> {
+    let worst = problems.iter().find(|problem| !problem.waiting).or(problems.first());
     let reconciled = match worst {
         None => Observation {
             type_: RECONCILED,
@@ -66,16 +43,17 @@ pub fn observations(remarks: &[Remark], well: &str) -> Vec<Observation> {
         Some(worst) => Observation {
             type_: RECONCILED,
             holds: Some(false),
-            reason: worst.reason.clone(),
-            message: remarks.iter().map(|remark| remark.message.as_str()).collect::<Vec<_>>().join("; "),
+            reason: worst.reason.to_owned(),
+            message: problems.iter().map(|problem| problem.message.as_str()).collect::<Vec<_>>().join("; "),
         },
     };
-    let conflict = remarks.iter().find(|remark| remark.reason == NAME_CONFLICT).map(|conflict| Observation {
-        type_: NAME_CONFLICT,
-        holds: Some(true),
-        reason: NAME_CONFLICT.to_owned(),
-        message: conflict.message.clone(),
-    });
+    let conflict =
+        problems.iter().find(|problem| problem.reason == NAME_CONFLICT).map(|conflict| Observation {
+            type_: NAME_CONFLICT,
+            holds: Some(true),
+            reason: NAME_CONFLICT.to_owned(),
+            message: conflict.message.clone(),
+        });
     [reconciled].into_iter().chain(conflict).collect()
 }
 
@@ -88,17 +66,17 @@ pub fn retired(observations: &[Observation]) -> &'static [&'static str] {
     }
 }
 
-/// One event for each remark that the stored conditions do not tell of yet.
-pub fn events(old: &[crate::api::condition::Condition], remarks: &[Remark]) -> Vec<EventNote> {
+/// One event for each problem that the stored conditions do not tell of yet.
+pub fn events(old: &[crate::api::condition::Condition], problems: &[Problem]) -> Vec<EventNote> {
     let told = old.iter().find(|condition| condition.type_ == RECONCILED && condition.status == "False");
     let told = told.map_or("", |condition| condition.message.as_str());
-    remarks
+    problems
         .iter()
-        .filter(|remark| !told.contains(&remark.message))
-        .map(|remark| EventNote {
-            type_: if remark.waiting { EventType::Normal } else { EventType::Warning },
-            reason: remark.reason.clone(),
-            message: remark.message.clone(),
+        .filter(|problem| !told.contains(&problem.message))
+        .map(|problem| EventNote {
+            type_: if problem.waiting { EventType::Normal } else { EventType::Warning },
+            reason: problem.reason.to_owned(),
+            message: problem.message.clone(),
         })
         .collect()
 }
