@@ -1,5 +1,7 @@
 //! Keys of labels, annotations and finalizers, and their values where these are fixed (01 §7).
 
+use std::collections::BTreeMap;
+
 /// What all our keys begin with.
 pub const PREFIX: &str = "crownlabs.polito.it/";
 
@@ -145,6 +147,12 @@ pub const FINALIZED_BY: &str = "crownlabs.polito.it/finalized-by";
 pub const TENANT_FINALIZER: &str = "crownlabs.polito.it/tenant-operator";
 /// On a `SharedVolume` once it is provisioned.
 pub const SHARED_VOLUME_FINALIZER: &str = "crownlabs.polito.it/shvolctrl-volume-protection";
+
+/// Labels as a label selector: `key=value,key=value`.
+pub fn selector_string(labels: &BTreeMap<String, String>) -> String {
+    let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    pairs.join(",")
+}
 
 #[cfg(test)]
 mod tests {

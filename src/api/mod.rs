@@ -22,6 +22,7 @@ pub mod reference;
 pub mod shared_volume;
 pub mod template;
 pub mod tenant;
+pub mod text;
 mod wire;
 pub mod workspace;
 

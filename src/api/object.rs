@@ -9,19 +9,17 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::DynamicResourceScope;
 use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::lenient;
-use super::meta::SlimMeta;
+use super::meta::Metadata;
+use super::text::Text;
 
 /// What is fixed about a kind: its names in the API, and the parts of it that we read.
 ///
@@ -55,7 +53,7 @@ pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object<T: Kind> {
     /// Names, labels, owners; never `managedFields`.
-    pub metadata: ObjectMeta,
+    pub metadata: Metadata,
     /// What is asked for; the default where it is absent or unreadable.
     pub spec: T::Spec,
     /// What was reported; the default where it is absent or unreadable.
@@ -69,10 +67,10 @@ impl<T: Kind> Object<T> {
     /// An object with a name and a spec, as a user would write it.
     pub fn new(namespace: Option<&str>, name: &str, spec: T::Spec) -> Self {
         Self {
-            metadata: ObjectMeta {
-                name: Some(name.to_owned()),
-                namespace: namespace.map(str::to_owned),
-                ..ObjectMeta::default()
+            metadata: Metadata {
+                name: Text::interned(name),
+                namespace: namespace.map(Text::interned).unwrap_or_default(),
+                ..Metadata::default()
             },
             spec,
             status: T::Status::default(),
@@ -83,25 +81,25 @@ impl<T: Kind> Object<T> {
     /// `metadata.name`, empty when the object has none yet.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.metadata.name.as_deref().unwrap_or_default()
+        &self.metadata.name
     }
 
     /// `metadata.namespace`, empty for cluster-scoped objects.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        self.metadata.namespace.as_deref().unwrap_or_default()
+        &self.metadata.namespace
     }
 
     /// `metadata.uid`, empty when the object does not come from an API server.
     #[must_use]
     pub fn uid(&self) -> &str {
-        self.metadata.uid.as_deref().unwrap_or_default()
+        &self.metadata.uid
     }
 
     /// The value of a label.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
-        self.metadata.labels.as_ref()?.get(key).map(String::as_str)
+        self.metadata.labels.get(key)
     }
 
     /// Whether the object carries all these labels.
@@ -113,7 +111,7 @@ impl<T: Kind> Object<T> {
     /// The value of an annotation.
     #[must_use]
     pub fn annotation(&self, key: &str) -> Option<&str> {
-        self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+        self.metadata.annotations.get(key)
     }
 
     /// Whether the object is being deleted.
@@ -125,32 +123,7 @@ impl<T: Kind> Object<T> {
     /// The uid of the owner that controls the object, if one does.
     #[must_use]
     pub fn controller_uid(&self) -> Option<&str> {
-        let owners = self.metadata.owner_references.as_ref()?;
-        owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
-    }
-}
-
-impl<T: Kind> kube::Resource for Object<T> {
-    type DynamicType = ();
-    type Scope = DynamicResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        T::KIND.into()
-    }
-    fn group((): &()) -> Cow<'_, str> {
-        T::GROUP.into()
-    }
-    fn version((): &()) -> Cow<'_, str> {
-        T::VERSION.into()
-    }
-    fn plural((): &()) -> Cow<'_, str> {
-        T::PLURAL.into()
-    }
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
+        self.metadata.controller().map(|owner| owner.uid.as_str())
     }
 }
 
@@ -158,7 +131,7 @@ impl<T: Kind> kube::Resource for Object<T> {
 #[derive(Deserialize)]
 struct Raw {
     #[serde(default)]
-    metadata: SlimMeta,
+    metadata: Metadata,
     spec: Option<Box<RawValue>>,
     data: Option<Box<RawValue>>,
     status: Option<Box<RawValue>>,
@@ -181,7 +154,7 @@ impl<'de, T: Kind> Deserialize<'de> for Object<T> {
             Err(reason) => (T::Spec::default(), Some(format!("{}{reason}", T::BODY))),
         };
         Ok(Self {
-            metadata: raw.metadata.into(),
+            metadata: raw.metadata,
             spec,
             // An unreadable status is ours to write again.
             status: lenient::read(raw.status.as_deref()).unwrap_or_default(),

@@ -17,6 +17,7 @@ mod fault;
 mod formats;
 mod instance;
 mod integrations;
+pub mod loops;
 pub mod pool;
 mod rules;
 mod schema;

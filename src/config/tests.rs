@@ -143,7 +143,7 @@ integrations:
     timeout: 3s
 ",
     );
-    assert_eq!(crate::controllers::children::selector_string(&config.selector), "a=,b=x");
+    assert_eq!(crate::api::labels::selector_string(&config.selector), "a=,b=x");
     assert_eq!(config.resync.min.get().as_secs(), 5_400);
     assert_eq!(config.resync.max.get().as_secs(), 86_400);
     assert!(!config.leader_election.enabled);

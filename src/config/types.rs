@@ -13,6 +13,7 @@ use super::exposure::PublicExposureConfig;
 use super::formats;
 use super::instance::InstanceConfig;
 use super::integrations::Integrations;
+use super::loops::for_each_loop;
 use super::shared_volume::SharedVolumeConfig;
 use super::snapshot::SnapshotConfig;
 use super::tenant::{TenantConfig, WorkspaceConfig};
@@ -143,23 +144,17 @@ pub enum LogFormat {
     Json,
 }
 
-/// The control loops.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Controllers {
-    /// Instances: virtual machines, containers and their exposure.
-    pub instance: InstanceConfig,
-    /// Public exposure: ports of Instances on addresses that the world can reach.
-    pub public_exposure: PublicExposureConfig,
-    /// Snapshots: images made from the disks of stopped virtual machines.
-    pub snapshot: SnapshotConfig,
-    /// Shared volumes: network folders of courses.
-    pub shared_volume: SharedVolumeConfig,
-    /// Tenants: namespaces, quotas, rights, personal volumes and accounts of users.
-    pub tenant: TenantConfig,
-    /// Workspaces: namespaces and rights of courses, and who is enrolled in them.
-    pub workspace: WorkspaceConfig,
+macro_rules! controllers {
+    ($(#[doc = $description:literal] $key:ident: $config:ident => $reconciler:ident;)*) => {
+        /// The control loops.
+        #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+        pub struct Controllers {
+            $(#[doc = $description] pub $key: $config,)*
+        }
+    };
 }
+for_each_loop!(controllers);
 
 /// Where a server listens; written as `ADDRESS:PORT`, or empty for a server that is off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

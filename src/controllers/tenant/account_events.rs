@@ -8,9 +8,9 @@ use hyper::body::Bytes;
 use ring::hmac;
 use serde::Deserialize;
 
-use crate::manager::server::{Handler, Page};
 use crate::runtime::ObjectKey;
 use crate::runtime::gate::Gate;
+use crate::runtime::http_server::{Handler, Page};
 use crate::runtime::queue::{Priority, Queue};
 
 /// Where events arrive.

@@ -8,7 +8,7 @@ use tracing::warn;
 use super::CertificateError;
 use super::bundle::{CERTIFICATE, KEY, certificates, certified, key};
 use super::exchange::Exchange;
-use crate::manager::Watched;
+use crate::runtime::files::WatchedFile;
 
 /// What the two files hold; `None` for one that cannot be read.
 #[derive(Default)]
@@ -18,12 +18,12 @@ struct Files {
 }
 
 /// The two files, watched. Each change is served as soon as both fit together.
-pub fn watched(folder: &Path, exchange: &Arc<Exchange>) -> [Watched; 2] {
+pub fn watched(folder: &Path, exchange: &Arc<Exchange>) -> [WatchedFile; 2] {
     let files = Arc::new(Mutex::new(Files::default()));
     let watch = |name: &'static str, take: fn(&mut Files, Option<Vec<u8>>)| {
         let (files, exchange, place) = (Arc::clone(&files), Arc::clone(exchange), folder.join(name));
         let shown = place.display().to_string();
-        Watched::new(place, move |content| {
+        WatchedFile::new("server.webhook.certificateDir", place, move |content| {
             // Nothing between the two lines can panic.
             let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
             take(&mut files, content.map(<[u8]>::to_vec));
