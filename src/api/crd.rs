@@ -128,12 +128,14 @@ fn column(column: &Column) -> CustomResourceColumnDefinition {
 }
 
 fn schema<K: CustomResource>() -> Value {
+    let version = format!("Version of the schema of this object: {}/{}.", K::GROUP, K::VERSION);
+    let kind = format!("Kind of the object: {}.", K::KIND);
     json!({
         "description": K::DESCRIPTION,
         "type": "object",
         "properties": {
-            "apiVersion": {"type": "string", "description": "The group and version of this representation."},
-            "kind": {"type": "string", "description": "The kind of the object."},
+            "apiVersion": {"type": "string", "description": version},
+            "kind": {"type": "string", "description": kind},
             "metadata": {"type": "object"},
             "spec": part::<K::Spec>(),
             "status": part::<K::Status>(),
