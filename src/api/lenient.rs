@@ -1,11 +1,11 @@
-//! Reading parts of objects that may not be as the schema wants them (01 §6).
+//! Decoding of specs and statuses that may not match the schema: see [`super::object`] for the reasons.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Reads a part of an object. An absent one is the default, and `null` is the same as absent at
-/// any depth. `Err` says where the part is not as it should be and why, for example
+/// Decodes a part of an object. If the part is absent, the result is the default; `null` means absent at any
+/// depth. An error names the path of the first wrong value and what is wrong with it, for example
 /// `.environmentList[0].persistent: invalid type: string "yes", expected a boolean`.
 pub(super) fn read<H: Default + DeserializeOwned>(raw: Option<&RawValue>) -> Result<H, String> {
     let Some(text) = raw.map(RawValue::get).filter(|text| *text != "null") else {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::Deserialize;
 
-/// The metadata that the daemon reads. `managedFields`, often the larger half of an object, is
-/// skipped while decoding.
+/// The metadata that the daemon reads. `managedFields`, often the larger part of an object, is skipped while
+/// decoding.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SlimMeta {
@@ -24,7 +24,7 @@ pub struct SlimMeta {
     finalizers: Option<Vec<String>>,
 }
 
-/// A list without room to grow: most have one element, decoded into the room of four.
+/// Frees the spare capacity of a list: most have one element, and decoding allocates space for four.
 fn tight<T>(mut list: Vec<T>) -> Vec<T> {
     list.shrink_to_fit();
     list

@@ -1,7 +1,7 @@
-//! "Did you mean": the known key that an unknown one was probably meant to be.
+//! Suggestions for misspelt keys ("did you mean").
 
-/// The candidate that is nearest to a word, if it is near enough to be a slip: at most one edit in
-/// three characters, and three in all. Upper and lower case count as equal.
+/// The candidate that is most similar to a word, if it is similar enough to be what was meant: at most one
+/// edit for every three characters, and at most three in total. Case is ignored.
 pub(super) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.to_lowercase().chars().collect();
     let limit = (word.len() / 3).min(3);
