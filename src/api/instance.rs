@@ -217,8 +217,7 @@ pub struct PublicExposure {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct ExposedPort {
-    /// Name of the port, unique in the list: 1 to 15 lower-case letters, digits and dashes, for example
-    /// `ssh`.
+    /// Name of the port, unique in the list: up to 15 lower-case letters, digits and dashes, such as `ssh`.
     #[schemars(extend("pattern" = "^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$"))]
     pub name: String,
     /// Port number on the public address, from 1 to 65535. The default 0 means that a free port is
@@ -240,18 +239,15 @@ pub struct ExposedPort {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct CustomizationUrls {
-    /// URL of an archive that is unpacked before the container starts; it replaces that of the template.
-    /// Default: empty, that of the template.
+    /// URL of an archive to unpack before the container starts. Default: empty, that of the template.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub content_origin: String,
-    /// URL to which the content is uploaded as an archive when the instance is terminated. Default:
-    /// empty, nothing is uploaded.
+    /// URL to which the content is uploaded when the instance is terminated. Default: empty, no upload.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub content_destination: String,
-    /// URL that is queried periodically to find out whether the instance is still needed. Default: empty,
-    /// no check.
+    /// URL of the status check, as in `statusCheckUrl`. Default: empty, no check.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub status_check: String,
@@ -262,13 +258,11 @@ pub struct CustomizationUrls {
 #[serde(default)]
 #[schemars(!default)]
 pub struct ContentUrls {
-    /// URL of an archive that is unpacked before the container starts; it replaces that of the template.
-    /// Default: empty, that of the template.
+    /// URL of an archive to unpack before the container starts. Default: empty, that of the template.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub origin: String,
-    /// URL to which the content is uploaded as an archive when the instance is terminated. Default:
-    /// empty, nothing is uploaded.
+    /// URL to which the content is uploaded when the instance is terminated. Default: empty, no upload.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub destination: String,
@@ -288,18 +282,15 @@ pub struct InstanceStatus {
     #[serde(skip_serializing_if = "InstancePhase::is_empty")]
     #[schemars(default)]
     pub phase: InstancePhase,
-    /// URL of the desktop or web application in a browser; empty while the instance is stopped or has
-    /// none.
+    /// URL of the desktop or web application; empty while the instance is stopped or has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub url: String,
-    /// IP address of the first environment inside the cluster, for example `10.96.12.7`; empty while the
-    /// instance is stopped.
+    /// Cluster IP address of the first environment, for example `10.96.12.7`; empty while it is stopped.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub ip: String,
-    /// Time from the creation of the instance until its first environment was ready for the first time,
-    /// for example `1m30s`.
+    /// Time from creation until the first environment was ready for the first time, for example `1m30s`.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub initial_ready_time: String,
@@ -384,13 +375,11 @@ pub struct EnvironmentStatus {
     #[serde(skip_serializing_if = "InstancePhase::is_empty")]
     #[schemars(default)]
     pub phase: InstancePhase,
-    /// Whether the Gateway has accepted the `HTTPRoute` of the environment. Always false where Ingresses
-    /// are used.
+    /// Whether the Gateway has accepted the `HTTPRoute` of the environment; false if an Ingress is used.
     #[serde(skip_serializing_if = "wire::is_off")]
     #[schemars(default)]
     pub exposition_accepted: bool,
-    /// URL of the desktop or web application in a browser; empty while the instance is stopped or has
-    /// none.
+    /// URL of the desktop or web application; empty while the instance is stopped or has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub url: String,
@@ -398,8 +387,7 @@ pub struct EnvironmentStatus {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub ip: String,
-    /// Time from the creation of the instance until this environment was ready for the first time, for
-    /// example `1m30s`.
+    /// Time from creation until this environment was ready for the first time, for example `1m30s`.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub initial_ready_time: String,
