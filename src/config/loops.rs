@@ -9,17 +9,17 @@
 macro_rules! for_each_loop {
     ($with:ident) => {
         $with! {
-            /// Workspaces: namespaces and RBAC of courses, and who is enrolled in them.
+            /// Workspaces: namespaces, RBAC and enrolment of courses.
             workspace: WorkspaceConfig => WorkspaceReconciler;
-            /// Tenants: namespaces, quotas, RBAC, personal volumes and accounts of users.
+            /// Tenants: namespaces, quotas, RBAC, network policies, personal volumes and accounts of users.
             tenant: TenantConfig => TenantReconciler;
-            /// Instances: virtual machines, containers and their exposure.
+            /// Instances: virtual machines and containers, their Services and Ingresses.
             instance: InstanceConfig => InstanceReconciler;
-            /// Public exposure: ports of Instances on addresses that the world can reach.
+            /// Public exposure: ports of Instances on public IP addresses.
             public_exposure: PublicExposureConfig => PublicExposureReconciler;
-            /// Shared volumes: network folders of courses.
+            /// Shared volumes: NFS folders of courses.
             shared_volume: SharedVolumeConfig => SharedVolumeReconciler;
-            /// Snapshots: images made from the disks of stopped virtual machines.
+            /// Snapshots: container images made from the disks of stopped virtual machines.
             snapshot: SnapshotConfig => SnapshotReconciler;
         }
     };

@@ -38,7 +38,8 @@ pub async fn servers(
         (path == "/metrics").then(|| {
             process::record();
             queues.get().into_iter().flatten().for_each(|queue| queue.measure());
-            Page { status: StatusCode::OK, content_type: telemetry::CONTENT_TYPE, body: metrics.render() }
+            let body = metrics.render() + &process::exposition();
+            Page { status: StatusCode::OK, content_type: telemetry::CONTENT_TYPE, body }
         })
     });
     let mut tasks = Vec::new();
