@@ -13,7 +13,6 @@ pub mod lease;
 pub mod logging;
 pub mod process;
 pub mod readiness;
-pub mod server;
 pub mod telemetry;
 
 use std::collections::HashMap;
@@ -44,6 +43,7 @@ use crate::runtime::desk::Desk;
 use crate::runtime::events::Recorder;
 use crate::runtime::factory::StoreFactory;
 use crate::runtime::gate::Gate;
+use crate::runtime::http_server::{self, Handler, Server, response, text};
 use crate::runtime::queue::{Backoff, Queue};
 use crate::runtime::registry::Registry;
 use crate::webhook::setup::{self as webhook, Ending};
@@ -52,7 +52,6 @@ pub use files::Watched;
 use lease::{Election, Watchdog};
 use logging::LogFilter;
 use readiness::Readiness;
-use server::Page;
 
 /// The exit code after the lease was lost.
 pub const EXIT_LEASE_LOST: u8 = 3;
@@ -304,24 +303,24 @@ async fn servers(
     queues: Arc<OnceLock<Vec<Arc<Queue>>>>,
 ) -> anyhow::Result<Vec<Task>> {
     let (readiness, metrics, upkeep) = (readiness.clone(), metrics.clone(), metrics.clone());
-    let health = server::read_only(move |path| match path {
-        "/healthz" | "/livez" => Some(Page::text(StatusCode::OK, "ok\n")),
+    let health = http_server::read_only(move |path| match path {
+        "/healthz" | "/livez" => Some(text(StatusCode::OK, "ok\n")),
         "/readyz" | "/ready" => {
             let (ready, report) = readiness.report();
             let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-            Some(Page::text(status, report))
+            Some(text(status, report))
         }
         _ => None,
     });
-    let exposition = server::read_only(move |path| {
+    let exposition = http_server::read_only(move |path| {
         (path == "/metrics").then(|| {
             process::record();
             queues.get().into_iter().flatten().for_each(|queue| queue.measure());
-            Page { status: StatusCode::OK, content_type: telemetry::CONTENT_TYPE, body: metrics.render() }
+            response(StatusCode::OK, telemetry::CONTENT_TYPE, metrics.render())
         })
     });
     let mut tasks = Vec::new();
-    let wanted: [(&'static str, Option<SocketAddr>, server::Handler); 2] = [
+    let wanted: [(&'static str, Option<SocketAddr>, Handler); 2] = [
         ("health", config.server.health.address(), health),
         ("metrics", config.server.metrics.address(), exposition),
     ];
@@ -336,12 +335,12 @@ async fn servers(
 async fn serve(
     name: &'static str,
     address: Option<SocketAddr>,
-    handler: server::Handler,
+    handler: Handler,
 ) -> anyhow::Result<Option<Task>> {
     let Some(address) = address else { return Ok(None) };
-    let listener = server::bind(name, address).await?;
+    let listener = http_server::bind(&format!("server.{name}"), address).await?;
     info!(%address, "serving {name}");
-    Ok(Some(Task::new(name, server::serve(listener, handler))))
+    Ok(Some(Task::new(name, Server::new(handler).serve(listener, std::future::pending()))))
 }
 
 /// Ends at the first SIGTERM or SIGINT.

@@ -7,6 +7,7 @@
 //! | [`plan`], [`merge`], [`apply`] | what is to be done, as a value; what differs; the one writer |
 //! | [`conditions`], [`events`] | what users are told |
 //! | [`client`], [`gate`], [`error`] | requests: named, counted, let through only while the lease is held; what they end in |
+//! | [`http_server`] | the HTTP server that all ports of the daemon are served by |
 //! | [`metrics`], [`clock`], [`key`] | names for what is counted; the time; the name of an object |
 
 pub mod apply;
@@ -19,6 +20,7 @@ pub mod error;
 pub mod events;
 pub mod factory;
 pub mod gate;
+pub mod http_server;
 pub mod key;
 pub mod merge;
 pub mod metrics;

@@ -24,17 +24,17 @@ use super::certificate::keeper::{self, Keeper};
 use super::instance::quota;
 use super::lookup::{Lookup, Stores, of_namespace};
 use super::requester::Bypass;
-use super::server::{self, Limits};
+use super::server;
 use super::tenant;
 use crate::api::Kind;
 use crate::config::{Config, WebhookConfig};
 use crate::manager::control::ControlLoop;
 use crate::manager::readiness::{LoopState, Readiness};
-use crate::manager::server::bind;
 use crate::manager::{Running, Setup, Task, Watched};
 use crate::runtime::ObjectKey;
 use crate::runtime::controller::Reconciler;
 use crate::runtime::factory::StoreFactory;
+use crate::runtime::http_server::bind;
 use crate::runtime::queue::{Backoff, Priority, Queue};
 use crate::runtime::store::{Store, StoreState};
 use crate::runtime::watch::Selection;
@@ -90,7 +90,7 @@ pub async fn set_up(
 ) -> anyhow::Result<Webhooks> {
     let config = &setup.config.server.webhook;
     let address = config.listen.address().context("server.webhook.listen is empty")?;
-    let listener = bind("webhook.listen", address).await?;
+    let listener = bind("server.webhook.listen", address).await?;
     let own_user = own_user(ungated).await?;
     info!(%address, user = own_user, "serving admission reviews");
     let stores = stores(factory);
@@ -208,7 +208,7 @@ fn serve(
     let server = async move {
         needs.settled().await;
         let asked = stop.subscribe();
-        let served = server::serve(listener, certificate, admission.rules(), Limits::default(), asked).await;
+        let served = server::serve(listener, certificate, admission.rules(), server::LIMITS, asked).await;
         if let Err(error) = served {
             error!(%error, "admission reviews cannot be served");
             return;

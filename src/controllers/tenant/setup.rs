@@ -10,10 +10,10 @@ use super::account_events::{self, Secret};
 use super::room::Room;
 use super::world::World;
 use crate::controllers::accounts::Accounts;
-use crate::manager::server::Handler;
 use crate::manager::{Running, Setup, Watched};
 use crate::runtime::factory::StoreFactory;
 use crate::runtime::gate::Gate;
+use crate::runtime::http_server::Handler;
 use crate::runtime::queue::Queue;
 
 /// Puts the loop together. Nothing runs before the watches of `factory` are spawned.

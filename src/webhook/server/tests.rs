@@ -1,23 +1,26 @@
 //! The server as the API server meets it: over TLS, on a socket.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use http_body_util::StreamBody;
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::client::conn::http1 as client;
+use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::*;
 use crate::runtime::clock;
-use crate::webhook::certificate::bundle::Bundle;
+use crate::webhook::certificate::bundle::{Bundle, provider};
 use crate::webhook::certificate::exchange::Exchange;
 use crate::webhook::decision::Denial;
 
@@ -42,7 +45,7 @@ struct Server {
 
 impl Server {
     async fn start() -> Self {
-        Self::start_with(Limits::default()).await
+        Self::start_with(LIMITS).await
     }
 
     async fn start_with(limits: Limits) -> Self {
@@ -164,8 +167,8 @@ async fn bodies_up_to_the_limit_are_read() {
         format!("{text}{}", " ".repeat(length - text.len()))
     };
     let mut sender = server.sender(&bundle).await;
-    assert_eq!(sent(&mut sender, post("/admit", padded(Limits::default().body))).await.0, 200);
-    assert_eq!(sent(&mut sender, post("/admit", padded(Limits::default().body + 1))).await.0, 413);
+    assert_eq!(sent(&mut sender, post("/admit", padded(LIMITS.body))).await.0, 200);
+    assert_eq!(sent(&mut sender, post("/admit", padded(LIMITS.body + 1))).await.0, 413);
 }
 
 #[tokio::test]
@@ -224,8 +227,7 @@ async fn requests_under_way_are_answered_at_the_end() {
 
 #[tokio::test]
 async fn who_says_nothing_is_left_after_a_while() {
-    let server =
-        Server::start_with(Limits { patience: Duration::from_millis(300), ..Limits::default() }).await;
+    let server = Server::start_with(Limits { receive_timeout: Duration::from_millis(300), ..LIMITS }).await;
     let bundle = bundle();
     server.exchange.set(bundle.certified().expect("a key"));
     // No handshake.
