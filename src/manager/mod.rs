@@ -127,7 +127,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         let webhooks = webhook::set_up(&setup, &mut factory, ungated.clone(), readiness.clone()).await?;
         tasks.extend(webhooks.tasks);
         files.extend(webhooks.files);
-        running.extend(webhooks.keeper);
+        running.extend(webhooks.rotator);
         ending = Some(webhooks.ending);
     }
     tasks.extend(factory.watches(&setup.client).map(|(kind, watch)| Task::new(kind, watch)));

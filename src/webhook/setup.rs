@@ -20,7 +20,7 @@ use tracing::{error, info};
 use super::admission::Admission;
 use super::certificate::exchange::Exchange;
 use super::certificate::folder;
-use super::certificate::keeper::{self, Keeper};
+use super::certificate::rotator::{self, Rotator};
 use super::instance::quota;
 use super::lookup::{Lookup, Stores, of_namespace};
 use super::requester::Bypass;
@@ -54,7 +54,7 @@ pub struct Webhooks {
     /// The files of its certificate.
     pub files: Vec<Watched>,
     /// The loop that renews its certificate, unless that comes from a folder.
-    pub keeper: Option<Running>,
+    pub rotator: Option<Running>,
     /// How it ends.
     pub ending: Ending,
 }
@@ -95,8 +95,8 @@ pub async fn set_up(
     info!(%address, user = own_user, "serving admission reviews");
     let stores = stores(factory);
     let exchange = Arc::new(Exchange::default());
-    let (files, keeper) = if config.certificate_dir.is_empty() {
-        (Vec::new(), Some(keep(setup, factory, &exchange, names(setup.config, address))))
+    let (files, rotator) = if config.certificate_dir.is_empty() {
+        (Vec::new(), Some(rotation(setup, factory, &exchange, names(setup.config, address))))
     } else {
         (folder::watched(Path::new(&config.certificate_dir), &exchange).into(), None)
     };
@@ -121,7 +121,7 @@ pub async fn set_up(
     let (server, ending) = serve(listener, Arc::clone(&exchange), admission, needs.clone());
     readiness.set(NAME, LoopState::Starting);
     let tasks = vec![server, Task::new("readiness", track(readiness, needs, exchange.watch()))];
-    Ok(Webhooks { tasks, files, keeper, ending })
+    Ok(Webhooks { tasks, files, rotator, ending })
 }
 
 /// The account that our requests are made in.
@@ -146,7 +146,7 @@ fn stores(factory: &mut StoreFactory) -> Stores {
 }
 
 /// The loop that renews the certificate, and the watch by which every replica hears of it.
-fn keep(
+fn rotation(
     setup: &Setup<'_>,
     factory: &mut StoreFactory,
     exchange: &Arc<Exchange>,
@@ -157,16 +157,16 @@ fn keep(
     let of_name = || Selection::fields(format!("metadata.name={service_name}"));
     let of_secret =
         Selection::fields(format!("metadata.name={service_name},metadata.namespace={}", secret.namespace));
-    let stores = keeper::Stores {
+    let stores = rotator::Stores {
         secrets: factory.store(of_secret),
         mutating: factory.store(of_name()),
         validating: factory.store(of_name()),
     };
-    let queue = Arc::new(Queue::new(Keeper::NAME, Backoff::default()));
+    let queue = Arc::new(Queue::new(Rotator::NAME, Backoff::default()));
     let (woken, served, key) = (Arc::clone(&queue), Arc::clone(exchange), secret.clone());
     stores.secrets.subscribe(move |change| {
         if let Some(secret) = &change.new {
-            keeper::serve(secret, &served);
+            rotator::serve(secret, &served);
         }
         woken.add(key.clone(), Priority::Change);
     });
@@ -176,8 +176,8 @@ fn keep(
     stores.validating.subscribe(move |_| woken.add(key.clone(), Priority::Change));
     // Nothing may be there yet, so that nothing would wake it.
     queue.add(secret.clone(), Priority::Change);
-    let keeper = Keeper::new(stores.clone(), setup.writer.clone(), secret, names);
-    let control = ControlLoop::new(keeper, queue, 1, || {})
+    let rotator = Rotator::new(stores.clone(), setup.writer.clone(), secret, names);
+    let control = ControlLoop::new(rotator, queue, 1, || {})
         .requires(&stores.secrets)
         .requires(&stores.mutating)
         .requires(&stores.validating);

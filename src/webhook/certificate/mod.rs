@@ -4,7 +4,7 @@ pub mod authority;
 pub mod bundle;
 pub mod exchange;
 pub mod folder;
-pub mod keeper;
+pub mod rotator;
 pub mod validity;
 
 /// Why a certificate cannot be used.
