@@ -18,8 +18,8 @@ use tokio::sync::watch as channel;
 use tracing::{error, info};
 
 use super::admission::Admission;
-use super::certificate::exchange::Exchange;
 use super::certificate::folder;
+use super::certificate::resolver::CertificateResolver;
 use super::certificate::rotator::{self, Rotator};
 use super::instance::quota;
 use super::lookup::{Lookup, Stores, of_namespace};
@@ -94,11 +94,11 @@ pub async fn set_up(
     let own_user = own_user(ungated).await?;
     info!(%address, user = own_user, "serving admission reviews");
     let stores = stores(factory);
-    let exchange = Arc::new(Exchange::default());
+    let resolver = Arc::new(CertificateResolver::default());
     let (files, rotator) = if config.certificate_dir.is_empty() {
-        (Vec::new(), Some(rotation(setup, factory, &exchange, names(setup.config, address))))
+        (Vec::new(), Some(rotation(setup, factory, &resolver, names(setup.config, address))))
     } else {
-        (folder::watched(Path::new(&config.certificate_dir), &exchange).into(), None)
+        (folder::watched(Path::new(&config.certificate_dir), &resolver).into(), None)
     };
     let tenants = &setup.config.controllers.tenant;
     let admission = Arc::new(Admission::new(
@@ -118,9 +118,9 @@ pub async fn set_up(
     let noting = Arc::clone(&admission);
     stores.instances.subscribe(move |change| noting.note(change));
     let needs = Needs::of(&stores);
-    let (server, ending) = serve(listener, Arc::clone(&exchange), admission, needs.clone());
+    let (server, ending) = serve(listener, Arc::clone(&resolver), admission, needs.clone());
     readiness.set(NAME, LoopState::Starting);
-    let tasks = vec![server, Task::new("readiness", track(readiness, needs, exchange.watch()))];
+    let tasks = vec![server, Task::new("readiness", track(readiness, needs, resolver.watch()))];
     Ok(Webhooks { tasks, files, rotator, ending })
 }
 
@@ -149,7 +149,7 @@ fn stores(factory: &mut StoreFactory) -> Stores {
 fn rotation(
     setup: &Setup<'_>,
     factory: &mut StoreFactory,
-    exchange: &Arc<Exchange>,
+    resolver: &Arc<CertificateResolver>,
     names: Vec<String>,
 ) -> Running {
     let WebhookConfig { service_name, .. } = &setup.config.server.webhook;
@@ -163,7 +163,7 @@ fn rotation(
         validating: factory.store(of_name()),
     };
     let queue = Arc::new(Queue::new(Rotator::NAME, Backoff::default()));
-    let (woken, served, key) = (Arc::clone(&queue), Arc::clone(exchange), secret.clone());
+    let (woken, served, key) = (Arc::clone(&queue), Arc::clone(resolver), secret.clone());
     stores.secrets.subscribe(move |change| {
         if let Some(secret) = &change.new {
             rotator::serve(secret, &served);
@@ -198,13 +198,13 @@ fn names(config: &Config, address: SocketAddr) -> Vec<String> {
 /// Serves as soon as the stores mirror the cluster.
 fn serve(
     listener: TcpListener,
-    exchange: Arc<Exchange>,
+    resolver: Arc<CertificateResolver>,
     admission: Arc<Admission>,
     needs: Needs,
 ) -> (Task, Ending) {
     let (stop, ended) = (channel::Sender::new(false), channel::Sender::new(false));
     let ending = Ending { stop: stop.clone(), ended: ended.subscribe() };
-    let certificate: Arc<dyn ResolvesServerCert> = exchange;
+    let certificate: Arc<dyn ResolvesServerCert> = resolver;
     let server = async move {
         needs.settled().await;
         let asked = stop.subscribe();

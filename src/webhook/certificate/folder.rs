@@ -7,7 +7,7 @@ use tracing::warn;
 
 use super::CertificateError;
 use super::bundle::{CERTIFICATE, KEY, certificates, certified, key};
-use super::exchange::Exchange;
+use super::resolver::CertificateResolver;
 use crate::manager::Watched;
 
 /// What the two files hold; `None` for one that cannot be read.
@@ -18,17 +18,17 @@ struct Files {
 }
 
 /// The two files, watched. Each change is served as soon as both fit together.
-pub fn watched(folder: &Path, exchange: &Arc<Exchange>) -> [Watched; 2] {
+pub fn watched(folder: &Path, resolver: &Arc<CertificateResolver>) -> [Watched; 2] {
     let files = Arc::new(Mutex::new(Files::default()));
     let watch = |name: &'static str, take: fn(&mut Files, Option<Vec<u8>>)| {
-        let (files, exchange, place) = (Arc::clone(&files), Arc::clone(exchange), folder.join(name));
+        let (files, resolver, place) = (Arc::clone(&files), Arc::clone(resolver), folder.join(name));
         let shown = place.display().to_string();
         Watched::new(place, move |content| {
             // Nothing between the two lines can panic.
             let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
             take(&mut files, content.map(<[u8]>::to_vec));
             match load(&files) {
-                Ok(certified) => exchange.set(certified),
+                Ok(certified) => resolver.set(certified),
                 // The other file is read next.
                 Err(CertificateError::Mismatch | CertificateError::Missing(_)) => {}
                 Err(error) => {

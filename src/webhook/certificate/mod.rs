@@ -2,8 +2,8 @@
 
 pub mod authority;
 pub mod bundle;
-pub mod exchange;
 pub mod folder;
+pub mod resolver;
 pub mod rotator;
 pub mod validity;
 

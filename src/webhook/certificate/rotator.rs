@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::bundle::{Bundle, renewed};
-use super::exchange::Exchange;
+use super::resolver::CertificateResolver;
 use crate::api::{Kind, Object};
 use crate::kinds::{
     MutatingWebhookConfigurationKind, Secret, SecretKind, ValidatingWebhookConfigurationKind, WebhookEntries,
@@ -200,9 +200,9 @@ fn trusting(entries: &WebhookEntries, trusted: &str) -> Vec<Value> {
 
 /// Serves the certificate of the Secret from now on. If it cannot be used, the current one stays, and
 /// a warning is logged.
-pub fn serve(secret: &Secret, exchange: &Exchange) {
+pub fn serve(secret: &Secret, resolver: &CertificateResolver) {
     match Bundle::read(&secret.spec).and_then(|bundle| bundle.certified()) {
-        Ok(certified) => exchange.set(certified),
+        Ok(certified) => resolver.set(certified),
         Err(error) => {
             let secret = ObjectKey::of(secret);
             warn!(%secret, %error, "the webhook's certificate cannot be used; the old one stays");

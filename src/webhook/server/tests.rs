@@ -21,7 +21,7 @@ use tokio_rustls::client::TlsStream;
 use super::*;
 use crate::runtime::clock;
 use crate::webhook::certificate::bundle::{Bundle, provider};
-use crate::webhook::certificate::exchange::Exchange;
+use crate::webhook::certificate::resolver::CertificateResolver;
 use crate::webhook::decision::Denial;
 
 const NAME: &str = "webhook.example.org";
@@ -33,7 +33,7 @@ fn bundle() -> Bundle {
 /// A server with a rule that admits, one that refuses, one that panics, and one that waits.
 struct Server {
     address: SocketAddr,
-    exchange: Arc<Exchange>,
+    resolver: Arc<CertificateResolver>,
     stop: watch::Sender<bool>,
     task: JoinHandle<Result<(), rustls::Error>>,
     /// Lets the rule that waits go on.
@@ -51,7 +51,7 @@ impl Server {
     async fn start_with(limits: Limits) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
         let address = listener.local_addr().expect("an address");
-        let (exchange, stop) = (Arc::new(Exchange::default()), watch::Sender::new(false));
+        let (resolver, stop) = (Arc::new(CertificateResolver::default()), watch::Sender::new(false));
         let (release, count, calls) = (Arc::new(Notify::new()), watch::Sender::new(0), Arc::default());
         let (released, waiting, called) = (Arc::clone(&release), count.subscribe(), Arc::clone(&calls));
         let admit: Rule = Arc::new(move |_| {
@@ -71,15 +71,15 @@ impl Server {
             .boxed()
         });
         let rules = Rules::from([("/admit", admit), ("/refuse", refuse), ("/panic", panic), ("/wait", wait)]);
-        let certificate: Arc<dyn ResolvesServerCert> = Arc::<Exchange>::clone(&exchange);
+        let certificate: Arc<dyn ResolvesServerCert> = Arc::<CertificateResolver>::clone(&resolver);
         let task = tokio::spawn(serve(listener, certificate, rules, limits, stop.subscribe()));
-        Self { address, exchange, stop, task, release, waiting, calls }
+        Self { address, resolver, stop, task, release, waiting, calls }
     }
 
     /// With a certificate, and the bundle that it is from.
     async fn with_certificate() -> (Self, Bundle) {
         let (server, bundle) = (Self::start().await, bundle());
-        server.exchange.set(bundle.certified().expect("a key"));
+        server.resolver.set(bundle.certified().expect("a key"));
         (server, bundle)
     }
 
@@ -183,12 +183,12 @@ async fn the_certificate_changes_while_connections_last() {
     let server = Server::start().await;
     let (first, second) = (bundle(), bundle());
     server.connect(&first).await.expect_err("there is no certificate yet");
-    assert!(!*server.exchange.watch().borrow());
-    server.exchange.set(first.certified().expect("a key"));
-    assert!(*server.exchange.watch().borrow());
+    assert!(!*server.resolver.watch().borrow());
+    server.resolver.set(first.certified().expect("a key"));
+    assert!(*server.resolver.watch().borrow());
     let mut open = server.sender(&first).await;
     assert_eq!(sent(&mut open, post("/admit", review())).await.0, 200);
-    server.exchange.set(second.certified().expect("a key"));
+    server.resolver.set(second.certified().expect("a key"));
     server.connect(&first).await.expect_err("the old one is not served any more");
     let mut new = server.sender(&second).await;
     for sender in [&mut open, &mut new] {
@@ -229,7 +229,7 @@ async fn requests_under_way_are_answered_at_the_end() {
 async fn who_says_nothing_is_left_after_a_while() {
     let server = Server::start_with(Limits { receive_timeout: Duration::from_millis(300), ..LIMITS }).await;
     let bundle = bundle();
-    server.exchange.set(bundle.certified().expect("a key"));
+    server.resolver.set(bundle.certified().expect("a key"));
     // No handshake.
     let silent = TcpStream::connect(server.address).await.expect("a connection");
     silent.readable().await.expect("news");
