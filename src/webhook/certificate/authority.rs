@@ -79,12 +79,12 @@ impl Authority {
         Ok(Signed { certificate, key: key_of(&key) })
     }
 
-    /// A certificate of `successor` by this authority: who trusts this one alone trusts with it what
-    /// the successor signs.
+    /// A certificate for the key of `successor`, signed by this authority. A client that trusts only this
+    /// authority accepts with it, as an intermediate, what the successor signs.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
-    pub fn vouch_for(
+    /// When the certificate cannot be signed.
+    pub fn cross_sign(
         &self,
         successor: &Self,
         now: Timestamp,

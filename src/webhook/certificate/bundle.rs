@@ -1,9 +1,9 @@
 //! The certificates that the replicas share through a Secret, and when they are renewed.
 //!
-//! A new authority is vouched for by the one before it: a client that trusts only the old one
-//! accepts what the new one has signed, and one that has heard of the new one trusts both. So it
-//! does not matter in which order API servers and replicas hear of a renewal, and no request fails
-//! in between.
+//! A new authority is cross-signed by the one before it. A client that trusts only the old authority
+//! accepts what the new one has signed, and a client that has received the new one trusts both. So it
+//! does not matter in which order API servers and replicas receive a renewal, and no request fails
+//! meanwhile. See `docs/decisions/0005-a-new-authority-is-cross-signed-by-the-old.md`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::runtime::plan::to_value;
 pub const CA_CERTIFICATE: &str = "ca.crt";
 /// The key of the newest authority.
 pub const CA_KEY: &str = "ca.key";
-/// The certificate that is served, with what vouches for its authority.
+/// The certificate that is served, followed by the cross-signed certificates of its authority.
 pub const CERTIFICATE: &str = "tls.crt";
 /// Its key.
 pub const KEY: &str = "tls.key";
@@ -46,7 +46,8 @@ pub struct Bundle {
     authorities: Vec<CertificateDer<'static>>,
     /// The key of the newest.
     authority_key: PrivateKeyDer<'static>,
-    /// The certificate that is served, and behind it what older authorities say for the newest.
+    /// The certificate that is served, followed by the certificates of the newest authority that older
+    /// ones have cross-signed.
     chain: Vec<CertificateDer<'static>>,
     /// Its key.
     key: PrivateKeyDer<'static>,
@@ -72,7 +73,7 @@ impl Bundle {
     fn signed(
         authority: &Authority,
         older: Vec<CertificateDer<'static>>,
-        vouchers: Vec<CertificateDer<'static>>,
+        cross_signed: Vec<CertificateDer<'static>>,
         names: &[String],
         now: Timestamp,
     ) -> Result<Self, CertificateError> {
@@ -80,7 +81,7 @@ impl Bundle {
         Ok(Self {
             authorities: [vec![authority.certificate.clone()], older].concat(),
             authority_key: authority.key(),
-            chain: [vec![serving.certificate], vouchers].concat(),
+            chain: [vec![serving.certificate], cross_signed].concat(),
             key: serving.key,
         })
     }
@@ -149,13 +150,13 @@ impl Bundle {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(authorities.iter().cloned());
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
-        let (Ok(verifier), Some((serving, vouchers))) = (verifier, self.chain.split_first()) else {
+        let (Ok(verifier), Some((serving, cross_signed))) = (verifier, self.chain.split_first()) else {
             return false;
         };
         let at = UnixTime::since_unix_epoch(Duration::from_secs(at.as_second().try_into().unwrap_or(0)));
         names.iter().all(|name| {
             let name = ServerName::try_from(name.as_str());
-            name.is_ok_and(|name| verifier.verify_server_cert(serving, vouchers, &name, &[], at).is_ok())
+            name.is_ok_and(|name| verifier.verify_server_cert(serving, cross_signed, &name, &[], at).is_ok())
         })
     }
 
@@ -201,14 +202,14 @@ pub fn renewed(
             if current.serves(names, now) && valid.len() == current.authorities.len() {
                 return Ok(None);
             }
-            let vouchers = if valid.len() > 1 { current.chain.get(1..) } else { None };
+            let cross_signed = if valid.len() > 1 { current.chain.get(1..) } else { None };
             let older = valid.get(1..).unwrap_or_default().to_vec();
-            Bundle::signed(&authority, older, vouchers.unwrap_or_default().to_vec(), names, now)?
+            Bundle::signed(&authority, older, cross_signed.unwrap_or_default().to_vec(), names, now)?
         }
         Ok(authority) if !valid.is_empty() => {
             let successor = Authority::create(now)?;
-            let voucher = authority.vouch_for(&successor, now)?;
-            Bundle::signed(&successor, valid, vec![voucher], names, now)?
+            let cross_signed = authority.cross_sign(&successor, now)?;
+            Bundle::signed(&successor, valid, vec![cross_signed], names, now)?
         }
         _ => Bundle::create(names, now)?,
     };
