@@ -1,12 +1,12 @@
 //! What a rule comes to.
 
-use super::review::PatchStep;
+use json_patch::PatchOperation;
 
 /// Whether a request is admitted, and what is to be changed or said about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// The changes that are made to the object before it is stored, or why it is not stored.
-    pub outcome: Result<Vec<PatchStep>, Denial>,
+    pub outcome: Result<Vec<PatchOperation>, Denial>,
     /// Sentences that `kubectl` shows to whoever asked.
     pub warnings: Vec<String>,
 }
@@ -20,7 +20,7 @@ impl Decision {
 
     /// The request is admitted with these changes.
     #[must_use]
-    pub fn patched(patch: Vec<PatchStep>) -> Self {
+    pub fn patched(patch: Vec<PatchOperation>) -> Self {
         Self { outcome: Ok(patch), warnings: Vec::new() }
     }
 

@@ -116,27 +116,10 @@ pub fn instance(namespace: &str, name: &str, template: &str, running: bool) -> V
     })
 }
 
-/// Merges `patch` into an object, as RFC 7386 has it.
+/// The object after a merge patch (RFC 7386).
 pub fn merged(mut object: Value, patch: &Value) -> Value {
-    merge(&mut object, patch);
+    json_patch::merge(&mut object, patch);
     object
-}
-
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(members) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    for (key, value) in members {
-        if value.is_null() {
-            target.as_object_mut().expect("an object").remove(key);
-        } else {
-            merge(&mut target[key], value);
-        }
-    }
 }
 
 /// A request by a user without groups: a creation where `old` is null.

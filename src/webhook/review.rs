@@ -1,7 +1,7 @@
 //! `AdmissionReview` v1 of `admission.k8s.io`: what the API server asks, and what it is answered.
 
 use k8s_openapi::ByteString;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::decision::Decision;
@@ -136,30 +136,6 @@ pub fn read(body: &[u8]) -> Result<Request, ReviewError> {
     request.ok_or(ReviewError::NoRequest)
 }
 
-/// A step of a JSON patch (RFC 6902).
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "op", rename_all = "lowercase")]
-pub enum PatchStep {
-    /// Sets a member, or appends to a list where the path ends in `/-`.
-    Add {
-        /// Where.
-        path: String,
-        /// What.
-        value: Value,
-    },
-    /// Removes a member.
-    Remove {
-        /// Where.
-        path: String,
-    },
-}
-
-/// A member's name as a part of a JSON pointer (RFC 6901).
-#[must_use]
-pub fn pointer_part(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
 /// The answer to the question of that uid, as the API server reads it.
 #[must_use]
 pub fn answer(uid: &str, decision: &Decision) -> Value {
@@ -187,6 +163,9 @@ pub fn answer(uid: &str, decision: &Decision) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use json_patch::jsonptr::PointerBuf;
+    use json_patch::{PatchOperation, RemoveOperation};
+
     use super::*;
     use crate::webhook::decision::Denial;
 
@@ -242,7 +221,8 @@ mod tests {
     #[test]
     fn answers_say_only_what_there_is_to_say() {
         assert_eq!(answer("u", &Decision::allowed())["response"], json!({"uid": "u", "allowed": true}));
-        let patch = vec![PatchStep::Remove { path: "/a~1b".to_owned() }];
+        let path = PointerBuf::from_tokens(["a/b"]);
+        let patch = vec![PatchOperation::Remove(RemoveOperation { path })];
         let response = &answer("u", &Decision::patched(patch))["response"];
         assert_eq!(response["patchType"], "JSONPatch");
         let patch: ByteString = serde_json::from_value(response["patch"].clone()).expect("base64");
@@ -255,10 +235,5 @@ mod tests {
                 "status": {"status": "Failure", "code": 403, "reason": "Forbidden", "message": "no"},
             })
         );
-    }
-
-    #[test]
-    fn names_are_escaped_in_pointers() {
-        assert_eq!(pointer_part("crownlabs.polito.it/a~b"), "crownlabs.polito.it~1a~0b");
     }
 }

@@ -28,7 +28,6 @@ use crate::runtime::error::ApiError;
 use crate::runtime::plan::{KindInfo, to_value};
 use crate::runtime::queue::Action;
 use crate::runtime::store::Store;
-use crate::webhook::review::PatchStep;
 
 /// How often it is checked whether the certificate has to be renewed. Certificates last for months, so
 /// that an hour is often enough.
@@ -192,7 +191,7 @@ fn trusting(entries: &WebhookEntries, trusted: &str) -> Vec<Value> {
             let place = format!("/webhooks/{index}");
             patch.push(json!({"op": "test", "path": format!("{place}/name"), "value": webhook.name}));
             let path = format!("{place}/clientConfig/caBundle");
-            patch.push(to_value(&PatchStep::Add { path, value: trusted.into() }));
+            patch.push(json!({"op": "add", "path": path, "value": trusted}));
         }
     }
     patch

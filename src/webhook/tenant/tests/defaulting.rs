@@ -1,36 +1,22 @@
 //! What a Tenant is completed with.
 
+use json_patch::PatchOperation;
 use serde_json::{Value, json};
 
 use super::{KEY, OURSELVES, by_administrator, settings};
 use crate::webhook::fixture::{request, tenant};
-use crate::webhook::review::{Operation, PatchStep, Request};
-use crate::webhook::tenant::defaults::complete;
+use crate::webhook::review::{Operation, Request};
+use crate::webhook::tenant::defaults::{add, complete};
 
-/// The steps for a request; it must be admitted.
-fn patch(request: &Request) -> Vec<PatchStep> {
+/// The patch for a request, which must be admitted.
+fn patch(request: &Request) -> Vec<PatchOperation> {
     complete(request, &settings()).outcome.expect("admitted")
 }
 
 /// The object after the patch.
 fn patched(request: &Request) -> Value {
     let mut object = request.object.clone();
-    for step in patch(request) {
-        let path = match &step {
-            PatchStep::Add { path, .. } | PatchStep::Remove { path } => path,
-        };
-        let (parent, member) = path.rsplit_once('/').expect("a path");
-        let member = member.replace("~1", "/").replace("~0", "~");
-        let parent = object.pointer_mut(parent).expect("the parent is there");
-        match (step, parent) {
-            (PatchStep::Add { value, .. }, Value::Array(items)) if member == "-" => items.push(value),
-            (PatchStep::Add { value, .. }, Value::Object(members)) => drop(members.insert(member, value)),
-            (PatchStep::Remove { .. }, Value::Object(members)) => {
-                members.remove(&member).expect("there is something to remove");
-            }
-            (step, parent) => panic!("{step:?} in {parent}"),
-        }
-    }
+    json_patch::patch(&mut object, &patch(request)).expect("a patch that fits");
     object
 }
 
@@ -130,13 +116,13 @@ fn every_selector_label_is_kept_up() {
     settings.selector.insert("a/b".to_owned(), "x".to_owned());
     let creation = request("teacher", "tenants", Value::Null, labelled("ada", None));
     let patch = complete(&creation, &settings).outcome.expect("admitted");
-    let add = |path: &str, value: Value| PatchStep::Add { path: path.to_owned(), value };
+    assert_eq!(patch[1].path().as_str(), "/metadata/labels/a~1b");
     assert_eq!(
         patch,
         [
-            add("/metadata/labels", json!({})),
-            add("/metadata/labels/a~1b", "x".into()),
-            add("/metadata/labels/crownlabs.polito.it~1operator-selector", "production".into()),
+            add(&["metadata", "labels"], json!({})),
+            add(&["metadata", "labels", "a/b"], "x".into()),
+            add(&["metadata", "labels", KEY], "production".into()),
         ]
     );
 }
@@ -158,10 +144,8 @@ fn missing_base_workspaces_are_appended_for_everybody() {
             new["spec"]["workspaces"] = tenant("ada", listed)["spec"]["workspaces"].clone();
             let request = request(user, "tenants", object.clone(), new);
             for request in [request.clone(), by_administrator(request)] {
-                let expected = PatchStep::Add {
-                    path: "/spec/workspaces/-".to_owned(),
-                    value: json!({"name": "utilities", "role": "user"}),
-                };
+                let entry = json!({"name": "utilities", "role": "user"});
+                let expected = add(&["spec", "workspaces", "-"], entry);
                 let expected = if appended { vec![expected] } else { Vec::new() };
                 assert_eq!(patch(&request), expected, "{user} {listed:?}");
             }
@@ -175,18 +159,12 @@ fn a_list_is_made_only_where_there_is_something_to_append() {
     object["spec"].as_object_mut().expect("a spec").remove("workspaces");
     let creation = request("teacher", "tenants", Value::Null, object.clone());
     let list = json!([{"name": "utilities", "role": "user"}]);
-    assert_eq!(patch(&creation), [PatchStep::Add { path: "/spec/workspaces".to_owned(), value: list }]);
+    assert_eq!(patch(&creation), [add(&["spec", "workspaces"], list)]);
     let none = super::Settings { base_workspaces: Vec::new(), ..settings() };
     assert_eq!(complete(&creation, &none).outcome, Ok(Vec::new()));
     let twice = super::Settings { base_workspaces: vec!["a".to_owned(), "a".to_owned()], ..settings() };
     let patch = complete(&creation, &twice).outcome.expect("admitted");
-    assert_eq!(
-        patch,
-        [PatchStep::Add {
-            path: "/spec/workspaces".to_owned(),
-            value: json!([{"name": "a", "role": "user"}])
-        }]
-    );
+    assert_eq!(patch, [add(&["spec", "workspaces"], json!([{"name": "a", "role": "user"}]))]);
 }
 
 #[test]
