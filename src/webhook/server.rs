@@ -82,7 +82,7 @@ async fn answer(rule: Option<Rule>, request: http::Request<Bytes>) -> Response<B
     if let Err(denial) = &decision.outcome {
         debug!(uid, reason = denial.reason(), message = denial.message(), "refused");
     }
-    response(StatusCode::OK, "application/json", review::answer(&uid, &decision).to_string())
+    response(StatusCode::OK, "application/json", review::response(&uid, &decision).to_string())
 }
 
 /// Counts and logs the response of a webhook.

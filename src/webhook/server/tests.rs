@@ -1,4 +1,4 @@
-//! The server as the API server meets it: over TLS, on a socket.
+//! Tests of the server by a client that uses TLS on a socket.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -36,9 +36,9 @@ struct Server {
     resolver: Arc<CertificateResolver>,
     stop: watch::Sender<bool>,
     task: JoinHandle<Result<(), rustls::Error>>,
-    /// Lets the rule that waits go on.
+    /// Ends the waiting of the rule that waits.
     release: Arc<Notify>,
-    /// How many requests wait there.
+    /// How many requests wait in that rule.
     waiting: watch::Receiver<usize>,
     calls: Arc<AtomicUsize>,
 }
@@ -76,7 +76,7 @@ impl Server {
         Self { address, resolver, stop, task, release, waiting, calls }
     }
 
-    /// With a certificate, and the bundle that it is from.
+    /// A server with a certificate, and the bundle of the certificate.
     async fn with_certificate() -> (Self, Bundle) {
         let (server, bundle) = (Self::start().await, bundle());
         server.resolver.set(bundle.certified().expect("a key"));
@@ -128,9 +128,9 @@ async fn sent(
 }
 
 #[tokio::test]
-async fn reviews_are_answered_and_everything_else_is_not() {
+async fn reviews_are_answered_and_other_requests_refused() {
     let (server, bundle) = Server::with_certificate().await;
-    // All over one connection: nothing of it closes that.
+    // All requests use one connection, which none of them closes.
     let mut sender = server.sender(&bundle).await;
     let (status, answer) = sent(&mut sender, post("/admit", review())).await;
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
@@ -172,7 +172,7 @@ async fn bodies_up_to_the_limit_are_read() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_trust_the_authority_turns_away() {
+async fn a_client_that_does_not_trust_the_authority_fails() {
     let (server, _) = Server::with_certificate().await;
     let error = server.connect(&bundle()).await.expect_err("another authority").to_string();
     assert!(error.contains("UnknownIssuer") || error.contains("BadSignature"), "{error}");
@@ -197,7 +197,7 @@ async fn the_certificate_changes_while_connections_last() {
 }
 
 #[tokio::test]
-async fn requests_under_way_are_answered_at_the_end() {
+async fn requests_that_have_begun_are_answered_during_shutdown() {
     let (server, bundle) = Server::with_certificate().await;
     let mut idle = server.sender(&bundle).await;
     assert_eq!(sent(&mut idle, post("/admit", review())).await.0, 200);
@@ -206,7 +206,7 @@ async fn requests_under_way_are_answered_at_the_end() {
     tokio::spawn(async move { done.send(sent(&mut busy, post("/wait", review())).await) });
     server.waiting.clone().wait_for(|waiting| *waiting == 1).await.expect("it waits");
     server.stop.send_replace(true);
-    // The idle connection is closed, and nobody is let in any more.
+    // The idle connection is closed, and no new one is accepted.
     let closed = async {
         while idle.ready().await.is_ok() {
             tokio::task::yield_now().await;
@@ -226,7 +226,7 @@ async fn requests_under_way_are_answered_at_the_end() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_is_left_after_a_while() {
+async fn silent_clients_are_dropped_after_the_timeout() {
     let server = Server::start_with(Limits { receive_timeout: Duration::from_millis(300), ..LIMITS }).await;
     let bundle = bundle();
     server.resolver.set(bundle.certified().expect("a key"));
@@ -234,7 +234,7 @@ async fn who_says_nothing_is_left_after_a_while() {
     let silent = TcpStream::connect(server.address).await.expect("a connection");
     silent.readable().await.expect("news");
     assert_eq!(silent.try_read(&mut [0; 16]).expect("the end"), 0);
-    // A review that never comes.
+    // A body that never arrives.
     let stream = server.connect(&bundle).await.expect("a connection");
     let (mut sender, connection) = client::handshake(TokioIo::new(stream)).await.expect("HTTP");
     tokio::spawn(connection);

@@ -1,5 +1,5 @@
-//! What a Tenant is completed with: the label that makes it ours, and the Workspaces that everybody
-//! is in. The patch has nothing else (05 §15 row 17): whatever it names is stored as it names it.
+//! The defaults of a Tenant: the label by which this daemon selects it, and the base Workspaces. The patch
+//! has no other members, because the API server would store them in the spelling of the patch.
 
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, RemoveOperation};
@@ -10,7 +10,7 @@ use crate::webhook::decision::{Decision, Denial};
 use crate::webhook::requester::Requester;
 use crate::webhook::review::{Operation, Request};
 
-/// Completes a Tenant that is created or changed.
+/// Sets the defaults of a Tenant that is created or changed.
 #[must_use]
 pub fn complete(request: &Request, settings: &Settings) -> Decision {
     if !matches!(request.operation, Operation::Create | Operation::Update) {
@@ -31,7 +31,7 @@ fn patch(request: &Request, settings: &Settings) -> Result<Vec<PatchOperation>, 
     Ok(patch)
 }
 
-/// What becomes of a label.
+/// What is done to a label.
 #[derive(Debug, PartialEq, Eq)]
 enum Label {
     Kept,
@@ -63,8 +63,15 @@ fn labels(request: &Request, settings: &Settings) -> Result<Vec<PatchOperation>,
     Ok(patch)
 }
 
-/// What becomes of the label `key`, whose value on Tenants that are ours is `ours` (05 §14b, the
-/// table of the defaulter, in its order). An absent label counts as an empty one.
+/// What is done to the label `key`, which has the value `ours` on Tenants that this daemon reconciles.
+/// The first row that applies counts, and an absent label counts as an empty one.
+///
+/// | request | label |
+/// |---|---|
+/// | for the service Tenant | kept if it is `ours`, else emptied |
+/// | of an administrator or this daemon, with a label | kept |
+/// | creates the Tenant | set to `ours` |
+/// | changes the Tenant | as it is stored |
 fn wanted(request: &Request, settings: &Settings, key: &str, ours: &str) -> Result<Label, Denial> {
     let requested = label(&request.object, key)?.unwrap_or_default();
     if request.object_name() == SERVICE_TENANT {
@@ -85,7 +92,7 @@ fn wanted(request: &Request, settings: &Settings, key: &str, ours: &str) -> Resu
     })
 }
 
-/// The value of a label.
+/// The value of a label; fails if it is not a string.
 pub(super) fn label<'a>(object: &'a Value, key: &str) -> Result<Option<&'a str>, Denial> {
     match object.pointer("/metadata/labels").and_then(|labels| labels.get(key)) {
         None | Some(Value::Null) => Ok(None),
@@ -94,8 +101,8 @@ pub(super) fn label<'a>(object: &'a Value, key: &str) -> Result<Option<&'a str>,
     }
 }
 
-/// Appends the base Workspaces that are missing. An entry that is there keeps its role. An object
-/// without spec is left alone: with one it would lack what the schema requires.
+/// The operations that append the missing base Workspaces. An entry that exists keeps its role. An object
+/// without `spec` is not changed: a `spec` of our making would lack the members that the schema requires.
 fn workspaces(object: &Value, base: &[String]) -> Result<Vec<PatchOperation>, Denial> {
     let spec = match object.get("spec") {
         None | Some(Value::Null) => return Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! What a Tenant is completed with.
+//! The defaults of Tenants.
 
 use json_patch::PatchOperation;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn labelled(name: &str, label: Option<&str>) -> Value {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Who {
-    Anybody,
+    User,
     Administrator,
     Ourselves,
 }
@@ -43,38 +43,38 @@ enum Before {
 
 #[test]
 fn the_label_follows_the_table() {
-    use Who::{Administrator, Anybody, Ourselves};
+    use Who::{Administrator, Ourselves, User};
     let old = Before::Stored;
     let ours = Some("production");
-    // Name, who asks, the label as stored unless it is created, as asked for, and as it comes out.
+    // The name, the user, the stored label unless it is a creation, the requested label, and the result.
     for (name, who, before, asked, result) in [
-        ("service-tenant", Anybody, Before::New, None, Some("")),
-        ("service-tenant", Anybody, Before::New, ours, ours),
-        ("service-tenant", Anybody, Before::New, Some("else"), Some("")),
+        ("service-tenant", User, Before::New, None, Some("")),
+        ("service-tenant", User, Before::New, ours, ours),
+        ("service-tenant", User, Before::New, Some("else"), Some("")),
         ("service-tenant", Administrator, Before::New, Some("else"), Some("")),
         ("service-tenant", Administrator, old(ours), None, Some("")),
         ("service-tenant", Administrator, old(None), ours, ours),
         ("service-tenant", Ourselves, old(Some("")), Some(""), Some("")),
-        ("service-tenants", Anybody, Before::New, None, ours),
+        ("service-tenants", User, Before::New, None, ours),
         ("ada", Administrator, Before::New, Some("else"), Some("else")),
         ("ada", Administrator, old(ours), Some("else"), Some("else")),
         ("ada", Ourselves, old(None), ours, ours),
-        ("ada", Anybody, Before::New, None, ours),
-        ("ada", Anybody, Before::New, Some(""), ours),
-        ("ada", Anybody, Before::New, Some("else"), ours),
-        ("ada", Anybody, Before::New, ours, ours),
+        ("ada", User, Before::New, None, ours),
+        ("ada", User, Before::New, Some(""), ours),
+        ("ada", User, Before::New, Some("else"), ours),
+        ("ada", User, Before::New, ours, ours),
         ("ada", Administrator, Before::New, None, ours),
         ("ada", Administrator, Before::New, Some(""), ours),
-        ("ada", Anybody, old(ours), ours, ours),
-        ("ada", Anybody, old(None), None, None),
-        ("ada", Anybody, old(None), Some(""), Some("")),
-        ("ada", Anybody, old(Some("")), None, None),
-        ("ada", Anybody, old(Some("else")), Some("else"), Some("else")),
-        ("ada", Anybody, old(ours), None, ours),
-        ("ada", Anybody, old(ours), Some(""), ours),
-        ("ada", Anybody, old(ours), Some("else"), ours),
-        ("ada", Anybody, old(None), ours, None),
-        ("ada", Anybody, old(Some("")), ours, Some("")),
+        ("ada", User, old(ours), ours, ours),
+        ("ada", User, old(None), None, None),
+        ("ada", User, old(None), Some(""), Some("")),
+        ("ada", User, old(Some("")), None, None),
+        ("ada", User, old(Some("else")), Some("else"), Some("else")),
+        ("ada", User, old(ours), None, ours),
+        ("ada", User, old(ours), Some(""), ours),
+        ("ada", User, old(ours), Some("else"), ours),
+        ("ada", User, old(None), ours, None),
+        ("ada", User, old(Some("")), ours, Some("")),
         ("ada", Administrator, old(ours), None, ours),
         ("ada", Administrator, old(ours), Some(""), ours),
         ("ada", Ourselves, old(ours), None, ours),
@@ -101,17 +101,17 @@ fn the_label_follows_the_table() {
 }
 
 #[test]
-fn a_tenant_whose_name_is_made_up_is_no_service_tenant() {
+fn the_service_tenant_is_recognised_by_the_name_in_the_object() {
     let mut creation = request("teacher", "tenants", Value::Null, labelled("service-tenant", None));
     creation.name = String::new();
-    assert_eq!(patched(&creation)["metadata"]["labels"][KEY], "", "the name stands in the object");
+    assert_eq!(patched(&creation)["metadata"]["labels"][KEY], "", "the name is in the object");
     creation.object["metadata"]["name"] = Value::Null;
     creation.object["metadata"]["generateName"] = "service-tenant".into();
     assert_eq!(patched(&creation)["metadata"]["labels"][KEY], "production");
 }
 
 #[test]
-fn every_selector_label_is_kept_up() {
+fn every_label_of_the_selector_is_set() {
     let mut settings = settings();
     settings.selector.insert("a/b".to_owned(), "x".to_owned());
     let creation = request("teacher", "tenants", Value::Null, labelled("ada", None));
@@ -129,7 +129,7 @@ fn every_selector_label_is_kept_up() {
 
 #[test]
 fn missing_base_workspaces_are_appended_for_everybody() {
-    // What the Tenant lists, and what is appended.
+    // The Workspaces of the Tenant, and whether the base Workspace is appended.
     for (listed, appended) in [
         (&["tea:user"][..], true),
         (&["utilities:user"], false),
@@ -169,19 +169,19 @@ fn a_list_is_made_only_where_there_is_something_to_append() {
 
 #[test]
 fn nothing_else_is_ever_written() {
-    // Of an object with nothing to complete, whatever else is odd about it, nothing is respelled.
+    // An object that has all defaults is not changed, whatever the spelling of its values.
     let mut object = labelled("ada", Some("production"));
     object["spec"]["quota"] = json!({"cpu": 8, "memory": "1024Mi", "instances": 2});
     object["spec"]["lastLogin"] = Value::Null;
     object["status"] = json!({"unknown": true});
     assert_eq!(patch(&request("ada", "tenants", object.clone(), object)), []);
-    // An object without spec stays without: it would lack what the schema requires.
+    // An object without spec gets none: it would lack the members that the schema requires.
     let bare = json!({"metadata": {"name": "ada", "labels": {KEY: "production"}}});
     assert_eq!(patch(&request("ada", "tenants", bare.clone(), bare)), []);
 }
 
 #[test]
-fn what_cannot_be_completed_is_refused() {
+fn an_object_that_cannot_be_read_is_refused() {
     for (pointer, value) in [
         ("/spec/workspaces", json!("tea")),
         ("/spec", json!([])),
