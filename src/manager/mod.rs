@@ -99,7 +99,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
             webhook::set_up(&config, &connections, &mut factory, ungated.clone(), readiness.clone()).await?;
         tasks.extend(webhooks.tasks);
         files.extend(webhooks.files);
-        loops.extend(webhooks.keeper);
+        loops.extend(webhooks.rotator);
         ending = Some(webhooks.ending);
     }
     tasks.extend(factory.watches(&connections.client).map(|(kind, watch)| Task::new(kind, watch)));

@@ -9,7 +9,7 @@ use tracing::info;
 
 use super::{process, telemetry};
 use crate::config::Config;
-use crate::runtime::http_server::{self as server, Page};
+use crate::runtime::http_server::{self, Handler, Server, response, text};
 use crate::runtime::queue::Queue;
 use crate::runtime::readiness::Readiness;
 use crate::runtime::task::Task;
@@ -25,25 +25,25 @@ pub async fn servers(
     queues: Arc<OnceLock<Vec<Arc<Queue>>>>,
 ) -> anyhow::Result<Vec<Task>> {
     let (readiness, metrics, upkeep) = (readiness.clone(), metrics.clone(), metrics.clone());
-    let health = server::read_only(move |path| match path {
-        "/healthz" | "/livez" => Some(Page::text(StatusCode::OK, "ok\n")),
+    let health = http_server::read_only(move |path| match path {
+        "/healthz" | "/livez" => Some(text(StatusCode::OK, "ok\n")),
         "/readyz" | "/ready" => {
             let (ready, report) = readiness.report();
             let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-            Some(Page::text(status, report))
+            Some(text(status, report))
         }
         _ => None,
     });
-    let exposition = server::read_only(move |path| {
+    let exposition = http_server::read_only(move |path| {
         (path == "/metrics").then(|| {
             process::record();
             queues.get().into_iter().flatten().for_each(|queue| queue.measure());
             let body = metrics.render() + &process::exposition();
-            Page { status: StatusCode::OK, content_type: telemetry::CONTENT_TYPE, body }
+            response(StatusCode::OK, telemetry::CONTENT_TYPE, body)
         })
     });
     let mut tasks = Vec::new();
-    let wanted: [(&'static str, Option<SocketAddr>, server::Handler); 2] = [
+    let wanted: [(&'static str, Option<SocketAddr>, Handler); 2] = [
         ("health", config.server.health.address(), health),
         ("metrics", config.server.metrics.address(), exposition),
     ];
@@ -61,10 +61,10 @@ pub async fn servers(
 pub async fn serve(
     name: &'static str,
     address: Option<SocketAddr>,
-    handler: server::Handler,
+    handler: Handler,
 ) -> anyhow::Result<Option<Task>> {
     let Some(address) = address else { return Ok(None) };
-    let listener = server::bind(name, address).await?;
+    let listener = http_server::bind(&format!("server.{name}"), address).await?;
     info!(%address, "serving {name}");
-    Ok(Some(Task::new(name, server::serve(listener, handler))))
+    Ok(Some(Task::new(name, Server::new(handler).serve(listener, std::future::pending()))))
 }

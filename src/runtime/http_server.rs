@@ -1,108 +1,217 @@
-//! The plain HTTP servers: probes, metrics, events.
+//! The HTTP/1.1 server behind every port that the daemon listens on, with or without TLS. It accepts
+//! connections, reads each request within [`Limits`], and gives it to a [`Handler`].
 
 use std::convert::Infallible;
+use std::future::{Future, ready};
+use std::io;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Request, Response, StatusCode, header};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
-use tracing::debug;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::server::ResolvesServerCert;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, timeout};
+use tokio_rustls::TlsAcceptor;
+use tracing::{debug, error, warn};
 
-/// A page: its status and its text.
-pub struct Page {
-    /// HTTP status.
-    pub status: StatusCode,
-    /// `Content-Type`.
-    pub content_type: &'static str,
-    /// Body.
-    pub body: String,
+/// Answers a request whose body has been read. A panic is answered with 500.
+pub type Handler = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> + Send + Sync>;
+
+/// Is told of every response: the path of the request, the response, and the time between the headers
+/// of the request and the response.
+pub type Observer = Arc<dyn Fn(&str, &Response<Bytes>, Duration) + Send + Sync>;
+
+/// The limits that clients have to keep.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The largest body of a request, in bytes. A larger one is answered with 413.
+    pub body: usize,
+    /// How long the TLS handshake may take before the connection is closed, and how long the body of a
+    /// request may take before it is answered with 408.
+    pub receive_timeout: Duration,
+    /// How long an open connection may be without a request, or a request without its last header,
+    /// before it is closed.
+    pub idle_timeout: Duration,
 }
 
-impl Page {
-    /// A page of plain text.
-    pub fn text(status: StatusCode, body: impl Into<String>) -> Self {
-        Self { status, content_type: "text/plain; charset=utf-8", body: body.into() }
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body: 256 << 10,
+            receive_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(30),
+        }
     }
 }
 
-/// Answers a request, of which the body has been read.
-pub type Handler = Arc<dyn Fn(&Request<Bytes>) -> Page + Send + Sync>;
+/// Binds the address of a server. `key` is the configuration key that holds the address.
+///
+/// # Errors
+/// When the address is in use or does not belong to this host; the message names key and address.
+pub async fn bind(key: &str, address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| io::Error::new(error.kind(), format!("{key}: cannot listen on {address}: {error}")))
+}
 
-/// A longer body is refused.
-const BODY_LIMIT: usize = 256 << 10;
-/// A client that has not sent its request after this long has gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A response with that content type.
+pub fn response(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
 
-/// Serves pages that can only be read; `pages` finds the one of a path.
-pub fn read_only(pages: impl Fn(&str) -> Option<Page> + Send + Sync + 'static) -> Handler {
-    Arc::new(move |request| {
+/// A response in plain text.
+pub fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Bytes> {
+    response(status, "text/plain; charset=utf-8", body)
+}
+
+/// A handler that waits for nothing.
+pub fn immediate(handle: impl Fn(&Request<Bytes>) -> Response<Bytes> + Send + Sync + 'static) -> Handler {
+    Arc::new(move |request| ready(handle(&request)).boxed())
+}
+
+/// A handler for GET and HEAD; `page` returns the response for a path, or `None` where there is none (404).
+pub fn read_only(page: impl Fn(&str) -> Option<Response<Bytes>> + Send + Sync + 'static) -> Handler {
+    immediate(move |request| {
         if matches!(*request.method(), Method::GET | Method::HEAD) {
-            let page = pages(request.uri().path());
-            page.unwrap_or_else(|| Page::text(StatusCode::NOT_FOUND, "no such page\n"))
+            page(request.uri().path()).unwrap_or_else(|| text(StatusCode::NOT_FOUND, "no such page\n"))
         } else {
-            Page::text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n")
+            text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n")
         }
     })
 }
 
-/// Binds the address of a server.
-///
-/// # Errors
-/// When the address is in use or not ours; the message names it.
-pub async fn bind(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|error| anyhow::anyhow!("server.{what}: cannot listen on {address}: {error}"))
+/// An HTTP server.
+pub struct Server {
+    /// What answers the requests.
+    pub handler: Handler,
+    /// What is told of the responses, if anything.
+    pub observer: Option<Observer>,
+    /// The limits that clients have to keep.
+    pub limits: Limits,
+    /// What accepts TLS connections, see [`Server::with_certificate`]; `None` for plain connections.
+    pub tls: Option<TlsAcceptor>,
 }
 
-/// Serves, for ever.
-pub async fn serve(listener: TcpListener, handler: Handler) {
-    loop {
-        let connection = match listener.accept().await {
-            Ok((connection, _)) => connection,
-            Err(error) => {
-                // Out of file descriptors, or a connection that was gone before we took it.
-                debug!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let handler = Arc::clone(&handler);
-        tokio::spawn(async move {
-            let service = service_fn(move |request| {
-                let handler = Arc::clone(&handler);
-                async move { Ok::<_, Infallible>(answer(&handler, request).await) }
-            });
-            let served = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(Duration::from_secs(30))
-                .serve_connection(TokioIo::new(connection), service)
-                .await;
-            if let Err(error) = served {
-                debug!(%error, "a connection ended early");
-            }
-        });
+impl Server {
+    /// A server without TLS, with the default limits.
+    pub fn new(handler: Handler) -> Self {
+        Self { handler, observer: None, limits: Limits::default(), tls: None }
     }
-}
 
-async fn answer(handler: &Handler, request: Request<Incoming>) -> Response<Full<Bytes>> {
-    let (head, body) = request.into_parts();
-    let page = match tokio::time::timeout(PATIENCE, Limited::new(body, BODY_LIMIT).collect()).await {
-        Ok(Ok(body)) => handler(&Request::from_parts(head, body.to_bytes())),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Page::text(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long\n")
+    /// The same server with TLS. `certificate` is asked for the certificate of every new connection.
+    ///
+    /// # Errors
+    /// When the TLS library does not accept its own default versions.
+    pub fn with_certificate(self, certificate: Arc<dyn ResolvesServerCert>) -> Result<Self, rustls::Error> {
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(certificate);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self { tls: Some(TlsAcceptor::from(Arc::new(config))), ..self })
+    }
+
+    /// Serves until `stop` completes, and then until all requests that have begun are answered.
+    pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
+        let server = Arc::new(self);
+        let connections = GracefulShutdown::new();
+        let mut stop = pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = &mut stop => break,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    tokio::spawn(Arc::clone(&server).connection(stream, connections.watcher()));
+                }
+                Err(error) => {
+                    // The process is out of file descriptors, or the client has gone away already.
+                    debug!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
         }
-        Ok(Err(_)) => Page::text(StatusCode::INTERNAL_SERVER_ERROR, "the request could not be read\n"),
-        Err(_) => Page::text(StatusCode::REQUEST_TIMEOUT, "the request took too long\n"),
-    };
-    let mut response = Response::new(Full::new(Bytes::from(page.body)));
-    *response.status_mut() = page.status;
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(page.content_type));
-    response
+        drop(listener);
+        connections.shutdown().await;
+    }
+
+    async fn connection(self: Arc<Self>, stream: TcpStream, watcher: Watcher) {
+        let Some(acceptor) = &self.tls else { return self.requests(stream, watcher).await };
+        match timeout(self.limits.receive_timeout, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => self.requests(stream, watcher).await,
+            Ok(Err(error)) => warn!(%error, "the TLS handshake with a client failed"),
+            Err(_) => debug!("a client did not finish the TLS handshake in time"),
+        }
+    }
+
+    async fn requests<S>(self: Arc<Self>, stream: S, watcher: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let idle_timeout = self.limits.idle_timeout;
+        let service = service_fn(move |request| {
+            let server = Arc::clone(&self);
+            async move { Ok::<_, Infallible>(server.respond(request).await.map(Full::new)) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(idle_timeout)
+            .serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = watcher.watch(connection).await {
+            debug!(%error, "a connection ended early");
+        }
+    }
+
+    async fn respond(&self, request: Request<Incoming>) -> Response<Bytes> {
+        let begin = Instant::now();
+        let (head, body) = request.into_parts();
+        let uri = head.uri.clone();
+        let answer = async {
+            let body = self.read(body).await?;
+            Ok((self.handler)(Request::from_parts(head, body)).await)
+        };
+        // A defect that one request brings to light must not end the others of its connection.
+        let response = AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
+            let message = "the handler panicked; this is a defect of the daemon";
+            error!(path = uri.path(), "{message}");
+            Err(text(StatusCode::INTERNAL_SERVER_ERROR, format!("{message}\n")))
+        });
+        let response = response.unwrap_or_else(|refusal| refusal);
+        if let Some(observe) = &self.observer {
+            observe(uri.path(), &response, begin.elapsed());
+        }
+        response
+    }
+
+    /// Reads the body of a request; the error is the response where that is not possible.
+    async fn read(&self, body: Incoming) -> Result<Bytes, Response<Bytes>> {
+        let limit = self.limits.body;
+        let refused = |status, reason: String| Err(text(status, reason + "\n"));
+        match timeout(self.limits.receive_timeout, Limited::new(body, limit).collect()).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                refused(StatusCode::PAYLOAD_TOO_LARGE, format!("the request is longer than {limit} bytes"))
+            }
+            Ok(Err(error)) => refused(StatusCode::BAD_REQUEST, format!("the request broke off: {error}")),
+            Err(_) => refused(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned()),
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! The rules behind their paths.
+//! The paths of the webhooks, and the rule of each.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,14 +19,14 @@ use crate::api::{GROUP, Kind};
 use crate::runtime::clock;
 use crate::runtime::store::Change;
 
-/// Completes Tenants; the second name is that of clusters before the operators were one.
+/// The paths that set the defaults of Tenants. The second one is that of the former operators.
 pub const TENANT_DEFAULTS: [&str; 2] = ["/defaulter-v1alpha2-tenant", "/mutate-v1alpha2-tenant"];
-/// Judges Tenants; the second name is that of clusters before the operators were one.
+/// The paths that validate Tenants. The second one is that of the former operators.
 pub const TENANT_RULES: [&str; 2] = ["/validator-v1alpha2-tenant", "/validate-v1alpha2-tenant"];
-/// Judges Instances.
+/// The path that validates Instances.
 pub const INSTANCE_RULES: &str = "/validator-v1alpha2-instance";
 
-/// Everything that a review is judged by.
+/// All that the rules need: their settings, the view of the cluster, and the recent admissions.
 pub struct Admission {
     tenant: tenant::Settings,
     instance: quota::Settings,
@@ -35,7 +35,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// The rules with these settings, over what `lookup` finds.
+    /// The rules with these settings, evaluated over the objects that `lookup` finds.
     pub fn new(tenant: tenant::Settings, instance: quota::Settings, lookup: Lookup) -> Self {
         Self { tenant, instance, lookup, reservations: Mutex::default() }
     }
@@ -55,56 +55,58 @@ impl Admission {
             rules.insert(
                 path,
                 self.rule::<TenantKind>(|admission, request| {
-                    async move { admission.judge_tenant(&request).await }.boxed()
+                    async move { admission.validate_tenant(&request).await }.boxed()
                 }),
             );
         }
         rules.insert(
             INSTANCE_RULES,
             self.rule::<InstanceKind>(|admission, request| {
-                async move { admission.judge_instance(&request).await }.boxed()
+                async move { admission.validate_instance(&request).await }.boxed()
             }),
         );
         rules
     }
 
+    /// A rule for objects of the kind `T`; `decide` is called for requests that concern them.
     fn rule<T: Kind>(
         self: &Arc<Self>,
-        judge: fn(Arc<Self>, Request) -> BoxFuture<'static, Decision>,
+        decide: fn(Arc<Self>, Request) -> BoxFuture<'static, Decision>,
     ) -> Rule {
         let admission = Arc::clone(self);
         Arc::new(move |request| match out_of_scope::<T>(&request) {
             Some(decision) => async { decision }.boxed(),
-            None => judge(Arc::clone(&admission), request),
+            None => decide(Arc::clone(&admission), request),
         })
     }
 
-    async fn judge_tenant(&self, request: &Request) -> Decision {
+    async fn validate_tenant(&self, request: &Request) -> Decision {
         let now = clock::now();
-        self.lookup.decide(|view| rules::judge(request, &self.tenant, view, now)).await
+        self.lookup.decide(|view| rules::validate(request, &self.tenant, view, now)).await
     }
 
-    async fn judge_instance(&self, request: &Request) -> Decision {
-        self.lookup.decide(|view| self.start(request, view)).await
+    async fn validate_instance(&self, request: &Request) -> Decision {
+        self.lookup.decide(|view| self.admit_instance(request, view)).await
     }
 
-    /// Takes note of a change of an Instance in the store: once it runs there or is gone from there,
-    /// the store says all there is to say of it.
+    /// Takes note of a change of an Instance in the store. Its reservation ends when the store shows it
+    /// running, so that it is counted there, or when it is deleted.
     pub fn note(&self, change: &Change<InstanceKind>) {
-        let says_all = change.new.as_ref().is_none_or(|instance| instance.spec.running);
-        if let Some(instance) = change.object().filter(|_| says_all) {
+        let is_current = change.new.as_ref().is_none_or(|instance| instance.spec.running);
+        if let Some(instance) = change.object().filter(|_| is_current) {
             let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
             reservations.seen(instance.namespace(), instance.name());
         }
     }
 
-    /// Judges and takes note in one step, so that no two requests count on the same free share.
-    fn start(&self, request: &Request, view: &dyn View) -> Decision {
+    /// Validates the start of an Instance and reserves its quota under one lock, so that no two requests
+    /// are admitted for the same free quota.
+    fn admit_instance(&self, request: &Request, view: &dyn View) -> Decision {
         let now = clock::now();
-        // A rule that panics leaves the reservations as they were.
+        // A rule that panics leaves the reservations unchanged.
         let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         let pending = reservations.pending(view, now);
-        let (decision, admitted) = quota::judge(request, &self.instance, view, &pending);
+        let (decision, admitted) = quota::validate(request, &self.instance, view, &pending);
         if let Some(admitted) = admitted.filter(|_| !request.dry_run) {
             reservations.add(admitted, now);
         }
@@ -112,7 +114,8 @@ impl Admission {
     }
 }
 
-/// What is asked at the wrong path is refused; parts of an object, such as its status, have no rules.
+/// The decision on a request that no rule applies to: objects of another kind than `T` are refused, and
+/// subresources, such as the status, are admitted. `None` if the rule for `T` decides.
 fn out_of_scope<T: Kind>(request: &Request) -> Option<Decision> {
     let resource = &request.resource;
     if resource.group != GROUP || resource.resource != T::PLURAL {

@@ -1,36 +1,36 @@
-//! What a rule comes to.
+//! The result of a rule: a request is admitted or refused.
 
-use super::review::PatchStep;
+use json_patch::PatchOperation;
 
-/// Whether a request is admitted, and what is to be changed or said about it.
+/// Whether a request is admitted, with changes to the object and warnings to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// The changes that are made to the object before it is stored, or why it is not stored.
-    pub outcome: Result<Vec<PatchStep>, Denial>,
-    /// Sentences that `kubectl` shows to whoever asked.
+    /// The changes that the API server makes to the object before it stores it, or why it must not store it.
+    pub outcome: Result<Vec<PatchOperation>, Denial>,
+    /// Warnings, which `kubectl` shows to the user whose request it is.
     pub warnings: Vec<String>,
 }
 
 impl Decision {
-    /// The request is admitted as it is.
+    /// Admits the request without changes.
     #[must_use]
     pub fn allowed() -> Self {
         Self::patched(Vec::new())
     }
 
-    /// The request is admitted with these changes.
+    /// Admits the request with these changes of the object.
     #[must_use]
-    pub fn patched(patch: Vec<PatchStep>) -> Self {
+    pub fn patched(patch: Vec<PatchOperation>) -> Self {
         Self { outcome: Ok(patch), warnings: Vec::new() }
     }
 
-    /// The request is refused.
+    /// Refuses the request.
     #[must_use]
     pub fn denied(denial: Denial) -> Self {
         Self { outcome: Err(denial), warnings: Vec::new() }
     }
 
-    /// The same with a further warning.
+    /// The same decision with one more warning.
     #[must_use]
     pub fn with_warning(mut self, warning: impl Into<String>) -> Self {
         self.warnings.push(warning.into());
@@ -50,38 +50,39 @@ impl From<Result<(), Denial>> for Decision {
     }
 }
 
-/// Why a request is refused. The API server hands code, reason and message on to whoever asked.
+/// Why a request is refused. The API server returns code, reason and message to the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
     /// The object cannot be read (400).
     #[error("{0}")]
     Malformed(String),
-    /// The rules do not allow it (403).
+    /// The rules do not allow the change (403).
     #[error("{0}")]
     Forbidden(String),
-    /// What the rules look at does not exist (404).
+    /// An object that the rules need does not exist (404).
     #[error("{0}")]
     NotFound(String),
-    /// It would break what is in use (409).
+    /// The change would remove something that is in use (409).
     #[error("{0}")]
     Conflict(String),
-    /// The rules cannot be applied (500).
+    /// The rules cannot be applied, for example because a Workspace that the object names does not exist
+    /// (500).
     #[error("{0}")]
     Internal(String),
 }
 
 impl Denial {
-    /// See [`Denial::Malformed`].
+    /// A [`Denial::Malformed`] with this message.
     pub fn malformed(message: impl Into<String>) -> Self {
         Self::Malformed(message.into())
     }
 
-    /// See [`Denial::Forbidden`].
+    /// A [`Denial::Forbidden`] with this message.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::Forbidden(message.into())
     }
 
-    /// The HTTP status.
+    /// The HTTP status code.
     #[must_use]
     pub const fn code(&self) -> u16 {
         match self {
@@ -93,7 +94,7 @@ impl Denial {
         }
     }
 
-    /// The word that Kubernetes has for it (`metav1.StatusReason`).
+    /// The reason, in the words of Kubernetes (`metav1.StatusReason`).
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self {
@@ -105,7 +106,7 @@ impl Denial {
         }
     }
 
-    /// A sentence.
+    /// The message for the user.
     #[must_use]
     pub fn message(&self) -> String {
         self.to_string()

@@ -1,4 +1,4 @@
-//! A cluster for the tests of the rules.
+//! Objects and requests for the tests of the rules.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,30 +10,30 @@ use super::view::View;
 use crate::api::{Instance, Template, Tenant, Workspace};
 use crate::runtime::ObjectKey;
 
-/// Objects by name.
+/// A [`View`] for tests: objects by name.
 #[derive(Debug, Default, Clone)]
-pub struct World {
+pub struct TestCluster {
     tenants: BTreeMap<String, Arc<Tenant>>,
     workspaces: BTreeMap<String, Arc<Workspace>>,
     templates: BTreeMap<ObjectKey, Arc<Template>>,
     instances: BTreeMap<ObjectKey, Arc<Instance>>,
 }
 
-impl World {
-    /// With a Tenant, whose Workspaces are given as `name:role`.
+impl TestCluster {
+    /// Adds a Tenant. Its Workspaces are given as `name:role`.
     pub fn with_tenant(mut self, name: &str, workspaces: &[&str]) -> Self {
         self.tenants.insert(name.to_owned(), Arc::new(read(&tenant(name, workspaces))));
         self
     }
 
-    /// With the Tenant that this JSON describes.
+    /// Adds the Tenant that this JSON describes.
     pub fn with_tenant_json(mut self, json: &Value) -> Self {
         let tenant: Tenant = read(json);
         self.tenants.insert(tenant.name().to_owned(), Arc::new(tenant));
         self
     }
 
-    /// With a Workspace.
+    /// Adds a Workspace.
     pub fn with_workspace(mut self, name: &str, auto_enroll: &str, quota: &Value) -> Self {
         let json = json!({"metadata": {"name": name}, "spec": {
             "prettyName": name, "autoEnroll": auto_enroll, "quota": quota,
@@ -42,9 +42,16 @@ impl World {
         self
     }
 
-    /// With a Template of a Workspace; each environment uses these resources.
-    pub fn with_template(mut self, namespace: &str, name: &str, workspace: &str, each: &[Value]) -> Self {
-        let environments: Vec<Value> = each.iter().map(|resources| json!({"resources": resources})).collect();
+    /// Adds a Template of a Workspace, with an environment for each of the `resources`.
+    pub fn with_template(
+        mut self,
+        namespace: &str,
+        name: &str,
+        workspace: &str,
+        resources: &[Value],
+    ) -> Self {
+        let environments: Vec<Value> =
+            resources.iter().map(|resources| json!({"resources": resources})).collect();
         let json = json!({"metadata": {"namespace": namespace, "name": name}, "spec": {
             "workspace.crownlabs.polito.it/WorkspaceRef": {"name": workspace}, "environmentList": environments,
         }});
@@ -52,13 +59,13 @@ impl World {
         self
     }
 
-    /// Without a Template.
+    /// Removes a Template.
     pub fn without_template(mut self, namespace: &str, name: &str) -> Self {
         self.templates.remove(&ObjectKey::new(namespace, name));
         self
     }
 
-    /// With the Instance that this JSON describes.
+    /// Adds the Instance that this JSON describes.
     pub fn with_instance(mut self, json: &Value) -> Self {
         let instance: Instance = read(json);
         self.instances.insert(ObjectKey::of(&instance), Arc::new(instance));
@@ -66,7 +73,7 @@ impl World {
     }
 }
 
-impl View for World {
+impl View for TestCluster {
     fn tenant(&self, name: &str) -> Option<Arc<Tenant>> {
         self.tenants.get(name).cloned()
     }
@@ -86,7 +93,7 @@ fn read<T: serde::de::DeserializeOwned>(json: &Value) -> T {
     serde_json::from_value(json.clone()).expect("an object")
 }
 
-/// A Tenant as the API server holds it; its Workspaces are given as `name:role`.
+/// A Tenant as it is stored. Its Workspaces are given as `name:role`.
 pub fn tenant(name: &str, workspaces: &[&str]) -> Value {
     let entries: Vec<Value> = workspaces
         .iter()
@@ -116,30 +123,13 @@ pub fn instance(namespace: &str, name: &str, template: &str, running: bool) -> V
     })
 }
 
-/// Merges `patch` into an object, as RFC 7386 has it.
+/// The object after a merge patch (RFC 7386).
 pub fn merged(mut object: Value, patch: &Value) -> Value {
-    merge(&mut object, patch);
+    json_patch::merge(&mut object, patch);
     object
 }
 
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(members) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    for (key, value) in members {
-        if value.is_null() {
-            target.as_object_mut().expect("an object").remove(key);
-        } else {
-            merge(&mut target[key], value);
-        }
-    }
-}
-
-/// A request by a user without groups: a creation where `old` is null.
+/// A request of a user without special groups. It is a creation if `old` is null.
 pub fn request(user: &str, plural: &str, old: Value, new: Value) -> Request {
     let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     Request {

@@ -1,8 +1,8 @@
-//! What the rules see of the cluster: the shared stores, and what these do not have yet.
+//! The view of the rules: the shared stores, and objects that are not in the stores yet.
 //!
-//! The watch may be a moment behind: a Template that was made with the request before this one is
-//! not in the store. So a refusal that rests on something that is missing is not final: what was
-//! missing is asked of the API server, and the rule again. An ordinary request asks nothing.
+//! Watches may be a moment late: a Template that the user created just before an Instance may not be in
+//! the store. So if a rule refuses a request and did not find an object, the object is read from the API
+//! server, and the rule is evaluated again. An ordinary review needs no request to the API server.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -23,7 +23,7 @@ use crate::runtime::error::with_sources;
 use crate::runtime::store::{ByNamespace, Store};
 use crate::runtime::watch::Watched;
 
-/// The stores that the rules look into.
+/// The stores that the rules read.
 #[derive(Clone)]
 pub struct Stores {
     /// All Tenants.
@@ -44,7 +44,7 @@ enum Missing {
     Template(ObjectKey),
 }
 
-/// What was asked of the API server.
+/// The missing objects that the API server has.
 #[derive(Default)]
 struct Fetched {
     tenants: HashMap<String, Arc<Tenant>>,
@@ -52,31 +52,35 @@ struct Fetched {
     templates: HashMap<ObjectKey, Arc<Template>>,
 }
 
-/// Looks things up for the rules.
+/// Evaluates rules over the stores, and reads from the API server what is missing there.
 pub struct Lookup {
     stores: Stores,
     client: Client,
 }
 
 impl Lookup {
-    /// Looks into `stores`, and asks what is not there by `client`.
+    /// Finds objects in `stores`, and by `client` if they are not there.
     pub fn new(stores: Stores, client: Client) -> Self {
         Self { stores, client }
     }
 
-    /// The decision of a rule, which is asked again if it refused for want of something that is
-    /// there after all.
+    /// The decision of a rule. The rule is evaluated a second time if it refuses the request while an object
+    /// is missing in the stores that the API server has.
     pub async fn decide(&self, rule: impl Fn(&dyn View) -> Decision) -> Decision {
-        let (decision, missing) = self.look(&Fetched::default(), &rule);
+        let (decision, missing) = self.evaluate(&Fetched::default(), &rule);
         if decision.is_allowed() || missing.is_empty() {
             return decision;
         }
         let fetched = self.fetch(missing).await;
-        if fetched.is_empty() { decision } else { self.look(&fetched, &rule).0 }
+        if fetched.is_empty() { decision } else { self.evaluate(&fetched, &rule).0 }
     }
 
-    fn look(&self, fetched: &Fetched, rule: impl Fn(&dyn View) -> Decision) -> (Decision, BTreeSet<Missing>) {
-        let view = Seen { stores: &self.stores, fetched, missing: RefCell::default() };
+    fn evaluate(
+        &self,
+        fetched: &Fetched,
+        rule: impl Fn(&dyn View) -> Decision,
+    ) -> (Decision, BTreeSet<Missing>) {
+        let view = StoreView { stores: &self.stores, fetched, missing: RefCell::default() };
         let decision = rule(&view);
         (decision, view.missing.into_inner())
     }
@@ -103,7 +107,7 @@ impl Lookup {
     }
 
     async fn get<T: Kind>(&self, key: &ObjectKey) -> Option<Arc<Object<T>>> {
-        // Names that users write may be none at all.
+        // A reference that a user wrote may lack the name.
         if key.name.is_empty() || (T::NAMESPACED && key.namespace.is_empty()) {
             return None;
         }
@@ -129,15 +133,15 @@ impl Fetched {
     }
 }
 
-/// The stores with what was fetched, for one run of a rule.
-struct Seen<'a> {
+/// The stores and the fetched objects, for one evaluation of a rule. Records which objects are missing.
+struct StoreView<'a> {
     stores: &'a Stores,
     fetched: &'a Fetched,
     missing: RefCell<BTreeSet<Missing>>,
 }
 
-impl Seen<'_> {
-    fn note<T>(&self, found: Option<T>, missing: impl FnOnce() -> Missing) -> Option<T> {
+impl StoreView<'_> {
+    fn recorded<T>(&self, found: Option<T>, missing: impl FnOnce() -> Missing) -> Option<T> {
         if found.is_none() {
             self.missing.borrow_mut().insert(missing());
         }
@@ -145,23 +149,23 @@ impl Seen<'_> {
     }
 }
 
-impl View for Seen<'_> {
+impl View for StoreView<'_> {
     fn tenant(&self, name: &str) -> Option<Arc<Tenant>> {
         let found = self.stores.tenants.get("", name).or_else(|| self.fetched.tenants.get(name).cloned());
-        self.note(found, || Missing::Tenant(name.to_owned()))
+        self.recorded(found, || Missing::Tenant(name.to_owned()))
     }
 
     fn workspace(&self, name: &str) -> Option<Arc<Workspace>> {
         let found =
             self.stores.workspaces.get("", name).or_else(|| self.fetched.workspaces.get(name).cloned());
-        self.note(found, || Missing::Workspace(name.to_owned()))
+        self.recorded(found, || Missing::Workspace(name.to_owned()))
     }
 
     fn template(&self, namespace: &str, name: &str) -> Option<Arc<Template>> {
         let key = ObjectKey::new(namespace, name);
         let found = self.stores.templates.get(namespace, name);
         let found = found.or_else(|| self.fetched.templates.get(&key).cloned());
-        self.note(found, || Missing::Template(key))
+        self.recorded(found, || Missing::Template(key))
     }
 
     fn instances(&self, namespace: &str) -> Vec<Arc<Instance>> {

@@ -1,15 +1,14 @@
-//! The admission webhooks (05 §14b, 02 §15.1): what the API server asks us before it stores a Tenant
-//! or an Instance.
+//! The admission webhooks, which the API server calls before it stores a Tenant or an Instance.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`review`], [`decision`] | the question and the answer |
-//! | [`requester`], [`view`] | who is not held to the rules; what the rules see of the cluster |
+//! | [`review`], [`decision`] | the `AdmissionReview` that is received, and what the response is made from |
+//! | [`requester`], [`view`] | which users the rules do not apply to; the objects of the cluster that the rules read |
 //! | [`tenant`], [`instance`] | the rules: pure functions of the request, the settings, the view and the time |
-//! | [`admission`], [`lookup`] | the rules behind their paths, over the shared stores |
-//! | [`server`] | HTTPS |
-//! | [`setup`] | puts it together |
-//! | [`certificate`] | the certificate: our own authority's, renewed by the leader, or one from a folder |
+//! | [`admission`], [`lookup`] | the paths of the webhooks; the view of the rules, made from the shared stores |
+//! | [`server`] | the HTTPS server |
+//! | [`setup`] | puts all of this together |
+//! | [`certificate`] | the serving certificate: of our own authority and renewed by the leader, or from a folder |
 
 pub mod admission;
 pub mod certificate;

@@ -1,29 +1,29 @@
-//! Who is not held to the rules.
+//! Which users the rules for Tenants do not apply to.
 
 use super::review::UserInfo;
 
-/// Those who are not held to the rules for Tenants.
+/// The users to whom the rules for Tenants do not apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bypass {
-    /// The groups of administrators, compared exactly.
+    /// The groups of administrators (`server.webhook.bypassGroups`). Upper and lower case differ.
     pub groups: Vec<String>,
-    /// The account that this daemon runs as: its loops change Tenants, whatever groups it is in.
+    /// The user name of this daemon, whose loops change Tenants themselves.
     pub own_user: String,
 }
 
-/// How the rules look upon whoever asks.
+/// The role of the user who sent a request, as far as the rules distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requester {
-    /// The loops of this daemon.
+    /// This daemon.
     Ourselves,
-    /// An administrator.
+    /// A member of a group of administrators.
     Administrator,
-    /// Anybody else.
+    /// Any other user.
     Other,
 }
 
 impl Bypass {
-    /// How the rules look upon a user.
+    /// The role of a user.
     #[must_use]
     pub fn requester(&self, user: &UserInfo) -> Requester {
         if !self.own_user.is_empty() && user.username == self.own_user {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_own_account_is_nobody() {
+    fn an_empty_own_user_matches_nobody() {
         let nobody = UserInfo::default();
         assert_eq!(Bypass::default().requester(&nobody), Requester::Other);
     }

@@ -1,30 +1,30 @@
-//! `AdmissionReview` v1 of `admission.k8s.io`: what the API server asks, and what it is answered.
+//! Reads the `AdmissionReview` (`admission.k8s.io/v1`) that the API server sends, and writes the response.
 
 use k8s_openapi::ByteString;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::decision::Decision;
 
-/// What is to be done to the object.
+/// What the request does to the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Operation {
-    /// It is to be created.
+    /// It creates the object.
     Create,
-    /// It is to be changed.
+    /// It changes the object.
     Update,
-    /// It is to be deleted.
+    /// It deletes the object.
     Delete,
-    /// Something of it is to be connected to.
+    /// It connects to the object, for example with `kubectl exec`.
     Connect,
 }
 
-/// Who asks.
+/// The user who sent the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct UserInfo {
-    /// The name of the user.
+    /// The user name.
     #[serde(deserialize_with = "or_default")]
     pub username: String,
     /// The groups that the user is in.
@@ -32,53 +32,53 @@ pub struct UserInfo {
     pub groups: Vec<String>,
 }
 
-/// The kind that is asked about, as it stands in URLs.
+/// The resource of the object, as in the URL of the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Resource {
-    /// API group.
+    /// The API group.
     pub group: String,
-    /// Version.
+    /// The version.
     pub version: String,
-    /// Plural name.
+    /// The plural name of the kind, in lower case.
     pub resource: String,
 }
 
-/// A request that waits for admission.
+/// A request to the API server that needs admission.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
-    /// What the answer is matched by.
+    /// The id of the review, which the response repeats.
     pub uid: String,
-    /// The kind of the object.
+    /// The resource of the object.
     pub resource: Resource,
-    /// The part of the object, such as `status`; empty for the object itself.
+    /// The subresource, such as `status`; empty for the object itself.
     #[serde(default, deserialize_with = "or_default")]
     pub sub_resource: String,
-    /// The name of the object; empty where the API server makes one up.
+    /// The name of the object; empty where the API server generates it.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-    /// The namespace of the object; empty for kinds without.
+    /// The namespace of the object; empty for cluster-scoped kinds.
     #[serde(default, deserialize_with = "or_default")]
     pub namespace: String,
-    /// What is to be done.
+    /// What the request does.
     pub operation: Operation,
-    /// Who asks for it.
+    /// The user who sent the request.
     #[serde(default)]
     pub user_info: UserInfo,
-    /// The object as it would be stored; null when it is deleted.
+    /// The object as it would be stored; null for a deletion.
     #[serde(default)]
     pub object: Value,
-    /// The object as it is stored; null when it is created.
+    /// The object as it is stored now; null for a creation.
     #[serde(default)]
     pub old_object: Value,
-    /// Whether nothing is to be stored.
+    /// Whether the request is a dry run, which stores nothing.
     #[serde(default, deserialize_with = "or_default")]
     pub dry_run: bool,
 }
 
 impl Request {
-    /// The name of the object, also where the API server made it up.
+    /// The name of the object, also if the API server has generated it.
     #[must_use]
     pub fn object_name(&self) -> &str {
         let own = || self.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
@@ -86,28 +86,28 @@ impl Request {
     }
 }
 
-/// Reads `null` as the default.
+/// Reads a member that may be `null`, which counts as the default value.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Why a text is not a question that can be answered.
+/// Why a body is not an `AdmissionReview` that can be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// No `AdmissionReview` in JSON.
+    /// The body is not JSON, or a member has the wrong type.
     #[error("the body is not an AdmissionReview: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// Another version of the format.
+    /// The body is another kind of object, or another version of `AdmissionReview`.
     #[error("the body is {kind:?} of {api_version:?}; AdmissionReview of admission.k8s.io/v1 is answered")]
     Version {
-        /// Its `apiVersion`.
+        /// The `apiVersion` of the body.
         api_version: String,
-        /// Its `kind`.
+        /// The `kind` of the body.
         kind: String,
     },
-    /// Nothing is asked.
+    /// The `AdmissionReview` has no `request`.
     #[error("the AdmissionReview has no request")]
     NoRequest,
 }
@@ -115,10 +115,10 @@ pub enum ReviewError {
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
 
-/// Reads a question.
+/// Reads the request of an `AdmissionReview`.
 ///
 /// # Errors
-/// When it is none, or of another version.
+/// When the body is no `AdmissionReview`, or one of another version, or has no request.
 pub fn read(body: &[u8]) -> Result<Request, ReviewError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -136,33 +136,9 @@ pub fn read(body: &[u8]) -> Result<Request, ReviewError> {
     request.ok_or(ReviewError::NoRequest)
 }
 
-/// A step of a JSON patch (RFC 6902).
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "op", rename_all = "lowercase")]
-pub enum PatchStep {
-    /// Sets a member, or appends to a list where the path ends in `/-`.
-    Add {
-        /// Where.
-        path: String,
-        /// What.
-        value: Value,
-    },
-    /// Removes a member.
-    Remove {
-        /// Where.
-        path: String,
-    },
-}
-
-/// A member's name as a part of a JSON pointer (RFC 6901).
+/// The `AdmissionReview` with the response to the request of that uid.
 #[must_use]
-pub fn pointer_part(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
-/// The answer to the question of that uid, as the API server reads it.
-#[must_use]
-pub fn answer(uid: &str, decision: &Decision) -> Value {
+pub fn response(uid: &str, decision: &Decision) -> Value {
     let mut response = json!({"uid": uid, "allowed": decision.is_allowed()});
     if !decision.warnings.is_empty() {
         response["warnings"] = json!(decision.warnings);
@@ -170,7 +146,7 @@ pub fn answer(uid: &str, decision: &Decision) -> Value {
     match &decision.outcome {
         Ok(patch) if patch.is_empty() => {}
         Ok(patch) => {
-            // Texts and JSON values serialise without failure; ByteString writes base64.
+            // JSON values serialise without failure; ByteString writes base64.
             let patch = ByteString(serde_json::to_vec(patch).unwrap_or_default());
             response["patchType"] = "JSONPatch".into();
             response["patch"] = json!(patch);
@@ -187,6 +163,9 @@ pub fn answer(uid: &str, decision: &Decision) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use json_patch::jsonptr::PointerBuf;
+    use json_patch::{PatchOperation, RemoveOperation};
+
     use super::*;
     use crate::webhook::decision::Denial;
 
@@ -195,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_server_leaves_out_or_sends_as_null_has_a_default() {
+    fn absent_and_null_members_have_defaults() {
         let least = json!({
             "uid": "u", "resource": {"group": "g", "version": "v", "resource": "r"}, "operation": "CREATE",
         });
@@ -216,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_the_api_server_made_up_stands_in_the_object() {
+    fn a_generated_name_is_read_from_the_object() {
         let request = json!({
             "uid": "u", "resource": {}, "operation": "CREATE", "object": {"metadata": {"name": "made-up"}},
         });
@@ -224,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_question_is_refused_with_the_reason() {
+    fn a_body_that_is_no_review_is_refused_with_the_reason() {
         let old = json!({"apiVersion": "admission.k8s.io/v1beta1", "kind": KIND}).to_string();
         let empty = json!({"apiVersion": API_VERSION, "kind": KIND}).to_string();
         for (body, words) in [
@@ -240,25 +219,21 @@ mod tests {
     }
 
     #[test]
-    fn answers_say_only_what_there_is_to_say() {
-        assert_eq!(answer("u", &Decision::allowed())["response"], json!({"uid": "u", "allowed": true}));
-        let patch = vec![PatchStep::Remove { path: "/a~1b".to_owned() }];
-        let response = &answer("u", &Decision::patched(patch))["response"];
-        assert_eq!(response["patchType"], "JSONPatch");
-        let patch: ByteString = serde_json::from_value(response["patch"].clone()).expect("base64");
+    fn responses_have_no_empty_members() {
+        assert_eq!(response("u", &Decision::allowed())["response"], json!({"uid": "u", "allowed": true}));
+        let path = PointerBuf::from_tokens(["a/b"]);
+        let patch = vec![PatchOperation::Remove(RemoveOperation { path })];
+        let patched = &response("u", &Decision::patched(patch))["response"];
+        assert_eq!(patched["patchType"], "JSONPatch");
+        let patch: ByteString = serde_json::from_value(patched["patch"].clone()).expect("base64");
         assert_eq!(patch.0, br#"[{"op":"remove","path":"/a~1b"}]"#);
         let refused = Decision::denied(Denial::forbidden("no")).with_warning("look");
         assert_eq!(
-            answer("u", &refused)["response"],
+            response("u", &refused)["response"],
             json!({
                 "uid": "u", "allowed": false, "warnings": ["look"],
                 "status": {"status": "Failure", "code": 403, "reason": "Forbidden", "message": "no"},
             })
         );
-    }
-
-    #[test]
-    fn names_are_escaped_in_pointers() {
-        assert_eq!(pointer_part("crownlabs.polito.it/a~b"), "crownlabs.polito.it~1a~0b");
     }
 }

@@ -1,72 +1,46 @@
-//! The HTTPS server that the API server sends its reviews to.
+//! The HTTPS server that the API server sends admission reviews to.
 //!
-//! The metrics have the names and labels of controller-runtime; a review that is answered counts
-//! with code 200, whatever the answer.
+//! The metrics have the names and labels of controller-runtime. A review that is answered counts with
+//! code 200, whether the request is admitted or refused.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
-use std::error::Error;
-use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Method, StatusCode, header};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use metrics::{counter, histogram};
-use rustls::ServerConfig;
+use http::{Method, Response, StatusCode};
+use hyper::body::Bytes;
+use metrics::{Counter, counter, histogram};
 use rustls::server::ResolvesServerCert;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
-use tokio_rustls::TlsAcceptor;
-use tracing::{debug, error, warn};
+use tracing::{debug, warn};
 
-use super::certificate::bundle::provider;
 use super::decision::Decision;
 use super::review::{self, Request};
+use crate::runtime::http_server::{Handler, Limits, Observer, Server, response, text};
 
-/// What clients are held to.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// The bytes of the largest review.
-    pub body: usize,
-    /// A client that has not agreed on a key, or not sent its review, after this long has gone.
-    pub patience: Duration,
-    /// A connection without requests is closed after this long.
-    pub idle: Duration,
-}
+/// The limits of admission reviews.
+pub const LIMITS: Limits = Limits {
+    // The object before and after the change, each of at most the 3 MiB that the API server accepts, and
+    // the other members of the review.
+    body: 7 << 20,
+    receive_timeout: Duration::from_secs(10),
+    // The API server closes idle connections after 90 s. We wait longer, so that it never sends a review
+    // into a connection that we are closing.
+    idle_timeout: Duration::from_mins(2),
+};
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            // An object before and after, each of the 3 MiB that the API server takes, and what stands
-            // around them.
-            body: 7 << 20,
-            patience: Duration::from_secs(10),
-            // By then the API server has closed it itself (90 s), so that it never sends a review into
-            // a connection that is being closed.
-            idle: Duration::from_mins(2),
-        }
-    }
-}
-
-/// Judges a request.
+/// Decides on one request for admission.
 pub type Rule = Arc<dyn Fn(Request) -> BoxFuture<'static, Decision> + Send + Sync>;
-/// The rules by the path that they are asked at.
+/// The rules by the path of their webhook.
 pub type Rules = HashMap<&'static str, Rule>;
 
-/// Serves until `stop` becomes true, and then until the requests that are under way are answered.
+/// Serves until `stop` becomes true, and then until the requests that have begun are answered.
 ///
 /// # Errors
-/// When the TLS library refuses its own defaults.
+/// When the TLS library does not accept its own default versions.
 pub async fn serve(
     listener: TcpListener,
     certificate: Arc<dyn ResolvesServerCert>,
@@ -74,156 +48,57 @@ pub async fn serve(
     limits: Limits,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), rustls::Error> {
-    let mut config = ServerConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_cert_resolver(certificate);
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(config));
-    let rules = Arc::new(rules);
-    rules.keys().for_each(|path| count(path, None));
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            // A connection that has ended is forgotten.
-            Some(_) = connections.join_next() => continue,
-            () = stopped(&mut stop) => break,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let connection =
-                    connection(stream, acceptor.clone(), Arc::clone(&rules), limits, stop.clone());
-                connections.spawn(connection);
-            }
-            Err(error) => {
-                // Out of file descriptors, or a connection that was gone before we took it.
-                debug!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
+    // The series that are always expected start at zero.
+    for status in [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR] {
+        rules.keys().for_each(|path| total(path, status).increment(0));
     }
-    drop(listener);
-    while connections.join_next().await.is_some() {}
+    let rules = Arc::new(rules);
+    let observed = Arc::clone(&rules);
+    let observer: Observer = Arc::new(move |path, response, duration| {
+        if let Some((path, _)) = observed.get_key_value(path) {
+            observe(path, response, duration);
+        }
+    });
+    let handler: Handler =
+        Arc::new(move |request| answer(rules.get(request.uri().path()).cloned(), request).boxed());
+    let server = Server { limits, observer: Some(observer), ..Server::new(handler) };
+    let stopped = async { drop(stop.wait_for(|stop| *stop).await) };
+    server.with_certificate(certificate)?.serve(listener, stopped).await;
     Ok(())
 }
 
-/// Ends when `stop` becomes true, or nobody can say so any more.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await;
-}
-
-async fn connection(
-    stream: TcpStream,
-    acceptor: TlsAcceptor,
-    rules: Arc<Rules>,
-    limits: Limits,
-    mut stop: watch::Receiver<bool>,
-) {
-    let stream = match timeout(limits.patience, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return warn!(%error, "an admission client could not be agreed with on TLS"),
-        Err(_) => return debug!("an admission client did not finish the TLS handshake in time"),
-    };
-    let service = service_fn(move |request| {
-        let rules = Arc::clone(&rules);
-        async move { Ok::<_, Infallible>(respond(&rules, limits, request).await) }
-    });
-    let mut served = pin!(
-        http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(limits.idle)
-            .serve_connection(TokioIo::new(stream), service)
-    );
-    let result = tokio::select! {
-        result = served.as_mut() => result,
-        () = stopped(&mut stop) => {
-            served.as_mut().graceful_shutdown();
-            served.await
-        }
-    };
-    if let Err(error) = result {
-        debug!(%error, "an admission connection ended early");
-    }
-}
-
-/// A text instead of an answer.
-type Refusal = (StatusCode, String);
-
-async fn respond(
-    rules: &Rules,
-    limits: Limits,
-    request: http::Request<Incoming>,
-) -> http::Response<Full<Bytes>> {
-    let begin = Instant::now();
-    let Some((path, rule)) = rules.get_key_value(request.uri().path()) else {
-        return response(StatusCode::NOT_FOUND, "text/plain", "no such webhook\n".to_owned());
-    };
-    let response = match answer(rule, limits, request).await {
-        Ok(answer) => response(StatusCode::OK, "application/json", answer),
-        Err((status, reason)) => {
-            warn!(webhook = path, %status, reason, "an admission review was not answered");
-            response(status, "text/plain", format!("{reason}\n"))
-        }
-    };
-    count(path, Some(response.status()));
-    histogram!("controller_runtime_webhook_latency_seconds", "webhook" => *path).record(begin.elapsed());
-    response
-}
-
-async fn answer(rule: &Rule, limits: Limits, request: http::Request<Incoming>) -> Result<String, Refusal> {
+/// Answers a review by the rule of its path, if there is one.
+async fn answer(rule: Option<Rule>, request: http::Request<Bytes>) -> Response<Bytes> {
+    let Some(rule) = rule else { return text(StatusCode::NOT_FOUND, "no such webhook\n") };
     if request.method() != Method::POST {
-        return Err((StatusCode::METHOD_NOT_ALLOWED, "reviews are sent by POST".to_owned()));
+        return text(StatusCode::METHOD_NOT_ALLOWED, "reviews are sent by POST\n");
     }
-    let body = body(limits, request).await?;
-    let review = review::read(&body).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+    let review = match review::read(request.body()) {
+        Ok(review) => review,
+        Err(error) => return text(StatusCode::BAD_REQUEST, format!("{error}\n")),
+    };
     let uid = review.uid.clone();
-    // A defect that shows with one object must not stop the review of all others.
-    let decision = AssertUnwindSafe(async { rule(review).await }).catch_unwind().await.map_err(|_| {
-        error!(uid, "the rule panicked; this is a defect of the daemon");
-        (StatusCode::INTERNAL_SERVER_ERROR, "the rule panicked; this is a defect of the daemon".to_owned())
-    })?;
+    let decision = rule(review).await;
     if let Err(denial) = &decision.outcome {
         debug!(uid, reason = denial.reason(), message = denial.message(), "refused");
     }
-    Ok(review::answer(&uid, &decision).to_string())
+    response(StatusCode::OK, "application/json", review::response(&uid, &decision).to_string())
 }
 
-async fn body(limits: Limits, request: http::Request<Incoming>) -> Result<Bytes, Refusal> {
-    let collected = timeout(limits.patience, Limited::new(request.into_body(), limits.body).collect()).await;
-    match collected {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if is_too_long(&*error) => {
-            Err((StatusCode::PAYLOAD_TOO_LARGE, format!("a review has at most {} bytes", limits.body)))
-        }
-        Ok(Err(error)) => Err((StatusCode::BAD_REQUEST, format!("the review broke off: {error}"))),
-        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the review did not arrive in time".to_owned())),
+/// Counts and logs the response of a webhook.
+fn observe(path: &'static str, response: &Response<Bytes>, duration: Duration) {
+    let status = response.status();
+    if !status.is_success() {
+        let reason = String::from_utf8_lossy(response.body());
+        warn!(webhook = path, %status, reason = reason.trim_end(), "an admission review was not answered");
     }
+    total(path, status).increment(1);
+    histogram!("controller_runtime_webhook_latency_seconds", "webhook" => path).record(duration);
 }
 
-fn is_too_long(error: &(dyn Error + Send + Sync + 'static)) -> bool {
-    error.is::<LengthLimitError>()
-}
-
-fn response(status: StatusCode, content_type: &'static str, body: String) -> http::Response<Full<Bytes>> {
-    let mut response = http::Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
-}
-
-/// Counts an answer; without one, starts the series of those that are expected at zero.
-fn count(path: &'static str, status: Option<StatusCode>) {
-    let total = |code: StatusCode| counter!("controller_runtime_webhook_requests_total", "webhook" => path, "code" => code.as_u16().to_string());
-    match status {
-        Some(status) => total(status).increment(1),
-        None => {
-            [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR]
-                .map(total)
-                .iter()
-                .for_each(|c| c.increment(0));
-        }
-    }
+/// The number of responses of a webhook with that status.
+fn total(path: &'static str, status: StatusCode) -> Counter {
+    counter!("controller_runtime_webhook_requests_total", "webhook" => path, "code" => status.as_u16().to_string())
 }
 
 #[cfg(test)]

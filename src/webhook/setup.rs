@@ -18,13 +18,13 @@ use tokio::sync::watch as channel;
 use tracing::{error, info};
 
 use super::admission::Admission;
-use super::certificate::exchange::Exchange;
 use super::certificate::folder;
-use super::certificate::keeper::{self, Keeper};
+use super::certificate::resolver::CertificateResolver;
+use super::certificate::rotator::{self, Rotator};
 use super::instance::quota;
 use super::lookup::{Lookup, Stores};
 use super::requester::Bypass;
-use super::server::{self, Limits};
+use super::server;
 use super::tenant;
 use crate::api::Kind;
 use crate::config::{Config, WebhookConfig};
@@ -56,7 +56,7 @@ pub struct Webhooks {
     /// The files of its certificate.
     pub files: Vec<WatchedFile>,
     /// The loop that renews its certificate, unless that comes from a folder.
-    pub keeper: Option<ControlLoop>,
+    pub rotator: Option<ControlLoop>,
     /// How it ends.
     pub ending: Ending,
 }
@@ -93,15 +93,15 @@ pub async fn set_up(
 ) -> anyhow::Result<Webhooks> {
     let (whole, config) = (config, &config.server.webhook);
     let address = config.listen.address().context("server.webhook.listen is empty")?;
-    let listener = bind("webhook.listen", address).await?;
+    let listener = bind("server.webhook.listen", address).await?;
     let own_user = own_user(ungated).await?;
     info!(%address, user = own_user, "serving admission reviews");
     let stores = stores(factory);
-    let exchange = Arc::new(Exchange::default());
-    let (files, keeper) = if config.certificate_dir.is_empty() {
-        (Vec::new(), Some(keep(whole, connections, factory, &exchange, names(whole, address))))
+    let resolver = Arc::new(CertificateResolver::default());
+    let (files, rotator) = if config.certificate_dir.is_empty() {
+        (Vec::new(), Some(rotation(whole, connections, factory, &resolver, names(whole, address))))
     } else {
-        (folder::watched(Path::new(&config.certificate_dir), &exchange).into(), None)
+        (folder::watched(Path::new(&config.certificate_dir), &resolver).into(), None)
     };
     let tenants = &whole.controllers.tenant;
     let admission = Arc::new(Admission::new(
@@ -121,10 +121,10 @@ pub async fn set_up(
     let noting = Arc::clone(&admission);
     stores.instances.subscribe(move |change| noting.note(change));
     let needs = Needs::of(&stores);
-    let (server, ending) = serve(listener, Arc::clone(&exchange), admission, needs.clone());
+    let (server, ending) = serve(listener, Arc::clone(&resolver), admission, needs.clone());
     readiness.set(NAME, LoopState::Starting);
-    let tasks = vec![server, Task::new("readiness", track(readiness, needs, exchange.watch()))];
-    Ok(Webhooks { tasks, files, keeper, ending })
+    let tasks = vec![server, Task::new("readiness", track(readiness, needs, resolver.watch()))];
+    Ok(Webhooks { tasks, files, rotator, ending })
 }
 
 /// The account that our requests are made in.
@@ -150,11 +150,11 @@ fn stores(factory: &mut StoreFactory) -> Stores {
 }
 
 /// The loop that renews the certificate, and the watch by which every replica hears of it.
-fn keep(
+fn rotation(
     config: &Config,
     connections: &Connections,
     factory: &mut StoreFactory,
-    exchange: &Arc<Exchange>,
+    resolver: &Arc<CertificateResolver>,
     names: Vec<String>,
 ) -> ControlLoop {
     let WebhookConfig { service_name, .. } = &config.server.webhook;
@@ -162,15 +162,15 @@ fn keep(
     let of_name = Selection::named(service_name);
     let of_secret =
         Selection::Named { namespace: Some(secret.namespace.to_string()), name: service_name.clone() };
-    let mut set = StoreSet::new(Keeper::NAME, factory);
-    let (served, key) = (Arc::clone(exchange), secret.clone());
+    let mut set = StoreSet::new(Rotator::NAME, factory);
+    let (served, key) = (Arc::clone(resolver), secret.clone());
     let (of_mutating, of_validating) = (secret.clone(), secret.clone());
-    let stores = keeper::Stores {
+    let stores = rotator::Stores {
         secrets: set
             .store(&of_secret)
             .on_change(move |change, queue| {
                 if let Some(secret) = &change.new {
-                    keeper::serve(secret, &served);
+                    rotator::serve(secret, &served);
                 }
                 queue.add(key.clone(), Priority::Change);
             })
@@ -186,8 +186,8 @@ fn keep(
     };
     // Nothing may be there yet, so that nothing would wake it.
     set.queue().add(secret.clone(), Priority::Change);
-    let keeper = Keeper::new(stores, connections.writer.clone(), secret, names);
-    ControlLoop::new(keeper, set.finish(), 1)
+    let rotator = Rotator::new(stores, connections.writer.clone(), secret, names);
+    ControlLoop::new(rotator, set.finish(), 1)
 }
 
 /// What the certificate is for: the Service, as API servers call it, and the address itself where it
@@ -204,17 +204,17 @@ fn names(config: &Config, address: SocketAddr) -> Vec<String> {
 /// Serves as soon as the stores mirror the cluster.
 fn serve(
     listener: TcpListener,
-    exchange: Arc<Exchange>,
+    resolver: Arc<CertificateResolver>,
     admission: Arc<Admission>,
     needs: Needs,
 ) -> (Task, Ending) {
     let (stop, ended) = (channel::Sender::new(false), channel::Sender::new(false));
     let ending = Ending { stop: stop.clone(), ended: ended.subscribe() };
-    let certificate: Arc<dyn ResolvesServerCert> = exchange;
+    let certificate: Arc<dyn ResolvesServerCert> = resolver;
     let server = async move {
         needs.settled().await;
         let asked = stop.subscribe();
-        let served = server::serve(listener, certificate, admission.rules(), Limits::default(), asked).await;
+        let served = server::serve(listener, certificate, admission.rules(), server::LIMITS, asked).await;
         if let Err(error) = served {
             error!(%error, "admission reviews cannot be served");
             return;

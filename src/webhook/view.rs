@@ -1,10 +1,10 @@
-//! What the rules see of the cluster.
+//! The objects of the cluster that the rules read.
 
 use std::sync::Arc;
 
 use crate::api::{Instance, Template, Tenant, Workspace};
 
-/// The objects that the rules ask for. Implementations answer at once, from memory.
+/// Finds the objects that the rules need. Implementations answer from memory, without a request.
 pub trait View {
     /// The Tenant of that name.
     fn tenant(&self, name: &str) -> Option<Arc<Tenant>>;

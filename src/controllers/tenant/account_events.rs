@@ -1,27 +1,28 @@
-//! The endpoint that Keycloak tells of accounts (05 §11): who has confirmed an address is served at
-//! once, not at the next look.
+//! The endpoint that Keycloak sends its events about accounts to, so that a Tenant is reconciled as
+//! soon as its user has confirmed the e-mail address, and not only at the next periodic reconciliation.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use http::{HeaderMap, Request, StatusCode};
-use hyper::body::Bytes;
+use http::{HeaderMap, StatusCode};
 use ring::hmac;
 use serde::Deserialize;
 
 use crate::runtime::ObjectKey;
 use crate::runtime::gate::Gate;
-use crate::runtime::http_server::{Handler, Page};
+use crate::runtime::http_server::{Handler, immediate, text};
 use crate::runtime::queue::{Priority, Queue};
 
-/// Where events arrive.
+/// The path that events are sent to.
 const PATH: &str = "/tenant-webhook";
-/// The HMAC-SHA256 of the body, in hexadecimal digits: what Keycloak's event plugin signs with.
+/// The header with the signature of Keycloak's event plugin: the HMAC-SHA256 of the body, in
+/// hexadecimal digits.
 const SIGNATURE: &str = "x-keycloak-signature";
 
-/// The secret that events are signed with; none takes unsigned ones.
+/// The secret that events are signed with. With `None`, events are accepted without a signature; with
+/// an empty one, none is accepted.
 pub type Secret = Arc<RwLock<Option<Vec<u8>>>>;
 
-/// An event, as far as it is read.
+/// The members of an event that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event {
@@ -31,31 +32,30 @@ struct Event {
     representation: Option<String>,
 }
 
-/// Somebody.
+/// The account in an event.
 #[derive(Deserialize)]
 struct Subject {
     username: String,
 }
 
-/// Takes events: each asks for a pass over its Tenant. A replica that does not lead refuses them, so
-/// that they are sent again to one that does.
+/// The handler of events: each adds the Tenant of its account to `queue`, ahead of periodic work. A
+/// replica that does not lead (`gate` is closed) answers 503, so that the event is sent again and
+/// reaches the leader.
 pub fn handler(queue: Arc<Queue>, gate: Gate, secret: Secret) -> Handler {
-    Arc::new(move |request: &Request<Bytes>| {
+    immediate(move |request| {
         if request.uri().path() != PATH {
-            return Page::text(StatusCode::NOT_FOUND, "no such page\n");
+            return text(StatusCode::NOT_FOUND, "no such page\n");
         }
         let secret = secret.read().unwrap_or_else(PoisonError::into_inner);
         if secret.as_ref().is_some_and(|secret| !is_signed(request.headers(), request.body(), secret)) {
-            return Page::text(StatusCode::UNAUTHORIZED, "the signature of the event is not right\n");
+            return text(StatusCode::UNAUTHORIZED, "the signature of the event is not right\n");
         }
         match username(request.body()) {
-            Err(problem) => Page::text(StatusCode::BAD_REQUEST, format!("{problem}\n")),
-            Ok(_) if !gate.is_open() => {
-                Page::text(StatusCode::SERVICE_UNAVAILABLE, "this replica does not lead\n")
-            }
+            Err(problem) => text(StatusCode::BAD_REQUEST, format!("{problem}\n")),
+            Ok(_) if !gate.is_open() => text(StatusCode::SERVICE_UNAVAILABLE, "this replica does not lead\n"),
             Ok(tenant) => {
                 queue.add(ObjectKey::new("", tenant), Priority::Change);
-                Page::text(StatusCode::OK, "ok\n")
+                text(StatusCode::OK, "ok\n")
             }
         }
     })
@@ -78,7 +78,7 @@ fn username(body: &[u8]) -> Result<String, String> {
 }
 
 fn is_signed(headers: &HeaderMap, body: &[u8], secret: &[u8]) -> bool {
-    // Anybody can sign with an empty secret.
+    // Anybody can make a signature with an empty secret.
     if secret.is_empty() {
         return false;
     }
@@ -87,7 +87,7 @@ fn is_signed(headers: &HeaderMap, body: &[u8], secret: &[u8]) -> bool {
     signature.is_some_and(|signature| hmac::verify(&key, body, &signature).is_ok())
 }
 
-/// Hexadecimal digits, two a byte.
+/// The bytes that hexadecimal digits stand for, two digits a byte; `None` if they are none.
 fn bytes(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     pairs
@@ -97,6 +97,9 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+    use http::Request;
+    use hyper::body::Bytes;
     use serde_json::json;
 
     use super::*;
@@ -107,8 +110,8 @@ mod tests {
         let secret = Arc::new(RwLock::new(secret.map(|secret| secret.as_bytes().to_vec())));
         let request = Request::builder().uri(path).header(SIGNATURE, signature);
         let request = request.body(Bytes::from(body.to_owned())).expect("a request");
-        let page = handler(Arc::clone(&queue), gate.clone(), secret)(&request);
-        (page.status.as_u16(), queue.waiting())
+        let response = handler(Arc::clone(&queue), gate.clone(), secret)(request).now_or_never();
+        (response.expect("an immediate response").status().as_u16(), queue.waiting())
     }
 
     fn verified(name: &str) -> String {

@@ -1,4 +1,5 @@
-//! Our own certificate authority: it signs the certificate that we serve, and nothing else.
+//! Our own certificate authority. It signs the serving certificate of the webhooks and the authority
+//! that follows it, and nothing else.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -11,80 +12,80 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::CertificateError;
 
-/// The name of every authority of ours; they are told apart by their keys.
+/// The common name of all our authorities. Verifiers tell them apart by their keys.
 const NAME: &str = "crownlabs-webhook-ca";
 /// How long an authority is valid.
 pub const AUTHORITY_YEARS: i16 = 10;
 /// How long a serving certificate is valid.
 pub const SERVING_YEARS: i16 = 1;
 
-/// A certificate authority.
+/// A certificate authority with its key.
 pub struct Authority {
-    /// Its own certificate.
+    /// The self-signed certificate of the authority.
     pub certificate: CertificateDer<'static>,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// A serving certificate.
+/// A serving certificate with its key.
 pub struct Signed {
     /// The certificate.
     pub certificate: CertificateDer<'static>,
-    /// Its key.
+    /// The private key of the certificate.
     pub key: PrivateKeyDer<'static>,
 }
 
 impl Authority {
-    /// A new authority, valid from a day before `now`, in case clocks differ.
+    /// Makes an authority with a new key. It is valid from the day before `now`, in case clocks differ.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
+    /// When the system has no random numbers for the key.
     pub fn create(now: Timestamp) -> Result<Self, CertificateError> {
         let (key, params) = (KeyPair::generate()?, params(now));
         let certificate = params.self_signed(&key)?.der().clone();
         Ok(Self { certificate, issuer: Issuer::new(params, key) })
     }
 
-    /// The authority of that certificate and key (PKCS#8).
+    /// The authority with this certificate and this key (PKCS#8).
     ///
     /// # Errors
-    /// When the key is unreadable.
+    /// When the key cannot be read.
     pub fn load(
         certificate: CertificateDer<'static>,
         key: &PrivateKeyDer<'_>,
     ) -> Result<Self, CertificateError> {
         let key = KeyPair::try_from(key)?;
-        // Only the name and the use of the key are taken from the parameters: they are the same for all.
+        // Of the parameters, only the name and the key usages are read; all authorities have the same.
         Ok(Self { certificate, issuer: Issuer::new(params(Timestamp::UNIX_EPOCH), key) })
     }
 
-    /// Its key.
+    /// The private key of the authority.
     #[must_use]
     pub fn key(&self) -> PrivateKeyDer<'static> {
         key_of(self.issuer.key())
     }
 
-    /// A serving certificate for these host names and IP addresses.
+    /// Signs a serving certificate for these host names and IP addresses, with a new key.
     ///
     /// # Errors
-    /// When one of the names cannot stand in a certificate.
+    /// When a certificate cannot contain one of the names, or the system has no random numbers for the key.
     pub fn sign(&self, names: &[String], now: Timestamp) -> Result<Signed, CertificateError> {
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name = named(names.first().map_or("crownlabs-webhook", String::as_str));
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
-        valid(&mut params, now, SERVING_YEARS);
+        set_validity(&mut params, now, SERVING_YEARS);
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?.der().clone();
         Ok(Signed { certificate, key: key_of(&key) })
     }
 
-    /// A certificate of `successor` by this authority: who trusts this one alone trusts with it what
-    /// the successor signs.
+    /// A certificate for the key of `successor`, signed by this authority. A client that trusts only this
+    /// authority accepts with it, as an intermediate, what the successor signs.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
-    pub fn vouch_for(
+    /// When the certificate cannot be signed.
+    pub fn cross_sign(
         &self,
         successor: &Self,
         now: Timestamp,
@@ -95,25 +96,27 @@ impl Authority {
     }
 }
 
+/// The parameters of an authority's certificate.
 fn params(now: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = named(NAME);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages =
         vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
-    valid(&mut params, now, AUTHORITY_YEARS);
+    set_validity(&mut params, now, AUTHORITY_YEARS);
     params
 }
 
 fn named(common_name: &str) -> DistinguishedName {
     let mut name = DistinguishedName::new();
-    // The longest common name that X.509 allows (RFC 5280, ub-common-name).
+    // A common name has at most 64 characters (RFC 5280, ub-common-name).
     name.push(DnType::CommonName, common_name.chars().take(64).collect::<String>());
     name
 }
 
-/// Whole days: from the day before `now` to the day `years` later.
-fn valid(params: &mut CertificateParams, now: Timestamp, years: i16) {
+/// Makes a certificate valid from midnight (UTC) of the day before `now` until midnight of the day
+/// `years` after `now`.
+fn set_validity(params: &mut CertificateParams, now: Timestamp, years: i16) {
     let today = now.to_zoned(TimeZone::UTC).date();
     let midnight = |date: Date| {
         date_time_ymd(date.year().into(), date.month().unsigned_abs(), date.day().unsigned_abs())

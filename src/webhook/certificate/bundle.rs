@@ -1,9 +1,9 @@
 //! The certificates that the replicas share through a Secret, and when they are renewed.
 //!
-//! A new authority is vouched for by the one before it: a client that trusts only the old one
-//! accepts what the new one has signed, and one that has heard of the new one trusts both. So it
-//! does not matter in which order API servers and replicas hear of a renewal, and no request fails
-//! in between.
+//! A new authority is cross-signed by the one before it. A client that trusts only the old authority
+//! accepts what the new one has signed, and a client that has received the new one trusts both. So it
+//! does not matter in which order API servers and replicas receive a renewal, and no request fails
+//! meanwhile. See `docs/decisions/0005-a-new-authority-is-cross-signed-by-the-old.md`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,43 +25,45 @@ use super::authority::Authority;
 use super::validity::Validity;
 use crate::runtime::plan::to_value;
 
-/// The authorities that clients are to trust.
+/// The key of the Secret with the authorities that clients are to trust.
 pub const CA_CERTIFICATE: &str = "ca.crt";
-/// The key of the newest authority.
+/// The key of the Secret with the private key of the newest authority.
 pub const CA_KEY: &str = "ca.key";
-/// The certificate that is served, with what vouches for its authority.
+/// The key of the Secret with the serving certificate, followed by the cross-signed certificates of its
+/// authority.
 pub const CERTIFICATE: &str = "tls.crt";
-/// Its key.
+/// The key of the Secret with the private key of the serving certificate.
 pub const KEY: &str = "tls.key";
 
 /// A serving certificate is renewed this long before it ends.
 const SERVING_MARGIN: SignedDuration = SignedDuration::from_hours(90 * 24);
-/// An authority is renewed this long before it ends: longer than what it signs lives.
+/// An authority is renewed this long before it ends, which is longer than its certificates are valid.
 const AUTHORITY_MARGIN: SignedDuration = SignedDuration::from_hours(2 * 365 * 24);
 
-/// Authorities, and a certificate of the newest one.
+/// The trusted authorities, and a serving certificate that the newest of them has signed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Bundle {
     /// The authorities that clients are to trust, the newest first.
     authorities: Vec<CertificateDer<'static>>,
-    /// The key of the newest.
+    /// The private key of the newest authority.
     authority_key: PrivateKeyDer<'static>,
-    /// The certificate that is served, and behind it what older authorities say for the newest.
+    /// The serving certificate, followed by the certificates of the newest authority that older ones have
+    /// cross-signed.
     chain: Vec<CertificateDer<'static>>,
-    /// Its key.
+    /// The private key of the serving certificate.
     key: PrivateKeyDer<'static>,
 }
 
 impl Bundle {
-    /// A first authority, and a certificate for these names.
+    /// Makes a new authority, and a serving certificate for these host names and IP addresses.
     ///
     /// # Errors
-    /// When one of the names cannot stand in a certificate, or the system gives no random numbers.
+    /// When a certificate cannot contain one of the names, or the system has no random numbers.
     pub fn create(names: &[String], now: Timestamp) -> Result<Self, CertificateError> {
         Self::issue(&Authority::create(now)?, names, now)
     }
 
-    /// An authority that exists, and a certificate of it for these names.
+    /// Makes a serving certificate for these names, signed by an existing authority.
     ///
     /// # Errors
     /// As [`Bundle::create`].
@@ -72,7 +74,7 @@ impl Bundle {
     fn signed(
         authority: &Authority,
         older: Vec<CertificateDer<'static>>,
-        vouchers: Vec<CertificateDer<'static>>,
+        cross_signed: Vec<CertificateDer<'static>>,
         names: &[String],
         now: Timestamp,
     ) -> Result<Self, CertificateError> {
@@ -80,15 +82,15 @@ impl Bundle {
         Ok(Self {
             authorities: [vec![authority.certificate.clone()], older].concat(),
             authority_key: authority.key(),
-            chain: [vec![serving.certificate], vouchers].concat(),
+            chain: [vec![serving.certificate], cross_signed].concat(),
             key: serving.key,
         })
     }
 
-    /// Reads the data of the Secret.
+    /// Reads the `data` of the Secret, whose values are base64.
     ///
     /// # Errors
-    /// When a part is missing or cannot be read.
+    /// When a key is missing or its value cannot be read.
     pub fn read(data: &BTreeMap<String, String>) -> Result<Self, CertificateError> {
         let text = |name: &'static str| -> Result<Vec<u8>, CertificateError> {
             let encoded = data.get(name).ok_or(CertificateError::Missing(name))?;
@@ -103,7 +105,7 @@ impl Bundle {
         })
     }
 
-    /// The data of the Secret, base64 as on the wire.
+    /// The `data` of the Secret, with values in base64.
     #[must_use]
     pub fn data(&self) -> BTreeMap<String, String> {
         let encoded = |text: String| {
@@ -130,15 +132,16 @@ impl Bundle {
         encode(&self.authorities)
     }
 
-    /// What is served.
+    /// The certificate chain with its key, as the TLS server needs it.
     ///
     /// # Errors
-    /// When the key is not the certificate's.
+    /// When the key does not belong to the certificate.
     pub fn certified(&self) -> Result<CertifiedKey, CertificateError> {
         certified(self.chain.clone(), self.key.clone_key())
     }
 
-    /// Whether a client that trusts `authorities` accepts the certificate for all names at that time.
+    /// Whether a client that trusts `authorities` accepts the serving certificate for all `names` at the
+    /// time `at`.
     #[must_use]
     pub fn is_accepted(
         &self,
@@ -149,24 +152,24 @@ impl Bundle {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(authorities.iter().cloned());
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
-        let (Ok(verifier), Some((serving, vouchers))) = (verifier, self.chain.split_first()) else {
+        let (Ok(verifier), Some((serving, cross_signed))) = (verifier, self.chain.split_first()) else {
             return false;
         };
         let at = UnixTime::since_unix_epoch(Duration::from_secs(at.as_second().try_into().unwrap_or(0)));
         names.iter().all(|name| {
             let name = ServerName::try_from(name.as_str());
-            name.is_ok_and(|name| verifier.verify_server_cert(serving, vouchers, &name, &[], at).is_ok())
+            name.is_ok_and(|name| verifier.verify_server_cert(serving, cross_signed, &name, &[], at).is_ok())
         })
     }
 
-    /// The newest authority, with its key.
+    /// The newest authority with its key.
     fn authority(&self) -> Result<Authority, CertificateError> {
         let newest = self.authorities.first().ok_or(CertificateError::Missing(CA_CERTIFICATE))?;
         Authority::load(newest.clone(), &self.authority_key)
     }
 
-    /// Whether the serving certificate is of the newest authority, for these names, and will be for
-    /// a while.
+    /// Whether clients that trust only the newest authority accept the serving certificate for these names,
+    /// now and until it is due for renewal.
     fn serves(&self, names: &[String], now: Timestamp) -> bool {
         let newest = self.authorities.get(..1).unwrap_or_default();
         let later = now.saturating_add(SERVING_MARGIN).unwrap_or(now);
@@ -176,11 +179,11 @@ impl Bundle {
     }
 }
 
-/// The bundle that follows `current`; `None` as long as that one does. Nothing enters but the
-/// arguments and, for new keys, chance.
+/// The bundle that replaces `current`, or `None` if nothing has to be renewed yet. The result depends on
+/// the arguments only, except for new keys, which are random.
 ///
 /// # Errors
-/// When one of the names cannot stand in a certificate, or the system gives no random numbers.
+/// When a certificate cannot contain one of the names, or the system has no random numbers.
 pub fn renewed(
     current: Option<&Bundle>,
     names: &[String],
@@ -201,37 +204,38 @@ pub fn renewed(
             if current.serves(names, now) && valid.len() == current.authorities.len() {
                 return Ok(None);
             }
-            let vouchers = if valid.len() > 1 { current.chain.get(1..) } else { None };
+            let cross_signed = if valid.len() > 1 { current.chain.get(1..) } else { None };
             let older = valid.get(1..).unwrap_or_default().to_vec();
-            Bundle::signed(&authority, older, vouchers.unwrap_or_default().to_vec(), names, now)?
+            Bundle::signed(&authority, older, cross_signed.unwrap_or_default().to_vec(), names, now)?
         }
         Ok(authority) if !valid.is_empty() => {
             let successor = Authority::create(now)?;
-            let voucher = authority.vouch_for(&successor, now)?;
-            Bundle::signed(&successor, valid, vec![voucher], names, now)?
+            let cross_signed = authority.cross_sign(&successor, now)?;
+            Bundle::signed(&successor, valid, vec![cross_signed], names, now)?
         }
         _ => Bundle::create(names, now)?,
     };
-    // A key that is not the authority's signs nothing that its certificate proves.
+    // If the authority's key does not belong to its certificate, what it signs is not accepted: start anew.
     let next = if next.serves(names, now) { next } else { Bundle::create(names, now)? };
     usable(next, names, now).map(Some)
 }
 
-/// A bundle that serves: one that does not would be renewed again and again.
+/// The bundle, if clients accept it for these names. One that they do not accept would be renewed again
+/// and again.
 fn usable(bundle: Bundle, names: &[String], now: Timestamp) -> Result<Bundle, CertificateError> {
     if bundle.serves(names, now) { Ok(bundle) } else { Err(CertificateError::Names(names.join(", "))) }
 }
 
-/// The cryptography of the one TLS stack.
+/// The cryptography provider that all TLS of the daemon uses.
 #[must_use]
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// A certificate with its key, ready to be served.
+/// A certificate chain with its key, as the TLS server needs it.
 ///
 /// # Errors
-/// When there is no certificate, or the key is another's.
+/// When the chain is empty, or the key does not belong to its first certificate.
 pub fn certified(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -243,7 +247,8 @@ pub fn certified(
     })
 }
 
-/// The certificates in a text in PEM.
+/// Reads the certificates of a PEM file, of which there must be at least one. `what` names the file in
+/// errors.
 pub(super) fn certificates(
     what: &'static str,
     text: &[u8],
@@ -253,11 +258,12 @@ pub(super) fn certificates(
     if all.is_empty() { Err(CertificateError::unreadable(what, "no certificate in PEM")) } else { Ok(all) }
 }
 
-/// The key in a text in PEM.
+/// Reads the private key of a PEM file. `what` names the file in errors.
 pub(super) fn key(what: &'static str, text: &[u8]) -> Result<PrivateKeyDer<'static>, CertificateError> {
     PrivateKeyDer::from_pem_slice(text).map_err(|error| CertificateError::unreadable(what, error))
 }
 
+/// The certificates in PEM.
 fn encode(certificates: &[CertificateDer<'_>]) -> String {
     certificates.iter().map(|each| pem::encode(&Pem::new("CERTIFICATE", each.as_ref()))).collect()
 }

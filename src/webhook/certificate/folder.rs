@@ -1,4 +1,5 @@
-//! A certificate from a folder, as cert-manager fills it: `tls.crt` and `tls.key`.
+//! A certificate from a folder with the files `tls.crt` and `tls.key`, as a mounted Secret of
+//! cert-manager has them.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,29 +8,30 @@ use tracing::warn;
 
 use super::CertificateError;
 use super::bundle::{CERTIFICATE, KEY, certificates, certified, key};
-use super::exchange::Exchange;
+use super::resolver::CertificateResolver;
 use crate::runtime::files::WatchedFile;
 
-/// What the two files hold; `None` for one that cannot be read.
+/// The content of the two files; `None` for a file that cannot be read.
 #[derive(Default)]
 struct Files {
     certificate: Option<Vec<u8>>,
     key: Option<Vec<u8>>,
 }
 
-/// The two files, watched. Each change is served as soon as both fit together.
-pub fn watched(folder: &Path, exchange: &Arc<Exchange>) -> [WatchedFile; 2] {
+/// Watches the two files. As long as the key belongs to the certificate, each change is served at once;
+/// otherwise the current certificate stays.
+pub fn watched(folder: &Path, resolver: &Arc<CertificateResolver>) -> [WatchedFile; 2] {
     let files = Arc::new(Mutex::new(Files::default()));
     let watch = |name: &'static str, take: fn(&mut Files, Option<Vec<u8>>)| {
-        let (files, exchange, place) = (Arc::clone(&files), Arc::clone(exchange), folder.join(name));
-        let shown = place.display().to_string();
-        WatchedFile::new("server.webhook.certificateDir", place, move |content| {
-            // Nothing between the two lines can panic.
+        let (files, resolver, path) = (Arc::clone(&files), Arc::clone(resolver), folder.join(name));
+        let shown = path.display().to_string();
+        WatchedFile::new("server.webhook.certificateDir", path, move |content| {
+            // A thread that panics while it holds the lock leaves the files whole.
             let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
             take(&mut files, content.map(<[u8]>::to_vec));
             match load(&files) {
-                Ok(certified) => exchange.set(certified),
-                // The other file is read next.
+                Ok(certified) => resolver.set(certified),
+                // One of two files has changed so far: the other one follows.
                 Err(CertificateError::Mismatch | CertificateError::Missing(_)) => {}
                 Err(error) => {
                     warn!(file = shown, %error, "the certificate cannot be used; the old one stays");

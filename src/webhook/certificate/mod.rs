@@ -1,33 +1,34 @@
-//! The certificate that the API server meets: our own authority's, or one from a folder.
+//! The certificate that the webhooks are served with: one that our own authority signs, or one from a
+//! folder.
 
 pub mod authority;
 pub mod bundle;
-pub mod exchange;
 pub mod folder;
-pub mod keeper;
+pub mod resolver;
+pub mod rotator;
 pub mod validity;
 
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// A part of it is not there.
+    /// A file, or a key of the Secret, is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// A part of it is not what it should be.
+    /// A file, or a key of the Secret, does not hold what it should.
     #[error("{what} cannot be read: {reason}")]
     Unreadable {
-        /// The part.
+        /// The file or the key.
         what: &'static str,
-        /// What is wrong with it.
+        /// Why it cannot be read.
         reason: String,
     },
-    /// The key is another certificate's.
+    /// The key belongs to another certificate.
     #[error("the key does not belong to the certificate")]
     Mismatch,
-    /// No client would accept a certificate for these names.
+    /// Clients do not accept the certificate for these names, although it was made for them.
     #[error("no certificate can be for {0}")]
     Names(String),
-    /// One that could not be made.
+    /// A key or a certificate could not be made.
     #[error("a certificate cannot be made: {0}")]
     Unmade(#[from] rcgen::Error),
 }

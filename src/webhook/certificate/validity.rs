@@ -1,27 +1,27 @@
-//! From when to when a certificate is valid: the one thing that we read of certificates ourselves
-//! (RFC 5280 §4.1). Everything else is asked of the verifier that clients use.
+//! Reads the validity period from a certificate (RFC 5280, section 4.1). It is the only field that we read
+//! ourselves; everything else is left to the verifier that clients use.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// The tags of DER that lead to the dates.
+// The DER tags of the elements on the way to the dates.
 const SEQUENCE: u8 = 0x30;
 const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// From when to when a certificate is valid.
+/// The period in which a certificate is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
-    /// `notBefore`.
+    /// `notBefore`, the first second.
     pub begin: Timestamp,
-    /// `notAfter`.
+    /// `notAfter`, the last second.
     pub end: Timestamp,
 }
 
 impl Validity {
-    /// Reads it from a certificate in DER; `None` if that is not a certificate.
+    /// Reads the period from a certificate in DER; `None` if the bytes are no certificate.
     #[must_use]
     pub fn of(certificate: &[u8]) -> Option<Self> {
         let (body, _) = expect(certificate, SEQUENCE)?;
@@ -29,7 +29,7 @@ impl Validity {
         if fields.first() == Some(&VERSION) {
             (_, fields) = expect(fields, VERSION)?;
         }
-        // The serial number, the algorithm and the issuer stand before it.
+        // The serial number, the signature algorithm and the issuer precede the validity.
         for _ in 0..3 {
             (_, _, fields) = element(fields)?;
         }
@@ -40,7 +40,7 @@ impl Validity {
     }
 }
 
-/// The first element: its tag, its content, and what follows it.
+/// The tag and the content of the first DER element, and the bytes that follow it.
 fn element(input: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, first], rest) = input.split_first_chunk()?;
     let (length, rest) = if first < 0x80 {
@@ -54,13 +54,14 @@ fn element(input: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((tag, content, rest))
 }
 
-/// The content of the first element, which must have that tag, and what follows it.
+/// The content of the first DER element and the bytes that follow it; `None` if it has another tag.
 fn expect(input: &[u8], wanted: u8) -> Option<(&[u8], &[u8])> {
     let (tag, content, rest) = element(input)?;
     (tag == wanted).then_some((content, rest))
 }
 
-/// `YYMMDDHHMMSSZ`, of 1950 to 2049, or `YYYYMMDDHHMMSSZ`.
+/// Reads a `UTCTime` (`YYMMDDHHMMSSZ`, years 1950 to 2049) or a `GeneralizedTime` (`YYYYMMDDHHMMSSZ`), and
+/// returns the bytes that follow it.
 fn date(input: &[u8]) -> Option<(Timestamp, &[u8])> {
     let (tag, content, rest) = element(input)?;
     let text = std::str::from_utf8(content).ok()?;

@@ -1,8 +1,8 @@
-//! The rule for Instances (02 §15.1): what a Workspace lends to each of its users at the same time
-//! is not exceeded by starting one more.
+//! The rule for Instances: starting one must not exceed the quota that the Workspace grants to each of its
+//! users.
 
-pub mod amounts;
 pub mod quota;
 pub mod reservations;
 #[cfg(test)]
 mod tests;
+pub mod usage;

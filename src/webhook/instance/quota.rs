@@ -1,15 +1,15 @@
-//! Whether an Instance may start: its Template says which Workspace lends the resources, the other
-//! Instances of the namespace say how much of them is in use.
+//! Whether the quota allows an Instance to start. The Template of the Instance determines the Workspace
+//! whose quota counts, and the other Instances of the namespace determine how much of it is used.
 //!
-//! The `ResourceQuota` of the namespace is the hard limit; this rule is the one that tells users,
-//! before anything is made, which share is used up.
+//! The `ResourceQuota` of the namespace is the hard limit. This rule tells users which limit is reached
+//! before an Instance is stored whose objects could not be created.
 
 use std::sync::Arc;
 
 use serde::Deserialize as _;
 
-use super::amounts::{Limits, Usage};
 use super::reservations::Admitted;
+use super::usage::{Limits, Usage};
 use crate::api::names::CanonicalName;
 use crate::api::template::TemplateSpec;
 use crate::api::{GenericRef, Instance, Template, Tenant, labels};
@@ -17,26 +17,27 @@ use crate::webhook::decision::{Decision, Denial};
 use crate::webhook::review::{Operation, Request};
 use crate::webhook::view::View;
 
-/// The name by which Templates refer to the Workspace of the Tenant that uses them.
+/// The name by which a Template refers to the personal workspace of the Tenant that uses it.
 pub const PERSONAL: &str = "personal";
-/// What the namespaces of Tenants begin with.
+/// The prefix of the personal namespaces of Tenants.
 const TENANT_NAMESPACES: &str = "tenant-";
 
-/// What the rule depends on.
+/// The settings of the rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether the rule is applied at all.
+    /// Whether the rule applies at all (`server.webhook.instanceQuota`).
     pub enabled: bool,
-    /// The account that this daemon runs as, which is not held to the rule.
+    /// The user name of this daemon, to which the rule does not apply.
     pub own_user: String,
-    /// Whether Tenants may have a Workspace of their own.
+    /// Whether personal workspaces are enabled.
     pub personal_workspaces: bool,
 }
 
-/// Judges a request to create or change an Instance. `pending` are Instances that were admitted a
-/// moment ago and that the view may not show yet. The second half is what this request adds to them.
+/// Decides on a request to create or change an Instance. `pending` are Instances that were admitted
+/// recently and that the view may not show yet. The second part of the result is the Instance that this
+/// request starts, which is to be reserved.
 #[must_use]
-pub fn judge(
+pub fn validate(
     request: &Request,
     settings: &Settings,
     view: &dyn View,
@@ -51,7 +52,7 @@ pub fn judge(
         Err(denial) => return (Decision::denied(denial), None),
     };
     let mut warnings = Vec::new();
-    let result = Judgement { request, settings, view, pending }.judge(&instance, &mut warnings);
+    let result = Validation { request, settings, view, pending }.check(&instance, &mut warnings);
     let admitted = result.is_ok().then(|| Admitted {
         namespace: request.namespace.clone(),
         name: request.object_name().to_owned(),
@@ -61,11 +62,11 @@ pub fn judge(
     (warnings.into_iter().fold(result.into(), Decision::with_warning), admitted)
 }
 
-/// The Instance that the request would start; `None` when it starts none.
+/// The Instance that the request starts; `None` if it starts none.
 fn starting(request: &Request) -> Result<Option<Instance>, Denial> {
     let was_running = match request.operation {
         Operation::Create => false,
-        // One that cannot be read does not run.
+        // An Instance that cannot be read does not run.
         Operation::Update => Instance::deserialize(&request.old_object).is_ok_and(|old| old.spec.running),
         Operation::Delete | Operation::Connect => return Ok(None),
     };
@@ -78,53 +79,55 @@ fn starting(request: &Request) -> Result<Option<Instance>, Denial> {
     }
 }
 
-/// Who lends the resources of an Instance.
+/// Whose quota an Instance counts against.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Lender {
+enum QuotaScope {
+    /// The quota of the Workspace of that name.
     Workspace(String),
-    /// The Tenant's own Workspace.
+    /// The quota of the Tenant's personal workspace.
     Personal,
 }
 
-struct Judgement<'a> {
+struct Validation<'a> {
     request: &'a Request,
     settings: &'a Settings,
     view: &'a dyn View,
     pending: &'a [Admitted],
 }
 
-impl Judgement<'_> {
-    fn judge(&self, instance: &Instance, warnings: &mut Vec<String>) -> Result<(), Denial> {
+impl Validation<'_> {
+    fn check(&self, instance: &Instance, warnings: &mut Vec<String>) -> Result<(), Denial> {
         let reference = &instance.spec.template_ref;
         let template = self.view.template(&reference.namespace, &reference.name).ok_or_else(|| {
             Denial::forbidden(format!("the Template {reference} does not exist, so no quota is known"))
         })?;
-        let Some(lender) = self.lender(reference, &template) else {
+        let Some(scope) = self.scope(reference, &template) else {
             warnings.push(format!("the Template {reference} names no Workspace: no quota is checked"));
             return Ok(());
         };
-        let usage = self.usage(&lender, &template.spec, warnings);
-        let exceeded = self.exceeded(&lender, &instance.spec.tenant_ref.name, &usage)?;
+        let usage = self.usage(&scope, &template.spec, warnings);
+        let exceeded = self.exceeded(&scope, &instance.spec.tenant_ref.name, &usage)?;
         if exceeded.is_empty() {
             return Ok(());
         }
         Err(Denial::forbidden(format!("quota exceeded: {}", exceeded.join(", "))))
     }
 
-    /// Templates in a Tenant's namespace are that Tenant's own, whatever Workspace they name: users
-    /// write them.
-    fn lender(&self, reference: &GenericRef, template: &Template) -> Option<Lender> {
+    /// Whose quota Instances of a Template count against; `None` if the Template names no Workspace. A
+    /// Template in the namespace of a Tenant always counts against the personal workspace, whatever Workspace
+    /// it names, because users write it themselves.
+    fn scope(&self, reference: &GenericRef, template: &Template) -> Option<QuotaScope> {
         let workspace = &template.spec.workspace_ref.name;
         let is_own = reference.namespace.starts_with(TENANT_NAMESPACES) || workspace == PERSONAL;
         if is_own && self.settings.personal_workspaces {
-            return Some(Lender::Personal);
+            return Some(QuotaScope::Personal);
         }
-        (!workspace.is_empty()).then(|| Lender::Workspace(workspace.clone()))
+        (!workspace.is_empty()).then(|| QuotaScope::Workspace(workspace.clone()))
     }
 
-    /// What the Tenant would use of the lender with this Instance. All Instances of the namespace
-    /// count, whichever Tenant they name: users write them.
-    fn usage(&self, lender: &Lender, own: &TemplateSpec, warnings: &mut Vec<String>) -> Usage {
+    /// What is used of the quota with this Instance (whose Template is `own`). All Instances of the namespace
+    /// count, whatever Tenant they name, because users write the name themselves.
+    fn usage(&self, scope: &QuotaScope, own: &TemplateSpec, warnings: &mut Vec<String>) -> Usage {
         let namespace = self.request.namespace.as_str();
         let name = self.request.object_name();
         let mut usage = Usage::default();
@@ -132,38 +135,39 @@ impl Judgement<'_> {
         let instances = self.view.instances(namespace);
         for other in instances.iter().filter(|other| other.spec.running && other.name() != name) {
             let label = other.label(labels::WORKSPACE);
-            self.count(&mut usage, lender, other.name(), &other.spec.template_ref, label, warnings);
+            self.count(&mut usage, scope, other.name(), &other.spec.template_ref, label, warnings);
         }
         let is_seen = |admitted: &Admitted| {
             instances.iter().any(|other| other.spec.running && other.name() == admitted.name)
         };
         for admitted in self.pending {
             if admitted.namespace == namespace && admitted.name != name && !is_seen(admitted) {
-                self.count(&mut usage, lender, &admitted.name, &admitted.template, None, warnings);
+                self.count(&mut usage, scope, &admitted.name, &admitted.template, None, warnings);
             }
         }
         usage
     }
 
-    /// Counts an Instance if it uses the same lender. Where its Template is gone, its label tells.
+    /// Adds an Instance if it counts against the same quota. If its Template is gone, its Workspace label
+    /// (`label`) decides, and without a label it counts.
     fn count(
         &self,
         usage: &mut Usage,
-        lender: &Lender,
+        scope: &QuotaScope,
         name: &str,
         reference: &GenericRef,
         label: Option<&str>,
         warnings: &mut Vec<String>,
     ) {
         if let Some(template) = self.view.template(&reference.namespace, &reference.name) {
-            if self.lender(reference, &template).as_ref() == Some(lender) {
+            if self.scope(reference, &template).as_ref() == Some(scope) {
                 usage.add(Some(&template.spec));
             }
             return;
         }
-        let workspace = match lender {
-            Lender::Workspace(workspace) => workspace,
-            Lender::Personal => PERSONAL,
+        let workspace = match scope {
+            QuotaScope::Workspace(workspace) => workspace,
+            QuotaScope::Personal => PERSONAL,
         };
         if label.is_none_or(|label| label == workspace) {
             warnings.push(format!(
@@ -173,26 +177,27 @@ impl Judgement<'_> {
         }
     }
 
-    fn exceeded(&self, lender: &Lender, tenant: &str, usage: &Usage) -> Result<Vec<String>, Denial> {
-        match lender {
-            Lender::Workspace(name) => {
+    /// The limits that `usage` exceeds, each as a text. Fails if the Workspace or the Tenant is missing.
+    fn exceeded(&self, scope: &QuotaScope, tenant: &str, usage: &Usage) -> Result<Vec<String>, Denial> {
+        match scope {
+            QuotaScope::Workspace(name) => {
                 let workspace = self.view.workspace(name).ok_or_else(|| {
                     Denial::forbidden(format!("the Workspace {name} does not exist, so no quota is known"))
                 })?;
                 Ok(Limits::from(&workspace.spec.quota).exceeded_by(usage))
             }
-            Lender::Personal => {
+            QuotaScope::Personal => {
                 let tenant = self.owner(tenant)?;
-                let share = tenant.spec.personal_workspace.as_ref().ok_or_else(|| {
+                let quota = tenant.spec.personal_workspace.as_ref().ok_or_else(|| {
                     Denial::forbidden(format!("the Tenant {} has no personal workspace", tenant.name()))
                 })?;
-                Ok(Limits::from(share).exceeded_by(usage))
+                Ok(Limits::from(quota).exceeded_by(usage))
             }
         }
     }
 
-    /// The Tenant whose personal Workspace is used: the one that the Instance names, and in whose
-    /// namespace it is.
+    /// The Tenant whose personal workspace is used. It is the one that the Instance names, and the Instance
+    /// must be in its namespace.
     fn owner(&self, name: &str) -> Result<Arc<Tenant>, Denial> {
         let namespace = CanonicalName::of(name).tenant_namespace();
         if namespace != self.request.namespace {

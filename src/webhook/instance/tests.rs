@@ -1,14 +1,14 @@
-//! The table of 02 §15.1, a line a case.
+//! Tests of the quota of Instances.
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::quota::{Settings, judge};
+use super::quota::{Settings, validate};
 use super::reservations::{Admitted, Reservations};
 use crate::api::GenericRef;
 use crate::webhook::decision::Decision;
-use crate::webhook::fixture::{World, instance, merged, request, tenant};
+use crate::webhook::fixture::{TestCluster, instance, merged, request, tenant};
 use crate::webhook::review::{Operation, Request};
 
 const NAMESPACE: &str = "tenant-ada";
@@ -22,9 +22,9 @@ fn resources(cpu: i64, memory: &str, more: &Value) -> Value {
     merged(json!({"cpu": cpu, "reservedCPUPercentage": 10, "memory": memory}), more)
 }
 
-/// A course with this quota and a Template `small` of 1 processor and 1Gi.
-fn course(quota: &Value) -> World {
-    World::default().with_workspace("tea", "", quota).with_tenant("ada", &["tea:user"]).with_template(
+/// The Workspace `tea` with this quota and a Template `small` of 1 CPU and 1Gi, and its user `ada`.
+fn course(quota: &Value) -> TestCluster {
+    TestCluster::default().with_workspace("tea", "", quota).with_tenant("ada", &["tea:user"]).with_template(
         "workspace-tea",
         "small",
         "tea",
@@ -44,8 +44,8 @@ fn creation(new: Value) -> Request {
     request("ada", "instances", Value::Null, new)
 }
 
-fn decide(request: &Request, world: &World) -> Decision {
-    judge(request, &settings(), world, &[]).0
+fn decide(request: &Request, cluster: &TestCluster) -> Decision {
+    validate(request, &settings(), cluster, &[]).0
 }
 
 /// The message of a refusal; empty for an admission.
@@ -63,11 +63,11 @@ fn refusal(decision: &Decision) -> String {
 }
 
 #[test]
-fn each_limit_has_its_words() {
+fn each_exceeded_limit_is_named() {
     let gpu = "nvidia.com/gpu";
     let all = json!({"disk": "20Gi", "otherResources": {gpu: "1"}});
     let big = [resources(2, "3Gi", &all), resources(1, "512Mi", &json!({}))];
-    // The quota, and what is said about two Instances of 3 processors, 3.5Gi, 20Gi and a card each.
+    // The quota, and the message about two Instances of 3 CPUs, 3.5Gi, 20Gi of disk and a GPU each.
     for (quota, expected) in [
         (
             json!({"cpu": "6", "memory": "7Gi", "instances": 2, "disk": "40Gi", "otherResources": {gpu: "2"}}),
@@ -101,13 +101,13 @@ fn each_limit_has_its_words() {
             json!({"cpu": "6", "memory": "7Gi", "instances": 2, "disk": "40Gi"}),
             "quota exceeded: nvidia.com/gpu (2 > 0)",
         ),
-        // As a ResourceQuota spells it.
+        // The name of the resource in a ResourceQuota.
         (
             json!({"cpu": "6", "memory": "7Gi", "instances": 2,
                 "otherResources": {"requests.nvidia.com/gpu": "2"}}),
             "",
         ),
-        // Nothing means no limit, except for extended resources.
+        // Zero means no limit, except for extended resources.
         (json!({"cpu": "0", "memory": "0", "instances": 0, "disk": "0", "otherResources": {gpu: "2"}}), ""),
         (
             json!({"cpu": "1", "memory": "1Gi", "instances": 1, "disk": "1Gi", "otherResources": {gpu: "0"}}),
@@ -115,16 +115,16 @@ fn each_limit_has_its_words() {
              nvidia.com/gpu (2 > 0)",
         ),
     ] {
-        let world = course(&quota)
+        let cluster = course(&quota)
             .with_template("workspace-tea", "big", "tea", &big)
             .with_instance(&instance(NAMESPACE, "one", "workspace-tea/big", true));
-        let decision = decide(&creation(instance(NAMESPACE, "two", "workspace-tea/big", true)), &world);
+        let decision = decide(&creation(instance(NAMESPACE, "two", "workspace-tea/big", true)), &cluster);
         assert_eq!(refusal(&decision), expected, "{quota}");
     }
 }
 
 #[test]
-fn only_what_starts_is_judged() {
+fn only_starts_are_validated() {
     let full = course(&quota(1)).with_instance(&small("one", true));
     let without = |member: &str| {
         let mut object = small("two", true);
@@ -163,20 +163,20 @@ fn only_what_starts_is_judged() {
 }
 
 #[test]
-fn who_is_not_held_to_it() {
+fn the_rule_applies_to_all_users_but_our_own() {
     let full = course(&quota(1)).with_instance(&small("one", true));
     let of = |user: &str| request(user, "instances", Value::Null, small("two", true));
-    let answer = |user: &str, settings: &Settings| judge(&of(user), settings, &full, &[]);
+    let answer = |user: &str, settings: &Settings| validate(&of(user), settings, &full, &[]);
     assert!(!answer("ada", &settings()).0.is_allowed());
-    // Whoever creates it, it is charged to the Tenant whose it is: a manager and an administrator too.
+    // It counts against the quota of the Tenant, also if a manager or an administrator creates it.
     assert!(!answer("teacher", &settings()).0.is_allowed());
     assert_eq!(answer(OURSELVES, &settings()), (Decision::allowed(), None));
     assert_eq!(answer("ada", &Settings { enabled: false, ..settings() }), (Decision::allowed(), None));
 }
 
 #[test]
-fn what_counts_is_what_runs_in_the_namespace_and_comes_from_the_same_workspace() {
-    let world = || {
+fn running_instances_of_the_namespace_and_the_workspace_count() {
+    let cluster = || {
         course(&quota(1))
             .with_workspace("coffee", "", &quota(1))
             .with_template("workspace-coffee", "other", "coffee", &[resources(9, "9Gi", &json!({}))])
@@ -215,7 +215,7 @@ fn what_counts_is_what_runs_in_the_namespace_and_comes_from_the_same_workspace()
             false,
         ),
     ] {
-        let decision = decide(&creation(small("two", true)), &world().with_instance(&existing));
+        let decision = decide(&creation(small("two", true)), &cluster().with_instance(&existing));
         assert_eq!(decision.is_allowed(), !refused, "{case}: {decision:?}");
     }
 }
@@ -223,8 +223,8 @@ fn what_counts_is_what_runs_in_the_namespace_and_comes_from_the_same_workspace()
 #[test]
 fn an_instance_without_template_counts_but_uses_nothing() {
     let tight = json!({"cpu": "1", "memory": "1Gi", "instances": 2});
-    let world = course(&tight).with_instance(&instance(NAMESPACE, "one", "workspace-tea/gone", true));
-    let decision = decide(&creation(small("two", true)), &world);
+    let cluster = course(&tight).with_instance(&instance(NAMESPACE, "one", "workspace-tea/gone", true));
+    let decision = decide(&creation(small("two", true)), &cluster);
     assert_eq!(refusal(&decision), "");
     let warning =
         "the Template workspace-tea/gone of the Instance one does not exist: what it uses is not counted";
@@ -232,10 +232,10 @@ fn an_instance_without_template_counts_but_uses_nothing() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_refused_with_the_reason() {
+fn without_template_or_workspace_the_start_is_refused() {
     let gone = course(&quota(9)).without_template("workspace-tea", "small");
-    let missing = World::default().with_template("workspace-x", "t", "absent", &[]);
-    for (world, template, words) in [
+    let missing = TestCluster::default().with_template("workspace-x", "t", "absent", &[]);
+    for (cluster, template, words) in [
         (
             &gone,
             "workspace-tea/small",
@@ -243,16 +243,16 @@ fn what_cannot_be_judged_is_refused_with_the_reason() {
         ),
         (&missing, "workspace-x/t", "the Workspace absent does not exist, so no quota is known"),
     ] {
-        let decision = decide(&creation(instance(NAMESPACE, "one", template, true)), world);
+        let decision = decide(&creation(instance(NAMESPACE, "one", template, true)), cluster);
         assert_eq!(refusal(&decision), words);
     }
     let broken = merged(small("one", true), &json!({"spec": {"running": "yes"}}));
     let denial = decide(&creation(broken.clone()), &gone).outcome.expect_err("refused");
     assert_eq!((denial.code(), denial.reason()), (400, "BadRequest"));
-    // What was stored unreadable may be repaired.
-    let world = course(&quota(9));
-    assert!(decide(&request("ada", "instances", broken, small("one", true)), &world).is_allowed());
-    // A Template that no Workspace lends for is warned about.
+    // An Instance that was stored and cannot be read may be repaired.
+    let cluster = course(&quota(9));
+    assert!(decide(&request("ada", "instances", broken, small("one", true)), &cluster).is_allowed());
+    // A Template that names no Workspace causes a warning.
     let free = course(&quota(9)).with_template("workspace-x", "free", "", &[resources(1, "1Gi", &json!({}))]);
     let decision = decide(&creation(instance(NAMESPACE, "one", "workspace-x/free", true)), &free);
     assert_eq!(refusal(&decision), "");
@@ -260,17 +260,17 @@ fn what_cannot_be_judged_is_refused_with_the_reason() {
 }
 
 #[test]
-fn personal_workspaces_lend_to_their_tenant_alone() {
-    let share = |instances: i64| {
+fn a_personal_workspace_is_for_its_tenant_alone() {
+    let owner = |instances: i64| {
         merged(
             tenant("ada", &[]),
             &json!({"spec": {"personalWorkspace": {"cpu": 1, "memory": "1Gi", "instances": instances}}}),
         )
     };
     let each = [resources(1, "1Gi", &json!({}))];
-    let world = |instances: i64| {
+    let cluster = |instances: i64| {
         course(&quota(9))
-            .with_tenant_json(&share(instances))
+            .with_tenant_json(&owner(instances))
             .with_template(NAMESPACE, "mine", "personal", &each)
             .with_template(NAMESPACE, "sly", "tea", &each)
             .with_template(NAMESPACE, "plain", "", &each)
@@ -278,32 +278,32 @@ fn personal_workspaces_lend_to_their_tenant_alone() {
     };
     let of = |template: &str, name: &str| creation(instance(NAMESPACE, name, template, true));
     for template in ["tenant-ada/mine", "tenant-ada/sly", "tenant-ada/plain", "workspace-tea/lent"] {
-        let full = world(2).with_instance(&instance(NAMESPACE, "one", "tenant-ada/mine", true));
+        let full = cluster(2).with_instance(&instance(NAMESPACE, "one", "tenant-ada/mine", true));
         let message = refusal(&decide(&of(template, "two"), &full));
         assert_eq!(message, "quota exceeded: CPU (2 > 1), Memory (2Gi > 1Gi)", "{template}");
         assert_eq!(refusal(&decide(&of(template, "one"), &full)), "", "{template}");
     }
-    // What a course lends is another matter.
-    let busy = world(1).with_instance(&instance(NAMESPACE, "one", "tenant-ada/mine", true));
+    // The quota of a course is another one.
+    let busy = cluster(1).with_instance(&instance(NAMESPACE, "one", "tenant-ada/mine", true));
     assert_eq!(refusal(&decide(&creation(small("two", true)), &busy)), "");
-    // A Tenant without one; one that does not exist; another one's.
+    // A Tenant without a personal workspace, and the wrong namespace, and a Tenant that does not exist.
     assert_eq!(
-        refusal(&decide(&of("tenant-ada/mine", "one"), &world(1).with_tenant("ada", &[]))),
+        refusal(&decide(&of("tenant-ada/mine", "one"), &cluster(1).with_tenant("ada", &[]))),
         "the Tenant ada has no personal workspace"
     );
     let eve = json!({"spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": "eve"}}});
     let for_eve = merged(instance(NAMESPACE, "one", "tenant-ada/mine", true), &eve);
     assert_eq!(
-        refusal(&decide(&creation(for_eve), &world(1))),
+        refusal(&decide(&creation(for_eve), &cluster(1))),
         "the personal workspace of \"eve\" is for Instances in tenant-eve"
     );
     let in_eves = merged(instance("tenant-eve", "one", "tenant-ada/mine", true), &eve);
-    assert_eq!(refusal(&decide(&creation(in_eves), &world(1))), "the Tenant \"eve\" does not exist");
-    // Where there are no personal workspaces, a Template's Workspace is what it names.
+    assert_eq!(refusal(&decide(&creation(in_eves), &cluster(1))), "the Tenant \"eve\" does not exist");
+    // With personal workspaces disabled, the Workspace that the Template names counts.
     let off = Settings { personal_workspaces: false, ..settings() };
-    assert!(judge(&of("tenant-ada/sly", "one"), &off, &world(1), &[]).0.is_allowed());
+    assert!(validate(&of("tenant-ada/sly", "one"), &off, &cluster(1), &[]).0.is_allowed());
     assert_eq!(
-        refusal(&judge(&of("tenant-ada/mine", "one"), &off, &world(1), &[]).0),
+        refusal(&validate(&of("tenant-ada/mine", "one"), &off, &cluster(1), &[]).0),
         "the Workspace personal does not exist, so no quota is known"
     );
 }
@@ -322,24 +322,24 @@ fn at(milliseconds: i64) -> Timestamp {
 }
 
 #[test]
-fn what_was_just_admitted_counts_before_it_shows() {
-    let world = course(&quota(2));
+fn reservations_count() {
+    let cluster = course(&quota(2));
     let two = creation(small("two", true));
-    let (decision, takes) = judge(&two, &settings(), &world, &[admitted("one")]);
-    assert_eq!((refusal(&decision).as_str(), takes), ("", Some(admitted("two"))));
+    let (decision, reserved) = validate(&two, &settings(), &cluster, &[admitted("one")]);
+    assert_eq!((refusal(&decision).as_str(), reserved), ("", Some(admitted("two"))));
     let pending = [admitted("one"), admitted("zero")];
-    let (decision, takes) = judge(&two, &settings(), &world, &pending);
-    assert_eq!((refusal(&decision).as_str(), takes), ("quota exceeded: Instances (3 > 2)", None));
-    // One that shows meanwhile is not counted twice, nor is the Instance itself.
+    let (decision, reserved) = validate(&two, &settings(), &cluster, &pending);
+    assert_eq!((refusal(&decision).as_str(), reserved), ("quota exceeded: Instances (3 > 2)", None));
+    // An Instance that is in the store meanwhile is not counted twice, nor is the Instance itself.
     let seen = course(&quota(2)).with_instance(&small("one", true));
-    assert_eq!(refusal(&judge(&two, &settings(), &seen, &[admitted("one"), admitted("two")]).0), "");
-    // Others' namespaces do not count.
+    assert_eq!(refusal(&validate(&two, &settings(), &seen, &[admitted("one"), admitted("two")]).0), "");
+    // Reservations in other namespaces do not count.
     let foreign = Admitted { namespace: "tenant-eve".to_owned(), ..admitted("zero") };
-    assert_eq!(refusal(&judge(&two, &settings(), &world, &[admitted("one"), foreign]).0), "");
+    assert_eq!(refusal(&validate(&two, &settings(), &cluster, &[admitted("one"), foreign]).0), "");
 }
 
 #[test]
-fn reservations_end_when_the_instance_shows_or_never_comes() {
+fn reservations_end_when_the_instance_is_stored_or_after_a_while() {
     let empty = course(&quota(2));
     let mut reservations = Reservations::default();
     reservations.add(admitted("one"), at(0));
@@ -350,9 +350,9 @@ fn reservations_end_when_the_instance_shows_or_never_comes() {
     reservations.add(admitted("one"), at(0));
     let starting = course(&quota(2)).with_instance(&small("one", false));
     assert_eq!(reservations.pending(&starting, at(1)), [admitted("one")], "still stopped in the store");
-    let namesake = merged(small("one", true), &json!({"metadata": {"uid": "another"}}));
-    let namesake = course(&quota(2)).with_instance(&namesake);
-    assert_eq!(reservations.pending(&namesake, at(2)), [admitted("one")], "another of that name");
+    let other_uid = merged(small("one", true), &json!({"metadata": {"uid": "another"}}));
+    let other_uid = course(&quota(2)).with_instance(&other_uid);
+    assert_eq!(reservations.pending(&other_uid, at(2)), [admitted("one")], "the same name with another uid");
     let shown = course(&quota(2)).with_instance(&small("one", true));
     assert_eq!(reservations.pending(&shown, at(3)), []);
     assert_eq!(reservations.pending(&empty, at(4)), [], "it does not come back");
@@ -364,19 +364,19 @@ fn reservations_end_when_the_instance_shows_or_never_comes() {
 }
 
 proptest! {
-    /// Whatever is asked for in whatever order, with a view that shows nothing of it, no more is
-    /// admitted than there is.
+    /// In whatever order Instances are created, and although the view shows none of them yet, no more are
+    /// admitted than the quota allows.
     #[test]
-    fn no_more_is_admitted_than_there_is(limit in 1..6_i64, names in prop::collection::vec("[a-f]", 1..20)) {
-        let world = course(&quota(limit));
+    fn the_quota_is_never_exceeded(limit in 1..6_i64, names in prop::collection::vec("[a-f]", 1..20)) {
+        let cluster = course(&quota(limit));
         let mut reservations = Reservations::default();
         let mut running = std::collections::BTreeSet::new();
         for (name, time) in names.iter().zip(0..) {
-            let pending = reservations.pending(&world, at(time));
-            let (decision, takes) = judge(&creation(small(name, true)), &settings(), &world, &pending);
-            prop_assert_eq!(decision.is_allowed(), takes.is_some());
-            if let Some(takes) = takes {
-                reservations.add(takes, at(time));
+            let pending = reservations.pending(&cluster, at(time));
+            let (decision, reserved) = validate(&creation(small(name, true)), &settings(), &cluster, &pending);
+            prop_assert_eq!(decision.is_allowed(), reserved.is_some());
+            if let Some(reserved) = reserved {
+                reservations.add(reserved, at(time));
                 running.insert(name.clone());
             }
             prop_assert!(i64::try_from(running.len()).unwrap_or(i64::MAX) <= limit);

@@ -1,24 +1,27 @@
-//! The server as the API server meets it: over TLS, on a socket.
+//! Tests of the server by a client that uses TLS on a socket.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use http_body_util::StreamBody;
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::client::conn::http1 as client;
+use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::*;
 use crate::runtime::clock;
-use crate::webhook::certificate::bundle::Bundle;
-use crate::webhook::certificate::exchange::Exchange;
+use crate::webhook::certificate::bundle::{Bundle, provider};
+use crate::webhook::certificate::resolver::CertificateResolver;
 use crate::webhook::decision::Denial;
 
 const NAME: &str = "webhook.example.org";
@@ -30,25 +33,25 @@ fn bundle() -> Bundle {
 /// A server with a rule that admits, one that refuses, one that panics, and one that waits.
 struct Server {
     address: SocketAddr,
-    exchange: Arc<Exchange>,
+    resolver: Arc<CertificateResolver>,
     stop: watch::Sender<bool>,
     task: JoinHandle<Result<(), rustls::Error>>,
-    /// Lets the rule that waits go on.
+    /// Ends the waiting of the rule that waits.
     release: Arc<Notify>,
-    /// How many requests wait there.
+    /// How many requests wait in that rule.
     waiting: watch::Receiver<usize>,
     calls: Arc<AtomicUsize>,
 }
 
 impl Server {
     async fn start() -> Self {
-        Self::start_with(Limits::default()).await
+        Self::start_with(LIMITS).await
     }
 
     async fn start_with(limits: Limits) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
         let address = listener.local_addr().expect("an address");
-        let (exchange, stop) = (Arc::new(Exchange::default()), watch::Sender::new(false));
+        let (resolver, stop) = (Arc::new(CertificateResolver::default()), watch::Sender::new(false));
         let (release, count, calls) = (Arc::new(Notify::new()), watch::Sender::new(0), Arc::default());
         let (released, waiting, called) = (Arc::clone(&release), count.subscribe(), Arc::clone(&calls));
         let admit: Rule = Arc::new(move |_| {
@@ -68,15 +71,15 @@ impl Server {
             .boxed()
         });
         let rules = Rules::from([("/admit", admit), ("/refuse", refuse), ("/panic", panic), ("/wait", wait)]);
-        let certificate: Arc<dyn ResolvesServerCert> = Arc::<Exchange>::clone(&exchange);
+        let certificate: Arc<dyn ResolvesServerCert> = Arc::<CertificateResolver>::clone(&resolver);
         let task = tokio::spawn(serve(listener, certificate, rules, limits, stop.subscribe()));
-        Self { address, exchange, stop, task, release, waiting, calls }
+        Self { address, resolver, stop, task, release, waiting, calls }
     }
 
-    /// With a certificate, and the bundle that it is from.
+    /// A server with a certificate, and the bundle of the certificate.
     async fn with_certificate() -> (Self, Bundle) {
         let (server, bundle) = (Self::start().await, bundle());
-        server.exchange.set(bundle.certified().expect("a key"));
+        server.resolver.set(bundle.certified().expect("a key"));
         (server, bundle)
     }
 
@@ -125,9 +128,9 @@ async fn sent(
 }
 
 #[tokio::test]
-async fn reviews_are_answered_and_everything_else_is_not() {
+async fn reviews_are_answered_and_other_requests_refused() {
     let (server, bundle) = Server::with_certificate().await;
-    // All over one connection: nothing of it closes that.
+    // All requests use one connection, which none of them closes.
     let mut sender = server.sender(&bundle).await;
     let (status, answer) = sent(&mut sender, post("/admit", review())).await;
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
@@ -164,12 +167,12 @@ async fn bodies_up_to_the_limit_are_read() {
         format!("{text}{}", " ".repeat(length - text.len()))
     };
     let mut sender = server.sender(&bundle).await;
-    assert_eq!(sent(&mut sender, post("/admit", padded(Limits::default().body))).await.0, 200);
-    assert_eq!(sent(&mut sender, post("/admit", padded(Limits::default().body + 1))).await.0, 413);
+    assert_eq!(sent(&mut sender, post("/admit", padded(LIMITS.body))).await.0, 200);
+    assert_eq!(sent(&mut sender, post("/admit", padded(LIMITS.body + 1))).await.0, 413);
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_trust_the_authority_turns_away() {
+async fn a_client_that_does_not_trust_the_authority_fails() {
     let (server, _) = Server::with_certificate().await;
     let error = server.connect(&bundle()).await.expect_err("another authority").to_string();
     assert!(error.contains("UnknownIssuer") || error.contains("BadSignature"), "{error}");
@@ -180,12 +183,12 @@ async fn the_certificate_changes_while_connections_last() {
     let server = Server::start().await;
     let (first, second) = (bundle(), bundle());
     server.connect(&first).await.expect_err("there is no certificate yet");
-    assert!(!*server.exchange.watch().borrow());
-    server.exchange.set(first.certified().expect("a key"));
-    assert!(*server.exchange.watch().borrow());
+    assert!(!*server.resolver.watch().borrow());
+    server.resolver.set(first.certified().expect("a key"));
+    assert!(*server.resolver.watch().borrow());
     let mut open = server.sender(&first).await;
     assert_eq!(sent(&mut open, post("/admit", review())).await.0, 200);
-    server.exchange.set(second.certified().expect("a key"));
+    server.resolver.set(second.certified().expect("a key"));
     server.connect(&first).await.expect_err("the old one is not served any more");
     let mut new = server.sender(&second).await;
     for sender in [&mut open, &mut new] {
@@ -194,7 +197,7 @@ async fn the_certificate_changes_while_connections_last() {
 }
 
 #[tokio::test]
-async fn requests_under_way_are_answered_at_the_end() {
+async fn requests_that_have_begun_are_answered_during_shutdown() {
     let (server, bundle) = Server::with_certificate().await;
     let mut idle = server.sender(&bundle).await;
     assert_eq!(sent(&mut idle, post("/admit", review())).await.0, 200);
@@ -203,7 +206,7 @@ async fn requests_under_way_are_answered_at_the_end() {
     tokio::spawn(async move { done.send(sent(&mut busy, post("/wait", review())).await) });
     server.waiting.clone().wait_for(|waiting| *waiting == 1).await.expect("it waits");
     server.stop.send_replace(true);
-    // The idle connection is closed, and nobody is let in any more.
+    // The idle connection is closed, and no new one is accepted.
     let closed = async {
         while idle.ready().await.is_ok() {
             tokio::task::yield_now().await;
@@ -223,16 +226,15 @@ async fn requests_under_way_are_answered_at_the_end() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_is_left_after_a_while() {
-    let server =
-        Server::start_with(Limits { patience: Duration::from_millis(300), ..Limits::default() }).await;
+async fn silent_clients_are_dropped_after_the_timeout() {
+    let server = Server::start_with(Limits { receive_timeout: Duration::from_millis(300), ..LIMITS }).await;
     let bundle = bundle();
-    server.exchange.set(bundle.certified().expect("a key"));
+    server.resolver.set(bundle.certified().expect("a key"));
     // No handshake.
     let silent = TcpStream::connect(server.address).await.expect("a connection");
     silent.readable().await.expect("news");
     assert_eq!(silent.try_read(&mut [0; 16]).expect("the end"), 0);
-    // A review that never comes.
+    // A body that never arrives.
     let stream = server.connect(&bundle).await.expect("a connection");
     let (mut sender, connection) = client::handshake(TokioIo::new(stream)).await.expect("HTTP");
     tokio::spawn(connection);

@@ -9,21 +9,21 @@ use crate::api::Quantity;
 use crate::api::tenant::{Role, TenantSpec};
 use crate::webhook::decision::Denial;
 
-/// An entry of `spec.workspaces` that is added, changed or removed.
+/// A change of `spec.workspaces`: an entry that is added, removed, or gets another role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enrolment<'a> {
     /// The name of the Workspace.
     pub workspace: &'a str,
-    /// The role before, unless there was none.
+    /// The role before; `None` if the entry is added.
     pub before: Option<&'a Role>,
-    /// The role afterwards, unless the entry is removed.
+    /// The role afterwards; `None` if the entry is removed.
     pub after: Option<&'a Role>,
 }
 
-/// The entries that differ, in the order of their names.
+/// The entries that differ, sorted by the name of the Workspace.
 ///
 /// # Errors
-/// When a Workspace is named twice: nobody could tell which role counts.
+/// When the new list names a Workspace twice, because it is not defined which role counts.
 pub fn enrolments<'a>(old: &'a TenantSpec, new: &'a TenantSpec) -> Result<Vec<Enrolment<'a>>, Denial> {
     let mut roles: BTreeMap<&str, (Option<&Role>, Option<&Role>)> = BTreeMap::new();
     for entry in &old.workspaces {
@@ -38,21 +38,21 @@ pub fn enrolments<'a>(old: &'a TenantSpec, new: &'a TenantSpec) -> Result<Vec<En
     Ok(differing.map(|(workspace, (before, after))| Enrolment { workspace, before, after }).collect())
 }
 
-/// How the values of a member may be spelled.
+/// How the values of a member of `spec` are compared.
 #[derive(Clone, Copy)]
-enum Spelling {
-    /// In one way.
+enum Comparison {
+    /// As JSON.
     Exact,
-    /// As amounts: `2` and `2000m`.
-    Amounts,
-    /// As a time, in any zone.
+    /// As quantities: `2` equals `2000m`.
+    Quantities,
+    /// As points in time, whatever their time zone.
     Time,
 }
 
-impl Spelling {
+impl Comparison {
     fn of(member: &str) -> Self {
         match member {
-            "quota" | "personalWorkspace" => Self::Amounts,
+            "quota" | "personalWorkspace" => Self::Quantities,
             "lastLogin" => Self::Time,
             _ => Self::Exact,
         }
@@ -61,14 +61,14 @@ impl Spelling {
     fn equal(self, a: &Value, b: &Value) -> bool {
         let equal = match self {
             Self::Exact => None,
-            Self::Amounts => amount(a).zip(amount(b)).map(|(a, b)| a == b),
+            Self::Quantities => quantity(a).zip(quantity(b)).map(|(a, b)| a == b),
             Self::Time => time(a).zip(time(b)).map(|(a, b)| a == b),
         };
         equal.unwrap_or_else(|| a == b)
     }
 }
 
-fn amount(value: &Value) -> Option<Quantity> {
+fn quantity(value: &Value) -> Option<Quantity> {
     match value {
         Value::String(text) => text.parse().ok(),
         Value::Number(number) => number.to_string().parse().ok(),
@@ -80,30 +80,31 @@ fn time(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }
 
-/// The first member of `spec` that differs, other than those in `free`.
+/// The name of the first member of `spec` that differs, except for those in `ignored`.
 ///
-/// The objects are compared as JSON, so that a member which these rules do not know is guarded too.
-/// What is false, null or an empty list is the same as absent, and amounts and times are compared by
-/// value: clients in Go write them in their own way.
+/// The objects are compared as JSON, so that a change of a member that these rules do not know is found
+/// too. False, null and the empty list equal an absent member, and quantities and times are compared by
+/// value, because clients in Go write them differently when they update an object.
 #[must_use]
-pub fn changed_member(old: &Value, new: &Value, free: &[&str]) -> Option<String> {
+pub fn changed_member(old: &Value, new: &Value, ignored: &[&str]) -> Option<String> {
     let (old, new) = (&old["spec"], &new["spec"]);
     let members = [old, new].into_iter().filter_map(Value::as_object).flat_map(|spec| spec.keys());
     let differs = |name: &&String| {
-        !free.contains(&name.as_str()) && !same(&old[name.as_str()], &new[name.as_str()], Spelling::of(name))
+        !ignored.contains(&name.as_str())
+            && !same(&old[name.as_str()], &new[name.as_str()], Comparison::of(name))
     };
     members.into_iter().find(differs).cloned()
 }
 
-fn same(old: &Value, new: &Value, spelling: Spelling) -> bool {
+fn same(old: &Value, new: &Value, comparison: Comparison) -> bool {
     match (old, new) {
         (Value::Object(a), Value::Object(b)) => {
-            a.keys().chain(b.keys()).all(|key| same(&old[key], &new[key], spelling))
+            a.keys().chain(b.keys()).all(|key| same(&old[key], &new[key], comparison))
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            a.iter().zip(b).all(|(a, b)| same(a, b, spelling))
+            a.iter().zip(b).all(|(a, b)| same(a, b, comparison))
         }
-        _ => (is_absent(old) && is_absent(new)) || spelling.equal(old, new),
+        _ => (is_absent(old) && is_absent(new)) || comparison.equal(old, new),
     }
 }
 

@@ -1,14 +1,16 @@
-//! What a Tenant is completed with: the label that makes it ours, and the Workspaces that everybody
-//! is in. The patch has nothing else (05 §15 row 17): whatever it names is stored as it names it.
+//! The defaults of a Tenant: the label by which this daemon selects it, and the base Workspaces. The patch
+//! has no other members, because the API server would store them in the spelling of the patch.
 
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, PatchOperation, RemoveOperation};
 use serde_json::{Value, json};
 
 use super::{SERVICE_TENANT, Settings};
 use crate::webhook::decision::{Decision, Denial};
 use crate::webhook::requester::Requester;
-use crate::webhook::review::{Operation, PatchStep, Request, pointer_part};
+use crate::webhook::review::{Operation, Request};
 
-/// Completes a Tenant that is created or changed.
+/// Sets the defaults of a Tenant that is created or changed.
 #[must_use]
 pub fn complete(request: &Request, settings: &Settings) -> Decision {
     if !matches!(request.operation, Operation::Create | Operation::Update) {
@@ -20,7 +22,7 @@ pub fn complete(request: &Request, settings: &Settings) -> Decision {
     }
 }
 
-fn patch(request: &Request, settings: &Settings) -> Result<Vec<PatchStep>, Denial> {
+fn patch(request: &Request, settings: &Settings) -> Result<Vec<PatchOperation>, Denial> {
     if !request.object.is_object() {
         return Err(Denial::malformed("the Tenant is not an object"));
     }
@@ -29,7 +31,7 @@ fn patch(request: &Request, settings: &Settings) -> Result<Vec<PatchStep>, Denia
     Ok(patch)
 }
 
-/// What becomes of a label.
+/// What is done to a label.
 #[derive(Debug, PartialEq, Eq)]
 enum Label {
     Kept,
@@ -37,29 +39,39 @@ enum Label {
     Removed,
 }
 
-fn labels(request: &Request, settings: &Settings) -> Result<Vec<PatchStep>, Denial> {
+fn labels(request: &Request, settings: &Settings) -> Result<Vec<PatchOperation>, Denial> {
     let mut patch = Vec::new();
     let mut has_labels = request.object.pointer("/metadata/labels").is_some_and(Value::is_object);
     for (key, ours) in &settings.selector {
         let requested = label(&request.object, key)?;
-        let place = format!("/metadata/labels/{}", pointer_part(key));
+        let path = ["metadata", "labels", key];
         match wanted(request, settings, key, ours)? {
             Label::Set(value) if requested != Some(value.as_str()) => {
                 if !has_labels {
-                    patch.push(PatchStep::Add { path: "/metadata/labels".to_owned(), value: json!({}) });
+                    patch.push(add(&["metadata", "labels"], json!({})));
                     has_labels = true;
                 }
-                patch.push(PatchStep::Add { path: place, value: value.into() });
+                patch.push(add(&path, value.into()));
             }
-            Label::Removed if requested.is_some() => patch.push(PatchStep::Remove { path: place }),
+            Label::Removed if requested.is_some() => {
+                let path = PointerBuf::from_tokens(path);
+                patch.push(PatchOperation::Remove(RemoveOperation { path }));
+            }
             _ => {}
         }
     }
     Ok(patch)
 }
 
-/// What becomes of the label `key`, whose value on Tenants that are ours is `ours` (05 §14b, the
-/// table of the defaulter, in its order). An absent label counts as an empty one.
+/// What is done to the label `key`, which has the value `ours` on Tenants that this daemon reconciles.
+/// The first row that applies counts, and an absent label counts as an empty one.
+///
+/// | request | label |
+/// |---|---|
+/// | for the service Tenant | kept if it is `ours`, else emptied |
+/// | of an administrator or this daemon, with a label | kept |
+/// | creates the Tenant | set to `ours` |
+/// | changes the Tenant | as it is stored |
 fn wanted(request: &Request, settings: &Settings, key: &str, ours: &str) -> Result<Label, Denial> {
     let requested = label(&request.object, key)?.unwrap_or_default();
     if request.object_name() == SERVICE_TENANT {
@@ -80,7 +92,7 @@ fn wanted(request: &Request, settings: &Settings, key: &str, ours: &str) -> Resu
     })
 }
 
-/// The value of a label.
+/// The value of a label; fails if it is not a string.
 pub(super) fn label<'a>(object: &'a Value, key: &str) -> Result<Option<&'a str>, Denial> {
     match object.pointer("/metadata/labels").and_then(|labels| labels.get(key)) {
         None | Some(Value::Null) => Ok(None),
@@ -89,9 +101,9 @@ pub(super) fn label<'a>(object: &'a Value, key: &str) -> Result<Option<&'a str>,
     }
 }
 
-/// Appends the base Workspaces that are missing. An entry that is there keeps its role. An object
-/// without spec is left alone: with one it would lack what the schema requires.
-fn workspaces(object: &Value, base: &[String]) -> Result<Vec<PatchStep>, Denial> {
+/// The operations that append the missing base Workspaces. An entry that exists keeps its role. An object
+/// without `spec` is not changed: a `spec` of our making would lack the members that the schema requires.
+fn workspaces(object: &Value, base: &[String]) -> Result<Vec<PatchOperation>, Denial> {
     let spec = match object.get("spec") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Object(spec)) => spec,
@@ -111,10 +123,15 @@ fn workspaces(object: &Value, base: &[String]) -> Result<Vec<PatchStep>, Denial>
     }
     let mut added = missing.iter().map(|name| json!({"name": name, "role": "user"}));
     Ok(if entries.is_some() {
-        added.map(|value| PatchStep::Add { path: "/spec/workspaces/-".to_owned(), value }).collect()
+        added.map(|value| add(&["spec", "workspaces", "-"], value)).collect()
     } else if missing.is_empty() {
         Vec::new()
     } else {
-        vec![PatchStep::Add { path: "/spec/workspaces".to_owned(), value: added.by_ref().collect() }]
+        vec![add(&["spec", "workspaces"], added.by_ref().collect())]
     })
+}
+
+/// The operation that sets the member at `path`, or appends to a list where `path` ends in `-`.
+pub(super) fn add(path: &[&str], value: Value) -> PatchOperation {
+    PatchOperation::Add(AddOperation { path: PointerBuf::from_tokens(path.iter().copied()), value })
 }

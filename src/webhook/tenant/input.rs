@@ -1,43 +1,44 @@
-//! What no Tenant may hold, whoever writes it, and what is odd enough for a warning. What was stored before
-//! is not held against a change of something else.
+//! Checks values that the schema cannot check, whoever writes them. Some are refused and some cause a
+//! warning. Values that were stored before are not checked again when something else changes.
 
 use crate::api::public_key::{self, PublicKeyError};
 use crate::api::quantity::RawQuantity;
 use crate::api::tenant::{Tenant, TenantSpec};
 use crate::webhook::decision::Denial;
 
-/// Checks the members that a schema cannot; the sentences that it returns are warnings.
+/// Checks the SSH keys and the quantities of a Tenant, and returns warnings.
 ///
 /// # Errors
-/// With what is wrong, where, and what would be right.
+/// When a key has a line break, or a quantity is negative or cannot be read. The message names the member
+/// and says what is expected.
 pub fn check(old: Option<&Tenant>, new: &Tenant) -> Result<Vec<String>, Denial> {
     let before = old.map(|old| &old.spec);
     let mut warnings = Vec::new();
-    for (place, key) in new.spec.public_keys.iter().enumerate() {
+    for (index, key) in new.spec.public_keys.iter().enumerate() {
         if before.is_some_and(|before| before.public_keys.contains(key)) {
             continue;
         }
         match public_key::checked(key) {
             Ok(_) => {}
             Err(fault @ PublicKeyError::LineBreak) => {
-                return Err(Denial::malformed(format!("spec.publicKeys[{place}] {fault}")));
+                return Err(Denial::malformed(format!("spec.publicKeys[{index}] {fault}")));
             }
             Err(fault) => {
-                warnings.push(format!("spec.publicKeys[{place}] {fault}: it opens no machine"));
+                warnings.push(format!("spec.publicKeys[{index}] {fault}: it cannot be used to log in"));
             }
         }
     }
-    let known = before.map_or_else(Vec::new, amounts);
-    for (name, amount) in amounts(&new.spec) {
+    let known = before.map_or_else(Vec::new, quantities);
+    for (name, amount) in quantities(&new.spec) {
         if !known.contains(&(name, amount)) {
-            judge(name, amount, &mut warnings)?;
+            check_quantity(name, amount, &mut warnings)?;
         }
     }
     Ok(warnings)
 }
 
-/// The amounts of a Tenant, by their place; those that are absent are left out.
-fn amounts(spec: &TenantSpec) -> Vec<(&'static str, &RawQuantity)> {
+/// The quantities of a Tenant with their paths, without absent ones.
+fn quantities(spec: &TenantSpec) -> Vec<(&'static str, &RawQuantity)> {
     let quota = spec.quota.as_ref();
     let personal = spec.personal_workspace.as_ref();
     [
@@ -51,7 +52,8 @@ fn amounts(spec: &TenantSpec) -> Vec<(&'static str, &RawQuantity)> {
     .collect()
 }
 
-fn judge(name: &str, amount: &RawQuantity, warnings: &mut Vec<String>) -> Result<(), Denial> {
+/// Refuses a quantity that is negative or cannot be read, and warns of one that is zero.
+fn check_quantity(name: &str, amount: &RawQuantity, warnings: &mut Vec<String>) -> Result<(), Denial> {
     match amount.parse() {
         Ok(amount) if amount.is_zero() => {
             warnings.push(format!("{name} is 0: no Instance can start"));

@@ -1,4 +1,4 @@
-//! The rules for Tenants (05 §14b): what they are completed with, and who may change what of them.
+//! The rules for Tenants: their defaults, and who may change which of their members.
 
 pub mod changes;
 pub mod defaults;
@@ -12,26 +12,26 @@ use std::collections::BTreeMap;
 use super::requester::Bypass;
 use crate::api::tenant::Role;
 
-/// The Tenant that owns the Instances of exams. It is not under the care of the Tenant loop unless
-/// an administrator puts it there (05 §14b).
+/// The Tenant that owns the Instances of exams. It does not get the label that the Tenant loop selects
+/// Tenants by, unless the request sets it.
 pub const SERVICE_TENANT: &str = "service-tenant";
 
 /// What the rules for Tenants depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The labels of the Tenants that are ours.
+    /// The labels of the Tenants that this daemon reconciles (`selector`).
     pub selector: BTreeMap<String, String>,
-    /// Who is not held to the rules.
+    /// The users that the rules do not apply to.
     pub bypass: Bypass,
-    /// The Workspaces that every Tenant is a user of.
+    /// The Workspaces that every Tenant is a user of (`baseWorkspaces`).
     pub base_workspaces: Vec<String>,
-    /// Whether Tenants may have a Workspace of their own.
+    /// Whether personal workspaces are enabled.
     pub personal_workspaces: bool,
 }
 
 impl Settings {
-    /// Whether everybody has that role in that Workspace without being given it.
-    fn is_everybodys(&self, workspace: &str, role: &Role) -> bool {
+    /// Whether every Tenant has that role in that Workspace because it is a base Workspace.
+    fn is_base_role(&self, workspace: &str, role: &Role) -> bool {
         *role == Role::User && self.base_workspaces.iter().any(|base| base == workspace)
     }
 }

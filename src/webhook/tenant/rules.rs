@@ -1,13 +1,13 @@
-//! Who may change what of a Tenant (05 §14b, with rows 16 and 18 of its §15).
+//! Who may change what of a Tenant.
 //!
 //! | who | may |
 //! |---|---|
 //! | the Tenant itself | its SSH keys, its `lastLogin` to about now, and enrol in or leave Workspaces that allow it |
 //! | a manager of a Workspace | the entries of that Workspace; create Tenants that are in no other one |
-//! | anybody, once it is being deleted | metadata, as before it, but not our label and our finalizer |
-//! | administrators | everything, except to take away a personal Workspace that is in use |
+//! | any user, while the Tenant is being deleted | its metadata, except for the label of the selector and our finalizer |
+//! | administrators | everything, except for removing a personal workspace that is in use |
 //!
-//! What nobody may write is in [`super::input`].
+//! Values that nobody may write are in [`super::input`].
 
 use std::collections::BTreeSet;
 
@@ -31,12 +31,12 @@ use crate::webhook::view::View;
 /// How far `lastLogin` may be from now when a Tenant sets it, in either direction.
 const LOGIN_WINDOW: SignedDuration = SignedDuration::from_hours(24);
 
-/// What administrators are told when the rules would have been asked.
+/// The warning to administrators, to whom the rules do not apply.
 pub const OVERRIDDEN: &str = "webhook check overridden";
 
-/// Judges a request to create or change a Tenant.
+/// Decides on a request to create or change a Tenant. `now` is what `lastLogin` is compared with.
 #[must_use]
-pub fn judge(request: &Request, settings: &Settings, view: &dyn View, now: Timestamp) -> Decision {
+pub fn validate(request: &Request, settings: &Settings, view: &dyn View, now: Timestamp) -> Decision {
     let edit = match request.operation {
         Operation::Create => Edit::creation(request),
         Operation::Update => Edit::update(request),
@@ -49,16 +49,16 @@ pub fn judge(request: &Request, settings: &Settings, view: &dyn View, now: Times
     let is_administrator = requester == Requester::Administrator;
     let edit = match edit {
         Ok(edit) => edit,
-        // Administrators mend what cannot be read.
+        // Administrators may replace an object that cannot be read.
         Err(_) if is_administrator => return Decision::allowed().with_warning(OVERRIDDEN),
         Err(denial) => return Decision::denied(denial),
     };
-    let judged = if is_administrator {
+    let valid = if is_administrator {
         personal_workspace_unused(&edit, settings, view)
     } else {
-        edit.judge(request, settings, view, now)
+        edit.validate(request, settings, view, now)
     };
-    match judged.and_then(|()| input::check(edit.old.as_ref(), &edit.new)) {
+    match valid.and_then(|()| input::check(edit.old.as_ref(), &edit.new)) {
         Err(denial) => Decision::denied(denial),
         Ok(mut warnings) => {
             if is_administrator {
@@ -70,7 +70,7 @@ pub fn judge(request: &Request, settings: &Settings, view: &dyn View, now: Times
     }
 }
 
-/// A Tenant before, unless it is created, and as it would be.
+/// A Tenant before a change (`None` for a creation) and after it, also as the JSON of the request.
 struct Edit<'a> {
     old: Option<Tenant>,
     old_json: &'a Value,
@@ -90,18 +90,18 @@ impl<'a> Edit<'a> {
         Ok(Self { old: Some(old), old_json: &request.old_object, new, new_json: &request.object })
     }
 
-    fn judge(
+    fn validate(
         &self,
         request: &Request,
         settings: &Settings,
         view: &dyn View,
         now: Timestamp,
     ) -> Result<(), Denial> {
-        self.keeps_our_marks(settings)?;
+        self.keeps_label_and_finalizer(settings)?;
         let user = request.user_info.username.as_str();
         let Some(old) = &self.old else {
             let none = Tenant::new(None, self.new.name(), TenantSpec::default());
-            return managed(user, &enrolments(&none.spec, &self.new.spec)?, settings, view);
+            return require_manager(user, &enrolments(&none.spec, &self.new.spec)?, settings, view);
         };
         let changes = enrolments(&old.spec, &self.new.spec)?;
         if user == self.new.name() {
@@ -109,12 +109,12 @@ impl<'a> Edit<'a> {
             return changes.iter().try_for_each(|change| self_enrolment(change, settings, view));
         }
         let other = changed_member(self.old_json, self.new_json, &["workspaces"]);
-        // The garbage collector takes its finalizers off what is being deleted.
-        let is_housekeeping = other.is_none() && changes.iter().all(|change| is_given(change, settings));
-        if old.is_terminating() && is_housekeeping {
+        // The garbage collector removes its finalizers from objects that are being deleted.
+        let is_metadata_only = other.is_none() && changes.iter().all(|change| is_base_role(change, settings));
+        if old.is_terminating() && is_metadata_only {
             return Ok(());
         }
-        managed(user, &changes, settings, view)?;
+        require_manager(user, &changes, settings, view)?;
         other.map_or(Ok(()), |member| {
             Err(Denial::forbidden(format!(
                 "managers may change spec.workspaces of a Tenant and nothing else, not spec.{member}"
@@ -122,7 +122,7 @@ impl<'a> Edit<'a> {
         })
     }
 
-    /// A sentence about each Workspace that is newly named and does not exist.
+    /// A warning for each entry that is new or changed and whose Workspace does not exist.
     fn missing_workspaces(&self, view: &dyn View) -> Vec<String> {
         let known = self.old.as_ref().map_or(&[][..], |old| &old.spec.workspaces);
         let entries = self.new.spec.workspaces.iter().filter(|entry| !known.contains(entry));
@@ -132,9 +132,9 @@ impl<'a> Edit<'a> {
             .collect()
     }
 
-    /// The label that makes the Tenant ours, and the finalizer by which we clean up after it: whoever
-    /// could remove them could go on without us.
-    fn keeps_our_marks(&self, settings: &Settings) -> Result<(), Denial> {
+    /// Refuses to change the label by which this daemon selects the Tenant, and to remove the finalizer by
+    /// which it cleans up. A user who could do so would withdraw the Tenant from reconciliation.
+    fn keeps_label_and_finalizer(&self, settings: &Settings) -> Result<(), Denial> {
         for (key, ours) in &settings.selector {
             let new = label(self.new_json, key)?.unwrap_or_default();
             let is_kept = if self.old.is_some() {
@@ -142,7 +142,7 @@ impl<'a> Edit<'a> {
             } else {
                 new.is_empty() || new == ours
             };
-            // Of the service tenant the defaulter empties the label.
+            // The defaulter empties the label of the service Tenant.
             let is_emptied = self.new.name() == SERVICE_TENANT && new.is_empty();
             if !is_kept && !is_emptied {
                 return Err(Denial::forbidden(format!("only administrators may change the label {key}")));
@@ -158,7 +158,8 @@ impl<'a> Edit<'a> {
         Ok(())
     }
 
-    /// What a Tenant may change of itself, apart from its Workspaces.
+    /// Refuses what a user may not change of the own Tenant, apart from the Workspaces: only the SSH keys, and
+    /// `lastLogin` to a time near `now`.
     fn own_members(&self, old: &Tenant, now: Timestamp) -> Result<(), Denial> {
         let (before, after) = (old.spec.last_login.as_ref(), self.new.spec.last_login.as_ref());
         match after {
@@ -169,8 +170,8 @@ impl<'a> Edit<'a> {
                 return Err(Denial::forbidden("spec.lastLogin may only be set to a time within 24 h of now"));
             }
         }
-        let free = ["workspaces", "publicKeys", "lastLogin"];
-        changed_member(self.old_json, self.new_json, &free).map_or(Ok(()), |member| {
+        let own = ["workspaces", "publicKeys", "lastLogin"];
+        changed_member(self.old_json, self.new_json, &own).map_or(Ok(()), |member| {
             Err(Denial::forbidden(format!(
                 "of one's own Tenant only spec.workspaces, spec.publicKeys and spec.lastLogin may be changed, \
                  not spec.{member}"
@@ -179,7 +180,7 @@ impl<'a> Edit<'a> {
     }
 }
 
-/// Reads a Tenant of which every member must be as the schema has it.
+/// Reads a Tenant. Every member must have the type of the schema.
 fn tenant(json: &Value, what: &str) -> Result<Tenant, Denial> {
     let tenant = Tenant::deserialize(json)
         .map_err(|error| Denial::malformed(format!("the {what} cannot be read: {error}")))?;
@@ -189,9 +190,10 @@ fn tenant(json: &Value, what: &str) -> Result<Tenant, Denial> {
     }
 }
 
-/// Whether a Tenant may enrol itself so, or leave.
+/// Refuses a change of an entry that the Tenant itself may not make: with `autoEnroll` of the Workspace one
+/// may enrol as its user (`immediate`) or candidate (`withApproval`), and leave.
 fn self_enrolment(change: &Enrolment<'_>, settings: &Settings, view: &dyn View) -> Result<(), Denial> {
-    if is_given(change, settings) {
+    if is_base_role(change, settings) {
         return Ok(());
     }
     let name = change.workspace;
@@ -216,8 +218,8 @@ fn self_enrolment(change: &Enrolment<'_>, settings: &Settings, view: &dyn View) 
     }
 }
 
-/// Whether whoever asks is a manager of all Workspaces concerned.
-fn managed(
+/// Refuses the changes unless the user is a Tenant and a manager of all Workspaces concerned.
+fn require_manager(
     user: &str,
     changes: &[Enrolment<'_>],
     settings: &Settings,
@@ -226,28 +228,28 @@ fn managed(
     let requester = view
         .tenant(user)
         .ok_or_else(|| Denial::NotFound(format!("tenants.crownlabs.polito.it {user:?} not found")))?;
-    let foreign: BTreeSet<&str> = changes
+    let not_managed: BTreeSet<&str> = changes
         .iter()
-        .filter(|change| !is_given(change, settings))
+        .filter(|change| !is_base_role(change, settings))
         .map(|change| change.workspace)
         .filter(|workspace| requester.spec.role_in(workspace) != Some(&Role::Manager))
         .collect();
-    if foreign.is_empty() {
+    if not_managed.is_empty() {
         return Ok(());
     }
-    let names: Vec<&str> = foreign.into_iter().collect();
+    let names: Vec<&str> = not_managed.into_iter().collect();
     Err(Denial::forbidden(format!("{user} is not a manager of the Workspace {}", names.join(", "))))
 }
 
-/// Whether the entry is one that everybody has. The defaulter adds it without being asked (05 §15
-/// row 16), but nobody stops being a manager that way.
-fn is_given(change: &Enrolment<'_>, settings: &Settings) -> bool {
+/// Whether the change only enrols the Tenant in a base Workspace as a user. The defaulter does so in every
+/// request, so that nobody needs permission for it. A manager who becomes a user is another matter.
+fn is_base_role(change: &Enrolment<'_>, settings: &Settings) -> bool {
     change.before != Some(&Role::Manager)
-        && change.after.is_some_and(|role| settings.is_everybodys(change.workspace, role))
+        && change.after.is_some_and(|role| settings.is_base_role(change.workspace, role))
 }
 
-/// A Tenant's own Workspace may not be taken away while Instances are made from its Templates (05
-/// §17, "Personal workspace").
+/// Refuses to remove the personal workspace while Instances of its Templates exist: they would have no
+/// quota any more.
 fn personal_workspace_unused(edit: &Edit<'_>, settings: &Settings, view: &dyn View) -> Result<(), Denial> {
     let had_one = edit.old.as_ref().is_some_and(|old| old.spec.personal_workspace.is_some());
     if !settings.personal_workspaces || !had_one || edit.new.spec.personal_workspace.is_some() {

@@ -1,4 +1,4 @@
-//! The life of a bundle, years at a time.
+//! A bundle over many years of renewals.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn accepts(client: &Bundle, server: &Bundle, number: i64) -> bool {
 }
 
 #[test]
-fn the_first_is_made_and_lasts() {
+fn the_first_bundle_needs_no_renewal_for_months() {
     let first = renewed(None, &names(), day(0)).expect("a certificate").expect("the first");
     assert!(accepts(&first, &first, 0));
     assert!(!accepts(&first, &first, 366), "a year");
@@ -35,7 +35,7 @@ fn the_first_is_made_and_lasts() {
 }
 
 #[test]
-fn a_clock_that_is_behind_does_not_refuse_it() {
+fn a_client_whose_clock_is_a_day_behind_accepts_it() {
     let first = Bundle::create(&names(), day(0)).expect("a bundle");
     assert!(accepts(&first, &first, -1));
 }
@@ -49,7 +49,7 @@ fn the_certificate_is_renewed_under_the_same_authority() {
     assert_ne!(first.key, second.key);
     assert!(accepts(&first, &second, 276) && accepts(&second, &first, 276));
     assert_eq!(next(&second, 276), None);
-    // Late, and too late for the old one.
+    // A renewal that comes after the old certificate has expired.
     assert!(accepts(&first, &next(&first, 400).expect("renewed"), 400));
 }
 
@@ -57,7 +57,11 @@ fn the_certificate_is_renewed_under_the_same_authority() {
 fn other_names_need_another_certificate() {
     let first = Bundle::create(&names(), day(0)).expect("a bundle");
     let fewer = &names()[..1];
-    assert_eq!(renewed(Some(&first), fewer, day(0)).expect("no fault"), None, "it is for these too");
+    assert_eq!(
+        renewed(Some(&first), fewer, day(0)).expect("no fault"),
+        None,
+        "the certificate is for these too"
+    );
     let more = [names(), vec!["other.example.org".to_owned()]].concat();
     let second = renewed(Some(&first), &more, day(0)).expect("a certificate").expect("renewed");
     assert_eq!(first.authorities, second.authorities);
@@ -66,10 +70,10 @@ fn other_names_need_another_certificate() {
 }
 
 #[test]
-fn a_new_authority_breaks_nobody() {
+fn old_and_new_authority_work_in_all_combinations() {
     let first = Bundle::create(&names(), day(0)).expect("a bundle");
     // Its certificate has been renewed again and again.
-    let days = (0..10).map(|step| step * 300);
+    let days = (0..10).map(|number| number * 300);
     let old = days.fold(first, |bundle, number| next(&bundle, number).unwrap_or(bundle));
     assert_eq!(old.authorities.len(), 1);
     let time = 8 * 366;
@@ -77,18 +81,18 @@ fn a_new_authority_breaks_nobody() {
     assert_eq!(new.authorities.len(), 2);
     assert_eq!(new.authorities[1..], old.authorities[..]);
     assert_ne!(new.authority_key, old.authority_key);
-    // Whichever half of the change an API server and a replica have heard of.
+    // Whether the API server and the replica have received the change or not.
     for (client, server) in [(&old, &old), (&old, &new), (&new, &old), (&new, &new)] {
         assert!(accepts(client, server, time));
     }
-    // The new one stands by itself.
+    // Clients that trust only the new authority accept it too.
     assert!(new.is_accepted(&new.authorities[..1], &names(), day(time)));
     assert_eq!(next(&new, time), None);
-    // As long as the old authority lives, its word stays with every certificate.
+    // As long as the old authority is valid, every certificate comes with the cross-signed one.
     let renewed = next(&new, time + 300).expect("renewed");
     assert_eq!(renewed.chain.len(), 2);
     assert!(accepts(&old, &renewed, time + 300));
-    // Then it goes.
+    // Afterwards the cross-signed certificate is dropped.
     let end = 10 * 366 + 1;
     let alone = next(&renewed, end).expect("the old authority has ended");
     assert_eq!((alone.authorities.as_slice(), alone.chain.len()), (&new.authorities[..1], 1));
@@ -97,30 +101,30 @@ fn a_new_authority_breaks_nobody() {
 }
 
 #[test]
-fn what_is_broken_is_made_anew() {
+fn a_broken_bundle_is_replaced() {
     let whole = Bundle::create(&names(), day(0)).expect("a bundle");
     let other = Bundle::create(&names(), day(0)).expect("a bundle");
     let copy = || Bundle::read(&whole.data()).expect("readable");
-    // Another's key: a certificate of our authority replaces it.
+    // The key of another certificate: our authority signs a new certificate.
     let swapped = Bundle { key: other.key.clone_key(), ..copy() };
     assert!(matches!(swapped.certified(), Err(CertificateError::Mismatch)));
     let repaired = next(&swapped, 0).expect("renewed");
     assert!(accepts(&whole, &repaired, 0));
-    // Another authority's certificate.
+    // A certificate of another authority.
     let foreign = Bundle { chain: other.chain.clone(), key: other.key.clone_key(), ..copy() };
     assert!(accepts(&whole, &next(&foreign, 0).expect("renewed"), 0));
-    // Another authority's key, with which nothing of use can be signed.
+    // The key of another authority: certificates that it signs are not accepted.
     let usurped = Bundle { authority_key: other.authority_key.clone_key(), ..copy() };
     let late = next(&usurped, 300).expect("renewed");
     assert!(accepts(&late, &late, 300));
-    // Everything has ended.
+    // All certificates have expired.
     let anew = next(&whole, 4000).expect("renewed");
     assert_eq!(anew.authorities.len(), 1);
     assert!(accepts(&anew, &anew, 4000));
 }
 
 #[test]
-fn impossible_names_are_an_error_and_no_endless_renewal() {
+fn impossible_names_are_an_error() {
     for impossible in ["ä.example.org", "a b", "a..b"] {
         let error = renewed(None, &[impossible.to_owned()], day(0)).expect_err(impossible).to_string();
         assert!(error.contains("certificate"), "{error}");

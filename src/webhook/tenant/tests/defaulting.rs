@@ -1,36 +1,22 @@
-//! What a Tenant is completed with.
+//! The defaults of Tenants.
 
+use json_patch::PatchOperation;
 use serde_json::{Value, json};
 
 use super::{KEY, OURSELVES, by_administrator, settings};
 use crate::webhook::fixture::{request, tenant};
-use crate::webhook::review::{Operation, PatchStep, Request};
-use crate::webhook::tenant::defaults::complete;
+use crate::webhook::review::{Operation, Request};
+use crate::webhook::tenant::defaults::{add, complete};
 
-/// The steps for a request; it must be admitted.
-fn patch(request: &Request) -> Vec<PatchStep> {
+/// The patch for a request, which must be admitted.
+fn patch(request: &Request) -> Vec<PatchOperation> {
     complete(request, &settings()).outcome.expect("admitted")
 }
 
 /// The object after the patch.
 fn patched(request: &Request) -> Value {
     let mut object = request.object.clone();
-    for step in patch(request) {
-        let path = match &step {
-            PatchStep::Add { path, .. } | PatchStep::Remove { path } => path,
-        };
-        let (parent, member) = path.rsplit_once('/').expect("a path");
-        let member = member.replace("~1", "/").replace("~0", "~");
-        let parent = object.pointer_mut(parent).expect("the parent is there");
-        match (step, parent) {
-            (PatchStep::Add { value, .. }, Value::Array(items)) if member == "-" => items.push(value),
-            (PatchStep::Add { value, .. }, Value::Object(members)) => drop(members.insert(member, value)),
-            (PatchStep::Remove { .. }, Value::Object(members)) => {
-                members.remove(&member).expect("there is something to remove");
-            }
-            (step, parent) => panic!("{step:?} in {parent}"),
-        }
-    }
+    json_patch::patch(&mut object, &patch(request)).expect("a patch that fits");
     object
 }
 
@@ -44,7 +30,7 @@ fn labelled(name: &str, label: Option<&str>) -> Value {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Who {
-    Anybody,
+    User,
     Administrator,
     Ourselves,
 }
@@ -57,38 +43,38 @@ enum Before {
 
 #[test]
 fn the_label_follows_the_table() {
-    use Who::{Administrator, Anybody, Ourselves};
+    use Who::{Administrator, Ourselves, User};
     let old = Before::Stored;
     let ours = Some("production");
-    // Name, who asks, the label as stored unless it is created, as asked for, and as it comes out.
+    // The name, the user, the stored label unless it is a creation, the requested label, and the result.
     for (name, who, before, asked, result) in [
-        ("service-tenant", Anybody, Before::New, None, Some("")),
-        ("service-tenant", Anybody, Before::New, ours, ours),
-        ("service-tenant", Anybody, Before::New, Some("else"), Some("")),
+        ("service-tenant", User, Before::New, None, Some("")),
+        ("service-tenant", User, Before::New, ours, ours),
+        ("service-tenant", User, Before::New, Some("else"), Some("")),
         ("service-tenant", Administrator, Before::New, Some("else"), Some("")),
         ("service-tenant", Administrator, old(ours), None, Some("")),
         ("service-tenant", Administrator, old(None), ours, ours),
         ("service-tenant", Ourselves, old(Some("")), Some(""), Some("")),
-        ("service-tenants", Anybody, Before::New, None, ours),
+        ("service-tenants", User, Before::New, None, ours),
         ("ada", Administrator, Before::New, Some("else"), Some("else")),
         ("ada", Administrator, old(ours), Some("else"), Some("else")),
         ("ada", Ourselves, old(None), ours, ours),
-        ("ada", Anybody, Before::New, None, ours),
-        ("ada", Anybody, Before::New, Some(""), ours),
-        ("ada", Anybody, Before::New, Some("else"), ours),
-        ("ada", Anybody, Before::New, ours, ours),
+        ("ada", User, Before::New, None, ours),
+        ("ada", User, Before::New, Some(""), ours),
+        ("ada", User, Before::New, Some("else"), ours),
+        ("ada", User, Before::New, ours, ours),
         ("ada", Administrator, Before::New, None, ours),
         ("ada", Administrator, Before::New, Some(""), ours),
-        ("ada", Anybody, old(ours), ours, ours),
-        ("ada", Anybody, old(None), None, None),
-        ("ada", Anybody, old(None), Some(""), Some("")),
-        ("ada", Anybody, old(Some("")), None, None),
-        ("ada", Anybody, old(Some("else")), Some("else"), Some("else")),
-        ("ada", Anybody, old(ours), None, ours),
-        ("ada", Anybody, old(ours), Some(""), ours),
-        ("ada", Anybody, old(ours), Some("else"), ours),
-        ("ada", Anybody, old(None), ours, None),
-        ("ada", Anybody, old(Some("")), ours, Some("")),
+        ("ada", User, old(ours), ours, ours),
+        ("ada", User, old(None), None, None),
+        ("ada", User, old(None), Some(""), Some("")),
+        ("ada", User, old(Some("")), None, None),
+        ("ada", User, old(Some("else")), Some("else"), Some("else")),
+        ("ada", User, old(ours), None, ours),
+        ("ada", User, old(ours), Some(""), ours),
+        ("ada", User, old(ours), Some("else"), ours),
+        ("ada", User, old(None), ours, None),
+        ("ada", User, old(Some("")), ours, Some("")),
         ("ada", Administrator, old(ours), None, ours),
         ("ada", Administrator, old(ours), Some(""), ours),
         ("ada", Ourselves, old(ours), None, ours),
@@ -115,35 +101,35 @@ fn the_label_follows_the_table() {
 }
 
 #[test]
-fn a_tenant_whose_name_is_made_up_is_no_service_tenant() {
+fn the_service_tenant_is_recognised_by_the_name_in_the_object() {
     let mut creation = request("teacher", "tenants", Value::Null, labelled("service-tenant", None));
     creation.name = String::new();
-    assert_eq!(patched(&creation)["metadata"]["labels"][KEY], "", "the name stands in the object");
+    assert_eq!(patched(&creation)["metadata"]["labels"][KEY], "", "the name is in the object");
     creation.object["metadata"]["name"] = Value::Null;
     creation.object["metadata"]["generateName"] = "service-tenant".into();
     assert_eq!(patched(&creation)["metadata"]["labels"][KEY], "production");
 }
 
 #[test]
-fn every_selector_label_is_kept_up() {
+fn every_label_of_the_selector_is_set() {
     let mut settings = settings();
     settings.selector.insert("a/b".to_owned(), "x".to_owned());
     let creation = request("teacher", "tenants", Value::Null, labelled("ada", None));
     let patch = complete(&creation, &settings).outcome.expect("admitted");
-    let add = |path: &str, value: Value| PatchStep::Add { path: path.to_owned(), value };
+    assert_eq!(patch[1].path().as_str(), "/metadata/labels/a~1b");
     assert_eq!(
         patch,
         [
-            add("/metadata/labels", json!({})),
-            add("/metadata/labels/a~1b", "x".into()),
-            add("/metadata/labels/crownlabs.polito.it~1operator-selector", "production".into()),
+            add(&["metadata", "labels"], json!({})),
+            add(&["metadata", "labels", "a/b"], "x".into()),
+            add(&["metadata", "labels", KEY], "production".into()),
         ]
     );
 }
 
 #[test]
 fn missing_base_workspaces_are_appended_for_everybody() {
-    // What the Tenant lists, and what is appended.
+    // The Workspaces of the Tenant, and whether the base Workspace is appended.
     for (listed, appended) in [
         (&["tea:user"][..], true),
         (&["utilities:user"], false),
@@ -158,10 +144,8 @@ fn missing_base_workspaces_are_appended_for_everybody() {
             new["spec"]["workspaces"] = tenant("ada", listed)["spec"]["workspaces"].clone();
             let request = request(user, "tenants", object.clone(), new);
             for request in [request.clone(), by_administrator(request)] {
-                let expected = PatchStep::Add {
-                    path: "/spec/workspaces/-".to_owned(),
-                    value: json!({"name": "utilities", "role": "user"}),
-                };
+                let entry = json!({"name": "utilities", "role": "user"});
+                let expected = add(&["spec", "workspaces", "-"], entry);
                 let expected = if appended { vec![expected] } else { Vec::new() };
                 assert_eq!(patch(&request), expected, "{user} {listed:?}");
             }
@@ -175,35 +159,29 @@ fn a_list_is_made_only_where_there_is_something_to_append() {
     object["spec"].as_object_mut().expect("a spec").remove("workspaces");
     let creation = request("teacher", "tenants", Value::Null, object.clone());
     let list = json!([{"name": "utilities", "role": "user"}]);
-    assert_eq!(patch(&creation), [PatchStep::Add { path: "/spec/workspaces".to_owned(), value: list }]);
+    assert_eq!(patch(&creation), [add(&["spec", "workspaces"], list)]);
     let none = super::Settings { base_workspaces: Vec::new(), ..settings() };
     assert_eq!(complete(&creation, &none).outcome, Ok(Vec::new()));
     let twice = super::Settings { base_workspaces: vec!["a".to_owned(), "a".to_owned()], ..settings() };
     let patch = complete(&creation, &twice).outcome.expect("admitted");
-    assert_eq!(
-        patch,
-        [PatchStep::Add {
-            path: "/spec/workspaces".to_owned(),
-            value: json!([{"name": "a", "role": "user"}])
-        }]
-    );
+    assert_eq!(patch, [add(&["spec", "workspaces"], json!([{"name": "a", "role": "user"}]))]);
 }
 
 #[test]
 fn nothing_else_is_ever_written() {
-    // Of an object with nothing to complete, whatever else is odd about it, nothing is respelled.
+    // An object that has all defaults is not changed, whatever the spelling of its values.
     let mut object = labelled("ada", Some("production"));
     object["spec"]["quota"] = json!({"cpu": 8, "memory": "1024Mi", "instances": 2});
     object["spec"]["lastLogin"] = Value::Null;
     object["status"] = json!({"unknown": true});
     assert_eq!(patch(&request("ada", "tenants", object.clone(), object)), []);
-    // An object without spec stays without: it would lack what the schema requires.
+    // An object without spec gets none: it would lack the members that the schema requires.
     let bare = json!({"metadata": {"name": "ada", "labels": {KEY: "production"}}});
     assert_eq!(patch(&request("ada", "tenants", bare.clone(), bare)), []);
 }
 
 #[test]
-fn what_cannot_be_completed_is_refused() {
+fn an_object_that_cannot_be_read_is_refused() {
     for (pointer, value) in [
         ("/spec/workspaces", json!("tea")),
         ("/spec", json!([])),

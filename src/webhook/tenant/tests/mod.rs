@@ -1,8 +1,10 @@
-//! The tables of 05 §14b, a line a case.
+//! Tests of the rules for Tenants.
 
 mod defaulting;
-mod judging;
-mod noise;
+mod enrolment;
+mod members;
+mod outcomes;
+mod properties;
 
 use std::collections::BTreeMap;
 
@@ -10,7 +12,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Settings;
-use crate::webhook::fixture::{World, tenant};
+use super::rules::validate;
+use crate::webhook::decision::{Decision, Denial};
+use crate::webhook::fixture::{TestCluster, merged, request, tenant};
 use crate::webhook::requester::Bypass;
 use crate::webhook::review::Request;
 
@@ -30,11 +34,11 @@ fn now() -> Timestamp {
     "2026-11-20T10:00:00Z".parse().expect("a time")
 }
 
-/// Courses that one enrols in at once, by approval, or not by oneself, and the one of everybody;
-/// two managers, an assistant, and somebody who is in nothing.
-fn world() -> World {
+/// Workspaces of each `autoEnroll` and the base Workspace (`utilities`), two managers, and a Tenant without
+/// Workspaces.
+fn cluster() -> TestCluster {
     let quota = &json!({"cpu": "1", "memory": "1Gi", "instances": 1});
-    World::default()
+    TestCluster::default()
         .with_workspace("open", "immediate", quota)
         .with_workspace("asked", "withApproval", quota)
         .with_workspace("closed", "", quota)
@@ -45,7 +49,7 @@ fn world() -> World {
         .with_tenant("nobody", &[])
 }
 
-/// The Tenant `ada`, as it is stored, with the marks that the loop gives it.
+/// The Tenant `ada` as it is stored, with the label of the selector and the finalizer of the loop.
 fn stored(workspaces: &[&str]) -> Value {
     let mut object = tenant("ada", workspaces);
     object["metadata"]["labels"] = json!({KEY: "production"});
@@ -57,7 +61,36 @@ fn stored(workspaces: &[&str]) -> Value {
     object
 }
 
+/// The same request, sent by an administrator.
 fn by_administrator(mut request: Request) -> Request {
     request.user_info.groups.push("system:masters".to_owned());
     request
+}
+
+/// The decision of the rules with [`settings`], in [`cluster`].
+fn decide(request: &Request) -> Decision {
+    validate(request, &settings(), &cluster(), now())
+}
+
+/// The code of a refusal, or 200 for an admission.
+fn code(decision: &Decision) -> u16 {
+    decision.outcome.as_ref().err().map_or(200, Denial::code)
+}
+
+/// The message of a refusal, or nothing for an admission.
+fn message(decision: &Decision) -> String {
+    decision.outcome.as_ref().err().map(Denial::message).unwrap_or_default()
+}
+
+/// A request of `user` to change the Workspaces of `ada`.
+fn enrols(user: &str, before: &[&str], after: &[&str]) -> Request {
+    let list = tenant("ada", after)["spec"]["workspaces"].clone();
+    let new = merged(stored(before), &json!({"spec": {"workspaces": list}}));
+    request(user, "tenants", stored(before), new)
+}
+
+/// A request of `user` to change `ada`, a user of `closed`, by this merge patch.
+fn edits(user: &str, patch: &Value) -> Request {
+    let old = stored(&["closed:user"]);
+    request(user, "tenants", old.clone(), merged(old, patch))
 }

@@ -1,4 +1,4 @@
-//! Amounts of resources: what Instances use, and how much there is.
+//! What Instances use of the resources of a Workspace, and the limits of its quota.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::api::tenant::PersonalWorkspace;
 use crate::api::workspace::WorkspaceQuota;
 use crate::api::{Quantity, RawQuantity};
 
-/// What Instances use. Processors count in full, although only a share of them is reserved.
+/// The sum of the resources of some Instances. CPUs count in full, whatever `reservedCPUPercentage` is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
     instances: i64,
@@ -18,7 +18,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Counts an Instance; of one whose Template is gone nobody knows what it uses.
+    /// Adds an Instance. Without its Template, only the number of Instances grows.
     pub fn add(&mut self, template: Option<&TemplateSpec>) {
         self.instances += 1;
         for environment in template.iter().flat_map(|template| &template.environment_list) {
@@ -28,18 +28,18 @@ impl Usage {
 
     fn add_resources(&mut self, resources: &EnvironmentResources) {
         self.cpu = self.cpu.plus(&Quantity::from_int(resources.cpu));
-        self.memory = self.memory.plus(&amount(&resources.memory));
+        self.memory = self.memory.plus(&quantity(&resources.memory));
         if let Some(disk) = &resources.disk {
-            self.disk = self.disk.plus(&amount(disk));
+            self.disk = self.disk.plus(&quantity(disk));
         }
         for (name, other) in &resources.other_resources {
             let sum = self.others.entry(name.clone()).or_default();
-            *sum = sum.plus(&amount(other));
+            *sum = sum.plus(&quantity(other));
         }
     }
 }
 
-/// How much may be used at the same time.
+/// The resources that may be used at the same time.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits<'a> {
     instances: i64,
@@ -62,30 +62,30 @@ impl<'a> From<&'a WorkspaceQuota> for Limits<'a> {
 }
 
 impl<'a> From<&'a PersonalWorkspace> for Limits<'a> {
-    fn from(share: &'a PersonalWorkspace) -> Self {
+    fn from(quota: &'a PersonalWorkspace) -> Self {
         Self {
-            instances: share.instances,
-            cpu: &share.cpu,
-            memory: &share.memory,
-            disk: share.disk.as_ref(),
-            others: &share.other_resources,
+            instances: quota.instances,
+            cpu: &quota.cpu,
+            memory: &quota.memory,
+            disk: quota.disk.as_ref(),
+            others: &quota.other_resources,
         }
     }
 }
 
 impl Limits<'_> {
-    /// Each limit that is exceeded, as `CPU (9 > 8)`. A limit of nothing is none, except for extended
-    /// resources: of those there is only what the Workspace names.
+    /// The limits that are exceeded, each as a text such as `CPU (9 > 8)`. A limit of zero means no limit,
+    /// except for extended resources, of which only what the quota names may be used.
     #[must_use]
     pub fn exceeded_by(&self, usage: &Usage) -> Vec<String> {
         let mut exceeded = Vec::new();
         if self.instances > 0 && usage.instances > self.instances {
             exceeded.push(format!("Instances ({} > {})", usage.instances, self.instances));
         }
-        let disk = self.disk.map_or(Quantity::ZERO, amount);
+        let disk = self.disk.map_or(Quantity::ZERO, quantity);
         let limits = [
-            ("CPU", &usage.cpu, amount(self.cpu)),
-            ("Memory", &usage.memory, amount(self.memory)),
+            ("CPU", &usage.cpu, quantity(self.cpu)),
+            ("Memory", &usage.memory, quantity(self.memory)),
             ("Disk", &usage.disk, disk),
         ];
         for (name, used, limit) in limits {
@@ -102,14 +102,15 @@ impl Limits<'_> {
         exceeded
     }
 
-    /// Workspaces name extended resources as containers do, or as a `ResourceQuota` does.
+    /// The limit of an extended resource, which the quota names as containers do (`nvidia.com/gpu`) or as a
+    /// `ResourceQuota` does (`requests.nvidia.com/gpu`).
     fn other(&self, name: &str) -> Quantity {
         let limit = self.others.get(name).or_else(|| self.others.get(&format!("requests.{name}")));
-        limit.map_or(Quantity::ZERO, amount)
+        limit.map_or(Quantity::ZERO, quantity)
     }
 }
 
-/// The amount, or nothing where no schema would have let the text pass.
-fn amount(raw: &RawQuantity) -> Quantity {
+/// The quantity, or zero if it cannot be read, which the schema does not allow.
+fn quantity(raw: &RawQuantity) -> Quantity {
     raw.parse().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The certificate that is served, exchanged while connections come and go.
+//! The certificate that new TLS connections get. It can be replaced while the server runs.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -10,21 +10,22 @@ use tracing::info;
 
 use super::validity::Validity;
 
-/// The certificate that is served now, if there is one yet. Connections that are open keep theirs.
+/// Holds the certificate that is served, if there is one yet, and gives it to each TLS handshake. Open
+/// connections keep the certificate that they began with.
 #[derive(Debug)]
-pub struct Exchange {
+pub struct CertificateResolver {
     current: RwLock<Option<Arc<CertifiedKey>>>,
     present: watch::Sender<bool>,
 }
 
-impl Default for Exchange {
+impl Default for CertificateResolver {
     fn default() -> Self {
         Self { current: RwLock::default(), present: watch::Sender::new(false) }
     }
 }
 
-impl Exchange {
-    /// Serves this certificate from now on.
+impl CertificateResolver {
+    /// Serves this certificate from the next handshake on, and records its end in the metrics.
     pub fn set(&self, certified: CertifiedKey) {
         if let Some(validity) = certified.cert.first().and_then(|certificate| Validity::of(certificate)) {
             info!(until = %validity.end, "serving admission reviews with a new certificate");
@@ -34,18 +35,18 @@ impl Exchange {
                 .set(validity.end.as_second() as f64);
         }
         let certified = Some(Arc::new(certified));
-        // The value is replaced as a whole.
+        // A thread that panics while it holds the lock leaves the value whole: it is replaced at once.
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = certified;
         self.present.send_replace(true);
     }
 
-    /// Tells when there is a certificate to serve.
+    /// Is true as soon as there is a certificate to serve.
     pub fn watch(&self) -> watch::Receiver<bool> {
         self.present.subscribe()
     }
 }
 
-impl ResolvesServerCert for Exchange {
+impl ResolvesServerCert for CertificateResolver {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

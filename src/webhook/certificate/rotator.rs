@@ -1,5 +1,5 @@
-//! Keeps the certificate: the leader renews it in a Secret, and tells the API server whom to trust.
-//! Every replica serves what the Secret holds.
+//! Rotates the webhooks' certificate: the leader renews it in a Secret and writes the authorities that
+//! sign it into the webhook configurations. Every replica serves the certificate that the Secret holds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::bundle::{Bundle, renewed};
-use super::exchange::Exchange;
+use super::resolver::CertificateResolver;
 use crate::api::{Kind, Object};
 use crate::kinds::{
     MutatingWebhookConfigurationKind, Secret, SecretKind, ValidatingWebhookConfigurationKind, WebhookEntries,
@@ -28,53 +28,54 @@ use crate::runtime::error::ApiError;
 use crate::runtime::plan::{KindInfo, to_value};
 use crate::runtime::queue::Action;
 use crate::runtime::store::Store;
-use crate::webhook::review::PatchStep;
 
-/// Certificates last months: between two looks at the calendar.
+/// How often it is checked whether the certificate has to be renewed. Certificates last for months, so
+/// that an hour is often enough.
 const PERIOD: Duration = Duration::from_hours(1);
 
-/// The objects that the certificate is kept in.
+/// The stores of the objects that the rotator writes. Each holds one object.
 #[derive(Clone)]
 pub struct Stores {
-    /// The Secret.
+    /// The Secret with the certificate, its key, and the authorities.
     pub secrets: Arc<Store<SecretKind>>,
-    /// The configuration of the defaulter.
+    /// The configuration of the mutating webhooks.
     pub mutating: Arc<Store<MutatingWebhookConfigurationKind>>,
-    /// The configuration of the validators.
+    /// The configuration of the validating webhooks.
     pub validating: Arc<Store<ValidatingWebhookConfigurationKind>>,
 }
 
-/// Renews the certificate while this replica leads.
-pub struct Keeper {
+/// The reconciler that renews the certificate while this replica leads.
+pub struct Rotator {
     stores: Stores,
     writer: Writer,
-    /// The Secret; the configurations have the same name.
+    /// The Secret. The webhook configurations have the same name.
     secret: ObjectKey,
-    /// What the certificate is for.
+    /// The host names and IP addresses that the certificate is for.
     names: Vec<String>,
-    /// What the Secret held when it could last be read: one that is deleted is written again as it
-    /// was, so that API servers and replicas still agree.
+    /// The data of the Secret when it could last be read. If the Secret is deleted, it is written again
+    /// with this data, so that API servers and replicas still agree on it.
     known: Mutex<Option<BTreeMap<String, String>>>,
 }
 
-impl ReconcileKey for Keeper {
+impl ReconcileKey for Rotator {
     const NAME: &'static str = "webhook-certificate";
 
     async fn reconcile(&self, _: &ObjectKey) -> Result<Action, ReconcileError> {
-        match self.keep(clock::now()).await {
+        match self.rotate(clock::now()).await {
             Ok(()) => Ok(Action::RequeueAfter(PERIOD)),
             Err(error) => Err(ReconcileError(error)),
         }
     }
 }
 
-impl Keeper {
-    /// Keeps `secret`, with a certificate for `names`, and configurations of the Secret's name.
+impl Rotator {
+    /// Rotates the certificate for `names` in `secret`, and publishes its authorities in the webhook
+    /// configurations of the same name.
     pub fn new(stores: Stores, writer: Writer, secret: ObjectKey, names: Vec<String>) -> Self {
         Self { stores, writer, secret, names, known: Mutex::default() }
     }
 
-    async fn keep(&self, now: Timestamp) -> Result<(), String> {
+    async fn rotate(&self, now: Timestamp) -> Result<(), String> {
         let stored = self.stores.secrets.get(&self.secret.namespace, &self.secret.name);
         let current = self.current(stored.as_deref());
         let next = renewed(current.as_ref(), &self.names, now)
@@ -83,7 +84,7 @@ impl Keeper {
             info!(secret = %self.secret, "renewing the webhook's certificate");
         }
         let Some(bundle) = next.or(current) else {
-            return Err("there is no certificate".to_owned()); // `renewed` makes one from nothing
+            return Err("there is no certificate".to_owned()); // `renewed` makes one if there is none
         };
         let data = bundle.data();
         if stored.as_ref().is_none_or(|stored| stored.spec != data) {
@@ -99,7 +100,7 @@ impl Keeper {
         mutating.and(validating)
     }
 
-    /// The bundle of the Secret, or the last one where the Secret is gone or broken.
+    /// The bundle of the Secret, or the last one that could be read where the Secret is gone or broken.
     fn current(&self, stored: Option<&Secret>) -> Option<Bundle> {
         match stored.map(|stored| Bundle::read(&stored.spec)) {
             Some(Ok(bundle)) => return Some(bundle),
@@ -114,7 +115,7 @@ impl Keeper {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(data);
     }
 
-    /// Writes the Secret, unless somebody else did since it was seen.
+    /// Creates or patches the Secret. Fails with a conflict if it has changed since `stored` was read.
     async fn store(&self, stored: Option<&Secret>, data: &BTreeMap<String, String>) -> Result<(), ApiError> {
         let collection = KindInfo::of::<SecretKind>().path(&self.secret.namespace);
         let (method, path, body) = if let Some(stored) = stored {
@@ -135,22 +136,23 @@ impl Keeper {
         Ok(())
     }
 
-    /// Writes the authorities into a configuration, and nothing else, where they are not there yet.
+    /// Writes the authorities (PEM in base64) into the `caBundle` of each webhook of a configuration that
+    /// does not have them yet. A configuration that does not exist is no error.
     async fn publish<T>(&self, store: &Store<T>, trusted: &str) -> Result<(), String>
     where
         T: Kind<Spec = WebhookEntries>,
     {
         let name = self.secret.name.as_str();
         let Some(configuration) = store.get("", name) else {
-            return Ok(()); // installed later, or by choice not at all
+            return Ok(()); // it may be installed later, or not at all
         };
-        let steps = trusting(&configuration.spec, trusted);
-        if steps.is_empty() {
+        let patch = trusting(&configuration.spec, trusted);
+        if patch.is_empty() {
             return Ok(());
         }
         let path = format!("{}/{name}", KindInfo::of::<T>().path(""));
         let written =
-            self.send(Method::PATCH, &path, "application/json-patch+json", &Value::from(steps)).await;
+            self.send(Method::PATCH, &path, "application/json-patch+json", &Value::from(patch)).await;
         let written = written.map_err(|error| format!("{} {name}: {error}", T::KIND))?;
         info!(kind = T::KIND, name, "the API server knows the webhook's authorities");
         store.record(written, Self::NAME);
@@ -180,25 +182,26 @@ impl Keeper {
     }
 }
 
-/// The JSON patch that makes all webhooks of a configuration trust these authorities. Each step holds
-/// only while the webhook is still at its place.
+/// The JSON patch that sets the `caBundle` of all webhooks of a configuration that have another one. It
+/// tests the name of each webhook first, so that it fails if the list has changed meanwhile.
 fn trusting(entries: &WebhookEntries, trusted: &str) -> Vec<Value> {
-    let mut steps = Vec::new();
+    let mut patch = Vec::new();
     for (index, webhook) in entries.webhooks.iter().enumerate() {
         if webhook.client_config.ca_bundle.as_deref() != Some(trusted) {
             let place = format!("/webhooks/{index}");
-            steps.push(json!({"op": "test", "path": format!("{place}/name"), "value": webhook.name}));
+            patch.push(json!({"op": "test", "path": format!("{place}/name"), "value": webhook.name}));
             let path = format!("{place}/clientConfig/caBundle");
-            steps.push(to_value(&PatchStep::Add { path, value: trusted.into() }));
+            patch.push(json!({"op": "add", "path": path, "value": trusted}));
         }
     }
-    steps
+    patch
 }
 
-/// Serves what the Secret holds from now on; one that cannot be used leaves the old certificate.
-pub fn serve(secret: &Secret, exchange: &Exchange) {
+/// Serves the certificate of the Secret from now on. If it cannot be used, the current one stays, and
+/// a warning is logged.
+pub fn serve(secret: &Secret, resolver: &CertificateResolver) {
     match Bundle::read(&secret.spec).and_then(|bundle| bundle.certified()) {
-        Ok(certified) => exchange.set(certified),
+        Ok(certified) => resolver.set(certified),
         Err(error) => {
             let secret = ObjectKey::of(secret);
             warn!(%secret, %error, "the webhook's certificate cannot be used; the old one stays");

@@ -1,12 +1,11 @@
-//! Properties: what a decision does not depend on.
+//! Properties of decisions for random users and Workspaces.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{KEY, now, settings, stored, world};
-use crate::webhook::fixture::{merged, request, tenant};
+use super::{KEY, decide, enrols, stored};
+use crate::webhook::fixture::{merged, request};
 use crate::webhook::tenant::changes::changed_member;
-use crate::webhook::tenant::rules::judge;
 
 /// The same object with the members of every mapping in another order.
 fn shuffled(value: &Value, seed: usize) -> Value {
@@ -23,6 +22,7 @@ fn shuffled(value: &Value, seed: usize) -> Value {
     }
 }
 
+/// Entries of `spec.workspaces`, as `name:role`.
 fn entries() -> impl Strategy<Value = Vec<String>> {
     let names = prop::sample::subsequence(vec!["open", "asked", "closed", "other", "utilities"], 0..=5);
     let roles = prop::collection::vec(prop::sample::select(vec!["user", "manager", "candidate"]), 5);
@@ -35,8 +35,13 @@ fn users() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["ada", "teacher", "rector", "nobody", "stranger"])
 }
 
+/// Labels or annotations without a meaning.
 fn noise() -> impl Strategy<Value = Value> {
     prop::collection::btree_map("[a-z]{1,8}", "[a-z]{0,8}", 0..4).prop_map(|labels| json!(labels))
+}
+
+fn texts(list: &[String]) -> Vec<&str> {
+    list.iter().map(String::as_str).collect()
 }
 
 proptest! {
@@ -44,42 +49,29 @@ proptest! {
     fn order_and_unrelated_metadata_change_no_decision(
         user in users(), before in entries(), after in entries(), labels in noise(), seed in 0..7_usize,
     ) {
-        let texts = |list: &[String]| -> Value {
-            let list: Vec<&str> = list.iter().map(String::as_str).collect();
-            tenant("ada", &list)["spec"]["workspaces"].clone()
-        };
-        let before = merged(stored(&[]), &json!({"spec": {"workspaces": texts(&before)}}));
-        let after = merged(stored(&[]), &json!({"spec": {"workspaces": texts(&after)}}));
-        let plain = judge(&request(user, "tenants", before.clone(), after.clone()), &settings(), &world(), now());
-        let noisy = merged(after, &json!({"metadata": {"labels": labels, "annotations": labels}}));
-        let shuffled = request(user, "tenants", shuffled(&before, seed), shuffled(&noisy, seed + 1));
-        let other = judge(&shuffled, &settings(), &world(), now());
-        prop_assert_eq!(plain, other);
+        let plain = enrols(user, &texts(&before), &texts(&after));
+        let noise = json!({"metadata": {"labels": labels, "annotations": labels}});
+        let noisy = merged(plain.object.clone(), &noise);
+        let other =
+            request(user, "tenants", shuffled(&plain.old_object, seed), shuffled(&noisy, seed + 1));
+        prop_assert_eq!(decide(&plain), decide(&other));
     }
 
     #[test]
     fn whoever_is_refused_stays_refused_whatever_the_label(
         user in users(), after in entries(), label in "[a-z]{0,10}",
     ) {
-        let list: Vec<&str> = after.iter().map(String::as_str).collect();
-        let new = merged(stored(&[]), &json!({"spec": {
-            "workspaces": tenant("ada", &list)["spec"]["workspaces"], "quota": {"cpu": "64"},
-        }}));
-        let relabelled = merged(new, &json!({"metadata": {"labels": {KEY: label}}}));
-        let decision = judge(&request(user, "tenants", stored(&[]), relabelled), &settings(), &world(), now());
+        let new = enrols(user, &[], &texts(&after)).object;
+        let change = json!({"metadata": {"labels": {KEY: label}}, "spec": {"quota": {"cpu": "64"}}});
+        let decision = decide(&request(user, "tenants", stored(&[]), merged(new, &change)));
         prop_assert!(!decision.is_allowed());
     }
 
     #[test]
     fn nobody_gains_a_role_that_nobody_may_give(user in users(), before in entries(), after in entries()) {
-        let texts = |list: &[String]| -> Value {
-            let list: Vec<&str> = list.iter().map(String::as_str).collect();
-            tenant("ada", &list)["spec"]["workspaces"].clone()
-        };
-        let old = merged(stored(&[]), &json!({"spec": {"workspaces": texts(&before)}}));
-        let new = merged(stored(&[]), &json!({"spec": {"workspaces": texts(&after)}}));
-        let decision = judge(&request(user, "tenants", old, new), &settings(), &world(), now());
-        let gains = after.contains(&"other:manager".to_owned()) && !before.contains(&"other:manager".to_owned());
+        let decision = decide(&enrols(user, &texts(&before), &texts(&after)));
+        let is_manager = |entries: &[String]| entries.iter().any(|entry| entry == "other:manager");
+        let gains = is_manager(&after) && !is_manager(&before);
         prop_assert!(!(gains && decision.is_allowed()), "nobody manages `other`");
     }
 

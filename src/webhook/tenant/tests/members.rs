@@ -1,0 +1,172 @@
+//! Who may change which member of a Tenant.
+
+use serde_json::{Value, json};
+
+use super::{KEY, OURSELVES, by_administrator, cluster, code, decide, edits, message, now, settings, stored};
+use crate::webhook::fixture::{TestCluster, instance, merged, request, tenant};
+use crate::webhook::tenant::rules::validate;
+use crate::webhook::tenant::{SERVICE_TENANT, Settings};
+
+#[test]
+fn each_member_of_the_spec_has_its_editors() {
+    // The patch, and the codes for the Tenant itself, a manager, and an administrator.
+    for (patch, own, manager, administrator) in [
+        (json!({}), 200, 200, 200),
+        (json!({"publicKeys": ["ssh-ed25519 BBBB"]}), 200, 403, 200),
+        (json!({"publicKeys": null}), 200, 403, 200),
+        (json!({"firstName": "Eve"}), 403, 403, 200),
+        (json!({"lastName": "Eve"}), 403, 403, 200),
+        (json!({"email": "eve@example.org"}), 403, 403, 200),
+        (json!({"createSandbox": true}), 403, 403, 200),
+        (json!({"createSandbox": null}), 200, 200, 200),
+        (json!({"quota": null}), 403, 403, 200),
+        (json!({"quota": {"cpu": "8"}}), 403, 403, 200),
+        (json!({"quota": {"memory": "5Gi"}}), 403, 403, 200),
+        (json!({"quota": {"instances": 4}}), 403, 403, 200),
+        // The same quantities, as clients in Go write them.
+        (json!({"quota": {"cpu": 2, "memory": "4096Mi"}}), 200, 200, 200),
+        (json!({"quota": {"cpu": "2000m"}}), 200, 200, 200),
+        (json!({"personalWorkspace": {"cpu": 1, "memory": "1Gi", "instances": 1}}), 403, 403, 200),
+        // A change of a member that the rules do not know is refused too.
+        (json!({"superpowers": "all"}), 403, 403, 200),
+        (json!({"superpowers": null}), 200, 200, 200),
+    ] {
+        let patch = json!({"spec": patch});
+        let answers = [
+            decide(&edits("ada", &patch)),
+            decide(&edits("teacher", &patch)),
+            decide(&by_administrator(edits("root", &patch))),
+        ];
+        assert_eq!(answers.each_ref().map(code), [own, manager, administrator], "{patch}");
+    }
+}
+
+#[test]
+fn the_last_login_is_about_now() {
+    let unset = merged(stored(&[]), &json!({"spec": {"lastLogin": null}}));
+    let set = stored(&[]);
+    let with = |login: &str| merged(set.clone(), &json!({"spec": {"lastLogin": login}}));
+    // The Tenant before and after, and the codes for the Tenant itself and a manager.
+    for (case, old, new, own, manager) in [
+        ("now", &set, with("2026-11-20T10:00:00Z"), 200, 403),
+        ("a day ago", &set, with("2026-11-19T10:00:00Z"), 200, 403),
+        ("a day and a second ago", &set, with("2026-11-19T09:59:59Z"), 403, 403),
+        ("in a day", &set, with("2026-11-21T10:00:00Z"), 200, 403),
+        ("in a day and a second", &set, with("2026-11-21T10:00:01Z"), 403, 403),
+        ("in a century", &set, with("2126-11-20T10:00:00Z"), 403, 403),
+        ("the stored one, which is weeks ago", &set, with("2026-11-01T08:00:00Z"), 200, 200),
+        ("the stored one in another zone", &set, with("2026-11-01T09:00:00+01:00"), 200, 200),
+        ("the first", &unset, with("2026-11-20T09:59:00Z"), 200, 403),
+        ("the first, too late", &unset, with("2026-11-22T10:00:00Z"), 403, 403),
+        ("removed", &set, unset.clone(), 403, 403),
+        ("none still", &unset, unset.clone(), 200, 200),
+        ("not a time", &set, with("tomorrow"), 400, 400),
+    ] {
+        for (user, expected) in [("ada", own), ("teacher", manager)] {
+            let decision = decide(&request(user, "tenants", old.clone(), new.clone()));
+            assert_eq!(code(&decision), expected, "{case}, by {user}: {}", message(&decision));
+        }
+    }
+}
+
+#[test]
+fn label_and_finalizer_stay() {
+    let labels = |value: Value| json!({"metadata": {"labels": {KEY: value}}});
+    let finalizers = |list: Value| json!({"metadata": {"finalizers": list}});
+    let mine = "crownlabs.polito.it/tenant-operator";
+    for (patch, expected) in [
+        (labels(Value::Null), 403),
+        (labels("".into()), 403),
+        (labels("else".into()), 403),
+        (labels("Production".into()), 403),
+        (labels("production".into()), 200),
+        (json!({"metadata": {"labels": null}}), 403),
+        (json!({"metadata": {"labels": {"free": "yes"}}}), 200),
+        (json!({"metadata": {"annotations": {"free": "yes"}}}), 200),
+        (finalizers(Value::Null), 403),
+        (finalizers(json!([])), 403),
+        (finalizers(json!(["example.org/other"])), 403),
+        (finalizers(json!(["example.org/other", mine])), 200),
+    ] {
+        for user in ["ada", "teacher"] {
+            let decision = decide(&edits(user, &patch));
+            assert_eq!(code(&decision), expected, "{user} {patch}: {}", message(&decision));
+        }
+        assert_eq!(code(&decide(&by_administrator(edits("root", &patch)))), 200, "{patch}");
+        assert_eq!(code(&decide(&edits(OURSELVES, &patch))), 200, "{patch}");
+    }
+}
+
+#[test]
+fn a_tenant_without_the_label_is_validated_too() {
+    // The stored Tenant has lost its label: the rules apply nevertheless.
+    let old = merged(stored(&[]), &json!({"metadata": {"labels": null}}));
+    let raised = merged(old.clone(), &json!({"spec": {"quota": {"cpu": "64"}}}));
+    assert_eq!(code(&decide(&request("ada", "tenants", old.clone(), raised))), 403);
+    let back = merged(old.clone(), &json!({"metadata": {"labels": {KEY: "production"}}}));
+    assert_eq!(code(&decide(&request("ada", "tenants", old, back))), 403);
+}
+
+#[test]
+fn the_service_tenant_may_lose_its_label() {
+    let old = merged(tenant(SERVICE_TENANT, &[]), &json!({"metadata": {"labels": {KEY: "else"}}}));
+    let new = |label: &str| merged(old.clone(), &json!({"metadata": {"labels": {KEY: label}}}));
+    for (label, expected) in [("", 200), ("production", 403), ("else", 200)] {
+        let decision = decide(&request("teacher", "tenants", old.clone(), new(label)));
+        assert_eq!(code(&decision), expected, "{label:?}: {}", message(&decision));
+    }
+}
+
+#[test]
+fn finalizers_of_others_can_be_removed_during_deletion() {
+    let collector = "system:serviceaccount:kube-system:generic-garbage-collector";
+    let dying = json!({"metadata": {
+        "deletionTimestamp": "2026-11-20T09:00:00Z",
+        "finalizers": ["crownlabs.polito.it/tenant-operator", "foregroundDeletion"],
+    }});
+    let old = merged(stored(&["closed:user"]), &dying);
+    let edit =
+        |patch: Value| decide(&request(collector, "tenants", old.clone(), merged(old.clone(), &patch)));
+    let keep = json!({"metadata": {"finalizers": ["crownlabs.polito.it/tenant-operator"]}});
+    assert_eq!(code(&edit(keep.clone())), 200);
+    // With the base Workspace that the defaulter adds.
+    let completed = json!([{"name": "closed", "role": "user"}, {"name": "utilities", "role": "user"}]);
+    assert_eq!(code(&edit(merged(keep.clone(), &json!({"spec": {"workspaces": completed}})))), 200);
+    assert_eq!(code(&edit(json!({"metadata": {"finalizers": ["foregroundDeletion"]}}))), 403);
+    assert_eq!(code(&edit(json!({"spec": {"quota": null}}))), 404);
+    assert_eq!(code(&edit(json!({"spec": {"workspaces": []}}))), 404);
+    // A Tenant that is not being deleted may not be changed.
+    let alive = stored(&["closed:user"]);
+    let edit = request(collector, "tenants", alive.clone(), merged(alive, &keep));
+    assert_eq!(code(&decide(&edit)), 404);
+}
+
+#[test]
+fn a_personal_workspace_in_use_stays() {
+    let with = json!({"spec": {"personalWorkspace": {"cpu": 1, "memory": "1Gi", "instances": 1}}});
+    let (without, with) = (tenant("ada.l", &[]), merged(tenant("ada.l", &[]), &with));
+    let of = |namespace: &str, template: &str| {
+        cluster().with_instance(&instance(namespace, "one", template, false))
+    };
+    let used = of("tenant-ada-l", "tenant-ada-l/mine");
+    let off = Settings { personal_workspaces: false, ..settings() };
+    let on = settings();
+    let cases: [(&str, &TestCluster, &Settings, &Value, &Value, u16); 7] = [
+        ("in use", &used, &on, &with, &without, 409),
+        ("in use, and kept", &used, &on, &with, &with, 200),
+        ("added", &used, &on, &without, &with, 200),
+        ("none", &used, &on, &without, &without, 200),
+        ("an Instance of a course", &of("tenant-ada-l", "workspace-tea/mine"), &on, &with, &without, 200),
+        ("another's Instance", &of("tenant-other", "tenant-ada-l/mine"), &on, &with, &without, 200),
+        ("disabled", &used, &off, &with, &without, 200),
+    ];
+    for (case, cluster, settings, old, new, expected) in cases {
+        let request = by_administrator(request("root", "tenants", old.clone(), new.clone()));
+        let decision = validate(&request, settings, cluster, now());
+        assert_eq!(code(&decision), expected, "{case}: {}", message(&decision));
+        if expected == 409 {
+            assert!(message(&decision).contains("one") && message(&decision).contains("mine"));
+            assert_eq!(decision.outcome.expect_err("refused").reason(), "Conflict");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Values that nobody may write, warnings, and the codes and reasons of refusals.
+
+use serde_json::{Value, json};
+
+use super::{KEY, OURSELVES, by_administrator, code, decide, edits, enrols, message, stored};
+use crate::webhook::decision::Decision;
+use crate::webhook::fixture::{merged, request};
+use crate::webhook::review::{Operation, Request};
+use crate::webhook::tenant::rules::OVERRIDDEN;
+
+#[test]
+fn administrators_are_told_that_the_rules_were_overridden() {
+    let raised =
+        json!({"spec": {"quota": {"cpu": "64"}, "workspaces": [{"name": "absent", "role": "manager"}]}});
+    let decision = decide(&by_administrator(edits("root", &raised)));
+    let missing = "the Workspace absent does not exist: the enrolment waits for it";
+    assert_eq!(decision, Decision::allowed().with_warning(missing).with_warning(OVERRIDDEN));
+    // Our own loops get no warning.
+    assert_eq!(decide(&edits(OURSELVES, &raised)), Decision::allowed());
+    // Administrators may replace an object that cannot be read.
+    let broken = merged(stored(&[]), &json!({"spec": {"workspaces": "none"}}));
+    let repair = by_administrator(request("root", "tenants", broken.clone(), stored(&[])));
+    assert_eq!(code(&decide(&repair)), 200);
+    // Others may not.
+    assert_eq!(code(&decide(&request("ada", "tenants", broken, stored(&[])))), 400);
+}
+
+#[test]
+fn what_cannot_be_read_is_refused() {
+    for patch in [
+        json!({"spec": {"workspaces": "closed"}}),
+        json!({"spec": {"publicKeys": [1]}}),
+        json!({"spec": {"workspaces": [{"name": "open", "role": "user"}, {"name": "open", "role": "manager"}]}}),
+        json!({"metadata": {"labels": {KEY: 5}}}),
+    ] {
+        for user in ["ada", "teacher"] {
+            let decision = decide(&edits(user, &patch));
+            assert_eq!(code(&decision), 400, "{user} {patch}: {}", message(&decision));
+        }
+    }
+    assert_eq!(code(&decide(&request("ada", "tenants", Value::Null, json!("text")))), 400);
+}
+
+#[test]
+fn refusals_have_reasons_of_kubernetes() {
+    let reason = |request: &Request| decide(request).outcome.expect_err("refused").reason();
+    assert_eq!(reason(&enrols("ada", &[], &["closed:user"])), "Forbidden");
+    assert_eq!(reason(&enrols("ada", &[], &["absent:user"])), "InternalError");
+    assert_eq!(reason(&enrols("stranger", &[], &["open:user"])), "NotFound");
+    assert_eq!(reason(&edits("ada", &json!({"spec": {"publicKeys": 1}}))), "BadRequest");
+}
+
+#[test]
+fn deletions_are_admitted() {
+    for operation in [Operation::Delete, Operation::Connect] {
+        let deletion = Request { operation, ..request("stranger", "tenants", stored(&[]), Value::Null) };
+        assert_eq!(decide(&deletion), Decision::allowed());
+    }
+}
+
+#[test]
+fn invalid_values_are_refused_and_odd_ones_warned_about() {
+    let administrator = |patch: &Value| by_administrator(edits("root", patch));
+    for (patch, begin) in [
+        (
+            json!({"spec": {"publicKeys": ["ssh-ed25519 AAAA ada", "a\nb"]}}),
+            "spec.publicKeys[1] has a line break",
+        ),
+        (json!({"spec": {"quota": {"cpu": "-1"}}}), "spec.quota.cpu is \"-1\""),
+        (json!({"spec": {"quota": {"memory": "much"}}}), "spec.quota.memory is \"much\""),
+        (
+            json!({"spec": {"personalWorkspace": {"cpu": "1", "memory": "-1Gi", "instances": 1}}}),
+            "spec.personalWorkspace.memory is \"-1Gi\"",
+        ),
+    ] {
+        let decision = decide(&administrator(&patch));
+        assert_eq!(code(&decision), 400, "{patch}: {decision:?}");
+        assert!(message(&decision).starts_with(begin), "{patch}: {decision:?}");
+    }
+    // The rule applies to the Tenant itself, too.
+    let own = edits("ada", &json!({"spec": {"publicKeys": ["a\nb"]}}));
+    assert_eq!(
+        message(&decide(&own)),
+        "spec.publicKeys[0] has a line break: a key is one line, and each key an entry of its own"
+    );
+    // Admitted with a warning.
+    for (patch, begin) in [
+        (json!({"spec": {"publicKeys": ["none"]}}), "spec.publicKeys[0] is no SSH public key"),
+        (json!({"spec": {"quota": {"cpu": "0"}}}), "spec.quota.cpu is 0: no Instance can start"),
+        (
+            json!({"spec": {"workspaces": [{"name": "absent", "role": "user"}]}}),
+            "the Workspace absent does not exist: the enrolment waits for it",
+        ),
+    ] {
+        let decision = decide(&administrator(&patch));
+        assert!(decision.is_allowed() && decision.warnings[0].starts_with(begin), "{patch}: {decision:?}");
+        assert_eq!(decision.warnings.len(), 2, "{decision:?}");
+    }
+    // Values that were stored before do not matter when something else changes.
+    let mut old = stored(&[]);
+    old["spec"]["publicKeys"] = json!(["a\nb"]);
+    old["spec"]["quota"]["cpu"] = "-1".into();
+    let new = merged(old.clone(), &json!({"spec": {"lastName": "Bianchi"}}));
+    let decision = decide(&by_administrator(request("root", "tenants", old, new)));
+    assert_eq!(decision.warnings, [OVERRIDDEN]);
+}
