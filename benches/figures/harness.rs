@@ -70,7 +70,7 @@ impl Bench {
             .collect::<Result<_, _>>()?;
         crds.sort();
         let cluster =
-            Cluster::start(Options { crds, play: false, load_balancer: false, ..Options::default() })?;
+            Cluster::start(Options { crds, simulate: false, load_balancer: false, ..Options::default() })?;
         let (namespace, rbac) =
             (root.join("manifests/00-namespace.yaml"), root.join("manifests/10-rbac.yaml"));
         cluster.apply_files(&[&namespace, &rbac])?;
