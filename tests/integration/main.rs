@@ -20,6 +20,7 @@ mod exporter;
 mod exposure;
 mod heal;
 mod keycloak;
+mod manager_keys;
 mod missing_crds;
 mod operations;
 mod quiet;

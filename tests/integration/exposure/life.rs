@@ -10,7 +10,7 @@ use crate::lab::{Lab, PATIENCE, wait_until};
 
 const NAMESPACE: &str = "tenant-expose";
 
-/// The name of the NetworkPolicy for an Instance.
+/// The name of the `NetworkPolicy` for an Instance.
 fn policy_of(name: &str) -> String {
     format!("crownlabs-allow-publicexposure-ingress-traffic-{name}")
 }
@@ -56,7 +56,7 @@ fn pods() -> Value {
     })
 }
 
-/// Checks the Service and the NetworkPolicy, field by field.
+/// Checks the Service and the `NetworkPolicy`, field by field.
 fn check_objects(lab: &Lab) {
     let instance = lab.get("instances", NAMESPACE, "my.box").expect("there");
     let owner = json!([{
@@ -107,7 +107,7 @@ fn check_objects(lab: &Lab) {
     );
 }
 
-/// Changes of the Service and the NetworkPolicy by somebody else are repaired; further annotations are kept.
+/// Changes of the Service and the `NetworkPolicy` by somebody else are repaired; further annotations are kept.
 fn changes_by_others_are_repaired(lab: &Lab) {
     let policy = lab.get("networkpolicies", NAMESPACE, &policy_of("my.box")).expect("the NetworkPolicy");
     lab.patch(
@@ -178,7 +178,7 @@ fn restart(lab: &Lab, options: &Options<'_>) -> Daemon {
     daemon
 }
 
-/// Service and NetworkPolicy are removed when the Instance is stopped, exposure is forbidden or no port is asked for.
+/// Service and `NetworkPolicy` are removed when the Instance is stopped, exposure is forbidden or no port is asked for.
 fn exposure_is_removed(lab: &Lab) {
     let await_removal = || {
         lab.await_gone("services", NAMESPACE, "my-box-pe");
