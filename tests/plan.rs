@@ -1,4 +1,4 @@
-//! `crownlabs plan`, as a user types it.
+//! `crownlabs plan` as a command.
 
 mod golden;
 
@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+/// Runs the command with `input` on its standard input.
 fn crownlabs(arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_crownlabs"))
         .args(arguments)
@@ -57,7 +58,7 @@ selector: {crownlabs.polito.it/operator-selector: local}
     let file = folder.path().join("crownlabs.yaml");
     std::fs::write(&file, config).expect("written");
     let file = file.display().to_string();
-    // The recording made two namespaces beforehand; here they are to be planned.
+    // Two namespaces existed when the recording was made; here they are left out of the input, and planned.
     let inputs = golden::tenant_inputs();
     let inputs: Vec<&str> =
         inputs.split("\n---\n").filter(|text| !text.contains("kind: Namespace")).collect();
@@ -75,7 +76,7 @@ selector: {crownlabs.polito.it/operator-selector: local}
 }
 
 #[test]
-fn what_cannot_be_made_is_said_with_its_reason() {
+fn what_cannot_be_made_is_reported_with_its_reason() {
     let input = "
 apiVersion: crownlabs.polito.it/v1alpha2
 kind: Instance
@@ -90,16 +91,16 @@ metadata: {name: other}
 ";
     let output = crownlabs(&["plan", "-f", "-"], input);
     assert!(output.status.success());
-    let remarks = text(&output.stderr);
+    let messages = text(&output.stderr);
     assert!(
-        remarks.contains("Instance tenant-ada/lonely: Template workspace-x/nowhere not found"),
-        "{remarks}"
+        messages.contains("Instance tenant-ada/lonely: Template workspace-x/nowhere not found"),
+        "{messages}"
     );
-    assert!(remarks.contains("kind ConfigMap is not looked at"), "{remarks}");
+    assert!(messages.contains("kind ConfigMap is not looked at"), "{messages}");
 }
 
 #[test]
-fn a_file_that_is_missing_or_no_yaml_is_named() {
+fn a_file_that_is_missing_or_not_yaml_is_named() {
     let missing = crownlabs(&["plan", "-f", "/does/not/exist.yaml"], "");
     assert!(!missing.status.success());
     assert!(text(&missing.stderr).contains("/does/not/exist.yaml"), "{}", text(&missing.stderr));
@@ -108,7 +109,7 @@ fn a_file_that_is_missing_or_no_yaml_is_named() {
     assert!(text(&broken.stderr).contains("standard input"), "{}", text(&broken.stderr));
 }
 
-/// A stopped machine, a snapshot of it, and a shared volume: the Job and the claim are printed.
+/// For a snapshot of a stopped virtual machine and a shared volume, the Job and the claim are printed.
 #[test]
 fn snapshots_and_shared_volumes_are_planned() {
     let root = env!("CARGO_MANIFEST_DIR");
@@ -138,11 +139,11 @@ spec:
     {
         assert!(printed.contains(line), "{line}: {printed}");
     }
-    let remarks = text(&crownlabs(&arguments, &machine(true)).stderr);
-    assert!(remarks.contains("server-1-as-submitted: the vm is running."), "{remarks}");
+    let messages = text(&crownlabs(&arguments, &machine(true)).stderr);
+    assert!(messages.contains("server-1-as-submitted: the vm is running."), "{messages}");
 }
 
-/// The samples, whole: what a change of the plans changes is seen at a glance.
+/// A snapshot test of the whole output for the samples: it shows how a change of the code changes the objects.
 #[test]
 fn the_plan_of_the_samples_is_as_reviewed() {
     let root = env!("CARGO_MANIFEST_DIR");
@@ -154,7 +155,7 @@ fn the_plan_of_the_samples_is_as_reviewed() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let output = crownlabs(&arguments, golden::MY_DRIVE);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let remarks = text(&output.stderr);
-    assert!(!remarks.contains("Instance tenant-ada-rossi"), "every sample can be made: {remarks}");
+    let messages = text(&output.stderr);
+    assert!(!messages.contains("Instance tenant-ada-rossi"), "every sample can be made: {messages}");
     insta::assert_snapshot!(text(&output.stdout));
 }

@@ -1,13 +1,13 @@
-//! Public exposure: one Instance more where a thousand are exposed.
+//! Public exposure: what one more Instance costs when a thousand are exposed already.
 
 use anyhow::Result;
 use futures::stream::{self, StreamExt};
 use serde_json::json;
 
-use crate::bed::{AGENT, Bench, CONCURRENCY, Figure, count, instance};
 use crate::cluster::audit::by_agent;
+use crate::harness::{AGENT, Bench, CONCURRENCY, Figures, count, instance};
 
-/// The loop over exposure alone. No load balancer is played.
+/// Only the public exposure loop. There is no load balancer, so it does not wait for addresses.
 const CONFIG: &str = "apiVersion: config.crownlabs.polito.it/v1alpha1
 kind: ControllerManagerConfiguration
 selector: {crownlabs.polito.it/operator-selector: bench}
@@ -19,8 +19,8 @@ controllers:
   publicExposure: {ipPool: [10.99.0.0/24], waitForAddress: false}
 ";
 
-/// A thousand exposed Instances, then a hundred more.
-pub async fn one_more(figures: &mut Vec<Figure>) -> Result<()> {
+/// Measures a hundred further Instances after a thousand.
+pub async fn one_more(figures: &mut Figures) -> Result<()> {
     const THERE: usize = 1000;
     const MORE: usize = 100;
     let bench = Bench::start().await?;
@@ -43,17 +43,17 @@ pub async fn one_more(figures: &mut Vec<Figure>) -> Result<()> {
     let entries = audit.since(mark)?;
     let reads = by_agent(&entries, AGENT).filter(|entry| ["get", "list"].contains(&entry.verb.as_str()));
     let reads = reads.filter(|entry| entry.resource != "leases").count();
-    let mut figure = |work, value, unit, limit| figures.push(Figure { work, value, unit, limit });
-    figure("1000 exposed, one more: processor time of its passes", spent, "ms", Some(5.0));
-    figure("1000 exposed, one more: list and get requests", count(reads), "", Some(0.0));
+    figures.add("1000 exposed, one more: processor time", spent, "ms", Some(5.0));
+    figures.add("1000 exposed, one more: list and get requests", count(reads), "", Some(0.0));
     Ok(())
 }
 
+/// Creates exposed Instances with the numbers from `from` to `to`.
 async fn create(bench: &Bench, from: usize, to: usize) -> Result<()> {
     let path = "/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-bench/instances";
     let creations = (from..to).map(|n| {
         let mut body = instance(&format!("exposed-{n:05}"), "container");
-        // A port that many want, and one that is left to us.
+        // A port number that many ask for, and one that the daemon chooses.
         body["spec"]["publicExposure"] = json!({"ports": [
             {"name": "fixed", "port": 80 + n % 10, "targetPort": 80, "protocol": "TCP"},
             {"name": "any", "port": 0, "targetPort": 81, "protocol": "TCP"},

@@ -1,104 +1,204 @@
-//! Instances: from cold, one at a time, after a restart, and at rest.
+//! Instances: created before the daemon starts, one at a time, after a restart, and while nothing changes.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use crate::bed::{
-    AGENT, Bench, CONCURRENCY, Figure, TEMPLATES, count, instance, is_work, now, requests, wall,
-};
-use crate::cluster::audit::{AuditEntry, by_agent};
-use crate::idle_time;
 use anyhow::Result;
 use crownlabs::config::Config;
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::cluster::audit::{AuditEntry, by_agent};
+use crate::harness::{
+    AGENT, Bench, CONCURRENCY, Daemon, Figures, TEMPLATES, count, instance, now, requests, wall, writes,
+};
+use crate::idle_time;
+
 /// The user agent of the loader.
 const LOADER: &str = "crownlabs-tests";
+/// How many reactions are timed.
+const TRIES: usize = 100;
 
-pub async fn cold_600(figures: &mut Vec<Figure>) -> Result<()> {
+/// 600 Instances that exist when the daemon starts, compared with a loader that sends only the needed writes; then
+/// the time from the creation of an Instance to that of its Ingress.
+pub async fn cold_600(figures: &mut Figures) -> Result<()> {
     const COUNT: usize = 600;
     let bench = Bench::start().await?;
-    let audit = bench.cluster.audit();
-
-    // The API server gets slower with every object that it holds: the floor is measured before the
-    // daemon and after it.
+    // The API server gets slower with every object that it holds: the floor is measured before the daemon and after
+    // it, and the mean of both counts.
     let before = floor(&bench, "tenant-before", COUNT).await?;
-
-    eprintln!("cold: the daemon, {COUNT} Instances …");
-    bench.instances("tenant-bench", 0, COUNT).await?;
-    bench.settle()?;
-    let (mark, begin) = (audit.mark()?, now());
-    let daemon = bench.daemon()?;
-    let entries = bench.await_statuses(mark, COUNT)?;
+    let Cold { daemon, begin, entries } = cold(&bench, COUNT).await?;
     let (processor, memory) = (daemon.processor_seconds()?, daemon.peak_mebibytes()?);
     let ours = wall(begin, &by_agent(&entries, AGENT).cloned().collect::<Vec<_>>());
-    figures.push(Figure {
-        work: "600 cold: floor, writes per Instance",
-        value: before.writes / count(COUNT),
-        unit: "",
-        limit: None,
-    });
-    figures.push(Figure {
-        work: "600 cold: requests per Instance",
-        value: requests(&entries) / count(COUNT),
-        unit: "",
-        limit: Some(5.8),
-    });
-    figures.push(Figure { work: "600 cold: processor time", value: processor, unit: "s", limit: Some(2.0) });
-    figures.push(Figure { work: "600 cold: peak memory", value: memory, unit: "MiB", limit: Some(45.0) });
+    let per_instance = requests(&entries) / count(COUNT);
+    figures.add("600 cold: floor, writes per Instance", before.writes / count(COUNT), "", None);
+    figures.add("600 cold: requests per Instance", per_instance, "", Some(5.8));
+    figures.add("600 cold: processor time", processor, "s", Some(2.0));
+    figures.add("600 cold: peak memory", memory, "MiB", Some(45.0));
+    reaction(&bench, figures).await?;
+    drop(daemon);
+    let after = floor(&bench, "tenant-after", COUNT).await?;
+    eprintln!("floor before and after: {:.2} s, {:.2} s", before.wall, after.wall);
+    let floor_wall = f64::midpoint(before.wall, after.wall);
+    figures.add("600 cold: floor, wall time", floor_wall, "s", None);
+    figures.add("600 cold: wall time", ours, "s", Some(1.05 * floor_wall));
+    Ok(())
+}
+
+/// A daemon that was started when Instances were in place, and has given each of them a status.
+struct Cold {
+    daemon: Daemon,
+    /// When it was started.
+    begin: Timestamp,
+    /// The audit log since then.
+    entries: Vec<AuditEntry>,
+}
+
+/// Creates Instances, lets the cluster come to rest, then starts the daemon and waits for the statuses.
+async fn cold(bench: &Bench, number: usize) -> Result<Cold> {
+    eprintln!("cold: the daemon, {number} Instances …");
+    bench.instances("tenant-bench", 0, number).await?;
+    bench.settle()?;
+    let (mark, begin) = (bench.cluster.audit().mark()?, now());
+    let daemon = bench.daemon()?;
+    let entries = bench.await_statuses(mark, number)?;
+    Ok(Cold { daemon, begin, entries })
+}
+
+/// Measures the time from the creation of one Instance to that of its Ingress, while the daemon is idle otherwise.
+async fn reaction(bench: &Bench, figures: &mut Figures) -> Result<()> {
     eprintln!("reaction: one Instance at a time, idle daemon …");
     bench.settle()?;
+    let audit = bench.cluster.audit();
     let mark = audit.mark()?;
+    let path = "/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-bench/instances";
     for n in 0..TRIES {
         // Templates with a web interface: `container` and `vm`.
         let body = instance(&format!("react-{n:03}"), TEMPLATES[n % 2]);
-        bench
-            .send("POST", "/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-bench/instances", &body)
-            .await?;
+        bench.send("POST", path, &body).await?;
         tokio::time::sleep(Duration::from_millis(150)).await;
     }
     let mut times = reactions(&audit.since(mark)?);
     anyhow::ensure!(times.len() == TRIES, "{} of {TRIES} reactions", times.len());
     times.sort_by(f64::total_cmp);
-    figures.push(Figure {
-        work: "accepted to Ingress: median",
-        value: times[TRIES / 2],
-        unit: "ms",
-        limit: Some(20.0),
-    });
-    figures.push(Figure {
-        work: "accepted to Ingress: 95 %",
-        value: times[TRIES * 95 / 100],
-        unit: "ms",
-        limit: Some(40.0),
-    });
-
-    drop(daemon);
-    let after = floor(&bench, "tenant-after", COUNT).await?;
-    eprintln!("floor before and after: {:.2} s, {:.2} s", before.wall, after.wall);
-    let floor_wall = f64::midpoint(before.wall, after.wall);
-    figures.push(Figure { work: "600 cold: floor, wall time", value: floor_wall, unit: "s", limit: None });
-    figures.push(Figure {
-        work: "600 cold: wall time",
-        value: ours,
-        unit: "s",
-        limit: Some(1.05 * floor_wall),
-    });
+    figures.add("accepted to Ingress: median", times[TRIES / 2], "ms", Some(20.0));
+    figures.add("accepted to Ingress: 95 %", times[TRIES * 95 / 100], "ms", Some(40.0));
     Ok(())
 }
 
-/// What the loader took.
+/// For each Instance with an Ingress, the milliseconds from the answer to its creation to that of its Ingress.
+fn reactions(entries: &[AuditEntry]) -> Vec<f64> {
+    let mut accepted: BTreeMap<String, Timestamp> = BTreeMap::new();
+    let mut times = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.verb == "create" && entry.code == 201) {
+        if entry.resource == "instances" {
+            accepted.insert(entry.name.clone(), entry.stage_timestamp);
+        } else if entry.resource == "ingresses"
+            && let Some(begin) = entry.name.strip_suffix("-gui").and_then(|name| accepted.get(name))
+        {
+            let time = (entry.stage_timestamp - *begin).total(jiff::Unit::Millisecond);
+            times.extend(time.ok());
+        }
+    }
+    times
+}
+
+/// 2,400 Instances that exist when the daemon starts, a restart with all of them, then two idle minutes.
+pub async fn cold_2400(figures: &mut Figures) -> Result<()> {
+    const COUNT: usize = 2400;
+    let bench = Bench::start().await?;
+    let Cold { daemon, entries, .. } = cold(&bench, COUNT).await?;
+    figures.add("2400 cold: requests per Instance", requests(&entries) / count(COUNT), "", Some(5.8));
+    figures.add("2400 cold: processor time", daemon.processor_seconds()?, "s", None);
+    figures.add("2400 cold: peak memory", daemon.peak_mebibytes()?, "MiB", Some(45.0));
+    let restart = restart(&bench, daemon)?;
+    figures.add("2400 restart: writes", restart.writes, "", Some(0.0));
+    figures.add("2400 restart: processor time", restart.processor_seconds, "s", None);
+    figures.add("2400 restart: peak memory", restart.daemon.peak_mebibytes()?, "MiB", Some(45.0));
+    let time = idle_time(Duration::from_mins(2));
+    let idle = idle(&bench, &restart.daemon, time)?;
+    figures.add("2400 idle: requests other than watches and the lease", idle.requests, "", Some(0.0));
+    let in_an_hour = idle.processor_seconds / time.as_secs_f64() * 3600.0;
+    figures.add("2400 idle: processor time in an hour", in_an_hour, "s", None);
+    Ok(())
+}
+
+/// `number` Instances (10,000 unless overridden) that exist when the daemon starts, a restart with all of them, then
+/// an idle quarter of an hour.
+pub async fn scale(figures: &mut Figures, number: usize) -> Result<()> {
+    let bench = Bench::start().await?;
+    let Cold { daemon, entries, .. } = cold(&bench, number).await?;
+    let (per_instance, processor) = (requests(&entries) / count(number), daemon.processor_seconds()?);
+    drop(entries);
+    // With all that others make of the Instances (ReplicaSets, pods, endpoints).
+    bench.settle()?;
+    let peak = daemon.peak_mebibytes()?;
+    let mut figure =
+        |work: &str, value, unit, limit| figures.add(format!("{number} {work}"), value, unit, limit);
+    figure("cold: requests per Instance", per_instance, "", None);
+    figure("cold: processor time", processor, "s", None);
+    figure("cold: peak memory", peak, "MiB", Some(130.0));
+    let restart = restart(&bench, daemon)?;
+    figure("restart: writes", restart.writes, "", Some(0.0));
+    figure("restart: processor time", restart.processor_seconds, "s", Some(2.0));
+    figure("restart: peak memory", restart.daemon.peak_mebibytes()?, "MiB", Some(130.0));
+    let idle = idle(&bench, &restart.daemon, idle_time(Duration::from_mins(15)))?;
+    figure("idle: requests other than watches and the lease", idle.requests, "", Some(0.0));
+    figure("idle: processor time", idle.processor_seconds, "s", Some(1.0));
+    Ok(())
+}
+
+/// A daemon that was started when everything was in place, once it is idle.
+struct Restart {
+    daemon: Daemon,
+    /// The number of its writes since its start.
+    writes: f64,
+    /// Its processor time since its start.
+    processor_seconds: f64,
+}
+
+/// Kills the daemon when the cluster is at rest, starts another one, and waits until that is the leader and idle.
+fn restart(bench: &Bench, daemon: Daemon) -> Result<Restart> {
+    eprintln!("restart with all Instances in place …");
+    bench.settle()?;
+    drop(daemon);
+    let audit = bench.cluster.audit();
+    let mark = audit.mark()?;
+    let daemon = bench.daemon()?;
+    bench.await_leader(mark)?;
+    daemon.await_idle()?;
+    let processor_seconds = daemon.processor_seconds()?;
+    Ok(Restart { writes: writes(&audit.since(mark)?), processor_seconds, daemon })
+}
+
+/// What the daemon did while nothing changed.
+struct Idle {
+    /// The number of its requests, without watches and the lease.
+    requests: f64,
+    processor_seconds: f64,
+}
+
+/// Measures the daemon for that time, in which nothing changes.
+fn idle(bench: &Bench, daemon: &Daemon, time: Duration) -> Result<Idle> {
+    eprintln!("idle for {time:?} …");
+    let audit = bench.cluster.audit();
+    let (mark, before) = (audit.mark()?, daemon.processor_seconds()?);
+    std::thread::sleep(time);
+    let processor_seconds = daemon.processor_seconds()? - before;
+    Ok(Idle { requests: requests(&audit.since(mark)?), processor_seconds })
+}
+
+/// What the loader needed.
 struct Floor {
-    /// In seconds.
+    /// From its first to its last write, in seconds.
     wall: f64,
-    /// How many requests.
+    /// The number of its writes.
     writes: f64,
 }
 
-/// Sends the needed writes for `number` new Instances in that namespace.
+/// Creates `number` Instances in that namespace, then measures a loader that sends the writes that they need.
 async fn floor(bench: &Bench, namespace: &str, number: usize) -> Result<Floor> {
     eprintln!("floor: a loader that sends the needed writes for {number} Instances …");
     bench.instances(namespace, 0, number).await?;
@@ -112,97 +212,8 @@ async fn floor(bench: &Bench, namespace: &str, number: usize) -> Result<Floor> {
     Ok(Floor { wall: wall(begin, &entries), writes: count(writes) })
 }
 
-/// How many reactions are timed.
-const TRIES: usize = 100;
-
-/// Milliseconds from the answer to an Instance's creation to that of its Ingress.
-fn reactions(entries: &[AuditEntry]) -> Vec<f64> {
-    let mut made: BTreeMap<String, Timestamp> = BTreeMap::new();
-    let mut times = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.verb == "create" && entry.code == 201) {
-        if entry.resource == "instances" {
-            made.insert(entry.name.clone(), entry.stage_timestamp);
-        } else if entry.resource == "ingresses"
-            && let Some(begin) = entry.name.strip_suffix("-gui").and_then(|name| made.get(name))
-        {
-            let time = (entry.stage_timestamp - *begin).total(jiff::Unit::Millisecond);
-            times.extend(time.ok());
-        }
-    }
-    times
-}
-
-pub async fn cold_2400(figures: &mut Vec<Figure>) -> Result<()> {
-    const COUNT: usize = 2400;
-    let bench = Bench::start().await?;
-    let audit = bench.cluster.audit();
-    eprintln!("cold: the daemon, {COUNT} Instances …");
-    bench.instances("tenant-bench", 0, COUNT).await?;
-    let mark = audit.mark()?;
-    let daemon = bench.daemon()?;
-    let entries = bench.await_statuses(mark, COUNT)?;
-    figures.push(Figure {
-        work: "2400 cold: requests per Instance",
-        value: requests(&entries) / count(COUNT),
-        unit: "",
-        limit: Some(5.8),
-    });
-    figures.push(Figure {
-        work: "2400 cold: processor time",
-        value: daemon.processor_seconds()?,
-        unit: "s",
-        limit: None,
-    });
-    figures.push(Figure {
-        work: "2400 cold: peak memory",
-        value: daemon.peak_mebibytes()?,
-        unit: "MiB",
-        limit: Some(80.0),
-    });
-    drop(daemon);
-
-    eprintln!("restart with {COUNT} Instances in place, then idle for {:?} …", idle_time());
-    let mark = audit.mark()?;
-    let daemon = bench.daemon()?;
-    bench.await_lead(mark)?;
-    let entries = audit.since(mark)?;
-    let writes =
-        by_agent(&entries, AGENT).filter(|entry| is_work(entry)).filter(|entry| entry.is_write()).count();
-    figures.push(Figure { work: "2400 restart: writes", value: count(writes), unit: "", limit: Some(0.0) });
-    figures.push(Figure {
-        work: "2400 restart: processor time",
-        value: daemon.processor_seconds()?,
-        unit: "s",
-        limit: None,
-    });
-    figures.push(Figure {
-        work: "2400 restart: peak memory",
-        value: daemon.peak_mebibytes()?,
-        unit: "MiB",
-        limit: Some(80.0),
-    });
-    bench.settle()?;
-    let mark = audit.mark()?;
-    let before = daemon.processor_seconds()?;
-    std::thread::sleep(idle_time());
-    let idle = requests(&audit.since(mark)?);
-    figures.push(Figure {
-        work: "2400 idle: requests other than watches and the lease",
-        value: idle,
-        unit: "",
-        limit: Some(0.0),
-    });
-    let spent = (daemon.processor_seconds()? - before) / idle_time().as_secs_f64() * 3600.0;
-    figures.push(Figure {
-        work: "2400 idle: processor time in an hour",
-        value: spent,
-        unit: "s",
-        limit: None,
-    });
-    Ok(())
-}
-
-/// What the floor sends, an Instance at a time: labels, objects, status.
+/// The objects that `crownlabs plan` makes for the Instances of a namespace, by Instance: first the Instance with its
+/// labels, then the other objects.
 fn planned(bench: &Bench, namespace: &str) -> Result<Vec<Vec<Value>>> {
     let file = bench.dir.join(format!("{namespace}.yaml"));
     let get = |arguments: &[&str]| -> Result<String> {
@@ -222,7 +233,7 @@ fn planned(bench: &Bench, namespace: &str) -> Result<Vec<Vec<Value>>> {
     }
     fs::write(&file, text)?;
     let mut config = Config::default();
-    // The Tenant is there already, and left alone.
+    // The Tenant is part of the fixtures; the floor does not write it.
     config.controllers.tenant.enabled = false;
     let output = crownlabs::offline::plan(&[file], &config)?;
     anyhow::ensure!(output.messages.is_empty(), "{:?}", output.messages);
@@ -236,6 +247,7 @@ fn planned(bench: &Bench, namespace: &str) -> Result<Vec<Vec<Value>>> {
     Ok(groups)
 }
 
+/// Sends the writes: for each Instance its labels, its objects and its status.
 async fn load(bench: &Bench, namespace: &str, planned: &[Vec<Value>]) -> Result<()> {
     let instances = format!("/apis/crownlabs.polito.it/v1alpha2/namespaces/{namespace}/instances");
     let instances = instances.as_str();
@@ -260,7 +272,7 @@ async fn load(bench: &Bench, namespace: &str, planned: &[Vec<Value>]) -> Result<
     stream::iter(loads).buffer_unordered(CONCURRENCY).collect::<Vec<_>>().await.into_iter().collect()
 }
 
-/// What an Instance that starts has to say: as much as the daemon writes.
+/// A status of the same size as the daemon writes for an Instance that starts.
 fn floor_status() -> Value {
     let url = "https://labs.example.org/instance/00000000-0000-0000-0000-000000000000/app/";
     let condition = |type_: &str, status: &str, reason: &str, message: &str| {
@@ -281,6 +293,7 @@ fn floor_status() -> Value {
     })
 }
 
+/// The path of the objects of a kind in a namespace.
 fn collection(kind: &str, namespace: &str) -> Result<String> {
     let (group, plural) = match kind {
         "Service" => ("/api/v1", "services"),

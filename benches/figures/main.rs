@@ -1,16 +1,16 @@
 //! `make bench`: the figures of the README, measured on a real control plane on this machine.
 //!
-//! Requests are counted from the API server's audit log, processor time and peak memory are read
-//! from `/proc`. The floor is a loader that sends the needed writes, as the same `ServiceAccount`, and
-//! does nothing else. Before each measurement everybody else's work (the controller manager's roll-outs
-//! and endpoints) has come to rest. Nodes and machines are not played here: phases that change by
-//! themselves would be counted as ours.
+//! Requests are counted in the API server's audit log; processor time and peak memory are read from `/proc`. The
+//! floor is a loader that sends only the writes that are needed, with the daemon's `ServiceAccount`. Before each
+//! measurement the bench waits until the controller manager has finished its own work (roll-outs, endpoints). Nodes
+//! and virtual machines are not simulated here: the phases would change while the daemon is measured.
 
 #[path = "../../tests/cluster/mod.rs"]
 mod cluster;
 
-mod bed;
 mod exposure;
+mod fixtures;
+mod harness;
 mod instances;
 mod tenants;
 
@@ -19,17 +19,26 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use bed::Figure;
+use harness::{Figure, Figures};
 use serde_json::{Value, json};
 
-/// How long nothing may happen; `BENCH_IDLE=3600` for the whole hour.
-pub fn idle_time() -> Duration {
-    let seconds = std::env::var("BENCH_IDLE").ok().and_then(|seconds| seconds.parse().ok());
-    Duration::from_secs(seconds.unwrap_or(120))
+/// How long the daemon is measured while nothing changes: `BENCH_IDLE` in seconds, else `default`.
+pub fn idle_time(default: Duration) -> Duration {
+    number_from("BENCH_IDLE").map_or(default, Duration::from_secs)
+}
+
+/// How many Instances the part `scale` has: `BENCH_SCALE`, else 10,000.
+fn scale() -> usize {
+    number_from("BENCH_SCALE").and_then(|number| number.try_into().ok()).unwrap_or(10_000)
+}
+
+/// A number in a variable of the environment.
+fn number_from(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|number| number.parse().ok())
 }
 
 fn main() -> Result<()> {
-    // `cargo test --benches` asks for a list; there are no tests here.
+    // `cargo test --benches` asks for the list of tests; there are none.
     if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
         return Ok(());
     }
@@ -37,7 +46,7 @@ fn main() -> Result<()> {
     let parts: Vec<String> = std::env::args().skip(1).filter(|part| !part.starts_with('-')).collect();
     let wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let mut figures = Vec::new();
+    let mut figures = Figures::default();
     runtime.block_on(async {
         if wanted("600") {
             instances::cold_600(&mut figures).await?;
@@ -54,11 +63,15 @@ fn main() -> Result<()> {
         if wanted("2400") {
             instances::cold_2400(&mut figures).await?;
         }
+        if wanted("scale") {
+            instances::scale(&mut figures, scale()).await?;
+        }
         anyhow::Ok(())
     })?;
-    report(&figures)
+    report(&figures.0)
 }
 
+/// Prints the figures as a table and writes them as JSON.
 fn report(figures: &[Figure]) -> Result<()> {
     println!("\n{:<56} {:>10} {:>10}", "work", "measured", "at most");
     for Figure { work, value, unit, limit } in figures {
@@ -72,7 +85,7 @@ fn report(figures: &[Figure]) -> Result<()> {
         .collect();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench");
     fs::create_dir_all(&folder)?;
-    fs::write(folder.join("instances.json"), format!("{:#}\n", Value::from(json)))?;
+    fs::write(folder.join("figures.json"), format!("{:#}\n", Value::from(json)))?;
     println!("\nas JSON: target/bench/figures.json");
     Ok(())
 }

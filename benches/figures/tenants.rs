@@ -1,20 +1,25 @@
-//! Tenants: from cold, many, after a restart, and at rest.
+//! Tenants: created from nothing, many of them, after a restart, and while nothing changes.
+
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
 
-use crate::bed::{AGENT, Bench, CONFIG, Daemon, Figure, count, is_work, requests};
-use crate::cluster::audit::by_agent;
 use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
 use crate::cluster::proxy::Proxy;
+use crate::fixtures::CONFIG;
+use crate::harness::{Bench, Daemon, Figures, count, requests, writes};
 use crate::idle_time;
 
-/// 300 Tenants of a Workspace, from cold: without Keycloak, and with volumes that stay unbound.
-pub async fn cold(figures: &mut Vec<Figure>) -> Result<()> {
+/// How long the daemon is measured while nothing changes.
+const IDLE: Duration = Duration::from_mins(2);
+
+/// 300 Tenants of a Workspace that exist when the daemon starts, without Keycloak; nobody provisions their volumes.
+pub async fn cold(figures: &mut Figures) -> Result<()> {
     const COUNT: usize = 300;
     let bench = Bench::start().await?;
     let audit = bench.cluster.audit();
-    course(&bench).await?;
+    create_course(&bench).await?;
     create(&bench, 0, COUNT).await?;
     bench.settle()?;
     eprintln!("cold: the daemon, {COUNT} Tenants …");
@@ -23,56 +28,39 @@ pub async fn cold(figures: &mut Vec<Figure>) -> Result<()> {
     bench.await_written(mark, "tenants", COUNT)?;
     bench.settle()?;
     let entries = audit.since(mark)?;
-    figures.push(Figure {
-        work: "300 Tenants cold: requests per Tenant",
-        value: requests(&entries) / count(COUNT),
-        unit: "",
-        limit: Some(11.0),
-    });
-    figures.push(Figure {
-        work: "300 Tenants cold: processor time",
-        value: daemon.processor_seconds()?,
-        unit: "s",
-        limit: Some(1.5),
-    });
-    figures.push(Figure {
-        work: "300 Tenants cold: peak memory",
-        value: daemon.peak_mebibytes()?,
-        unit: "MiB",
-        limit: Some(45.0),
-    });
+    let per_tenant = requests(&entries) / count(COUNT);
+    figures.add("300 Tenants cold: requests per Tenant", per_tenant, "", Some(11.0));
+    figures.add("300 Tenants cold: processor time", daemon.processor_seconds()?, "s", Some(1.5));
+    figures.add("300 Tenants cold: peak memory", daemon.peak_mebibytes()?, "MiB", Some(45.0));
     many(&bench, daemon, COUNT, figures).await
 }
 
-/// 2,000 Tenants, then a restart with all of them in place, then rest.
-async fn many(bench: &Bench, daemon: Daemon, there: usize, figures: &mut Vec<Figure>) -> Result<()> {
+/// Adds Tenants to the `present` ones until there are 2,000, restarts the daemon, then lets it idle.
+async fn many(bench: &Bench, daemon: Daemon, present: usize, figures: &mut Figures) -> Result<()> {
     const COUNT: usize = 2000;
     let audit = bench.cluster.audit();
     eprintln!("{COUNT} Tenants …");
     let mark = audit.mark()?;
-    create(bench, there, COUNT).await?;
-    bench.await_written(mark, "tenants", COUNT - there)?;
+    create(bench, present, COUNT).await?;
+    bench.await_written(mark, "tenants", COUNT - present)?;
     bench.settle()?;
-    let mut figure = |work, value, unit, limit| figures.push(Figure { work, value, unit, limit });
-    figure("2000 Tenants: peak memory", daemon.peak_mebibytes()?, "MiB", Some(60.0));
+    figures.add("2000 Tenants: peak memory", daemon.peak_mebibytes()?, "MiB", Some(60.0));
     drop(daemon);
-    eprintln!("restart with {COUNT} Tenants in place, then idle for {:?} …", idle_time());
+    eprintln!("restart with {COUNT} Tenants in place, then idle for {:?} …", idle_time(IDLE));
     let mark = audit.mark()?;
     let daemon = bench.daemon()?;
-    bench.await_lead(mark)?;
-    let entries = audit.since(mark)?;
-    let writes = by_agent(&entries, AGENT).filter(|entry| is_work(entry) && entry.is_write()).count();
-    figure("2000 Tenants restart: writes", count(writes), "", Some(0.0));
-    figure("2000 Tenants restart: peak memory", daemon.peak_mebibytes()?, "MiB", Some(60.0));
+    bench.await_leader(mark)?;
+    figures.add("2000 Tenants restart: writes", writes(&audit.since(mark)?), "", Some(0.0));
+    figures.add("2000 Tenants restart: peak memory", daemon.peak_mebibytes()?, "MiB", Some(60.0));
     let mark = audit.mark()?;
-    std::thread::sleep(idle_time());
+    std::thread::sleep(idle_time(IDLE));
     let idle = requests(&audit.since(mark)?);
-    figure("2000 Tenants idle: requests other than watches and the lease", idle, "", Some(0.0));
+    figures.add("2000 Tenants idle: requests other than watches and the lease", idle, "", Some(0.0));
     Ok(())
 }
 
-/// What Keycloak is asked to change once all is as it should be: in a restart's first pass, and at rest.
-pub async fn with_keycloak(figures: &mut Vec<Figure>) -> Result<()> {
+/// Counts the changes that the daemon makes in Keycloak when a restart finds that nothing has to change.
+pub async fn with_keycloak(figures: &mut Figures) -> Result<()> {
     const COUNT: usize = 50;
     const SECRET: &str = "bench";
     let bench = Bench::start().await?;
@@ -88,9 +76,9 @@ integrations: {{keycloak: {{enabled: true, url: \"{}\", realm: bench, clientId: 
         proxy.url(),
         file.display()
     );
-    course(&bench).await?;
+    create_course(&bench).await?;
     create(&bench, 0, COUNT).await?;
-    eprintln!("{COUNT} Tenants with Keycloak, then a restart, then idle for {:?} …", idle_time());
+    eprintln!("{COUNT} Tenants with Keycloak, then a restart, then idle for {:?} …", idle_time(IDLE));
     let audit = bench.cluster.audit();
     let mark = audit.mark()?;
     let daemon = bench.daemon_with(&config)?;
@@ -103,11 +91,10 @@ integrations: {{keycloak: {{enabled: true, url: \"{}\", realm: bench, clientId: 
     };
     let (mark, before) = (audit.mark()?, changes());
     let _daemon = bench.daemon_with(&config)?;
-    bench.await_lead(mark)?;
-    std::thread::sleep(idle_time());
-    let mut figure = |work, value, unit, limit| figures.push(Figure { work, value, unit, limit });
-    figure("50 Tenants with Keycloak: changes there from cold", count(before), "", None);
-    figure(
+    bench.await_leader(mark)?;
+    std::thread::sleep(idle_time(IDLE));
+    figures.add("50 Tenants with Keycloak: changes there from cold", count(before), "", None);
+    figures.add(
         "50 Tenants with Keycloak: changes after a restart, at rest",
         count(changes() - before),
         "",
@@ -116,7 +103,8 @@ integrations: {{keycloak: {{enabled: true, url: \"{}\", realm: bench, clientId: 
     Ok(())
 }
 
-async fn course(bench: &Bench) -> Result<()> {
+/// Creates the Workspace of the Tenants.
+async fn create_course(bench: &Bench) -> Result<()> {
     let labels = json!({"crownlabs.polito.it/operator-selector": "bench"});
     let course = json!({
         "apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace",
@@ -126,6 +114,7 @@ async fn course(bench: &Bench) -> Result<()> {
     bench.send("POST", "/apis/crownlabs.polito.it/v1alpha1/workspaces", &course).await.map(drop)
 }
 
+/// Creates Tenants with the numbers from `from` to `to`.
 async fn create(bench: &Bench, from: usize, to: usize) -> Result<()> {
     let labels = json!({"crownlabs.polito.it/operator-selector": "bench"});
     for n in from..to {

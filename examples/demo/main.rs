@@ -1,4 +1,4 @@
-//! `make demo`: a control plane, the daemon, and a lab machine of each type, on this machine.
+//! `make demo`: a control plane, the daemon, and an Instance of each type, on this machine.
 
 #[path = "../../tests/cluster/mod.rs"]
 mod cluster;
@@ -20,17 +20,21 @@ use cluster::keycloak::KeycloakServer;
 use cluster::{Cluster, Options};
 use serde_json::Value;
 
-/// An Instance that is stopped, and one that is deleted, once all are ready.
+/// The Instance that is stopped when all are ready.
 const STOPPED: &str = "notebook-1";
+/// The Instance that is deleted then.
 const DELETED: &str = "wireshark-1";
+/// The Instance with ports on a public address.
 const EXPOSED: &str = "server-1";
+/// The namespace of these Instances.
 const NAMESPACE: &str = "tenant-ada-rossi";
+/// How long each step may take.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 fn main() -> Result<()> {
     let detach = std::env::args().any(|argument| argument == "--detach");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // After Ctrl-C everything is taken down in order, wherever the demo is.
+    // After Ctrl-C everything is stopped in order, at any point of the demo.
     let interrupted = interruption()?;
     println!("starting a Kubernetes control plane …");
     let cluster =
@@ -46,7 +50,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     if let Err(error) = &result {
-        eprintln!("\nthe demo did not get there: {error:#}\n{}", daemon.tail());
+        eprintln!("\nthe demo failed: {error:#}\n{}", daemon.tail());
     }
     if detach || result.is_err() {
         return result;
@@ -68,15 +72,15 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Whether Ctrl-C was typed.
+/// Set when Ctrl-C is typed.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether to stop.
+/// Whether Ctrl-C was typed.
 fn interrupted_already() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// Receives a message at Ctrl-C.
+/// Starts a thread that waits for Ctrl-C, and returns what receives a message then.
 fn interruption() -> Result<mpsc::Receiver<()>> {
     let (typed, interrupted) = mpsc::channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -89,7 +93,7 @@ fn interruption() -> Result<mpsc::Receiver<()>> {
     Ok(interrupted)
 }
 
-/// Applies the samples, waits for them, stops one, deletes one; then storage, then the people.
+/// Applies the samples and waits for them, stops an Instance and deletes another, then shows storage and quotas.
 fn scenario(
     cluster: &Cluster,
     root: &Path,
@@ -118,7 +122,7 @@ fn scenario(
     people::quota(cluster, keycloak)
 }
 
-/// Waits until the ports of the Instance that asks for some can be reached, and shows where.
+/// Waits until the ports of [`EXPOSED`] have a public address, and prints it.
 fn exposed(cluster: &Cluster) -> Result<()> {
     let begin = Instant::now();
     loop {
@@ -138,7 +142,7 @@ fn exposed(cluster: &Cluster) -> Result<()> {
     }
 }
 
-/// Shows the table whenever it changes, until the condition holds.
+/// Prints the table with `show` whenever it changes, until `reached` is true of its rows.
 fn watch(
     what: &str,
     show: &dyn Fn() -> Result<Vec<(String, String)>>,
@@ -156,7 +160,7 @@ fn watch(
     }
 }
 
-/// Prints the table in place of the last one; the names and phases of the Instances.
+/// Prints the table of Instances in place of the last one. Returns their names and phases.
 fn show(cluster: &Cluster) -> Result<Vec<(String, String)>> {
     thread_local! {
         static LAST: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
@@ -177,8 +181,8 @@ fn show(cluster: &Cluster) -> Result<Vec<(String, String)>> {
         rows.push((name, phase));
     }
     LAST.with_borrow_mut(|last| {
-        // In a terminal the table stays in its place; elsewhere it is printed when a phase changes.
-        let essence = format!("{rows:?}");
+        // In a terminal the table is printed over the last one; elsewhere it is printed when a phase changes.
+        let phases = format!("{rows:?}");
         if std::io::stdout().is_terminal() {
             let up = last.lines().count();
             if up > 0 {
@@ -186,9 +190,9 @@ fn show(cluster: &Cluster) -> Result<Vec<(String, String)>> {
             }
             print!("{table}");
             *last = table;
-        } else if *last != essence {
+        } else if *last != phases {
             println!("{table}");
-            *last = essence;
+            *last = phases;
         }
     });
     Ok(rows)
@@ -199,13 +203,14 @@ fn now() -> jiff::Timestamp {
     jiff::Timestamp::now()
 }
 
+/// Runs `kubectl` with these arguments.
 fn run(cluster: &Cluster, arguments: &[&str]) -> Result<()> {
     let output = cluster.kubectl().args(arguments).output()?;
     anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }
 
-/// The files of a folder, in order.
+/// The files of a folder, sorted by name.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut files: Vec<PathBuf> =
@@ -214,13 +219,13 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The daemon under its own account; it ends with the demo.
+/// The daemon with its own service account. It is stopped when this is dropped.
 struct Daemon {
     child: Child,
     log: PathBuf,
 }
 
-/// The release binary: `<target>/release/crownlabs`, seen from `<target>/debug/examples/demo`.
+/// The release binary `<target>/release/crownlabs`; this program is `<target>/debug/examples/demo`.
 fn program() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let target = this.ancestors().nth(3).context("the demo runs from the target folder")?;
@@ -241,13 +246,14 @@ impl Daemon {
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .stderr(fs::File::create(&log)?)
-            // Ctrl-C is for the demo alone: it stops the others in order.
+            // Ctrl-C must reach only the demo, which stops the others in order.
             .process_group(0)
             .spawn()
             .with_context(|| format!("{} (make demo builds it)", program.display()))?;
         Ok(Self { child, log })
     }
 
+    /// The last lines of its log.
     fn tail(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
@@ -257,7 +263,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // As Kubernetes stops it.
+        // With SIGTERM, as Kubernetes does.
         let stopped = Command::new("kill").arg(self.child.id().to_string()).status();
         if stopped.is_err() {
             let _ = self.child.kill();

@@ -1,4 +1,4 @@
-//! Accounts, and what a course gives to its students.
+//! Accounts in Keycloak, and the quota of a course.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,9 +15,10 @@ use crate::{PATIENCE, interrupted_already, now, run};
 
 /// The realm of the demo.
 const REALM: &str = "crownlabs";
+/// The secret of the daemon's client.
 const SECRET: &str = "demo";
 
-/// A small course, and a student of it.
+/// A Workspace that allows two Instances, and a Tenant who is enrolled in it.
 const SMALL: &str = "apiVersion: crownlabs.polito.it/v1alpha1
 kind: Workspace
 metadata: {name: tiny, labels: {crownlabs.polito.it/operator-selector: local}}
@@ -29,7 +30,7 @@ metadata: {name: bob.bianchi, labels: {crownlabs.polito.it/operator-selector: lo
 spec: {firstName: Bob, lastName: Bianchi, email: bob.bianchi@example.org, workspaces: [{name: tiny, role: user}]}
 ";
 
-/// A Keycloak with a realm, if `KEYCLOAK=1` asks for it.
+/// Starts a Keycloak with a realm if the variable `KEYCLOAK` is set.
 pub fn keycloak() -> Result<Option<KeycloakServer>> {
     if std::env::var("KEYCLOAK").is_ok_and(|value| !value.is_empty() && value != "0") {
         println!("starting Keycloak …");
@@ -40,7 +41,7 @@ pub fn keycloak() -> Result<Option<KeycloakServer>> {
     Ok(None)
 }
 
-/// The configuration file of the daemon: `config/demo.yaml`, and the realm if there is one.
+/// Writes the daemon's configuration: `config/demo.yaml`, with the realm if there is one. Returns the path of the file.
 pub fn config(folder: &Path, demo: &Path, keycloak: Option<&KeycloakServer>) -> Result<std::path::PathBuf> {
     let mut text = fs::read_to_string(demo)?;
     if let Some(server) = keycloak {
@@ -59,7 +60,7 @@ pub fn config(folder: &Path, demo: &Path, keycloak: Option<&KeycloakServer>) -> 
     Ok(file)
 }
 
-/// Lets somebody confirm the address, where there are accounts, and log in.
+/// Confirms the e-mail address of a Tenant's account, if there is a Keycloak, and logs the Tenant in.
 pub fn log_in(cluster: &Cluster, keycloak: Option<&KeycloakServer>, tenant: &str) -> Result<()> {
     if let Some(server) = keycloak {
         let account = wait(&format!("an account for {tenant}"), || {
@@ -84,7 +85,7 @@ pub fn log_in(cluster: &Cluster, keycloak: Option<&KeycloakServer>, tenant: &str
     })
 }
 
-/// A third machine where two are allowed; then the course is left.
+/// Tries to create three Instances where two are allowed; then the Tenant leaves the Workspace.
 pub fn quota(cluster: &Cluster, keycloak: Option<&KeycloakServer>) -> Result<()> {
     println!("\nbob.bianchi enrols in a course that gives two machines\n");
     cluster.apply_yaml(SMALL)?;
@@ -129,11 +130,12 @@ pub fn quota(cluster: &Cluster, keycloak: Option<&KeycloakServer>) -> Result<()>
     Ok(())
 }
 
+/// The path under which the admin API finds a user by name.
 fn users(name: &str) -> String {
     format!("/{REALM}/users?username={name}&exact=true")
 }
 
-/// The names of the roles that somebody has by Workspaces.
+/// The names of a user's roles of the client that holds the roles of Workspaces.
 fn roles(server: &KeycloakServer, name: &str) -> Result<Vec<String>> {
     let client = server.find(&format!("/{REALM}/clients"), "clientId", ROLES_CLIENT)?;
     let user = server.find(&format!("/{REALM}/users"), "username", name)?;
@@ -147,12 +149,14 @@ fn roles(server: &KeycloakServer, name: &str) -> Result<Vec<String>> {
     Ok(mapped.as_array().into_iter().flatten().filter_map(name).collect())
 }
 
+/// A field of an object, by its JSON path; empty when there is none.
 fn field(cluster: &Cluster, object: &[&str], path: &str) -> Result<String> {
     let output =
         cluster.kubectl().arg("get").args(object).args(["-o", &format!("jsonpath={path}")]).output()?;
     Ok(String::from_utf8(output.stdout)?)
 }
 
+/// Tries again until there is a result. Fails after [`PATIENCE`] or Ctrl-C.
 fn wait<T>(what: &str, mut probe: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let begin = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! A folder of the course, and an image of a machine.
+//! A shared volume of a course, and an image of a virtual machine's disk.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::cluster::Cluster;
 use crate::{EXPOSED, NAMESPACE, PATIENCE, interrupted_already, run};
 
-/// Stops a machine, and asks for an image of it at once; makes a shared volume meanwhile.
+/// Stops a virtual machine and creates a snapshot of it at once, together with a shared volume.
 pub fn show(cluster: &Cluster, sample: &Path) -> Result<()> {
     println!("\nstopping {EXPOSED}, and asking for an image of it and for a folder of the course\n");
     let stop = r#"{"spec": {"running": false}}"#;
@@ -17,15 +17,15 @@ pub fn show(cluster: &Cluster, sample: &Path) -> Result<()> {
     cluster.apply_files(&[sample])?;
     let image = follow(cluster, "instancesnapshots", NAMESPACE, "server-1-as-submitted", "Completed")?;
     let mut conditions = image["status"]["conditions"].as_array().into_iter().flatten();
-    let said = conditions.find_map(|condition| condition["message"].as_str()).unwrap_or_default();
-    println!("  {said}");
+    let message = conditions.find_map(|condition| condition["message"].as_str()).unwrap_or_default();
+    println!("  {message}");
     let folder = follow(cluster, "sharedvolumes", "workspace-netlab", "materials", "Ready")?;
     let text = |key: &str| folder["status"][key].as_str().unwrap_or_default();
     println!("  materials is at {}:{}", text("serverAddress"), text("exportPath"));
     Ok(())
 }
 
-/// Shows the phases of an object until one of them.
+/// Prints the phases of an object until it reaches the wanted one. Returns the object.
 fn follow(cluster: &Cluster, kind: &str, namespace: &str, name: &str, wanted: &str) -> Result<Value> {
     let (begin, mut last) = (Instant::now(), String::new());
     loop {

@@ -1,7 +1,7 @@
 //! The programs of the control plane: found in `KUBEBUILDER_ASSETS` or built once from the Go modules in `go/`.
 //!
-//! Everything lands in a cache folder, one sub-folder per module, named after a hash of what it is built from.
-//! A file lock makes two test processes that start together build once.
+//! Builds are kept in a cache folder, one sub-folder per module, named after a hash of what it is built from. With a
+//! file lock, test processes that start at the same time build only once.
 
 use std::env;
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ pub const KUBERNETES_VERSION: &str = "v1.36.3";
 struct Module {
     folder: &'static str,
     packages: &'static [&'static str],
-    /// How long a build from nothing takes on two cores, for the person who waits.
+    /// How long a build without Go's build cache takes on two cores, for the message to the person who waits.
     duration: &'static str,
 }
 
@@ -54,7 +54,7 @@ pub struct Assets {
     pub kube_scheduler: PathBuf,
     /// The command line client.
     pub kubectl: PathBuf,
-    /// Plays nodes and pods.
+    /// Simulates nodes and pods.
     pub kwok: PathBuf,
     /// Folder with the CRDs of KubeVirt and CDI.
     pub kubevirt_crds: PathBuf,
@@ -63,9 +63,9 @@ pub struct Assets {
 }
 
 impl Assets {
-    /// Finds every program, building what the cache does not have yet.
+    /// Finds every program, and builds those that the cache does not have yet.
     ///
-    /// Fails with one line that names what is missing: Go, its version, or the module that did not build.
+    /// The error names what is missing: Go, its version, or the module that did not build.
     pub fn get() -> Result<Self> {
         let cache = cache_dir()?;
         let given = env::var_os("KUBEBUILDER_ASSETS").filter(|dir| !dir.is_empty()).map(PathBuf::from);
@@ -120,12 +120,12 @@ fn program_name(package: &str) -> &str {
 }
 
 impl Module {
-    /// The folder that holds the programs of `packages`, built if need be.
+    /// The folder that holds the programs of `packages`, built if the cache does not have it.
     fn built(&self, cache: &Path, packages: &[&str]) -> Result<PathBuf> {
         let inputs = module_inputs(self.folder)? + KUBERNETES_VERSION + &packages.join(" ");
         cached(cache, self.folder, &inputs, self.duration, |out| {
             let flags = format!("-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}");
-            // One main package is written to a file, several into a folder (told by the trailing slash).
+            // `go build -o` takes a file for one main package, and a folder (with a trailing slash) for several.
             let output = match packages {
                 [package] => out.join(program_name(package)),
                 _ => out.join(""),
@@ -153,7 +153,7 @@ pub fn source_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster")
 }
 
-/// What a Go module is built from, as text to be hashed.
+/// The files that determine the build of a Go module, as one text to be hashed.
 pub fn module_inputs(folder: &str) -> Result<String> {
     let dir = source_dir().join("go").join(folder);
     ["go.mod", "go.sum"].iter().try_fold(String::new(), |text, name| {
@@ -162,9 +162,9 @@ pub fn module_inputs(folder: &str) -> Result<String> {
     })
 }
 
-/// Returns the folder `<cache>/<name>-<hash of inputs>`, filling it with `fill` when it does not exist.
+/// Returns the folder `<cache>/<name>-<hash of inputs>`; when it does not exist, `fill` fills it.
 ///
-/// `fill` writes into a scratch folder that is renamed at the end, under a lock shared by all processes.
+/// `fill` writes into a temporary folder that is renamed at the end, under a lock shared by all processes.
 pub fn cached(
     cache: &Path,
     name: &str,
@@ -182,7 +182,7 @@ pub fn cached(
     if target.is_dir() {
         return Ok(target);
     }
-    say(&format!(
+    print_line(&format!(
         "test cluster: building {name} once (about {duration} from nothing) into {}",
         target.display()
     ));
@@ -194,12 +194,12 @@ pub fn cached(
 }
 
 /// Writes a line to the terminal even where the test harness captures `eprintln!`.
-fn say(line: &str) {
+fn print_line(line: &str) {
     // Progress only: a closed stderr must not fail the build.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// `go`, to be run in the module folder `folder`, after a look at its version.
+/// The command `go` in the folder of a module. Fails when Go is not installed or too old.
 pub fn go(folder: &str) -> Result<Command> {
     let dir = source_dir().join("go").join(folder);
     let go_mod = fs::read_to_string(dir.join("go.mod"))?;
@@ -221,12 +221,12 @@ pub fn go(folder: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// `1.26.8` as numbers, so that versions compare; what is not a number counts as zero.
+/// The parts of a version such as `1.26.8` as numbers, which can be compared. A part that is not a number is zero.
 fn version(text: &str) -> Vec<u32> {
     text.split(['.', '-', ' ']).take(3).map(|part| part.parse().unwrap_or(0)).collect()
 }
 
-/// Runs a command with its output in `log`; the error carries the end of it.
+/// Runs a command with its output in `log`; the error contains the end of that log.
 pub fn run_logged(command: &mut Command, log: &Path) -> Result<()> {
     let file = File::options().create(true).append(true).open(log)?;
     let status = command.stdout(file.try_clone()?).stderr(file).status()?;
@@ -238,7 +238,7 @@ pub fn run_logged(command: &mut Command, log: &Path) -> Result<()> {
     Ok(())
 }
 
-/// FNV-1a, 64 bits: the cache key must not change with the Rust release, as the standard hasher may.
+/// FNV-1a, 64 bits: the standard hasher may change with the Rust release, and the names in the cache must not.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes
         .iter()

@@ -1,4 +1,4 @@
-//! The audit log of the API server: who asked what, and what was answered. It is how requests are counted.
+//! The audit log of the API server: who sent which request, and how it was answered. Tests count requests with it.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The policy: everything at `Metadata`, written once per request when it is answered (a watch, when it ends).
+/// The audit policy: one entry per request at level `Metadata`, written when the answer is complete (that of a watch
+/// when the watch ends).
 pub const POLICY: &str = "\
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -27,7 +28,7 @@ pub struct Audit {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
-/// One answered request. Texts are empty where the request has no such part.
+/// One answered request. A text is empty where the request has no such part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
     /// For example `system:serviceaccount:crownlabs-system:crownlabs`.
@@ -53,7 +54,7 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
-    /// Whether the request was meant to change something (accepted or not).
+    /// Whether the request is a write, successful or not.
     pub fn is_write(&self) -> bool {
         matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
     }
@@ -84,21 +85,21 @@ impl Audit {
         Self { path: path.to_owned() }
     }
 
-    /// The present end of the log.
+    /// The end of the log now.
     pub fn mark(&self) -> Result<Mark> {
         let log = File::open(&self.path).with_context(|| format!("opening {}", self.path.display()))?;
         Ok(Mark(log.metadata()?.len()))
     }
 
-    /// Every request answered since `mark`, and the position to go on from.
+    /// Every request answered since `mark`, and the position to continue from.
     ///
-    /// An entry is written before its answer's end is sent, so what a client has read completely is here.
+    /// The API server writes an entry before it ends the answer, so requests whose answer was read completely are there.
     pub fn read(&self, mark: Mark) -> Result<(Vec<AuditEntry>, Mark)> {
         let mut log = File::open(&self.path).with_context(|| format!("opening {}", self.path.display()))?;
         log.seek(SeekFrom::Start(mark.0))?;
         let mut text = Vec::new();
         log.read_to_end(&mut text)?;
-        // The last line may be half written.
+        // The last line may be incomplete.
         let complete = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let entries = String::from_utf8_lossy(&text[..complete])
             .lines()
@@ -118,7 +119,7 @@ pub fn writes(entries: &[AuditEntry]) -> impl Iterator<Item = &AuditEntry> {
     entries.iter().filter(|entry| entry.is_write())
 }
 
-/// The entries of one program, told by the start of its user agent.
+/// The entries whose user agent begins with `prefix`.
 pub fn by_agent<'a>(entries: &'a [AuditEntry], prefix: &'a str) -> impl Iterator<Item = &'a AuditEntry> {
     entries.iter().filter(move |entry| entry.user_agent.starts_with(prefix))
 }

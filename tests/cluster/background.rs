@@ -1,4 +1,4 @@
-//! A runtime of the test bed's own, so that its methods can be called from any test, async or not.
+//! A tokio runtime for the test cluster, so that its methods can be called from any test, async or not.
 
 use std::future::Future;
 use std::sync::mpsc::channel;
@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use anyhow::{Result, anyhow};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// A small runtime with threads of its own; its tasks end when it is dropped.
+/// A runtime with its own thread; its tasks end when it is dropped.
 pub struct Background {
     runtime: Option<Runtime>,
 }
@@ -18,27 +18,27 @@ impl Background {
         Ok(Self { runtime: Some(runtime) })
     }
 
-    /// The handle to start tasks with.
+    /// The handle with which tasks are started.
     pub fn handle(&self) -> &Handle {
-        // Taken only by `drop`.
+        // Only `drop` takes it.
         self.runtime.as_ref().expect("the runtime lives until it is dropped").handle()
     }
 
-    /// Runs a future to its end and waits for it, also from within another runtime's thread.
+    /// Runs a future to its end and returns its result. It blocks, and may be called on a thread of another runtime.
     pub fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T> {
         let (sender, result) = channel();
         self.handle().spawn(async move {
-            // The receiver waits below.
+            // The receiver is still there: it waits below.
             let _ = sender.send(work.await);
         });
-        result.recv().map_err(|_| anyhow!("a task of the test bed panicked"))
+        result.recv().map_err(|_| anyhow!("a task of the test cluster panicked"))
     }
 }
 
 impl Drop for Background {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // An ordinary drop would block, which is forbidden inside an async test.
+            // An ordinary drop would block, which panics inside an async test.
             runtime.shutdown_background();
         }
     }

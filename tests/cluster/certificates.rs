@@ -1,4 +1,4 @@
-//! The certificates of one test cluster: its CA, the API server's, the clients', and the service-account key.
+//! The certificates of one test cluster: CA, API server and clients; and the key that signs service-account tokens.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct ClientFiles {
 }
 
 impl Certificates {
-    /// Makes a CA, the API server's certificate (loopback names) and the service-account key in `dir`.
+    /// Creates in `dir` a CA, the API server's certificate (for loopback) and the service-account key.
     pub fn create(dir: &Path) -> Result<Self> {
         fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))?;
         let mut params = named("crownlabs-test-ca", None)?;
@@ -45,7 +45,7 @@ impl Certificates {
         self.dir.join(name)
     }
 
-    /// Issues a client certificate: `name` is the Kubernetes user, `group` the group it is in.
+    /// Issues a client certificate for the Kubernetes user `name`, who is a member of `group`.
     pub fn client(&self, name: &str, group: Option<&str>) -> Result<ClientFiles> {
         let mut params = named(name, group)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];

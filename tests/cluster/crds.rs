@@ -1,4 +1,4 @@
-//! The CRDs of others that `CrownLabs` uses: generated, or taken, from the Go modules that publish them.
+//! The third-party CRDs that `CrownLabs` uses, generated or copied from the Go modules that publish them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 
 use super::assets::{cached, go, module_inputs, run_logged};
 
-/// The CRDs kept of KubeVirt and CDI: file name, short names, whether status is a subresource.
+/// The CRDs of KubeVirt and CDI that are installed: file name, short names, whether status is a subresource.
 const KUBEVIRT: [(&str, &[&str], bool); 3] = [
     ("kubevirt.io_virtualmachines", &["vm", "vms"], true),
     ("kubevirt.io_virtualmachineinstances", &["vmi", "vmis"], false),
     ("cdi.kubevirt.io_datavolumes", &["dv", "dvs"], true),
 ];
 
-/// The CRDs kept of the Gateway API.
+/// The CRDs of the Gateway API that are installed.
 const GATEWAY: [&str; 3] = ["gatewayclasses", "gateways", "httproutes"];
 
-/// Bumped when this file changes what it makes of the same modules.
+/// Part of the name in the cache. It is incremented when this file makes something else from the same modules.
 const RECIPE: &str = "recipe 1";
 
 /// The folder with the CRDs of `VirtualMachine`, `VirtualMachineInstance` and `DataVolume`.
 ///
-/// controller-gen reads the published API modules; then what KubeVirt's own generator adds is added: short names
-/// and the status subresource (a `VirtualMachineInstance` has none).
+/// controller-gen generates them from the published API modules. KubeVirt's own generator adds short names and the
+/// status subresource (a `VirtualMachineInstance` has none); so does this function.
 pub fn kubevirt(cache: &Path) -> Result<PathBuf> {
     let inputs = module_inputs("kubevirt")? + RECIPE;
     cached(cache, "kubevirt-crds", &inputs, "2 minutes", |out| {
@@ -79,7 +79,7 @@ pub fn gateway(cache: &Path) -> Result<PathBuf> {
             let name = format!("gateway.networking.k8s.io_{plural}.yaml");
             let source = Path::new(dir).join("config/crd/standard").join(&name);
             let text = fs::read(&source).with_context(|| format!("reading {}", source.display()))?;
-            // Written, not copied: files of the module cache are read-only.
+            // `fs::copy` would keep the permissions of the module cache, whose files are read-only.
             fs::write(out.join(&name), text)?;
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! What `kubectl` does with single objects, without the price of a process: tests that wait for something
-//! ask many times a second.
+//! Does with single objects what `kubectl` does, without starting a process: tests that wait for something ask many
+//! times a second.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,21 +13,22 @@ use kube::discovery::{ApiCapabilities, ApiResource, Discovery, Scope};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-/// Whom the fields belong to.
+/// The field manager of what is written.
 const MANAGER: &str = "kubectl";
 
+/// A kind as the API server serves it.
 type Served = (ApiResource, ApiCapabilities);
 
-/// Whoever asks for something.
+/// A user whose rights are checked.
 #[derive(Debug, Clone, Copy)]
-pub struct Somebody {
-    /// The name of the user.
-    pub user: &'static str,
+pub struct User {
+    /// The user's name.
+    pub name: &'static str,
     /// The groups that the user is in.
     pub groups: &'static [&'static str],
 }
 
-/// An administrator.
+/// Requests with the rights of a client.
 pub struct Direct {
     client: Client,
     /// Kinds by `plural`, `singular`, `plural.group` and `Kind.group/version`.
@@ -35,12 +36,12 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// Acts through `client`.
+    /// Sends its requests with `client`.
     pub fn new(client: Client) -> Self {
         Self { client, kinds: Mutex::default() }
     }
 
-    /// An object, unless it does not exist. The namespace does not matter to kinds that have none.
+    /// An object, or `None` when it does not exist. The namespace is ignored for cluster-scoped kinds.
     pub async fn get(&self, kind: &str, namespace: &str, name: &str) -> Result<Option<Value>> {
         let served = self.served(kind).await?;
         match self.ask(&format!("{}/{name}", path(&served, namespace))).await {
@@ -50,13 +51,13 @@ impl Direct {
         }
     }
 
-    /// The objects of some kinds (separated by commas) in a namespace, or in all where it is empty.
+    /// The objects of some kinds (separated by commas) in a namespace; the empty namespace stands for all of them.
     pub async fn list(&self, kinds: &str, namespace: &str) -> Result<Vec<Value>> {
         let lists = kinds.split(',').map(async |kind| {
             let served = self.served(kind).await?;
             let mut list = self.ask(&path(&served, namespace)).await.with_context(|| kind.to_owned())?;
             let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-            // The items of a list do not say again what they are.
+            // The items of a list come without kind and apiVersion.
             let named = items.into_iter().map(move |mut item| {
                 item["kind"] = json!(served.0.kind);
                 item["apiVersion"] = json!(served.0.api_version);
@@ -67,7 +68,7 @@ impl Direct {
         Ok(try_join_all(lists).await?.concat())
     }
 
-    /// Applies the objects in a YAML text (server-side, taking over what others own, as strict as `kubectl`).
+    /// Applies the objects in a YAML text (server-side, with force, and with the strict validation of `kubectl`).
     pub async fn apply(&self, yaml: &str) -> Result<()> {
         let params = PatchParams {
             field_validation: Some(ValidationDirective::Strict),
@@ -86,7 +87,7 @@ impl Direct {
         Ok(())
     }
 
-    /// Merge-patches an object, or a part of it such as its status.
+    /// Merge-patches an object, or a subresource such as its status.
     pub async fn patch(
         &self,
         kind: &str,
@@ -108,25 +109,24 @@ impl Direct {
         patched.map(drop).with_context(|| format!("{kind} {name}"))
     }
 
-    /// Whether the authorizer lets somebody do something. `resource` is a plural name, with a subresource
-    /// behind a slash.
+    /// Whether the authorizer allows a user something. `resource` is a plural name, with a subresource behind a slash.
     pub async fn may(
         &self,
-        somebody: &Somebody,
+        user: &User,
         verb: &str,
         resource: &str,
         namespace: &str,
         name: &str,
     ) -> Result<bool> {
         let (kind, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-        // Some are known to the authorizer alone, such as the users that somebody acts as.
+        // Some resources exist for the authorizer only, such as the users of the verb `impersonate`.
         let (group, version, kind) = match self.served(kind).await {
             Ok((resource, _)) => (resource.group, resource.version, resource.plural),
             Err(_) => (String::new(), String::new(), kind.to_owned()),
         };
         let review: SubjectAccessReview = serde_json::from_value(json!({"spec": {
-            "user": somebody.user,
-            "groups": somebody.groups,
+            "user": user.name,
+            "groups": user.groups,
             "resourceAttributes": {
                 "verb": verb, "group": group, "version": version, "resource": kind,
                 "subresource": subresource, "namespace": namespace, "name": name,
@@ -150,7 +150,7 @@ impl Direct {
         self.client.request(request).await
     }
 
-    /// How a kind is served. The API server is asked again for a kind that was not served before.
+    /// How a kind is served. The discovery is repeated for a kind that is not known yet.
     async fn served(&self, kind: &str) -> Result<Served> {
         let known = || self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(served) = known().get(kind) {
@@ -176,7 +176,7 @@ impl Direct {
     }
 }
 
-/// An object without the record of who wrote what.
+/// An object without `managedFields`.
 fn brief(mut object: Value) -> Value {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("managedFields");

@@ -1,5 +1,5 @@
-//! A real Keycloak: fetched from Maven Central once, started on loopback with a database of its own, and set up
-//! through its admin API. Its realms send mail to a [`SmtpSink`].
+//! A real Keycloak: downloaded from Maven Central once, started on loopback with its own database, and configured
+//! through its admin API. Its realms send mail to an [`SmtpSink`].
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,21 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::assets;
 use super::background::Background;
+use super::folders::temporary_dir;
 use super::ports::Ports;
 use super::processes::Process;
 use super::smtp::SmtpSink;
-use super::{assets, temporary_dir};
 
-/// The version that is fetched.
+/// The version that is downloaded.
 pub const VERSION: &str = "26.7.0";
-/// What fetches it, pinned.
+/// The Maven plugin that downloads it.
 const MAVEN_PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1";
-/// What is fixed when the distribution is prepared; a start takes half as long after that.
+/// The options of `kc.sh build`, which is run once: a start takes half as long after that.
 const BUILD_OPTIONS: [&str; 2] = ["--db=dev-file", "--cache=local"];
-/// What `bin/kc.sh` starts Java with, on a small heap and without the optimisation that pays only after minutes.
-/// The script itself stays between us and the server, which would outlive it.
+/// The options with which `bin/kc.sh` starts Java, with a small heap and without the second compiler, which pays only
+/// after minutes. The script itself is not used: killing it would leave the server running.
 const JAVA_OPTIONS: [&str; 15] = [
     "-Xms64m",
     "-Xmx384m",
@@ -48,16 +49,16 @@ const JAVA_OPTIONS: [&str; 15] = [
     "--enable-native-access=ALL-UNNAMED",
 ];
 
-/// The client of the master realm that the test bed works as.
+/// The client of the master realm with which tests use the admin API, and its secret.
 const ADMIN_CLIENT: &str = "test-bed";
 const ADMIN_SECRET: &str = "test-bed";
 
-/// The client that the daemon works as, in each realm.
+/// The client of the daemon, in each realm.
 pub const OPERATOR: &str = "client-operator";
 /// The client that holds the roles, in each realm.
 pub const ROLES_CLIENT: &str = "client-api-server";
 
-/// A running Keycloak. It ends, and its data goes, when it is dropped.
+/// A running Keycloak. When it is dropped, the server ends and its data is removed.
 pub struct KeycloakServer {
     _process: Process,
     admin: Admin,
@@ -68,7 +69,7 @@ pub struct KeycloakServer {
 }
 
 impl KeycloakServer {
-    /// Starts a server and waits until it answers. The first call on a machine fetches and prepares it.
+    /// Starts a server and waits until it answers. The first call on a machine downloads and builds it.
     pub fn start() -> Result<Self> {
         let cache = assets::cache_dir()?;
         let home = home_of(&distribution(&cache)?)?;
@@ -92,12 +93,13 @@ impl KeycloakServer {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Where its mails go.
+    /// The mail server that receives its mails.
     pub fn mail(&self) -> &SmtpSink {
         &self.mail
     }
 
-    /// Asks the admin API as its administrator; `path` is below `/admin/realms`. Fails unless it succeeds.
+    /// Sends a request to the admin API as an administrator and returns the answer's body; `path` is below
+    /// `/admin/realms`. Fails unless the status is a success.
     pub fn admin(&self, method: &Method, path: &str, body: &Value) -> Result<Value> {
         let (status, answer) = self.admin.ask(method, &format!("/admin/realms{path}"), body)?;
         if !status.is_success() {
@@ -106,8 +108,8 @@ impl KeycloakServer {
         Ok(answer)
     }
 
-    /// Makes a realm with the two clients and a mail server; the operator's service account gets `rights`, roles
-    /// of the client `realm-management`.
+    /// Creates a realm with the two clients and a mail server. The service account of the daemon's client gets the roles
+    /// `rights` of the client `realm-management`.
     pub fn create_realm(&self, name: &str, secret: &str, rights: &[&str]) -> Result<()> {
         let realm = json!({
             "realm": name,
@@ -130,7 +132,7 @@ impl KeycloakServer {
         self.admin(&Method::POST, "", &realm).map(drop)
     }
 
-    /// The one object of a list that has this value for a key.
+    /// The object of the list at `path` whose member `key` has this value. Fails when there is none.
     pub fn find(&self, path: &str, key: &str, value: &str) -> Result<Value> {
         let list = self.admin(&Method::GET, path, &Value::Null)?;
         let mut all = list.as_array().into_iter().flatten();
@@ -139,7 +141,7 @@ impl KeycloakServer {
     }
 }
 
-/// The keys of a realm. Those that it would have by default are RSA keys, which take seconds to be made.
+/// The keys of a realm. By default they would be RSA keys, whose generation takes seconds.
 fn key_providers() -> Value {
     let provider = |name: &str, config: Value| json!({"name": name, "providerId": format!("{name}-generated"), "config": config});
     json!([
@@ -163,7 +165,7 @@ fn launch(home: &Path, port: u16) -> Result<Process> {
         "--http-enabled=true".to_owned(),
         "--http-host=127.0.0.1".to_owned(),
         format!("--http-port={port}"),
-        // Tokens are good for whatever address they were asked for at.
+        // Tokens are valid at the address at which they were requested, which may be that of a proxy.
         "--hostname-strict=false".to_owned(),
     ]);
     let environment =
@@ -172,7 +174,7 @@ fn launch(home: &Path, port: u16) -> Result<Process> {
     Process::start_with("keycloak", Path::new("java"), &args, &environment, log)
 }
 
-/// The administrator's way in.
+/// The admin API as its administrator.
 struct Admin {
     client: Client,
     background: Background,
@@ -188,7 +190,7 @@ impl Admin {
         Ok(Self { client, background })
     }
 
-    /// A new token; they live for a minute only.
+    /// A new token; a token is valid for a minute.
     fn token(&self) -> Result<String> {
         let form =
             format!("grant_type=client_credentials&client_id={ADMIN_CLIENT}&client_secret={ADMIN_SECRET}");
@@ -221,7 +223,7 @@ impl Admin {
     }
 }
 
-/// The folder of the prepared distribution, fetched if need be with the settings that Maven has.
+/// The folder of the built distribution. If the cache does not have it, Maven downloads it with the user's settings.
 fn distribution(cache: &Path) -> Result<PathBuf> {
     let inputs = format!("{VERSION} {}", BUILD_OPTIONS.join(" "));
     let folder = assets::cached(cache, "keycloak", &inputs, "2 minutes", |out| {
@@ -230,7 +232,7 @@ fn distribution(cache: &Path) -> Result<PathBuf> {
         maven.arg(format!("{MAVEN_PLUGIN}:unpack"));
         maven.arg(format!("-Dartifact=org.keycloak:keycloak-quarkus-dist:{VERSION}:zip"));
         maven.arg(format!("-DoutputDirectory={}", out.display()));
-        // Maven reads a project that happens to be in the current folder, and leaves marks there.
+        // In a folder with a project, Maven would read the project and write files there.
         let empty = temporary_dir()?;
         maven.current_dir(empty.path());
         assets::run_logged(&mut maven, &out.join("build.log"))
@@ -242,7 +244,7 @@ fn distribution(cache: &Path) -> Result<PathBuf> {
     Ok(folder.join(format!("keycloak-{VERSION}")))
 }
 
-/// A home of a server's own, with the shared distribution in it: the server writes below `data` only.
+/// A home folder for one server, with links to the shared distribution: the server writes only below `data`.
 fn home_of(distribution: &Path) -> Result<TempDir> {
     let home = temporary_dir()?;
     for shared in ["lib", "conf", "providers"] {

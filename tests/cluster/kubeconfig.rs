@@ -1,4 +1,4 @@
-//! Kubeconfig files: which server, whose certificate authority, which credentials.
+//! Kubeconfig files: server, certificate authority and credentials.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::certificates::ClientFiles;
 
-/// Who a kubeconfig speaks for.
+/// The credentials in a kubeconfig.
 pub enum Credentials<'a> {
     /// A client certificate.
     Certificate(&'a ClientFiles),
@@ -16,7 +16,7 @@ pub enum Credentials<'a> {
     Token(&'a str),
 }
 
-/// Writes a kubeconfig to `path`. A plain `http` server (the fault proxy) takes no CA.
+/// Writes a kubeconfig to `path`. For an `http` server (the fault proxy) the CA is left out.
 pub fn write(path: &Path, server: &str, ca: &Path, credentials: &Credentials) -> Result<()> {
     let cluster = if server.starts_with("https:") {
         json!({"server": server, "certificate-authority": ca})
@@ -37,7 +37,7 @@ pub fn write(path: &Path, server: &str, ca: &Path, credentials: &Credentials) ->
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
         "current-context": "test",
     });
-    // JSON is YAML, and every reader of kubeconfigs takes it.
+    // JSON is YAML, and every reader of kubeconfigs accepts it.
     fs::write(path, serde_json::to_vec_pretty(&kubeconfig)?)
         .with_context(|| format!("writing the kubeconfig {}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! What the test cluster itself asks of its API server: is it ready, CRDs, nodes.
+//! The requests that the test cluster itself sends: readiness checks, CRDs, nodes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,20 +13,20 @@ use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
-/// Succeeds when the API server says that it is ready.
+/// Succeeds when the API server reports that it is ready.
 pub async fn apiserver_ready(client: Client) -> Result<()> {
     client.request_text(http::Request::get("/readyz").body(Vec::new())?).await?;
     Ok(())
 }
 
-/// Succeeds when the controller manager works: it has made the service account that pods need.
+/// Succeeds when the controller manager works: it has created the service account that pods need.
 pub async fn service_accounts_work(client: Client) -> Result<()> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client, "default");
     accounts.get("default").await.context("no default service account yet")?;
     Ok(())
 }
 
-/// Succeeds when every node is ready to take pods.
+/// Succeeds when every node is ready for pods.
 pub async fn nodes_ready(client: Client) -> Result<()> {
     let nodes = Api::<Node>::all(client).list(&ListParams::default()).await?;
     for node in nodes {
@@ -39,7 +39,7 @@ pub async fn nodes_ready(client: Client) -> Result<()> {
     Ok(())
 }
 
-/// Creates the nodes that kwok plays.
+/// Creates the nodes that kwok simulates.
 pub async fn create_nodes(client: &Client, count: usize) -> Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
     for number in 0..count {
@@ -56,7 +56,7 @@ pub async fn create_nodes(client: &Client, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Applies the CRDs in some files and waits until the API server serves them.
+/// Applies the CRDs in some files and waits until they are established.
 pub async fn install_crds(client: &Client, files: &[PathBuf]) -> Result<()> {
     let mut crds: Vec<CustomResourceDefinition> = Vec::new();
     for file in files {

@@ -1,4 +1,4 @@
-//! Ports on loopback that stay ours: a server that is stopped and started again must find its port free.
+//! Ports on loopback that are reserved for one cluster: a server that is restarted must find its port free.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -7,22 +7,23 @@ use std::process;
 
 use anyhow::{Context as _, Result, bail};
 
-/// Ports of one block.
+/// The number of ports in a block.
 const SIZE: u16 = 4;
-/// Blocks lie below the kernel's range for outgoing connections (32768 and up), which would otherwise take a
-/// port while its server is down.
+/// The first port of the first block. Blocks lie below the kernel's range for outgoing connections (32768 and up),
+/// which could otherwise occupy a port while its server is down.
 const FIRST: u16 = 20_000;
+/// The number of blocks.
 const BLOCKS: u16 = 2_500;
 
-/// A block of ports, reserved among the test processes of this machine for as long as it lives.
+/// A block of ports that no other test process of this machine uses until it is dropped.
 pub struct Ports {
     first: u16,
-    /// Holds the reservation.
+    /// The lock on this file is the reservation.
     _lock: File,
 }
 
 impl Ports {
-    /// Reserves a block whose ports are all free.
+    /// Reserves a block whose ports are all free. Fails when there is none.
     pub fn reserve(cache: &Path) -> Result<Self> {
         let dir = cache.join("ports");
         fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
@@ -37,22 +38,22 @@ impl Ports {
         bail!("no free ports between {FIRST} and {}", FIRST + BLOCKS * SIZE)
     }
 
-    /// The first of the block, for a server that is no control plane.
+    /// The first port of the block, for a server other than a control plane.
     pub fn first(&self) -> u16 {
         self.first
     }
 
-    /// Where etcd serves the API server.
+    /// The port at which etcd serves the API server.
     pub fn etcd(&self) -> u16 {
         self.first
     }
 
-    /// Where etcd would serve its peers.
+    /// The port at which etcd would serve its peers.
     pub fn etcd_peer(&self) -> u16 {
         self.first + 1
     }
 
-    /// Where the API server listens.
+    /// The port of the API server.
     pub fn kube_apiserver(&self) -> u16 {
         self.first + 2
     }

@@ -1,4 +1,4 @@
-//! Child processes that die with their parent, however it dies, and whose last words are kept.
+//! Child processes that are killed when their parent ends, however it ends, and whose output is kept in a log.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -25,7 +25,7 @@ impl Process {
         Self::start_with(name, program, args, &[], log)
     }
 
-    /// The same with more variables in its environment.
+    /// The same with additional variables in its environment.
     pub fn start_with(
         name: &'static str,
         program: &Path,
@@ -55,12 +55,12 @@ impl Process {
         }
     }
 
-    /// An error that says what is wrong with this program, with the end of its log.
+    /// An error with the program's name, what is wrong with it, and the end of its log.
     pub fn failure(&self, what: &str) -> Error {
         anyhow!("{} {what}; the end of {}:\n{}", self.name, self.log.display(), tail(&self.log, 15))
     }
 
-    /// Kills the program and waits until it is gone.
+    /// Kills the program and waits for its end.
     pub fn kill(&mut self) {
         // Both fail only when the program has ended already.
         let _ = self.child.kill();
@@ -82,7 +82,8 @@ pub fn tail(path: &Path, lines: usize) -> String {
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
-/// A command that the kernel kills when the thread that started it ends, where util-linux' `setpriv` exists.
+/// A command whose process the kernel kills when the thread that started it ends; this needs util-linux' `setpriv`,
+/// and is left out where that is not installed.
 fn bound_to_parent(program: &Path) -> Command {
     static SETPRIV: LazyLock<Option<PathBuf>> = LazyLock::new(|| find_on_path("setpriv"));
     match &*SETPRIV {
@@ -100,17 +101,18 @@ fn find_on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|path| path.is_file())
 }
 
+/// A command to start, and where the result goes.
 type Order = (Command, Sender<io::Result<Child>>);
 
-/// Starts a command from one thread that lives as long as this process: the kernel's parent-death signal goes
-/// out when the *thread* that forked ends, and test threads end early.
+/// Starts a command from one thread that lives as long as this process: the kernel sends the parent-death signal when
+/// the *thread* that forked ends, and test threads end early.
 fn spawn(command: Command) -> io::Result<Child> {
     static STARTER: LazyLock<Mutex<Sender<Order>>> = LazyLock::new(|| {
         let (sender, orders) = channel::<Order>();
         thread::spawn(move || {
             for (mut command, answer) in orders {
-                // A group of its own: Ctrl-C is for this process, which stops the others in order. Nobody waits for
-                // the answer only if the caller's thread is gone.
+                // In its own process group, so that Ctrl-C reaches only this process, which stops the others in
+                // order. Sending fails only if the caller's thread has ended.
                 let _ = answer.send(command.process_group(0).spawn());
             }
         });

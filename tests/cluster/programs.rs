@@ -1,4 +1,4 @@
-//! The programs of the control plane and the arguments that each is started with.
+//! The programs of the control plane and their arguments.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::processes::Process;
 
 /// What is needed to start the programs of one cluster.
 pub struct Programs {
-    /// The programs' files.
+    /// Where the programs are.
     pub assets: Assets,
     /// The folder of the cluster.
     pub dir: PathBuf,
@@ -48,7 +48,7 @@ impl Programs {
         Process::start(name, program, args, self.dir.join(format!("{name}.log")))
     }
 
-    /// Starts etcd. It does not wait for the disk: nothing here has to survive a power cut.
+    /// Starts etcd, without fsync: nothing here has to survive a power failure.
     pub fn etcd(&self) -> Result<Process> {
         let client = format!("http://127.0.0.1:{}", self.ports.etcd());
         let peer = format!("http://127.0.0.1:{}", self.ports.etcd_peer());
@@ -75,7 +75,7 @@ impl Programs {
             format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd()),
             "--bind-address=127.0.0.1".to_owned(),
             "--advertise-address=127.0.0.1".to_owned(),
-            // A loopback address is refused as an endpoint of the `kubernetes` Service.
+            // The API refuses a loopback address as an endpoint of the `kubernetes` Service.
             "--endpoint-reconciler-type=none".to_owned(),
             format!("--secure-port={}", self.ports.kube_apiserver()),
             format!("--client-ca-file={}", file("ca.crt")),
@@ -86,12 +86,12 @@ impl Programs {
             format!("--service-account-signing-key-file={}", file("service-accounts.key")),
             "--authorization-mode=RBAC".to_owned(),
             "--enable-admission-plugins=OwnerReferencesPermissionEnforcement".to_owned(),
-            // Holds more than 60,000 Services.
+            // Enough for more than 60,000 Services.
             "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
             "--allow-privileged=true".to_owned(),
             format!("--audit-policy-file={}", policy.display()),
             format!("--audit-log-path={}", self.audit_log().display()),
-            // In MB; the reader follows one file, so it must not be rotated.
+            // In MB: the reader follows one file, so it must not be rotated.
             "--audit-log-maxsize=1000000".to_owned(),
             "--profiling=false".to_owned(),
         ];
@@ -111,9 +111,9 @@ impl Programs {
             "--secure-port=0".to_owned(),
             "--kube-api-qps=1000".to_owned(),
             "--kube-api-burst=2000".to_owned(),
-            // Started one after the other with a pause by default.
+            // By default the controllers start one after the other with a pause.
             "--controller-start-interval=0s".to_owned(),
-            // Nodes are played and renew no lease.
+            // Simulated nodes renew no lease.
             "--node-monitor-grace-period=24h".to_owned(),
             "--concurrent-resource-quota-syncs=10".to_owned(),
             "--concurrent-deployment-syncs=10".to_owned(),

@@ -1,5 +1,5 @@
-//! A mail server that keeps what it gets: plain SMTP (RFC 5321) on loopback, without TLS and login. It can be
-//! told to refuse.
+//! A mail server that keeps what it receives: plain SMTP (RFC 5321) on loopback, without TLS and login. It can refuse
+//! the mails to an address.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,12 +50,12 @@ impl SmtpSink {
         self.address.port()
     }
 
-    /// From now on, mails to that address are refused for the time being (451).
+    /// From now on, mails to that address are refused with the temporary error 451.
     pub fn refuse(&self, recipient: &str) {
         locked(&self.state).refused.push(recipient.to_owned());
     }
 
-    /// Takes back [`refuse`](Self::refuse).
+    /// Undoes [`refuse`](Self::refuse).
     pub fn accept(&self, recipient: &str) {
         locked(&self.state).refused.retain(|refused| refused != recipient);
     }
@@ -82,7 +82,7 @@ async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
     }
 }
 
-/// One connection, to its end.
+/// Serves one connection until it ends.
 async fn converse(mut stream: BufStream<TcpStream>, state: &Mutex<State>) -> std::io::Result<()> {
     let mut envelope = Envelope::default();
     reply(&mut stream, "220 localhost SMTP sink").await?;
@@ -126,13 +126,13 @@ struct Envelope {
     to: Vec<String>,
 }
 
-/// What is in angle brackets, in lower case.
+/// The text in angle brackets, in lower case.
 fn address(line: &str) -> String {
     let inner = line.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
     inner.map_or("", |(address, _)| address).to_ascii_lowercase()
 }
 
-/// The text up to the line with a dot alone; a dot at the beginning of a line is doubled on the way.
+/// Reads a mail up to the line that is a single dot. A line that begins with a dot is sent with one more dot.
 async fn data(stream: &mut BufStream<TcpStream>) -> std::io::Result<String> {
     let mut text = String::new();
     while let Some(line) = line(stream).await? {

@@ -1,14 +1,14 @@
-//! The recorded objects of the operators that we replace, and the list of where we differ from them
-//! on purpose. Everything else must be equal.
+//! The objects that the Go operators wrote for some custom resources, and the intended differences of the daemon's objects
+//! from them. Everything else must be equal.
 
-#![allow(dead_code, reason = "each test target uses a part")]
+#![allow(dead_code, reason = "each test target uses only a part")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// Where recordings are.
+/// The folder of the recordings.
 pub fn recorded() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded")
 }
@@ -20,7 +20,7 @@ pub fn inputs() -> Vec<PathBuf> {
         .to_vec()
 }
 
-/// The Secret that the recording had beside the input files.
+/// A Secret that existed when the recording was made, beside the input files.
 pub const MY_DRIVE: &str = "apiVersion: v1
 kind: Secret
 metadata: {name: mydrive-info, namespace: tenant-ada-rossi}
@@ -28,11 +28,11 @@ type: Opaque
 stringData: {server-name: nfs.example.org, path: /exports/ada}
 ";
 
-/// The web terminal's public key file of the recording.
+/// The content of the web terminal's public key file when the recording was made.
 pub const MASTER_KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA webssh\n";
 
-/// The settings of the recording.
+/// The configuration that corresponds to the flags of the Go operators when the recording was made.
 pub fn config(master_key_file: &Path) -> String {
     format!(
         "apiVersion: config.crownlabs.polito.it/v1alpha1
@@ -50,7 +50,7 @@ controllers:
     )
 }
 
-/// Objects by kind and name.
+/// Objects by kind and name, or by kind, namespace and name.
 pub type Objects = BTreeMap<String, Value>;
 
 /// Reads YAML documents.
@@ -72,14 +72,14 @@ pub fn expected() -> Objects {
             remove(object, "/status");
         }
         if object["kind"] == "Secret" {
-            open_user_data(object);
+            parse_user_data(object);
         }
     }
-    differ(&mut objects);
+    apply_differences(&mut objects);
     objects
 }
 
-/// The input files of the recording of Tenants and Workspaces. Somebody has just logged in.
+/// The input of the recording of Tenants and Workspaces, as YAML. Every last login is replaced with one in the future.
 pub fn tenant_inputs() -> String {
     let text = |name: &str| {
         std::fs::read_to_string(recorded().join("inputs").join(name)).expect("the recorded inputs")
@@ -92,11 +92,11 @@ pub fn tenant_inputs() -> String {
     logins.collect::<Vec<_>>().join("\n")
 }
 
-/// A login that no test outlives.
+/// The last login of the Tenants: in the future, so that their namespaces are kept.
 const LOGIN: &str = "2099-01-01T00:00:00Z";
 
-/// Where the recorded objects of Tenants and Workspaces are: the namespaces of the recording's other
-/// part are not in it.
+/// Whether the recording of Tenants and Workspaces has this object. It has none of the namespaces that the recording of
+/// Instances needed.
 fn is_recorded(object: &Value) -> bool {
     let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
     !["tenant-ada-rossi", "workspace-kube"].contains(&namespace)
@@ -110,12 +110,12 @@ pub fn expected_tenants() -> Objects {
         drop_nulls(&mut object);
         remove(&mut object, "/metadata/uid");
         if object["kind"] == "Tenant" || object["kind"] == "Workspace" {
-            // 05 §15 row 25: who has promised to take the finalizer off.
+            // The daemon writes down which selector it had when it added the finalizer.
             let selector = "crownlabs.polito.it/operator-selector=local";
             object["metadata"]["annotations"] = json!({"crownlabs.polito.it/finalized-by": selector});
         }
         if object["kind"] == "PersistentVolumeClaim" {
-            // 00-7: a volume outlives its Tenant, and says whose it is.
+            // The daemon keeps a personal volume when its Tenant is deleted: it has no owner, but says whose it was.
             let owner = object["metadata"]["ownerReferences"][0]["name"].clone();
             remove(&mut object, "/metadata/ownerReferences");
             object["metadata"]["labels"]["crownlabs.polito.it/tenant"] = owner.clone();
@@ -142,7 +142,8 @@ pub fn by_place(objects: Vec<Value>) -> Objects {
     objects.into_iter().map(|object| (place(&object), object)).collect()
 }
 
-/// An object of ours in the form of [`expected_tenants`]; `None` for one that the recording has not.
+/// An object of the daemon in the form of [`expected_tenants`]; `None` when the recording has no such object. `uids` maps
+/// uids to the placeholders of the recording.
 pub fn normalised_tenant(mut object: Value, uids: &BTreeMap<String, String>) -> Option<Value> {
     for key in ["uid", "resourceVersion", "generation", "managedFields", "creationTimestamp"] {
         remove(&mut object, &format!("/metadata/{key}"));
@@ -151,12 +152,12 @@ pub fn normalised_tenant(mut object: Value, uids: &BTreeMap<String, String>) -> 
         return None;
     }
     match object["kind"].as_str().unwrap_or_default() {
-        // 00-21: conditions are newer.
+        // The Go operators wrote no conditions.
         "Tenant" | "Workspace" => {
             remove(&mut object, "/status/conditions");
             let login = object.pointer_mut("/spec/lastLogin").filter(|login| login.is_string());
             if let Some(login) = login {
-                assert_eq!(*login, LOGIN, "nobody touches it");
+                assert_eq!(*login, LOGIN, "the daemon does not change it");
                 *login = "<time>".into();
             }
         }
@@ -177,13 +178,13 @@ pub fn normalised_tenant(mut object: Value, uids: &BTreeMap<String, String>) -> 
     Some(serde_json::from_str(&text).expect("JSON"))
 }
 
-/// An object of ours in the form of [`expected`]; `uids` maps our uids to the recorded placeholders.
+/// An object of the daemon in the form of [`expected`]. `uids` maps uids to the placeholders of the recording.
 pub fn normalised(mut object: Value, uids: &BTreeMap<String, String>) -> Value {
     for key in ["uid", "resourceVersion", "generation", "managedFields", "creationTimestamp"] {
         remove(&mut object, &format!("/metadata/{key}"));
     }
     if object["kind"] == "Instance" {
-        // The recorded input had an empty namespace where it means none.
+        // The recorded input has an empty namespace here, which means the same as none.
         object["spec"]["tenant.crownlabs.polito.it/TenantRef"]["namespace"] = "".into();
         let ip = object.pointer_mut("/status/ip").filter(|ip| ip.is_string());
         if let Some(ip) = ip {
@@ -193,7 +194,7 @@ pub fn normalised(mut object: Value, uids: &BTreeMap<String, String>) -> Value {
         remove(&mut object, "/status");
     }
     if object["kind"] == "Service" {
-        // Differ from cluster to cluster.
+        // They differ from cluster to cluster.
         for key in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
             remove(&mut object, &format!("/spec/{key}"));
         }
@@ -209,7 +210,7 @@ pub fn normalised(mut object: Value, uids: &BTreeMap<String, String>) -> Value {
             let bytes: k8s_openapi::ByteString = serde_json::from_value(value.clone()).expect("base64");
             *value = String::from_utf8(bytes.0).expect("text").into();
         }
-        open_user_data(&mut object);
+        parse_user_data(&mut object);
     }
     drop_nulls(&mut object);
     let mut text = object.to_string();
@@ -228,9 +229,9 @@ pub fn by_name(objects: Vec<Value>) -> Objects {
     objects.into_iter().map(|object| (name(&object), object)).collect()
 }
 
-/// Where we differ on purpose, each with the id of its row (02 §14, or 00).
-fn differ(objects: &mut Objects) {
-    // 02 D16: the image of the content downloader has a name.
+/// Applies the intended differences to the recorded objects of Instances.
+fn apply_differences(objects: &mut Objects) {
+    // The Go operators left the image of the content downloader empty.
     let downloader = "/spec/template/spec/initContainers/0/image";
     set(
         objects,
@@ -238,14 +239,14 @@ fn differ(objects: &mut Objects) {
         downloader,
         json!("crownlabs/content-downloader:latest"),
     );
-    // 02 D13, 00-5: the storage class counts for disks of virtual machines too.
+    // The daemon uses `storageClassName` for the disks of virtual machines, too.
     let class = "/spec/dataVolumeTemplates/0/spec/pvc/storageClassName";
     set(objects, "VirtualMachine/i-vm-persistent", class, json!("fast-ssd"));
     for name in ["i-cloudvm", "i-vm", "i-vm-persistent"] {
         let secret = format!("Secret/{name}");
-        // 00-23: no login over SSH with the password that everybody knows.
+        // With the daemon, nobody can log in over SSH with the public default password.
         set(objects, &secret, "/data/userdata/ssh_pwauth", json!(false));
-        // 00-23: the entry after the mounts is a plain sentence.
+        // The comment after the mounts has another text.
         let userdata = objects.get_mut(&secret).and_then(|s| s.pointer_mut("/data/userdata/mounts"));
         let last =
             userdata.and_then(Value::as_array_mut).and_then(|mounts| mounts.last_mut()).expect("mounts");
@@ -267,15 +268,15 @@ fn remove(object: &mut Value, pointer: &str) {
     }
 }
 
-/// The cloud-init document as a value: its layout does not matter (02 §13).
-fn open_user_data(secret: &mut Value) {
+/// Replaces the text of the cloud-init document with its value, since the layout of the YAML does not matter.
+fn parse_user_data(secret: &mut Value) {
     let Some(text) = secret["data"]["userdata"].as_str() else { return };
     assert!(text.starts_with("#cloud-config\n"), "{text}");
     let document: Value = serde_saphyr::from_str(text).expect("user data is YAML");
     secret["data"]["userdata"] = document;
 }
 
-/// `creationTimestamp: null` and the like say nothing.
+/// Removes members that are null, such as `creationTimestamp: null`.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -287,7 +288,7 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// Removes what the API server fills in: `crownlabs plan` has none.
+/// Removes the defaults that the API server writes: `crownlabs plan` prints none.
 pub fn without_server_defaults(object: &mut Value) {
     let kind = object["kind"].as_str().unwrap_or_default().to_owned();
     remove(object, "/status");
@@ -311,7 +312,7 @@ pub fn without_server_defaults(object: &mut Value) {
         "Namespace" => {
             remove(object, "/spec");
             remove(object, "/metadata/labels/kubernetes.io~1metadata.name");
-            // Of those that were made beforehand; the plan makes no other change to them.
+            // They belong to namespaces that existed before; the plan changes nothing else in them.
             remove(object, "/metadata/labels/crownlabs.polito.it~1workspace-name");
             remove(object, "/metadata/labels/crownlabs.polito.it~1tenant-name");
         }
@@ -335,7 +336,7 @@ fn container_defaults(container: &mut Value) {
     }
 }
 
-/// Compares, and shows the first difference of each object.
+/// Asserts that the objects are equal; the message lists all differences.
 pub fn assert_equal(expected: &Objects, actual: &Objects) {
     let mut faults = Vec::new();
     for name in expected.keys().filter(|name| !actual.contains_key(*name)) {

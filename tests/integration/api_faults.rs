@@ -1,22 +1,19 @@
-//! An API server in trouble: refusals, lost answers, broken watches.
+//! Faults of the API server: refusals, lost answers, broken watches.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use http::Method;
 
-use crate::cluster::proxy::{Fault, Proxy, everything, matching};
+use crate::cluster::proxy::{Fault, Matcher, Proxy, everything, matching};
 use crate::daemon::{Daemon, Options};
-use crate::lab::{Lab, TEMPLATES, instance};
+use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 
 const NAMESPACE: &str = "tenant-fault";
 
-/// How often of the first `bad` requests that match one is refused: all of them.
-fn first(
-    bad: u32,
-    what: impl Fn(&Method, &str) -> bool + Send + Sync + 'static,
-) -> crate::cluster::proxy::Matcher {
+/// Matches the first `count` requests for which `what` is true.
+fn first(count: u32, what: impl Fn(&Method, &str) -> bool + Send + Sync + 'static) -> Matcher {
     let seen = AtomicU32::new(0);
-    matching(move |method, path| what(method, path) && seen.fetch_add(1, Ordering::SeqCst) < bad)
+    matching(move |method, path| what(method, path) && seen.fetch_add(1, Ordering::SeqCst) < count)
 }
 
 fn is_write(method: &Method, _: &str) -> bool {
@@ -24,13 +21,22 @@ fn is_write(method: &Method, _: &str) -> bool {
 }
 
 #[test]
-fn it_recovers_without_a_restart_and_without_a_storm() {
+fn it_recovers_without_a_restart_and_without_a_flood_of_requests() {
     let lab = Lab::shared();
-    lab.furnish("fault");
+    lab.create_fixtures("fault");
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
     let kubeconfig =
         lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "fault", config: "" });
+    failed_writes(&lab, &proxy);
+    broken_watches(&lab, &proxy);
+    outage(&lab, &proxy);
+    assert_eq!(daemon.ready().0, 200);
+    lab.delete_fixtures("fault");
+}
+
+/// The first 25 writes fail in each of five ways; the Instances become ready all the same.
+fn failed_writes(lab: &Lab, proxy: &Proxy) {
     let faults: [(&str, Fault); 5] = [
         ("busy", Fault::Status { code: 429, retry_after: Some(1), matching: first(25, is_write) }),
         ("down", Fault::Status { code: 503, retry_after: None, matching: first(25, is_write) }),
@@ -47,19 +53,21 @@ fn it_recovers_without_a_restart_and_without_a_storm() {
         for template in TEMPLATES {
             lab.await_phase(NAMESPACE, &format!("{name}-{template}"), "Ready");
         }
-        // 25 lost requests, and what 6 Instances need: a storm would be hundreds more.
+        // 25 lost requests, and what 6 Instances need. Without backoff there would be hundreds more.
         let writes = proxy.request_log().iter().filter(|request| request.method != Method::GET).count();
         assert!(writes < 250, "{name}: {writes} writes");
         let instances = lab.list("instances.crownlabs.polito.it", NAMESPACE);
         assert!(
             !instances.iter().any(|i| i["status"]["phase"] == "CreationLoopBackoff"),
-            "{name}: an outage is no fault of the user"
+            "{name}: the user is not blamed for an outage"
         );
         lab.kubectl(&["delete", "instances", "-n", NAMESPACE, "--all"]);
     }
     proxy.set(Fault::None);
+}
 
-    // Watches that break resume: what changed meanwhile is seen.
+/// After each break of all watches, the daemon sees what has changed meanwhile.
+fn broken_watches(lab: &Lab, proxy: &Proxy) {
     proxy.reset();
     for round in 0..3 {
         proxy.drop_watches();
@@ -70,18 +78,18 @@ fn it_recovers_without_a_restart_and_without_a_storm() {
     let log = proxy.request_log();
     let watches = log.iter().filter(|request| request.path.contains("watch=")).count();
     assert!(watches <= 3 * 16 * 3, "{watches} watches for three breaks of about 16");
+}
 
-    // Everything refused for a while, watches and all.
+/// Every request, watches included, is refused for a while.
+fn outage(lab: &Lab, proxy: &Proxy) {
     proxy.set(Fault::Status { code: 503, retry_after: None, matching: everything() });
     proxy.drop_watches();
     lab.apply(&instance("fault", "outage", "container"));
     proxy.reset();
-    crate::lab::wait_until(crate::lab::PATIENCE, || {
+    wait_until(PATIENCE, || {
         let refused = proxy.request_log().len();
         (refused >= 16).then_some(()).ok_or_else(|| format!("{refused} refused requests"))
     });
     proxy.set(Fault::None);
     lab.await_phase(NAMESPACE, "outage", "Ready");
-    assert_eq!(daemon.ready().0, 200);
-    lab.clear("fault");
 }

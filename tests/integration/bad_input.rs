@@ -1,18 +1,19 @@
-//! Bad input gets a sentence, nothing is hot, and nobody else is affected.
+//! Bad input is reported in a sentence, and it is not reconciled again and again.
 
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
-const LAB: &str = "bad";
+/// The fixtures of the first test.
+const FIXTURES: &str = "bad";
 const NAMESPACE: &str = "tenant-bad";
 
-/// A Template whose first environment has these members.
+/// A Template with these environments, as entries of a YAML list.
 fn template(name: &str, environment: &str) -> String {
     format!(
         "---
 apiVersion: crownlabs.polito.it/v1alpha2
 kind: Template
-metadata: {{name: {name}, namespace: workspace-{LAB}}}
+metadata: {{name: {name}, namespace: workspace-{FIXTURES}}}
 spec:
   prettyName: {name}
   description: bad
@@ -21,7 +22,7 @@ spec:
     )
 }
 
-/// An event with that reason about the Instance.
+/// Waits for an event about the Instance with that reason.
 fn await_event(lab: &Lab, name: &str, reason: &str) {
     wait_until(PATIENCE, || {
         let events = lab.events(NAMESPACE, name);
@@ -30,27 +31,64 @@ fn await_event(lab: &Lab, name: &str, reason: &str) {
     });
 }
 
+const RESOURCES: &str = "resources: {cpu: 1, reservedCPUPercentage: 10, memory: 64Mi}";
+
 #[test]
-fn bad_input_is_told_and_heals() {
+fn bad_input_is_reported_until_it_is_corrected() {
     let lab = Lab::shared();
-    lab.furnish(LAB);
+    lab.create_fixtures(FIXTURES);
     let admin = lab.admin();
     let config = "controllers: {instance: {websiteBaseUrl: bad.example.com}}\n";
-    let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: LAB, config });
-    let resources = "resources: {cpu: 1, reservedCPUPercentage: 10, memory: 64Mi}";
-    lab.apply(&template("empty", ""));
-    lab.apply(&template("diskless", &format!("{{name: main, environmentType: Container, image: i, persistent: true, mountMyDriveVolume: false, {resources}}}")));
-    lab.apply(&template("diskless-vm", &format!("{{name: main, environmentType: CloudVM, image: i, persistent: true, mountMyDriveVolume: false, {resources}}}")));
-    lab.apply(&template(
-        "volatile-cloud",
-        &format!(
-            "{{name: main, environmentType: CloudVM, image: i, mountMyDriveVolume: false, {resources}}}"
+    let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: FIXTURES, config });
+    bad_templates(&lab);
+    faults_are_reported(&lab);
+    corrected_input_is_used(&lab);
+    // Nothing that is refused is tried again and again.
+    let retries = |metrics: &str| {
+        let line = metrics.lines().find(|line| line.starts_with("controller_runtime_reconcile_errors_total"));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).unwrap_or(f64::MAX)
+    };
+    assert!(retries(&daemon.metrics()) < 20.0, "{}", daemon.metrics());
+    lab.delete_fixtures(FIXTURES);
+}
+
+/// Creates Templates of which no Instance can be made.
+fn bad_templates(lab: &Lab) {
+    let (container, cloud_vm) = (
+        format!("environmentType: Container, image: i, {RESOURCES}"),
+        format!("environmentType: CloudVM, image: i, mountMyDriveVolume: false, {RESOURCES}"),
+    );
+    let shared = format!(
+        "sharedVolumeMounts: [{{sharedVolume: {{name: data, namespace: workspace-{FIXTURES}}}, mountPath: /data, \
+         readOnly: true}}]"
+    );
+    for (name, environments) in [
+        ("empty", String::new()),
+        ("diskless", format!("{{name: main, persistent: true, mountMyDriveVolume: false, {container}}}")),
+        ("diskless-vm", format!("{{name: main, persistent: true, {cloud_vm}}}")),
+        ("volatile-cloud", format!("{{name: main, {cloud_vm}}}")),
+        (
+            "zero",
+            "{name: main, environmentType: Container, image: i, mountMyDriveVolume: false, \
+             resources: {cpu: 1, reservedCPUPercentage: 10, memory: 0}}"
+                .to_owned(),
         ),
-    ));
-    lab.apply(&template("zero", "{name: main, environmentType: Container, image: i, mountMyDriveVolume: false, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 0}}"));
-    lab.apply(&template("twins", &format!("{{name: a, environmentType: Container, image: i, {resources}}}, {{name: a, environmentType: Container, image: i, {resources}}}")));
-    lab.apply(&template("shared", &format!("{{name: main, environmentType: Container, image: i, mountMyDriveVolume: false, {resources}, sharedVolumeMounts: [{{sharedVolume: {{name: data, namespace: workspace-{LAB}}}, mountPath: /data, readOnly: true}}]}}")));
-    lab.apply(&template("local", &format!("{{name: main, environmentType: LocalVM, image: a/b, persistent: true, mountMyDriveVolume: false, {resources}}}")));
+        ("twins", format!("{{name: a, {container}}}, {{name: a, {container}}}")),
+        ("shared", format!("{{name: main, mountMyDriveVolume: false, {container}, {shared}}}")),
+        (
+            "local",
+            format!(
+                "{{name: main, environmentType: LocalVM, image: a/b, persistent: true, mountMyDriveVolume: false, \
+                 {RESOURCES}}}"
+            ),
+        ),
+    ] {
+        lab.apply(&template(name, &environments));
+    }
+}
+
+/// Each fault is reported in the condition, in the phase and in an event.
+fn faults_are_reported(lab: &Lab) {
     for (name, template, reason, phase) in [
         ("no-environment", "empty", "InvalidTemplate", "CreationLoopBackoff"),
         ("no-template", "absent", "TemplateNotFound", "CreationLoopBackoff"),
@@ -62,64 +100,58 @@ fn bad_input_is_told_and_heals() {
         ("no-volume", "shared", "SharedVolumeNotFound", "CreationLoopBackoff"),
         ("no-local", "local", "LocalVMDisabled", "CreationLoopBackoff"),
     ] {
-        lab.apply(&instance(LAB, name, template));
+        lab.apply(&instance(FIXTURES, name, template));
         let message = lab.await_fault(NAMESPACE, name, reason);
         assert!(message.len() > 20, "{name}: {message}");
         lab.await_phase(NAMESPACE, name, phase);
-        await_event(&lab, name, reason);
+        await_event(lab, name, reason);
     }
     let message = lab.await_fault(NAMESPACE, "no-disk", "DiskMissing");
     assert!(message.contains("environment main") && message.contains("resources.disk"), "{message}");
+}
 
-    // A missing Tenant, and one that appears.
+/// Each fault goes when what was missing is created, or what was wrong is corrected.
+fn corrected_input_is_used(lab: &Lab) {
+    // A Tenant that is created later.
     lab.apply(
-        &instance(LAB, "no-tenant", "standalone")
+        &instance(FIXTURES, "no-tenant", "standalone")
             .replace("TenantRef: {name: bad}", "TenantRef: {name: late}"),
     );
     assert_eq!(lab.await_fault(NAMESPACE, "no-tenant", "TenantNotFound"), "Tenant late not found");
     lab.apply("{apiVersion: crownlabs.polito.it/v1alpha2, kind: Tenant, metadata: {name: late}, spec: {firstName: L, lastName: L, email: l@example.org}}");
     lab.await_phase(NAMESPACE, "no-tenant", "Ready");
-    // A Template that appears; one that is mended.
-    lab.apply(&template(
-        "absent",
-        &format!(
-            "{{name: main, environmentType: Container, image: i, mountMyDriveVolume: false, {resources}}}"
-        ),
-    ));
+    // A Template that is created later, and one that is corrected.
+    let container =
+        format!("name: main, environmentType: Container, image: i, mountMyDriveVolume: false, {RESOURCES}");
+    lab.apply(&template("absent", &format!("{{{container}}}")));
     lab.await_phase(NAMESPACE, "no-template", "Ready");
-    lab.apply(&template("diskless", "{name: main, environmentType: Container, image: i, persistent: true, mountMyDriveVolume: false, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 64Mi, disk: 1Gi}}"));
+    let with_disk = container.replace("64Mi}", "64Mi, disk: 1Gi}");
+    lab.apply(&template("diskless", &format!("{{persistent: true, {with_disk}}}")));
     lab.await_phase(NAMESPACE, "no-disk", "Ready");
-    // A shared volume that appears, and is exported a while later.
-    lab.apply(&format!("{{apiVersion: crownlabs.polito.it/v1alpha2, kind: SharedVolume, metadata: {{name: data, namespace: workspace-{LAB}}}, spec: {{prettyName: data, size: 1Gi}}}}"));
+    // A shared volume that is created later, and exported later still.
+    lab.apply(&format!("{{apiVersion: crownlabs.polito.it/v1alpha2, kind: SharedVolume, metadata: {{name: data, namespace: workspace-{FIXTURES}}}, spec: {{prettyName: data, size: 1Gi}}}}"));
     lab.await_fault(NAMESPACE, "no-volume", "SharedVolumeNotReady");
     lab.await_phase(NAMESPACE, "no-volume", "Starting");
     lab.patch_status(
         "sharedvolumes",
-        &format!("workspace-{LAB}"),
+        &format!("workspace-{FIXTURES}"),
         "data",
         r#"{"status": {"serverAddress": "nfs", "exportPath": "/x", "phase": "Ready"}}"#,
     );
     lab.await_phase(NAMESPACE, "no-volume", "Ready");
-    // MyDrive's Secret that is deleted and made again.
+    // The Secret of MyDrive is deleted and created again.
     lab.kubectl(&["delete", "secret", "-n", NAMESPACE, "mydrive-info"]);
-    lab.apply(&instance(LAB, "no-drive", "container"));
+    lab.apply(&instance(FIXTURES, "no-drive", "container"));
     let message = lab.await_fault(NAMESPACE, "no-drive", "MyDriveNotFound");
     assert!(message.contains("tenant-bad/mydrive-info"), "{message}");
     lab.apply(&format!("{{apiVersion: v1, kind: Secret, metadata: {{name: mydrive-info, namespace: {NAMESPACE}}}, stringData: {{server-name: s, path: /p}}}}"));
     lab.await_phase(NAMESPACE, "no-drive", "Ready");
-    // Nothing that is refused is tried again and again.
-    let retries = |metrics: &str| {
-        let line = metrics.lines().find(|line| line.starts_with("controller_runtime_reconcile_errors_total"));
-        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).unwrap_or(f64::MAX)
-    };
-    assert!(retries(&daemon.metrics()) < 20.0, "{}", daemon.metrics());
-    lab.clear(LAB);
 }
 
 #[test]
-fn a_quota_is_respected_and_told() {
+fn an_exceeded_quota_is_reported() {
     let lab = Lab::shared();
-    lab.furnish("quota");
+    lab.create_fixtures("quota");
     let namespace = "tenant-quota";
     lab.apply(&format!("{{apiVersion: v1, kind: ResourceQuota, metadata: {{name: q, namespace: {namespace}}}, spec: {{hard: {{services: \"0\"}}}}}}"));
     lab.await_value("resourcequotas", namespace, "q", "/status/hard/services", "0");
@@ -129,19 +161,19 @@ fn a_quota_is_respected_and_told() {
     let message = lab.await_fault(namespace, "over", "ResourceQuotaExceeded");
     assert!(message.starts_with("Resource quota exceeded, retrying automatically"), "{message}");
     lab.await_phase(namespace, "over", "ResourceQuotaExceeded");
-    // It is tried again by itself after a minute at the latest; a change makes it sooner.
+    // The daemon tries again after a minute at the latest; a change of the Instance makes it try at once.
     lab.kubectl(&["delete", "resourcequota", "-n", namespace, "q"]);
     lab.patch("instances", namespace, "over", r#"{"metadata": {"annotations": {"touched": "1"}}}"#);
     lab.await_phase(namespace, "over", "Ready");
-    lab.clear("quota");
+    lab.delete_fixtures("quota");
 }
 
 #[test]
-fn a_host_that_the_api_refuses_is_told_and_the_machine_runs() {
+fn a_host_that_the_api_refuses_is_reported_and_the_machine_runs() {
     let lab = Lab::shared();
-    lab.furnish("host");
+    lab.create_fixtures("host");
     let admin = lab.admin();
-    // As long as a host name may be: with `exam.` before it, it is too long for an Ingress.
+    // The longest host name that is allowed; with `exam.` before it, it is too long for an Ingress.
     let host = format!("{}.labs", ["label"; 41].join("."));
     lab.kubectl(&[
         "patch",
@@ -159,5 +191,5 @@ fn a_host_that_the_api_refuses_is_told_and_the_machine_runs() {
     let message = lab.await_fault("tenant-host", "web", "EnvironmentEnforcementFailed");
     assert!(message.contains("Ingress web-app"), "{message}");
     lab.await_value("deployments", "tenant-host", "web", "/kind", "Deployment");
-    lab.clear("host");
+    lab.delete_fixtures("host");
 }

@@ -1,4 +1,5 @@
-//! Objects of both generations on our CRDs, and our machines on KubeVirt's.
+//! Objects of both generations of the custom resources against the project's CRDs, and the daemon's virtual machines
+//! against KubeVirt's CRDs.
 
 use std::path::PathBuf;
 
@@ -7,8 +8,8 @@ use serde_json::Value;
 use crate::golden;
 use crate::lab::{Lab, TEMPLATES};
 
-/// Creates a namespace for every object that needs one, then the object, with strict validation;
-/// fails when the API server drops or changes a member.
+/// Creates each object of a file as a dry run with strict validation. Panics when the API server drops or changes a
+/// member. Returns the number of objects.
 fn round_trip(lab: &Lab, file: &PathBuf) -> usize {
     let text = std::fs::read_to_string(file).expect("a recording");
     let mut count = 0;
@@ -18,7 +19,7 @@ fn round_trip(lab: &Lab, file: &PathBuf) -> usize {
         }
         let mut object = object;
         object["metadata"]["namespace"] =
-            if golden_is_cluster_scoped(&object) { Value::Null } else { "generations".into() };
+            if is_cluster_scoped(&object) { Value::Null } else { "generations".into() };
         let made = lab
             .try_kubectl(
                 &["create", "--validate=strict", "--dry-run=server", "-o", "json", "-f", "-"],
@@ -26,28 +27,32 @@ fn round_trip(lab: &Lab, file: &PathBuf) -> usize {
             )
             .unwrap_or_else(|error| panic!("{}: {error}\n{object}", file.display()));
         let made: Value = serde_json::from_str(&made).expect("JSON");
-        kept(&object["spec"], &made["spec"], &format!("{} {}", file.display(), object["metadata"]["name"]));
+        assert_kept(
+            &object["spec"],
+            &made["spec"],
+            &format!("{} {}", file.display(), object["metadata"]["name"]),
+        );
         count += 1;
     }
     count
 }
 
-fn golden_is_cluster_scoped(object: &Value) -> bool {
+fn is_cluster_scoped(object: &Value) -> bool {
     ["Workspace", "Tenant", "ImageList"].iter().any(|kind| object["kind"] == *kind)
 }
 
-/// Every member that was sent has come back as it was; defaults may have been added.
-fn kept(sent: &Value, stored: &Value, path: &str) {
+/// Asserts that every member that was sent has been stored unchanged. The API server may have added defaults.
+fn assert_kept(sent: &Value, stored: &Value, path: &str) {
     match (sent, stored) {
         (Value::Object(sent), Value::Object(_)) => {
             for (key, value) in sent.iter().filter(|(_, value)| !value.is_null()) {
-                kept(value, &stored[key], &format!("{path}.{key}"));
+                assert_kept(value, &stored[key], &format!("{path}.{key}"));
             }
         }
         (Value::Array(a), Value::Array(b)) => {
             assert_eq!(a.len(), b.len(), "{path}");
             for (index, (a, b)) in a.iter().zip(b).enumerate() {
-                kept(a, b, &format!("{path}[{index}]"));
+                assert_kept(a, b, &format!("{path}[{index}]"));
             }
         }
         (sent, stored) => assert_eq!(sent, stored, "{path}"),
@@ -69,12 +74,12 @@ fn objects_of_both_generations_are_accepted_and_kept() {
 }
 
 #[test]
-fn machines_pass_the_strict_validation_of_kubevirt() {
+fn virtual_machines_pass_the_strict_validation_of_kubevirt() {
     let lab = Lab::shared();
-    lab.furnish("strict");
+    lab.create_fixtures("strict");
     let mut checked = 0;
     for template in TEMPLATES {
-        // What `crownlabs plan` prints is what `run` writes.
+        // `crownlabs plan` prints what `crownlabs run` writes.
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("in.yaml");
         let objects = ["templates", "tenants"].map(|kind| lab.kubectl(&["get", kind, "-A", "-o", "yaml"]));
@@ -101,5 +106,5 @@ fn machines_pass_the_strict_validation_of_kubevirt() {
         }
     }
     assert!(checked >= 20, "{checked} objects");
-    lab.clear("strict");
+    lab.delete_fixtures("strict");
 }

@@ -10,15 +10,15 @@ use tempfile::TempDir;
 
 /// How a daemon is started.
 pub struct Options<'a> {
-    /// Its kubeconfig.
+    /// The kubeconfig that it uses.
     pub kubeconfig: &'a Path,
-    /// The value of the selector label of its namespaces.
+    /// The value of the selector label: the daemon works in namespaces that have it.
     pub selector: &'a str,
-    /// Further lines of the configuration, at the top level.
+    /// More lines of the configuration, at the top level.
     pub config: &'a str,
 }
 
-/// A running daemon; killed when dropped.
+/// A running daemon. It is killed when it is dropped.
 pub struct Daemon {
     child: Child,
     dir: TempDir,
@@ -31,12 +31,12 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
-/// A configuration without election, unless `more` has one.
+/// A configuration with the lines `more`; leader election is off unless they contain it.
 pub fn config(selector: &str, health: u16, metrics: u16, more: &str) -> String {
-    // Lines `webhook: {…}` and `keycloakEvents: {…}` belong to the servers.
+    // Lines `webhook: {…}` and `keycloakEvents: {…}` are members of `server`.
     let of_servers = |line: &&str| line.starts_with("webhook:") || line.starts_with("keycloakEvents:");
     let (mut servers, more): (Vec<&str>, Vec<&str>) = more.lines().partition(of_servers);
-    // Several daemons on one machine cannot have one address.
+    // Several daemons on one machine cannot listen at the same port.
     if !servers.iter().any(|line| line.starts_with("keycloakEvents:")) {
         servers.push("keycloakEvents: {listen: \"\"}");
     }
@@ -53,19 +53,19 @@ server: {{health: \"127.0.0.1:{health}\", metrics: \"127.0.0.1:{metrics}\", {ser
 }
 
 impl Daemon {
-    /// Starts it and waits until it says that it is ready.
+    /// Starts a daemon and waits until it is ready.
     pub fn start(options: &Options<'_>) -> Self {
         let daemon = Self::spawn(options);
         daemon.await_ready();
         daemon
     }
 
-    /// Waits until it says that it is ready.
+    /// Waits until it is ready.
     pub fn await_ready(&self) {
         self.wait_for("readiness", |daemon| daemon.ready().0 == 200);
     }
 
-    /// Starts it.
+    /// Starts a daemon.
     pub fn spawn(options: &Options<'_>) -> Self {
         let dir = TempDir::new().expect("a folder");
         let (health, metrics) = (free_port(), free_port());
@@ -80,22 +80,22 @@ impl Daemon {
         self.dir.path().join("crownlabs.yaml")
     }
 
-    /// What it has logged.
+    /// Its log so far.
     pub fn log(&self) -> String {
         fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
 
-    /// `/readyz`: status and text; status 0 while nothing answers.
+    /// The answer to `/readyz`: status and text. The status is 0 while nothing answers.
     pub fn ready(&self) -> (u16, String) {
         get(self.health, "/readyz")
     }
 
-    /// `/metrics`.
+    /// The text of `/metrics`.
     pub fn metrics(&self) -> String {
         get(self.metrics, "/metrics").1
     }
 
-    /// A page of the health server.
+    /// The answer of the health server to a path: status and text.
     pub fn page(&self, path: &str) -> (u16, String) {
         get(self.health, path)
     }
@@ -105,7 +105,7 @@ impl Daemon {
         self.child.id()
     }
 
-    /// Sends it a signal by name.
+    /// Sends it a signal, for example `TERM`.
     pub fn signal(&self, name: &str) {
         let status = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
         assert!(status.expect("kill runs").success(), "kill -s {name}");
@@ -117,11 +117,11 @@ impl Daemon {
         let _ = self.child.wait();
     }
 
-    /// Waits for its end.
+    /// Waits until it has ended; `None` when it runs longer than `limit`.
     pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
         let begin = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().expect("it is ours") {
+            if let Some(status) = self.child.try_wait().expect("it is a child of this process") {
                 return Some(status);
             }
             if begin.elapsed() > limit {
@@ -131,7 +131,7 @@ impl Daemon {
         }
     }
 
-    /// Polls until a condition holds.
+    /// Waits until a condition is true. Panics after a minute with `what` and the end of the log.
     pub fn wait_for(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
         super::lab::wait_until(Duration::from_mins(1), || {
             condition(self).then_some(()).ok_or_else(|| format!("{what}; its log:\n{}", tail(&self.log())))
@@ -154,7 +154,7 @@ pub fn tail(log: &str) -> String {
     lines[lines.len().saturating_sub(40)..].join("\n")
 }
 
-/// Starts the binary; it ends with this process.
+/// Starts the binary.
 fn launch(config: &Path, kubeconfig: &Path, log: &Path) -> Child {
     let log = File::create(log).expect("a log");
     Command::new(env!("CARGO_BIN_EXE_crownlabs"))
@@ -168,12 +168,12 @@ fn launch(config: &Path, kubeconfig: &Path, log: &Path) -> Child {
         .expect("the daemon starts")
 }
 
-/// A plain HTTP request.
+/// Sends a GET request to a port of this machine.
 fn get(port: u16, path: &str) -> (u16, String) {
     exchange(port, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
 
-/// Posts a text to a port of this machine; status and text, status 0 without an answer.
+/// Posts a text to a port of this machine. Returns status and text of the answer; the status is 0 without one.
 pub fn post(port: u16, path: &str, body: &str) -> (u16, String) {
     let length = body.len();
     exchange(
@@ -184,6 +184,7 @@ pub fn post(port: u16, path: &str, body: &str) -> (u16, String) {
     )
 }
 
+/// Sends a request over a new connection. Returns status and text of the answer; the status is 0 without one.
 fn exchange(port: u16, request: &str) -> (u16, String) {
     use std::io::{Read, Write};
     let attempt = || -> std::io::Result<String> {

@@ -1,4 +1,4 @@
-//! Two replicas: one acts, and the other when it is time.
+//! Leader election between replicas: one works, and another takes over.
 
 use std::time::{Duration, Instant};
 
@@ -6,20 +6,21 @@ use crate::cluster::audit::writes;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
-/// Shorter than the default, so that the test need not wait so long; the rules are the same.
+/// The length of the lease, shorter than the default to make the tests faster.
 const LEASE: Duration = Duration::from_secs(6);
 
 fn config(name: &str) -> String {
     format!("leaderElection: {{name: {name}, leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}}\n")
 }
 
+/// Whether the daemon is the leader.
 fn leads(daemon: &Daemon, name: &str) -> bool {
     daemon.metrics().contains(&format!("leader_election_master_status{{name=\"{name}\"}} 1"))
 }
 
-/// Two replicas, the leader first.
+/// Starts two replicas; the first one is the leader.
 fn pair(lab: &Lab, name: &str) -> (Daemon, Daemon) {
-    lab.furnish(name);
+    lab.create_fixtures(name);
     let admin = lab.admin();
     let config = config(name);
     let options = Options { kubeconfig: &admin, selector: name, config: &config };
@@ -48,7 +49,7 @@ fn a_killed_leader_is_replaced_within_the_lease_and_a_second() {
         "before the lease expired: {took:?}"
     );
     lab.await_phase("tenant-killed", "two", "Ready");
-    lab.clear("killed");
+    lab.delete_fixtures("killed");
 }
 
 #[test]
@@ -62,7 +63,7 @@ fn a_clean_stop_hands_over_at_once() {
     assert!(took <= Duration::from_secs(2), "{took:?}");
     let status = leader.wait(Duration::from_secs(30)).expect("it ends");
     assert!(status.success(), "{status}");
-    lab.clear("stopped");
+    lab.delete_fixtures("stopped");
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn a_leader_that_was_frozen_past_its_lease_writes_nothing_more() {
     lab.apply(&instance("frozen", "one", "standalone"));
     lab.await_phase("tenant-frozen", "one", "Ready");
     leader.signal("STOP");
-    // Work for it, so that it has reason to write when it wakes.
+    // Work that the stopped leader would do when it continues.
     for n in 0..10 {
         lab.apply(&instance("frozen", &format!("late-{n}"), "standalone"));
     }
@@ -90,29 +91,29 @@ fn a_leader_that_was_frozen_past_its_lease_writes_nothing_more() {
     let status = leader.wait(Duration::from_secs(10)).expect("the old leader ends");
     assert!(!status.success(), "{status}");
     let entries = audit.since(mark).expect("the audit log");
-    // The new leader has nothing to do, so every write is one of the old one.
+    // The new leader has nothing to do, so every write would be the old one's.
     let late: Vec<_> = writes(&entries)
         .filter(|e| e.user_agent.starts_with("crownlabs/") && e.namespace == "tenant-frozen")
         .collect();
     assert!(late.is_empty(), "{late:#?}");
-    // Nothing was made twice: every creation in the namespace is of another name.
+    // No object was created twice.
     let all = audit.since(crate::cluster::audit::Mark::default()).expect("the audit log");
-    let mut made: Vec<String> = writes(&all)
+    let mut created: Vec<String> = writes(&all)
         .filter(|e| e.namespace == "tenant-frozen" && e.verb == "create" && e.code == 201)
         .filter(|e| e.user_agent.starts_with("crownlabs/") && e.resource != "events")
         .map(|e| format!("{}/{}", e.resource, e.name))
         .collect();
-    made.sort();
-    let count = made.len();
-    made.dedup();
-    assert_eq!(made.len(), count, "{made:?}");
-    lab.clear("frozen");
+    created.sort();
+    let count = created.len();
+    created.dedup();
+    assert_eq!(created.len(), count, "{created:?}");
+    lab.delete_fixtures("frozen");
 }
 
 #[test]
 fn both_start_at_once_and_one_leads() {
     let lab = Lab::shared();
-    lab.furnish("race");
+    lab.create_fixtures("race");
     let admin = lab.admin();
     let config = config("race");
     let options = Options { kubeconfig: &admin, selector: "race", config: &config };
@@ -124,5 +125,5 @@ fn both_start_at_once_and_one_leads() {
             .then_some(())
             .ok_or_else(|| format!("one leader, {leading} lead, {standing} stand by"))
     });
-    lab.clear("race");
+    lab.delete_fixtures("race");
 }

@@ -1,12 +1,12 @@
-//! Every type of environment, from its creation to its end.
+//! Every type of environment, from its creation to its deletion.
 
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 
 #[test]
-fn every_type_starts_stops_starts_and_goes() {
+fn every_type_starts_stops_starts_and_is_deleted() {
     let lab = Lab::shared();
-    lab.furnish("life");
+    lab.create_fixtures("life");
     let admin = lab.admin();
     let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "life", config: "" });
     for template in TEMPLATES {
@@ -40,7 +40,7 @@ fn every_type_starts_stops_starts_and_goes() {
         let stamp = &object["metadata"]["annotations"]["crownlabs.polito.it/last-powered-off-timestamp"];
         assert!(stamp.is_null(), "{template}: {stamp}");
     }
-    // A machine keeps the address that it was given at its first start.
+    // A virtual machine keeps the MAC address of its first start.
     let machine = lab.get("virtualmachines.kubevirt.io", namespace, "vm-persistent").expect("the machine");
     let pinned = machine.pointer("/spec/template/spec/domain/devices/interfaces/0/macAddress");
     assert!(pinned.is_some_and(serde_json::Value::is_string), "{machine}");
@@ -54,13 +54,13 @@ fn every_type_starts_stops_starts_and_goes() {
         lab.await_gone("virtualmachines.kubevirt.io", namespace, template);
         lab.await_gone("virtualmachineinstances.kubevirt.io", namespace, template);
     }
-    lab.clear("life");
+    lab.delete_fixtures("life");
 }
 
 #[test]
-fn several_environments_stand_beside_each_other() {
+fn a_template_may_have_several_environments() {
     let lab = Lab::shared();
-    lab.furnish("pair");
+    lab.create_fixtures("pair");
     lab.apply(
         "apiVersion: crownlabs.polito.it/v1alpha2
 kind: Template
@@ -89,7 +89,7 @@ spec:
     let service = lab.get("services", "tenant-pair", "two-of-them-web").expect("a Service");
     assert_eq!(service["spec"]["selector"]["crownlabs.polito.it/environment"], "web");
 
-    // A third environment of the Template is for Instances to come; one that goes leaves its objects.
+    // An environment that is added later is for new Instances only; the objects of a removed one stay.
     lab.kubectl(&[
         "patch",
         "templates",
@@ -104,13 +104,13 @@ spec:
     assert!(message.contains("web"), "{message}");
     assert!(lab.get("deployments", "tenant-pair", "two-of-them-web").is_some());
     assert!(lab.get("deployments", "tenant-pair", "two-of-them-other").is_none());
-    lab.clear("pair");
+    lab.delete_fixtures("pair");
 }
 
 #[test]
-fn routes_take_the_place_of_ingresses_where_they_are_asked_for() {
+fn routes_replace_ingresses_where_the_gateway_api_is_enabled() {
     let lab = Lab::shared();
-    lab.furnish("route");
+    lab.create_fixtures("route");
     let admin = lab.admin();
     let config = "controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}}\n";
     let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "route", config });
@@ -129,8 +129,8 @@ fn routes_take_the_place_of_ingresses_where_they_are_asked_for() {
         accepted.then_some(()).ok_or_else(|| status.to_string())
     });
     drop(daemon);
-    // Without the option, the Ingress is back and the route goes.
+    // Without the option, the Ingress is created again.
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "route", config: "" });
     lab.await_value("ingresses", "tenant-route", "web-app", "/kind", "Ingress");
-    lab.clear("route");
+    lab.delete_fixtures("route");
 }

@@ -1,5 +1,5 @@
-//! From the disk of a machine to an image in a registry and back: the exporter's script, the Job's own
-//! command for Buildah as an ordinary user, and a real registry.
+//! The way of a virtual machine's disk into a registry and back: with the exporter's script, the command of the
+//! snapshot's Job (Buildah, as an ordinary user) and a real registry.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,44 +15,46 @@ use crate::daemon::free_port;
 use crate::lab::{PATIENCE, wait_until};
 
 const MEBIBYTE: usize = 1024 * 1024;
-/// The user that nothing belongs to.
+/// The id of the user `nobody`.
 const NOBODY: u32 = 65_534;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder that everybody may read.
+/// A temporary folder that everybody may read.
 fn folder() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
     folder
 }
 
-/// A sparse disk with something at its begin, in its middle and at its end.
+/// Creates a sparse disk image with random data at its beginning, in its middle and at its end.
 fn disk(folder: &Path) -> PathBuf {
     let path = folder.join("disk.img");
     let mut file = fs::File::create(&path).expect("a file");
-    file.set_len(16 * MEBIBYTE as u64).expect("room");
+    file.set_len(16 * MEBIBYTE as u64).expect("the disk is not full");
     let mut noise = vec![0; MEBIBYTE];
-    fs::File::open("/dev/urandom").expect("Linux").read_exact(&mut noise).expect("endless");
+    fs::File::open("/dev/urandom").expect("Linux").read_exact(&mut noise).expect("random data");
     for begin in [0, 7 * MEBIBYTE + 512, 15 * MEBIBYTE] {
         file.seek(SeekFrom::Start(begin as u64)).expect("within");
-        file.write_all(&noise).expect("room");
+        file.write_all(&noise).expect("the disk is not full");
     }
     path
 }
 
+/// Runs the exporter's script.
 fn export(arguments: &[&Path]) -> Output {
     let script = root().join("images/img-exporter/exporter.sh");
     Command::new("sh").arg(script).args(arguments).output().expect("a shell")
 }
 
+/// The arguments that name the folder of the disk and that of the image.
 fn from_to<'a>(disks: &'a Path, out: &'a Path) -> [&'a Path; 4] {
     [Path::new("--img-dir"), disks, Path::new("--out-dir"), out]
 }
 
-/// The Job that the daemon makes for a snapshot, pushed by Buildah into a registry.
+/// The Job that the daemon makes for a snapshot when Buildah pushes the image.
 fn job(folder: &Path, registry: &str) -> Value {
     let config = folder.join("config.yaml");
     let text = format!(
@@ -88,7 +90,8 @@ spec: {instanceRef: {name: box}, imageName: my-image}
     job.unwrap_or_else(|| panic!("no Job: {:?}", output.messages))
 }
 
-/// Runs a container of a pod as a process: its command, its environment, and its mounts as folders.
+/// Runs a container of a pod as a process, with its command and its environment; `mounts` says which folder stands for
+/// which volume, and `more` are more variables.
 fn run(container: &Value, mounts: &BTreeMap<&str, &Path>, more: &[(&str, &Path)]) -> Output {
     let mut folders: Vec<(String, String)> = Vec::new();
     for mount in container["volumeMounts"].as_array().into_iter().flatten() {
@@ -96,12 +99,13 @@ fn run(container: &Value, mounts: &BTreeMap<&str, &Path>, more: &[(&str, &Path)]
         let inside = mount["mountPath"].as_str().expect("a path");
         folders.push((inside.to_owned(), folder.display().to_string()));
     }
-    let placed = |text: &Value| {
+    let with_folders = |text: &Value| {
         let text = text.as_str().expect("a text").to_owned();
         folders.iter().fold(text, |text, (inside, outside)| text.replace(inside, outside))
     };
-    let list =
-        |key: &str| -> Vec<String> { container[key].as_array().into_iter().flatten().map(&placed).collect() };
+    let list = |key: &str| -> Vec<String> {
+        container[key].as_array().into_iter().flatten().map(&with_folders).collect()
+    };
     let command = [list("command"), list("args")].concat();
     let mut process = if is_root() {
         let mut process = Command::new("setpriv");
@@ -115,7 +119,7 @@ fn run(container: &Value, mounts: &BTreeMap<&str, &Path>, more: &[(&str, &Path)]
     };
     process.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     for variable in container["env"].as_array().into_iter().flatten() {
-        process.env(variable["name"].as_str().expect("a name"), placed(&variable["value"]));
+        process.env(variable["name"].as_str().expect("a name"), with_folders(&variable["value"]));
     }
     process.envs(more.iter().copied());
     process.output().expect("it starts")
@@ -127,7 +131,7 @@ fn is_root() -> bool {
     output.stdout.trim_ascii() == b"0"
 }
 
-/// A registry; it ends when dropped.
+/// A running registry. It ends when it is dropped.
 struct Registry {
     process: Child,
     address: String,
@@ -166,12 +170,12 @@ impl Drop for Registry {
     }
 }
 
-fn succeeded(output: &Output) {
+fn assert_success(output: &Output) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
 }
 
-/// A home for an ordinary user, with a registry that is spoken to without TLS.
+/// A home folder for an ordinary user, configured for a registry without TLS.
 fn home(registry: &str) -> TempDir {
     let home = folder();
     let insecure = format!("[[registry]]\nlocation = \"{registry}\"\ninsecure = true\n");
@@ -186,7 +190,7 @@ fn home(registry: &str) -> TempDir {
 fn a_disk_becomes_an_image_and_comes_back_bit_by_bit() {
     let (data, workspace, login) = (folder(), folder(), folder());
     let disk = disk(data.path());
-    succeeded(&export(&from_to(data.path(), workspace.path())));
+    assert_success(&export(&from_to(data.path(), workspace.path())));
     let dockerfile = fs::read_to_string(workspace.path().join("Dockerfile")).expect("a Dockerfile");
     assert_eq!(dockerfile, "FROM scratch\nADD vm-snapshot.qcow2 /disk/\n");
 
@@ -196,7 +200,7 @@ fn a_disk_becomes_an_image_and_comes_back_bit_by_bit() {
     let pusher = &pod["containers"][0];
     let image = pusher["args"][1].as_str().expect("an image");
     assert!(image.starts_with(&format!("{}/vm/ada/my-image:2", registry.address)), "{image}");
-    // As the Secret of the registry is mounted.
+    // The file that the Secret of the registry is mounted as.
     fs::write(login.path().join("config.json"), r#"{"auths": {}}"#).expect("written");
     let mounts = BTreeMap::from([("tmp-vol", workspace.path()), ("kaniko-secret", login.path())]);
     let builder = home(&registry.address);
@@ -206,9 +210,9 @@ fn a_disk_becomes_an_image_and_comes_back_bit_by_bit() {
         ("XDG_RUNTIME_DIR", builder.path()),
         ("CONTAINERS_REGISTRIES_CONF", registries.as_path()),
     ];
-    succeeded(&run(pusher, &mounts, &places));
+    assert_success(&run(pusher, &mounts, &places));
 
-    // Pulled by somebody who has never seen it.
+    // Pulled by a user without the image.
     let puller = home(&registry.address);
     let out = puller.path().join("out");
     let pull = serde_json::json!({
@@ -222,7 +226,7 @@ fn a_disk_becomes_an_image_and_comes_back_bit_by_bit() {
         ("XDG_RUNTIME_DIR", puller.path()),
         ("CONTAINERS_REGISTRIES_CONF", registries.as_path()),
     ];
-    succeeded(&run(&pull, &mounts, &places));
+    assert_success(&run(&pull, &mounts, &places));
     let manifest = fs::read_to_string(out.join("manifest.json")).expect("a manifest");
     let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
     let layers = manifest["layers"].as_array().expect("layers");
@@ -230,49 +234,49 @@ fn a_disk_becomes_an_image_and_comes_back_bit_by_bit() {
     let layer = layers[0]["digest"].as_str().expect("a digest").trim_start_matches("sha256:");
     let unpacked = folder();
     let tar = Command::new("tar").arg("-xf").arg(out.join(layer)).arg("-C").arg(unpacked.path()).output();
-    succeeded(&tar.expect("tar"));
+    assert_success(&tar.expect("tar"));
     let image = unpacked.path().join("disk/vm-snapshot.qcow2");
-    let mode = fs::metadata(&image).expect("where KubeVirt looks for it").permissions().mode();
-    assert_eq!(mode & 0o444, 0o444, "QEMU is another user");
+    let mode = fs::metadata(&image).expect("the path that KubeVirt reads").permissions().mode();
+    assert_eq!(mode & 0o444, 0o444, "QEMU runs as another user");
     let raw = unpacked.path().join("raw");
     let convert = Command::new("qemu-img").args(["convert", "-O", "raw"]).arg(&image).arg(&raw).output();
-    succeeded(&convert.expect("qemu-img"));
+    assert_success(&convert.expect("qemu-img"));
     assert!(fs::read(raw).expect("a disk") == fs::read(disk).expect("a disk"), "the disks differ");
 }
 
-/// That the exporter fails, says so, and leaves nothing that could be taken for an image.
-fn refused(output: &Output, out: &Path, sentence: &str) {
+/// Asserts that the exporter has failed with this sentence and left no files that could be taken for an image.
+fn assert_refused(output: &Output, out: &Path, sentence: &str) {
     assert_eq!(output.status.code(), Some(1), "{sentence}");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains(&format!("exporter: {sentence}")), "{said}\nexpected {sentence}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed.contains(&format!("exporter: {sentence}")), "{printed}\nexpected {sentence}");
     let left: Vec<_> = fs::read_dir(out).map(|entries| entries.flatten().collect()).unwrap_or_default();
     assert!(left.is_empty(), "{sentence}: {left:?}");
 }
 
 #[test]
-fn the_exporter_fails_loudly_and_leaves_nothing_behind() {
+fn the_exporter_reports_failures_and_leaves_no_files() {
     let (data, out) = (folder(), folder());
     let out = out.path();
     let missing = export(&from_to(data.path(), out));
-    refused(&missing, out, &format!("there is no {}", data.path().join("disk.img").display()));
+    assert_refused(&missing, out, &format!("there is no {}", data.path().join("disk.img").display()));
     let block = folder();
     fs::create_dir(block.path().join("disk.img")).expect("a folder");
-    refused(
+    assert_refused(
         &export(&from_to(block.path(), out)),
         out,
         &format!("{}/disk.img is not a file", block.path().display()),
     );
     let empty = folder();
     fs::write(empty.path().join("disk.img"), "").expect("written");
-    refused(
+    assert_refused(
         &export(&from_to(empty.path(), out)),
         out,
         &format!("{}/disk.img is empty", empty.path().display()),
     );
-    refused(&export(&[Path::new("--fast")]), out, "unknown argument --fast");
-    refused(&export(&[Path::new("-d")]), out, "-d needs a value");
+    assert_refused(&export(&[Path::new("--fast")]), out, "unknown argument --fast");
+    assert_refused(&export(&[Path::new("-d")]), out, "-d needs a value");
 
-    // A volume that is too small for the image: what an earlier try has left is gone too.
+    // A volume that is too small for the image; the files of an earlier try are removed, too.
     let disk = disk(data.path());
     fs::write(out.join("Dockerfile"), "FROM scratch\n").expect("written");
     fs::write(out.join("vm-snapshot.qcow2"), "half of it").expect("written");
@@ -282,9 +286,9 @@ fn the_exporter_fails_loudly_and_leaves_nothing_behind() {
         .arg(&script)
         .args(from_to(data.path(), out))
         .output();
-    refused(&limited.expect("a shell"), out, &format!("{} could not be converted", disk.display()));
+    assert_refused(&limited.expect("a shell"), out, &format!("{} could not be converted", disk.display()));
 
-    // A machine that runs: QEMU holds the lock of its disk.
+    // A virtual machine that runs: QEMU holds the lock of its disk.
     let mut machine = Command::new("qemu-io")
         .args(["-f", "raw"])
         .arg(&disk)
@@ -295,10 +299,14 @@ fn the_exporter_fails_loudly_and_leaves_nothing_behind() {
     let mut prompt = [0; 8];
     machine.stdin.as_mut().expect("a pipe").write_all(b"write 0 512\n").expect("it reads");
     machine.stdout.as_mut().expect("a pipe").read_exact(&mut prompt).expect("the disk is open");
-    refused(&export(&from_to(data.path(), out)), out, &format!("{} could not be converted", disk.display()));
+    assert_refused(
+        &export(&from_to(data.path(), out)),
+        out,
+        &format!("{} could not be converted", disk.display()),
+    );
     drop(machine.stdin.take());
     machine.wait().expect("it ends");
-    succeeded(&export(&from_to(data.path(), out)));
-    // Run again in the same folder.
-    succeeded(&export(&from_to(data.path(), out)));
+    assert_success(&export(&from_to(data.path(), out)));
+    // A second run in the same folder.
+    assert_success(&export(&from_to(data.path(), out)));
 }

@@ -1,4 +1,4 @@
-//! What is ours is repaired; what is not is left alone.
+//! Objects of the daemon that somebody changes are repaired; objects of others are not touched.
 
 use serde_json::{Value, json};
 
@@ -19,8 +19,10 @@ const CHILDREN: [(&str, &str); 9] = [
     ("persistentvolumeclaims", "box"),
 ];
 const NAMESPACE: &str = "tenant-heal";
+/// The namespace of the second test.
+const OTHER: &str = "tenant-other";
 
-/// Waits until the object carries owner and labels as `before`.
+/// Waits until the object has the labels and owner references of `before`.
 fn await_healed(lab: &Lab, kind: &str, name: &str, before: &Value) {
     wait_until(PATIENCE, || {
         let now = lab.get(kind, NAMESPACE, name).ok_or_else(|| format!("{kind} {name}"))?;
@@ -33,8 +35,9 @@ fn await_healed(lab: &Lab, kind: &str, name: &str, before: &Value) {
     });
 }
 
+/// Creates the Instances and waits until they are ready.
 fn prepare(lab: &Lab) {
-    lab.furnish("heal");
+    lab.create_fixtures("heal");
     for (name, template) in [("vmp", "vm-persistent"), ("vm", "vm"), ("box", "container-persistent")] {
         lab.apply(&instance("heal", name, template));
     }
@@ -51,7 +54,7 @@ fn children_are_repaired() {
     prepare(&lab);
     for (kind, name) in CHILDREN {
         let before = lab.get(kind, NAMESPACE, name).expect("the child");
-        // An edited label, a removed label, all labels removed.
+        // A changed label, a removed label, no labels, no owner.
         let edited = r#"{"metadata": {"labels": {"crownlabs.polito.it/tenant": "somebody"}}}"#;
         lab.patch(kind, NAMESPACE, name, edited);
         await_healed(&lab, kind, name, &before);
@@ -66,7 +69,7 @@ fn children_are_repaired() {
         await_healed(&lab, kind, name, &before);
         lab.patch(kind, NAMESPACE, name, r#"{"metadata": {"ownerReferences": null}}"#);
         await_healed(&lab, kind, name, &before);
-        // Deleted (a claim is kept by its pod, and a machine by its finalizer, for a while).
+        // Deleted. A claim is left out because its pod keeps it; a virtual machine is kept for a while by its finalizer.
         if kind != "persistentvolumeclaims" {
             lab.kubectl(&["delete", kind, "-n", NAMESPACE, name, "--wait=false"]);
             let uid = before["metadata"]["uid"].clone();
@@ -79,7 +82,13 @@ fn children_are_repaired() {
             });
         }
     }
-    // What is enforced beside labels and owner.
+    enforced_fields_are_repaired(&lab);
+    other_fields_are_kept(&lab);
+    lab.delete_fixtures("heal");
+}
+
+/// Beside labels and owner, some fields of each kind are enforced.
+fn enforced_fields_are_repaired(lab: &Lab) {
     lab.patch("deployments", NAMESPACE, "box", r#"{"spec": {"replicas": 0}}"#);
     wait_until(PATIENCE, || {
         match lab.get("deployments", NAMESPACE, "box").map(|d| d["spec"]["replicas"].clone()) {
@@ -108,7 +117,10 @@ fn children_are_repaired() {
         "https://crownlabs.example.com/auth/auth",
     );
     assert_eq!(healed["metadata"]["annotations"]["mine"], "kept");
-    // What was written at creation only belongs to whoever changes it.
+}
+
+/// Fields that the daemon writes at the creation only may be changed by others.
+fn other_fields_are_kept(lab: &Lab) {
     lab.patch("services", NAMESPACE, "vmp", r#"{"spec": {"sessionAffinity": "ClientIP"}}"#);
     lab.patch(
         "services",
@@ -119,36 +131,14 @@ fn children_are_repaired() {
     let service =
         lab.await_value("services", NAMESPACE, "vmp", "/metadata/labels/crownlabs.polito.it~1tenant", "heal");
     assert_eq!(service["spec"]["sessionAffinity"], "ClientIP");
-    lab.clear("heal");
 }
 
 #[test]
-fn what_belongs_to_another_is_never_touched() {
+fn objects_of_others_are_never_touched() {
     let lab = Lab::shared();
-    lab.furnish("other");
-    let namespace = "tenant-other";
-    // Of a user, without an owner; of another controller; of an Instance whose name differs in a dot.
-    lab.apply(&format!(
-        "apiVersion: v1
-kind: Service
-metadata: {{name: taken, namespace: {namespace}}}
-spec: {{ports: [{{port: 80}}]}}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {{name: keeper, namespace: {namespace}}}
-"
-    ));
-    let keeper = lab.get("configmaps", namespace, "keeper").expect("made");
-    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "keeper", "uid": keeper["metadata"]["uid"], "controller": true});
-    lab.apply(
-        &json!({"apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": "kept", "namespace": namespace, "ownerReferences": [owner],
-                "labels": {"crownlabs.polito.it/managed-by": "instance"}},
-            "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}},
-                "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}})
-        .to_string(),
-    );
+    lab.create_fixtures("other");
+    let namespace = OTHER;
+    create_objects_of_others(&lab);
     let admin = lab.admin();
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "other", config: "" });
     lab.apply(&instance("other", "a.b", "container"));
@@ -177,7 +167,7 @@ metadata: {{name: keeper, namespace: {namespace}}}
                 .ok_or_else(|| format!("{events:?}"))
         });
     }
-    // Stopping and deleting the younger ones does not touch what stands under their names either.
+    // Neither are they touched when the younger Instances are stopped and deleted.
     for name in ["taken", "kept", "a-b"] {
         lab.patch("instances", namespace, name, r#"{"spec": {"running": false}}"#);
     }
@@ -188,9 +178,35 @@ metadata: {{name: keeper, namespace: {namespace}}}
     assert_eq!(before("deployments", "kept"), kept);
     assert_eq!(lab.get("services", namespace, "a-b").expect("kept")["metadata"]["uid"], service);
     lab.await_phase(namespace, "a.b", "Ready");
-    // When the elder goes, the younger gets its turn.
+    // When the older Instance is deleted, the younger one gets the name.
     lab.kubectl(&["delete", "instances", "-n", namespace, "a.b"]);
     lab.patch("instances", namespace, "a-b", r#"{"spec": {"running": true}}"#);
     lab.await_phase(namespace, "a-b", "Ready");
-    lab.clear("other");
+    lab.delete_fixtures("other");
+}
+
+/// Creates objects under the names that Instances would use: a Service without an owner, and a Deployment of another
+/// controller with the daemon's label.
+fn create_objects_of_others(lab: &Lab) {
+    lab.apply(&format!(
+        "apiVersion: v1
+kind: Service
+metadata: {{name: taken, namespace: {OTHER}}}
+spec: {{ports: [{{port: 80}}]}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: keeper, namespace: {OTHER}}}
+"
+    ));
+    let keeper = lab.get("configmaps", OTHER, "keeper").expect("made");
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "keeper", "uid": keeper["metadata"]["uid"], "controller": true});
+    lab.apply(
+        &json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "kept", "namespace": OTHER, "ownerReferences": [owner],
+                "labels": {"crownlabs.polito.it/managed-by": "instance"}},
+            "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}},
+                "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}})
+        .to_string(),
+    );
 }

@@ -1,4 +1,4 @@
-//! The control plane that the tests share, and what they say to it.
+//! The control plane that the tests share, and what they do with it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::cluster::{Cluster, Options};
 
-/// Polls until something is there, or panics with what was missing.
+/// Calls `probe` every 50 ms until it returns a value. Panics after `limit` with the last error, which says what is
+/// missing.
 pub fn wait_until<T>(limit: Duration, mut probe: impl FnMut() -> Result<T, String>) -> T {
     let begin = Instant::now();
     loop {
@@ -21,10 +22,11 @@ pub fn wait_until<T>(limit: Duration, mut probe: impl FnMut() -> Result<T, Strin
     }
 }
 
-/// A patient limit: two cores serve a control plane, several daemons and the tests.
+/// How long tests wait for something. It is long because two cores serve a control plane, several daemons and the
+/// tests.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A control plane with the manifests of the project.
+/// A control plane on which the manifests of the project are applied.
 pub struct Lab {
     /// The control plane.
     pub cluster: Cluster,
@@ -44,7 +46,7 @@ pub fn crd_files() -> Vec<PathBuf> {
 }
 
 impl Lab {
-    /// A control plane of one's own.
+    /// Starts a control plane for one test.
     pub fn start(options: Options) -> Self {
         let options = Options { crds: crd_files(), ..options };
         let cluster = Cluster::start(options).unwrap_or_else(|error| panic!("the control plane: {error:#}"));
@@ -56,7 +58,7 @@ impl Lab {
         Self { cluster }
     }
 
-    /// The control plane that tests share, for as long as one of them uses it.
+    /// The control plane that tests share. It runs for as long as one of them uses it.
     pub fn shared() -> Arc<Self> {
         static SHARED: Mutex<Weak<Lab>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,12 +74,12 @@ impl Lab {
         self.cluster.admin_kubeconfig().to_path_buf()
     }
 
-    /// The kubeconfig of the daemon's own account.
+    /// The kubeconfig of the daemon's service account.
     pub fn service_account(&self) -> PathBuf {
         self.cluster.service_account_kubeconfig("crownlabs-system", "crownlabs").expect("a token")
     }
 
-    /// Runs kubectl; the output, or what it complained of.
+    /// Runs `kubectl` with `input` on its standard input. Returns its output, or what it wrote to standard error.
     pub fn try_kubectl(&self, arguments: &[&str], input: &str) -> Result<String, String> {
         use std::io::Write;
         let mut child: Command = self.cluster.kubectl();
@@ -97,12 +99,12 @@ impl Lab {
         if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
 
-    /// Runs kubectl, which must succeed.
+    /// Runs `kubectl` and returns its output. Panics when it fails.
     pub fn kubectl(&self, arguments: &[&str]) -> String {
         self.try_kubectl(arguments, "").unwrap_or_else(|error| panic!("kubectl {arguments:?}: {error}"))
     }
 
-    /// Applies YAML.
+    /// Applies the objects in a YAML text.
     pub fn apply(&self, yaml: &str) {
         self.cluster.apply(yaml).unwrap_or_else(|error| panic!("{error:#}\n{yaml}"));
     }
@@ -119,17 +121,17 @@ impl Lab {
         patched.unwrap_or_else(|error| panic!("{error:#}: {patch}"));
     }
 
-    /// An object, unless it does not exist.
+    /// An object, or `None` when it does not exist.
     pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
         self.cluster.get(kind, namespace, name).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// The objects of some kinds (separated by commas) in a namespace, or in all where it is empty.
+    /// The objects of some kinds (separated by commas) in a namespace; the empty namespace stands for all of them.
     pub fn list(&self, kinds: &str, namespace: &str) -> Vec<Value> {
         self.cluster.list(kinds, namespace).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// Waits for a member of an object to have a value.
+    /// Waits until a member of an object has a value; the empty one also stands for no member. Returns the object.
     pub fn await_value(&self, kind: &str, namespace: &str, name: &str, pointer: &str, wanted: &str) -> Value {
         wait_until(PATIENCE, || {
             let object = self.get(kind, namespace, name).ok_or_else(|| format!("{kind} {name}"))?;
@@ -141,12 +143,12 @@ impl Lab {
         })
     }
 
-    /// Waits for the phase of an Instance.
+    /// Waits until an Instance has a phase. Returns the Instance.
     pub fn await_phase(&self, namespace: &str, name: &str, phase: &str) -> Value {
         self.await_value("instances", namespace, name, "/status/phase", phase)
     }
 
-    /// Waits for the condition `Reconciled` to be false for that reason; its message.
+    /// Waits until the condition `Reconciled` of an Instance is false for that reason. Returns its message.
     pub fn await_fault(&self, namespace: &str, name: &str, reason: &str) -> String {
         wait_until(PATIENCE, || {
             let object = self.get("instances", namespace, name).ok_or_else(|| format!("Instance {name}"))?;
@@ -161,7 +163,7 @@ impl Lab {
         })
     }
 
-    /// Waits for an object to be gone.
+    /// Waits until an object does not exist.
     pub fn await_gone(&self, kind: &str, namespace: &str, name: &str) {
         wait_until(PATIENCE, || match self.get(kind, namespace, name) {
             None => Ok(()),
@@ -169,7 +171,7 @@ impl Lab {
         });
     }
 
-    /// The messages of the events about an object, with their reasons: `reason: message`.
+    /// The events about an object, each as `reason: message`.
     pub fn events(&self, namespace: &str, name: &str) -> Vec<String> {
         let about = |event: &&Value| event["involvedObject"]["name"] == name;
         let line = |event: &Value| {
@@ -179,9 +181,10 @@ impl Lab {
         self.list("events", namespace).iter().filter(about).map(line).collect()
     }
 
-    /// The namespaces and people of a test: a workspace `<name>` with the recorded Templates, and a
-    /// tenant's namespace `tenant-<name>` with MyDrive.
-    pub fn furnish(&self, name: &str) {
+    /// Creates what the Instances of a test refer to: the namespace `workspace-<name>` with the [`TEMPLATES`], the
+    /// namespace `tenant-<name>` with the Secret of MyDrive, and the Tenant `<name>`. Both namespaces have the selector
+    /// label with the value `<name>`.
+    pub fn create_fixtures(&self, name: &str) {
         self.apply(&format!(
             "apiVersion: v1
 kind: Namespace
@@ -205,15 +208,15 @@ spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org}}
         ));
     }
 
-    /// Deletes what [`Lab::furnish`] made, and does not wait for it.
-    pub fn clear(&self, name: &str) {
+    /// Deletes the namespaces of [`Lab::create_fixtures`] without waiting for their end.
+    pub fn delete_fixtures(&self, name: &str) {
         let (workspace, tenant) = (format!("workspace-{name}"), format!("tenant-{name}"));
         self.kubectl(&["delete", "instances", "-n", &tenant, "--all", "--wait=false"]);
         self.kubectl(&["delete", "namespace", &workspace, &tenant, "--wait=false"]);
     }
 }
 
-/// One small Template of each type.
+/// The [`TEMPLATES`]: a small one for each type of environment.
 fn templates(name: &str) -> String {
     let template = |template: &str, environment: &str| {
         format!(
@@ -249,20 +252,20 @@ spec:
     .collect()
 }
 
-/// The Templates that [`Lab::furnish`] makes.
+/// The names of the Templates that [`Lab::create_fixtures`] creates.
 pub const TEMPLATES: [&str; 6] =
     ["vm", "vm-persistent", "cloudvm", "container", "container-persistent", "standalone"];
 
-/// An Instance of a Template that [`Lab::furnish`] made for `lab`.
-pub fn instance(lab: &str, name: &str, template: &str) -> String {
+/// An Instance of one of the Templates that `create_fixtures(fixtures)` has created.
+pub fn instance(fixtures: &str, name: &str, template: &str) -> String {
     format!(
         "---
 apiVersion: crownlabs.polito.it/v1alpha2
 kind: Instance
-metadata: {{name: {name}, namespace: tenant-{lab}}}
+metadata: {{name: {name}, namespace: tenant-{fixtures}}}
 spec:
-  template.crownlabs.polito.it/TemplateRef: {{name: {template}, namespace: workspace-{lab}}}
-  tenant.crownlabs.polito.it/TenantRef: {{name: {lab}}}
+  template.crownlabs.polito.it/TemplateRef: {{name: {template}, namespace: workspace-{fixtures}}}
+  tenant.crownlabs.polito.it/TenantRef: {{name: {fixtures}}}
 "
     )
 }

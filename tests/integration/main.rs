@@ -1,6 +1,6 @@
-//! The daemon on a real control plane, as an administrator runs it: its binary, its configuration
-//! file, its manifests. One control plane serves all tests of this target; each test has namespaces
-//! and, where it needs one, a daemon of its own, told apart by the selector label.
+//! The daemon on a real control plane, as an administrator runs it: its binary, its configuration file, its manifests.
+//! Most tests share one control plane. Each test has its own namespaces and its own daemon; the selector label keeps
+//! the daemons apart.
 
 #[path = "../cluster/mod.rs"]
 mod cluster;
@@ -20,6 +20,7 @@ mod exporter;
 mod exposure;
 mod heal;
 mod keycloak;
+mod manager_keys;
 mod missing_crds;
 mod operations;
 mod quiet;

@@ -1,13 +1,13 @@
-//! A cluster without `KubeVirt`, which comes later.
+//! A cluster in which `KubeVirt` is installed while the daemon runs.
 
 use crate::cluster::Options as ClusterOptions;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
 #[test]
-fn containers_work_without_kubevirt_and_machines_start_when_it_comes() {
+fn containers_work_without_kubevirt_and_machines_start_when_it_is_installed() {
     let lab = Lab::start(ClusterOptions { kubevirt: false, ..ClusterOptions::default() });
-    lab.furnish("bare");
+    lab.create_fixtures("bare");
     let kubeconfig = lab.service_account();
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "bare", config: "" });
     lab.apply(&instance("bare", "box", "container"));
@@ -28,9 +28,9 @@ fn containers_work_without_kubevirt_and_machines_start_when_it_comes() {
     });
     lab.cluster.install_kubevirt().expect("KubeVirt's CRDs");
     lab.await_phase("tenant-bare", "machine", "Ready");
-    daemon.wait_for("a whole readiness", |daemon| !daemon.ready().1.contains("kubevirt"));
+    daemon.wait_for("readiness without a missing kind", |daemon| !daemon.ready().1.contains("kubevirt"));
 
-    // The API server restarts: the daemon goes on by itself.
+    // After a restart of the API server, the daemon continues without a restart.
     lab.cluster.stop_apiserver();
     lab.cluster.start_apiserver().expect("it starts again");
     lab.apply(&instance("bare", "after", "container"));

@@ -8,7 +8,7 @@ use crate::lab::{Lab, instance};
 #[test]
 fn probes_metrics_log_filter_and_stop() {
     let lab = Lab::shared();
-    lab.furnish("ops");
+    lab.create_fixtures("ops");
     let admin = lab.admin();
     let mut daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "ops", config: "" });
     assert_eq!(daemon.page("/healthz"), (200, "ok\n".to_owned()));
@@ -39,14 +39,14 @@ fn probes_metrics_log_filter_and_stop() {
     ] {
         assert!(metrics.contains(name), "{name} is missing:\n{metrics}");
     }
-    // A new log filter counts while the daemon runs.
+    // A new log filter is used while the daemon runs.
     assert!(!daemon.log().contains("DEBUG"), "{}", daemon.log());
     let text = std::fs::read_to_string(daemon.config_file()).expect("the configuration");
     std::fs::write(daemon.config_file(), format!("{text}log: {{filter: debug}}\n")).expect("written");
     daemon.wait_for("the new filter", |daemon| daemon.log().contains("the log filter has changed"));
     lab.patch("instances", "tenant-ops", "one", r#"{"spec": {"running": false}}"#);
     daemon.wait_for("debug lines", |daemon| daemon.log().contains("DEBUG"));
-    // A file that cannot be used leaves the running one in force.
+    // A file with faults is reported, and the configuration stays as it was.
     std::fs::write(daemon.config_file(), "nonsense: [").expect("written");
     daemon.wait_for("the complaint", |daemon| daemon.log().contains("cannot be used"));
     assert_eq!(daemon.page("/healthz").0, 200);
@@ -54,7 +54,7 @@ fn probes_metrics_log_filter_and_stop() {
     let status = daemon.wait(Duration::from_secs(30)).expect("it ends within 30 s");
     assert!(status.success(), "{status}");
     assert!(daemon.log().contains("stopped"), "{}", daemon.log());
-    lab.clear("ops");
+    lab.delete_fixtures("ops");
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn a_bad_configuration_is_refused_with_every_fault() {
 }
 
 #[test]
-fn a_namespace_that_is_not_ours_is_left_alone_until_it_is() {
+fn a_namespace_without_the_selector_label_is_ignored_until_it_has_it() {
     let lab = Lab::shared();
-    lab.furnish("foreign");
+    lab.create_fixtures("foreign");
     let admin = lab.admin();
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "elsewhere", config: "" });
     lab.apply(&instance("foreign", "one", "standalone"));
@@ -99,6 +99,6 @@ fn a_namespace_that_is_not_ours_is_left_alone_until_it_is() {
         "crownlabs.polito.it/operator-selector=elsewhere",
     ]);
     lab.await_phase("tenant-foreign", "one", "Ready");
-    lab.clear("foreign");
+    lab.delete_fixtures("foreign");
     lab.kubectl(&["delete", "namespace", "tenant-elsewhere", "--wait=false"]);
 }

@@ -1,4 +1,4 @@
-//! Nothing changed, nothing written.
+//! When nothing has changed, nothing is written.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ const NAMESPACE: &str = "tenant-quiet";
 const KINDS: &str = "instances.crownlabs.polito.it,services,ingresses,secrets,persistentvolumeclaims,\
                      deployments,virtualmachines.kubevirt.io,virtualmachineinstances.kubevirt.io";
 
-/// `Kind/name` → resource version.
+/// The resource versions of the objects, by `Kind/name`.
 fn versions(lab: &Lab) -> BTreeMap<String, Value> {
     let name = |object: &Value| format!("{}/{}", object["kind"], object["metadata"]["name"]);
     lab.list(KINDS, NAMESPACE)
@@ -23,9 +23,9 @@ fn versions(lab: &Lab) -> BTreeMap<String, Value> {
 }
 
 #[test]
-fn nothing_changed_nothing_written() {
+fn nothing_is_written_when_nothing_has_changed() {
     let lab = Lab::shared();
-    lab.furnish("quiet");
+    lab.create_fixtures("quiet");
     let admin = lab.admin();
     let options = Options { kubeconfig: &admin, selector: "quiet", config: "" };
     let daemon = Daemon::start(&options);
@@ -36,33 +36,33 @@ fn nothing_changed_nothing_written() {
                 .replace("spec:\n", "spec:\n  running: false\n"),
         );
     }
-    // One that is refused: its fault must not be told again and again.
+    // One whose Template does not exist: the fault must not be written again and again.
     lab.apply(&instance("quiet", "refused", "absent"));
     lab.await_fault(NAMESPACE, "refused", "TemplateNotFound");
     for template in TEMPLATES {
         lab.await_phase(NAMESPACE, template, "Ready");
         lab.await_phase(NAMESPACE, &format!("{template}.off"), "Off");
     }
-    // The last write of the daemon may be on its way: converged is when two looks are equal.
+    // The last write may be under way: wait until the versions are equal twice, two seconds apart.
     let mut before = versions(&lab);
     crate::lab::wait_until(crate::lab::PATIENCE, || {
         std::thread::sleep(Duration::from_secs(2));
         let now = versions(&lab);
         let same = now == before;
         before = now;
-        same.then_some(()).ok_or_else(|| "two equal looks".to_owned())
+        same.then_some(()).ok_or_else(|| "resource versions that do not change".to_owned())
     });
     let audit = lab.cluster.audit();
     let mark = audit.mark().expect("the audit log");
-    let watched = Instant::now();
+    let begin = Instant::now();
     drop(daemon);
     let daemon = Daemon::start(&options);
-    // Unrelated fields: of the Template, the Tenant, the namespace.
+    // Fields of the Template, the Tenant and the namespace that the daemon does not use.
     lab.patch("templates", "workspace-quiet", "vm", r#"{"spec": {"description": "another"}}"#);
     lab.kubectl(&["patch", "tenant", "quiet", "--type=merge", "-p", r#"{"spec": {"firstName": "Adele"}}"#]);
     lab.kubectl(&["label", "namespace", NAMESPACE, "unrelated=yes"]);
-    // The promise is two minutes of silence: time is what is tested here.
-    std::thread::sleep(Duration::from_mins(2).saturating_sub(watched.elapsed()));
+    // For two minutes nothing may be written, so there is no condition to wait for.
+    std::thread::sleep(Duration::from_mins(2).saturating_sub(begin.elapsed()));
     assert_eq!(versions(&lab), before);
     let ours = |entry: &&crate::cluster::audit::AuditEntry| {
         entry.user_agent.starts_with("crownlabs/") && entry.namespace == NAMESPACE
@@ -70,9 +70,9 @@ fn nothing_changed_nothing_written() {
     let entries = audit.since(mark).expect("the audit log");
     let written: Vec<_> = writes(&entries).filter(ours).collect();
     assert!(written.is_empty(), "{written:#?}");
-    // It is awake: a change is answered.
+    // The daemon does react to a change.
     lab.patch("instances", NAMESPACE, "standalone", r#"{"spec": {"running": false}}"#);
     lab.await_phase(NAMESPACE, "standalone", "Off");
     drop(daemon);
-    lab.clear("quiet");
+    lab.delete_fixtures("quiet");
 }

@@ -1,6 +1,7 @@
-//! The daemon's rights: enough, and no more.
+//! The RBAC rules of the daemon: they are sufficient, and each of them is needed.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -14,15 +15,15 @@ use crate::snapshots::snapshot;
 use crate::tenants::{tenant, workspace};
 use crate::webhook;
 
-/// What the API server checks without asking for it: the audit log does not show it.
+/// Rights that the API server checks as part of another request, so that the audit log does not show them.
 const CHECKED: [&str; 8] = [
-    // When an object names an owner that its deletion waits for.
+    // When an object names an owner with `blockOwnerDeletion`.
     "update instances/finalizers",
     "update instancesnapshots/finalizers",
     "update sharedvolumes/finalizers",
     "update tenants/finalizers",
     "update workspaces/finalizers",
-    // When somebody gives others a role that he has not, or rules that he has.
+    // When a role binding names a role, and when a role has rules about Tenants.
     "bind clusterroles",
     "get tenants",
     "update tenants",
@@ -31,7 +32,7 @@ const CHECKED: [&str; 8] = [
 const NAMESPACE: &str = "tenant-rbac";
 const USER: &str = "system:serviceaccount:crownlabs-system:crownlabs";
 
-/// `verb resource` for every right that the manifests grant.
+/// Every right that the manifests grant, as `verb resource`.
 fn granted(lab: &Lab) -> BTreeSet<String> {
     let mut rights = BTreeSet::new();
     let roles = [
@@ -52,7 +53,7 @@ fn granted(lab: &Lab) -> BTreeSet<String> {
     rights
 }
 
-/// Everything that the loops do, once.
+/// Makes the loops of Instances and public exposure do everything that they do, once.
 fn exercise(lab: &Lab) {
     for template in TEMPLATES {
         lab.apply(&instance("rbac", template, template));
@@ -69,7 +70,7 @@ fn exercise(lab: &Lab) {
     lab.patch("instances", NAMESPACE, "container", r#"{"spec": {"publicExposure": null}}"#);
     let policy = "crownlabs-allow-publicexposure-ingress-traffic-container";
     lab.await_gone("networkpolicies", NAMESPACE, policy);
-    // Objects that lost their labels are found by name.
+    // Objects without labels are not in the stores; the daemon finds them by name.
     for (kind, name) in [
         ("services", "vm-persistent"),
         ("ingresses", "vm-persistent-gui"),
@@ -108,7 +109,7 @@ fn exercise(lab: &Lab) {
     }
 }
 
-/// Everything that the loops over snapshots and shared volumes do, once; the machines are off.
+/// The same for the loops of snapshots and shared volumes. The virtual machines are off.
 fn exercise_storage(lab: &Lab) {
     lab.apply(&snapshot("rbac", "image", "vm-persistent", "image"));
     lab.await_value("instancesnapshots", NAMESPACE, "image", "/status/phase", "Completed");
@@ -119,9 +120,9 @@ fn exercise_storage(lab: &Lab) {
     lab.kubectl(&["delete", "sharedvolume", "-n", "workspace-rbac", "data"]);
 }
 
-/// Refusals that rest on something that no store has, so that it is asked for.
-fn webhooks(lab: &Lab, port: u16) {
-    // Two users alone: the daemon must not get along by what everybody may.
+/// Causes refusals for which the webhooks send requests, because a store has no such object.
+fn exercise_webhooks(lab: &Lab, port: u16) {
+    // Only two users get rights: rights for everybody would be the daemon's, too.
     lab.kubectl(&[
         "create",
         "clusterrolebinding",
@@ -143,7 +144,7 @@ fn webhooks(lab: &Lab, port: u16) {
     lab.kubectl(&["delete", "clusterrolebinding", "editor"]);
 }
 
-/// Everything that the loops over Tenants and Workspaces do, once.
+/// The same for the loops of Tenants and Workspaces.
 fn exercise_tenants(lab: &Lab) {
     lab.apply(&workspace("rbac", "rbac-course", "immediate"));
     let spec = ", createSandbox: true, personalWorkspace: {cpu: 1, memory: 1Gi, instances: 1}, \
@@ -186,9 +187,9 @@ fn exercise_tenants(lab: &Lab) {
 }
 
 #[test]
-fn the_shipped_rights_are_enough_and_all_of_them_are_used() {
+fn the_rbac_rules_are_sufficient_and_all_of_them_are_used() {
     let lab = Lab::start(ClusterOptions { gateway: true, ..ClusterOptions::default() });
-    lab.furnish("rbac");
+    lab.create_fixtures("rbac");
     let config = "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}
 controllers:
   publicExposure: {ipPool: [172.18.4.1]}
@@ -196,7 +197,7 @@ controllers:
   instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}
   tenant: {personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}}\n";
     let kubeconfig = lab.service_account();
-    // One daemon of several here serves webhooks: there is one port.
+    // Of the daemons here, only the first serves webhooks: they cannot share a port.
     let port = free_port();
     let with_webhooks = format!("webhook: {{enabled: true, listen: \"127.0.0.1:{port}\"}}\n{config}");
     let mut daemon =
@@ -204,11 +205,21 @@ controllers:
     exercise(&lab);
     exercise_storage(&lab);
     exercise_tenants(&lab);
-    webhooks(&lab, port);
-    // A standby watches the lease.
-    let standby = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config });
+    exercise_webhooks(&lab, port);
+    standby_watches_the_lease(&lab, &kubeconfig, config);
+    daemon.signal("TERM");
+    daemon.wait(std::time::Duration::from_secs(30)).expect("it ends");
+    drop(daemon);
+    older_api_server(&lab, config);
+    rights_are_used(&lab);
+    finalizers_are_needed(&lab);
+}
+
+/// Runs a second daemon until its watch of the lease is open.
+fn standby_watches_the_lease(lab: &Lab, kubeconfig: &Path, config: &str) {
+    let standby = Daemon::start(&Options { kubeconfig, selector: "rbac", config });
     standby.wait_for("standby", |daemon| daemon.ready().1.contains("standby"));
-    // Its watch is open by the time the leader has renewed the lease twice.
+    // The watch is open by the time the leader has renewed the lease twice.
     let renewed = || {
         let lease = lab.get("leases", "crownlabs-system", "crownlabs-controller-manager").expect("the lease");
         lease["spec"]["renewTime"].clone()
@@ -217,23 +228,23 @@ controllers:
         let before = renewed();
         standby.wait_for("a renewal", |_| renewed() != before);
     }
-    drop(standby);
-    daemon.signal("TERM");
-    daemon.wait(std::time::Duration::from_secs(30)).expect("it ends");
-    // An API server before 1.34 is served as well: this one is told to be such a one.
+}
+
+/// Runs a daemon against an API server before 1.34, for which it needs other requests. The proxy answers as one.
+fn older_api_server(lab: &Lab, config: &str) {
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
     let older = r#"{"major": "1", "minor": "33", "gitVersion": "v1.33.0", "gitCommit": "", "gitTreeState": "",
         "buildDate": "", "goVersion": "", "compiler": "", "platform": ""}"#;
     proxy.set(Fault::Answer { body: older, matching: matching(|_, path| path.starts_with("/version")) });
     let through =
         lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
-    drop(daemon);
-    let daemon = Daemon::start(&Options { kubeconfig: &through, selector: "rbac", config });
+    let _daemon = Daemon::start(&Options { kubeconfig: &through, selector: "rbac", config });
     lab.patch("instances", NAMESPACE, "standalone", r#"{"spec": {"running": true}}"#);
     lab.await_phase(NAMESPACE, "standalone", "Ready");
-    drop(daemon);
+}
 
-    // The audit log is written a moment later.
+/// Waits until the audit log, which is written a moment later, shows a use of every right and no refusal.
+fn rights_are_used(lab: &Lab) {
     wait_until(PATIENCE, || {
         let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
         let ours: Vec<_> = entries.iter().filter(|entry| entry.user == USER).collect();
@@ -247,13 +258,13 @@ controllers:
             })
             .collect();
         used.extend(CHECKED.map(str::to_owned));
-        let unused: Vec<_> = granted(&lab).difference(&used).cloned().collect();
+        let unused: Vec<_> = granted(lab).difference(&used).cloned().collect();
         unused.is_empty().then_some(()).ok_or_else(|| format!("granted but not used: {unused:?}"))
     });
-    finalizers_are_needed(&lab);
 }
 
-/// Without the right on finalizers nothing could be owned: the grant that the audit log cannot show.
+/// Shows that the right on finalizers, which is not in the audit log, is needed: without it, an object with an owner is
+/// refused.
 fn finalizers_are_needed(lab: &Lab) {
     lab.kubectl(&[
         "create",

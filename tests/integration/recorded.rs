@@ -1,4 +1,4 @@
-//! The objects that the Go operators wrote, and ours, on the same API server.
+//! The objects of the daemon are equal to those that the Go operators wrote for the same input.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::lab::{Lab, PATIENCE, wait_until};
 
 const NAMESPACE: &str = "tenant-ada-rossi";
 
-/// What depends on the cluster, or is newer than the recording: conditions and environments[] (00-21,
-/// 01 §4.3), and the state of pods and machines, which the recording's cluster did not run.
+/// Removes what cannot be compared: `conditions` and `environments`, which the Go operators did not write, and the state
+/// of pods and virtual machines, which were not running when the recording was made.
 fn without_state(object: &mut Value) {
     if let Some(status) = object["status"].as_object_mut() {
         for key in ["conditions", "environments", "phase", "nodeName", "nodeSelector", "initialReadyTime"] {
@@ -30,7 +30,7 @@ fn objects_equal_the_recorded_ones() {
     lab.cluster.apply_files(&[&inputs[0], &inputs[1]]).expect("the inputs are accepted");
     lab.apply(golden::MY_DRIVE);
     let kubeconfig = lab.service_account();
-    // The recording's cluster had no other loops.
+    // When the recording was made, no other operators were running.
     let config = format!(
         "controllers:
   tenant: {{enabled: false}}
@@ -56,7 +56,15 @@ fn objects_equal_the_recorded_ones() {
         object["kind"] == "Instance" || owners.iter().any(|owner| owner["kind"] == "Instance")
     };
     let objects: Vec<Value> = lab.list(kinds, NAMESPACE).into_iter().filter(ours).collect();
-    let uids: BTreeMap<String, String> = objects
+    let uids = uids(&objects);
+    let objects = objects.into_iter().map(|object| comparable(object, &uids));
+    golden::assert_equal(&expected, &golden::by_name(objects.collect()));
+    lab.kubectl(&["delete", "instances", "-n", NAMESPACE, "--all"]);
+}
+
+/// The placeholders of the recording for the uids of Instances.
+fn uids(objects: &[Value]) -> BTreeMap<String, String> {
+    objects
         .iter()
         .filter(|object| object["kind"] == "Instance")
         .map(|object| {
@@ -64,26 +72,26 @@ fn objects_equal_the_recorded_ones() {
             let metadata = &object["metadata"];
             (text(&metadata["uid"]), format!("<uid Instance/{}>", text(&metadata["name"])))
         })
-        .collect();
-    let objects = objects.into_iter().map(|object| {
-        let mut object = golden::normalised(object, &uids);
-        // The machines' controller adds its finalizer; the storage's binds claims.
-        if object["apiVersion"] == "kubevirt.io/v1" {
-            object["metadata"].as_object_mut().expect("metadata").remove("finalizers");
+        .collect()
+}
+
+/// An object in the form of the recording.
+fn comparable(object: Value, uids: &BTreeMap<String, String>) -> Value {
+    let mut object = golden::normalised(object, uids);
+    // Others add the finalizer of a virtual machine and bind claims.
+    if object["apiVersion"] == "kubevirt.io/v1" {
+        object["metadata"].as_object_mut().expect("metadata").remove("finalizers");
+    }
+    if let Some(spec) = object["spec"].as_object_mut().filter(|spec| spec.contains_key("accessModes")) {
+        spec.remove("volumeName");
+        spec.remove("storageClassName");
+    }
+    if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+        annotations.retain(|key, _| key.starts_with("nginx.ingress.kubernetes.io/"));
+        if annotations.is_empty() {
+            object["metadata"].as_object_mut().expect("metadata").remove("annotations");
         }
-        if let Some(spec) = object["spec"].as_object_mut().filter(|spec| spec.contains_key("accessModes")) {
-            spec.remove("volumeName");
-            spec.remove("storageClassName");
-        }
-        if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
-            annotations.retain(|key, _| key.starts_with("nginx.ingress.kubernetes.io/"));
-            if annotations.is_empty() {
-                object["metadata"].as_object_mut().expect("metadata").remove("annotations");
-            }
-        }
-        without_state(&mut object);
-        object
-    });
-    golden::assert_equal(&expected, &golden::by_name(objects.collect()));
-    lab.kubectl(&["delete", "instances", "-n", NAMESPACE, "--all"]);
+    }
+    without_state(&mut object);
+    object
 }

@@ -1,4 +1,4 @@
-//! Shared volumes of courses. A stand-in plays the storage.
+//! Shared volumes of courses. The stand-in simulates the storage.
 
 use serde_json::{Value, json};
 
@@ -6,24 +6,26 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
 const KIND: &str = "sharedvolumes";
+/// The workspace namespace of the test with faults.
+const BAD_COURSE: &str = "workspace-shvolbad";
 
-/// A shared volume of the course of a test.
-pub fn shared_volume(lab: &str, name: &str, size: &str) -> String {
+/// A shared volume in the workspace namespace of these fixtures.
+pub fn shared_volume(fixtures: &str, name: &str, size: &str) -> String {
     format!(
         "---
 apiVersion: crownlabs.polito.it/v1alpha2
 kind: SharedVolume
-metadata: {{name: {name}, namespace: workspace-{lab}}}
+metadata: {{name: {name}, namespace: workspace-{fixtures}}}
 spec: {{prettyName: Data, size: {size}}}
 "
     )
 }
 
-/// Lets a Template of a test mount shared volumes of its course, or none.
-pub fn mount(lab: &Lab, name: &str, template: &str, volumes: &[&str]) {
-    let namespace = format!("workspace-{name}");
+/// Sets the shared volumes that a Template of these fixtures mounts.
+pub fn mount(lab: &Lab, fixtures: &str, template: &str, volumes: &[&str]) {
+    let namespace = format!("workspace-{fixtures}");
     let mut environments =
-        lab.get("templates", &namespace, template).expect("furnished")["spec"]["environmentList"].clone();
+        lab.get("templates", &namespace, template).expect("the Template")["spec"]["environmentList"].clone();
     let mounts: Vec<Value> = volumes
         .iter()
         .map(|volume| json!({"sharedVolume": {"name": volume, "namespace": namespace}, "mountPath": "/data", "readOnly": true}))
@@ -37,7 +39,7 @@ pub fn mount(lab: &Lab, name: &str, template: &str, volumes: &[&str]) {
     );
 }
 
-/// Waits for a condition to have a reason; its message.
+/// Waits until a condition of a shared volume has this reason. Returns its message.
 fn await_condition(lab: &Lab, namespace: &str, name: &str, kind: &str, reason: &str) -> String {
     wait_until(PATIENCE, || {
         let object = lab.get(KIND, namespace, name).ok_or_else(|| format!("SharedVolume {name}"))?;
@@ -51,14 +53,15 @@ fn await_condition(lab: &Lab, namespace: &str, name: &str, kind: &str, reason: &
     })
 }
 
+/// Waits until a shared volume has this phase. Returns the shared volume.
 fn await_phase(lab: &Lab, namespace: &str, name: &str, phase: &str) -> Value {
     lab.await_value(KIND, namespace, name, "/status/phase", phase)
 }
 
 #[test]
-fn a_volume_is_made_used_and_kept_while_it_is_used() {
+fn a_volume_is_created_mounted_and_kept_while_it_is_mounted() {
     let lab = Lab::shared();
-    lab.furnish("shvol");
+    lab.create_fixtures("shvol");
     let (course, namespace) = ("workspace-shvol", "tenant-shvol");
     let kubeconfig = lab.service_account();
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvol", config: "" });
@@ -68,35 +71,35 @@ fn a_volume_is_made_used_and_kept_while_it_is_used() {
     lab.await_fault(namespace, "early", "SharedVolumeNotFound");
     lab.apply(&shared_volume("shvol", "data.one", "1Gi"));
     let volume = await_phase(&lab, course, "data.one", "Ready");
-    is_as_described(&lab, &volume);
+    check_objects(&lab, &volume);
     lab.await_phase(namespace, "early", "Ready");
     lab.apply(&instance("shvol", "machine", "vm-persistent"));
     lab.await_phase(namespace, "machine", "Ready");
 
-    // Nobody may take it from under those who use it.
+    // It is not deleted while Templates and Instances mount it.
     lab.kubectl(&["delete", "sharedvolume", "-n", course, "data.one", "--wait=false"]);
-    let said = await_condition(&lab, course, "data.one", "DeletionBlocked", "InUse");
+    let message = await_condition(&lab, course, "data.one", "DeletionBlocked", "InUse");
     assert_eq!(
-        said,
+        message,
         "Cannot delete shvol since it is mounted on [container early machine vm-persistent] (Templates \
          workspace-shvol/container, workspace-shvol/vm-persistent; Instances tenant-shvol/early, \
          tenant-shvol/machine): it is deleted as soon as none of them mounts it"
     );
     await_phase(&lab, course, "data.one", "Deleting");
-    // The Templates let it go; what they were used for has not.
+    // The Templates do not mount it any more; the Instances made from them still do.
     mount(&lab, "shvol", "container", &[]);
     mount(&lab, "shvol", "vm-persistent", &[]);
     let only = |users: &str| {
         wait_until(PATIENCE, || {
-            let said = await_condition(&lab, course, "data.one", "DeletionBlocked", "InUse");
-            said.contains(&format!("({users}):")).then_some(()).ok_or(said)
+            let message = await_condition(&lab, course, "data.one", "DeletionBlocked", "InUse");
+            message.contains(&format!("({users}):")).then_some(()).ok_or(message)
         });
     };
     only("Instances tenant-shvol/early, tenant-shvol/machine");
-    // A machine mounts it until it is off.
+    // A virtual machine mounts it until it is off.
     lab.patch("instances", namespace, "machine", r#"{"spec": {"running": false}}"#);
     only("Instances tenant-shvol/early");
-    // A restart forgets nothing.
+    // The users are still known after a restart.
     drop(daemon);
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvol", config: "" });
     assert!(lab.get(KIND, course, "data.one").is_some());
@@ -106,11 +109,11 @@ fn a_volume_is_made_used_and_kept_while_it_is_used() {
     let blocked =
         lab.events(course, "data.one").into_iter().filter(|event| event.starts_with("DeletionBlocked: "));
     assert!(blocked.count() >= 3, "one for each change of its users");
-    lab.clear("shvol");
+    lab.delete_fixtures("shvol");
 }
 
-/// Claim, Job and status (03 §4-5).
-fn is_as_described(lab: &Lab, volume: &Value) {
+/// Checks the claim, the Job and the status of the shared volume `data.one`.
+fn check_objects(lab: &Lab, volume: &Value) {
     let (course, metadata) = ("workspace-shvol", &volume["metadata"]);
     assert_eq!(metadata["labels"], json!({"crownlabs.polito.it/managed-by": "instance"}));
     assert_eq!(metadata["finalizers"], json!(["crownlabs.polito.it/shvolctrl-volume-protection"]));
@@ -143,10 +146,10 @@ fn is_as_described(lab: &Lab, volume: &Value) {
 }
 
 #[test]
-fn what_is_wrong_with_a_volume_is_told_and_heals() {
+fn faults_of_a_volume_are_reported_until_they_are_corrected() {
     let lab = Lab::shared();
-    lab.furnish("shvolbad");
-    let course = "workspace-shvolbad";
+    lab.create_fixtures("shvolbad");
+    let course = BAD_COURSE;
     lab.apply(
         "apiVersion: storage.k8s.io/v1
 kind: StorageClass
@@ -159,8 +162,11 @@ allowVolumeExpansion: true
     let config = "controllers: {sharedVolume: {storageClass: grows}}\n";
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvolbad", config });
     lab.apply(&shared_volume("shvolbad", "nothing", "0"));
-    let said = await_condition(&lab, course, "nothing", "Reconciled", "InvalidSize");
-    assert_eq!(said, "spec.size \"0\" leaves nothing to store in: set it to an amount above 0, such as 10Gi");
+    let message = await_condition(&lab, course, "nothing", "Reconciled", "InvalidSize");
+    assert_eq!(
+        message,
+        "spec.size \"0\" leaves nothing to store in: set it to an amount above 0, such as 10Gi"
+    );
     await_phase(&lab, course, "nothing", "Error");
     lab.patch(KIND, course, "nothing", r#"{"spec": {"size": "1Gi"}}"#);
     await_phase(&lab, course, "nothing", "Ready");
@@ -175,36 +181,47 @@ allowVolumeExpansion: true
     );
     await_phase(&lab, course, "nothing", "Ready");
     lab.patch(KIND, course, "nothing", r#"{"spec": {"size": "1Gi"}}"#);
-    let said = await_condition(&lab, course, "nothing", "Reconciled", "InvalidSize");
-    assert!(said.starts_with("Size cannot be less than previous value: the volume has 2Gi and"), "{said}");
+    let message = await_condition(&lab, course, "nothing", "Reconciled", "InvalidSize");
+    assert!(
+        message.starts_with("Size cannot be less than previous value: the volume has 2Gi and"),
+        "{message}"
+    );
     await_phase(&lab, course, "nothing", "Error");
     lab.patch(KIND, course, "nothing", r#"{"spec": {"size": "2048Mi"}}"#);
     await_phase(&lab, course, "nothing", "Ready");
-    // Somebody else's claim is left alone.
+    claim_of_another(&lab);
+    exceeded_quota(&lab);
+    lab.delete_fixtures("shvolbad");
+}
+
+/// A claim of somebody else under the name that the daemon would use is reported and not touched.
+fn claim_of_another(lab: &Lab) {
     lab.apply(&format!(
         "apiVersion: v1
 kind: PersistentVolumeClaim
-metadata: {{name: shvol-taken, namespace: {course}}}
+metadata: {{name: shvol-taken, namespace: {BAD_COURSE}}}
 spec: {{accessModes: [ReadWriteMany], storageClassName: \"\", resources: {{requests: {{storage: 1Gi}}}}}}
 "
     ));
     lab.apply(&shared_volume("shvolbad", "taken", "1Gi"));
-    await_condition(&lab, course, "taken", "Reconciled", "NameConflict");
-    await_phase(&lab, course, "taken", "Error");
-    // A quota refuses one, and lets it through when there is room: no watch tells of that.
+    await_condition(lab, BAD_COURSE, "taken", "Reconciled", "NameConflict");
+    await_phase(lab, BAD_COURSE, "taken", "Error");
+}
+
+/// A quota refuses a claim. When the quota is raised, the daemon tries again, although no watch shows it the change.
+fn exceeded_quota(lab: &Lab) {
     lab.apply(&format!(
         "apiVersion: v1
 kind: ResourceQuota
-metadata: {{name: small, namespace: {course}}}
+metadata: {{name: small, namespace: {BAD_COURSE}}}
 spec: {{hard: {{requests.storage: 4Gi}}}}
 "
     ));
-    lab.await_value("resourcequotas", course, "small", "/status/hard/requests.storage", "4Gi");
+    lab.await_value("resourcequotas", BAD_COURSE, "small", "/status/hard/requests.storage", "4Gi");
     lab.apply(&shared_volume("shvolbad", "large", "8Gi"));
-    let said = await_condition(&lab, course, "large", "Reconciled", "ResourceQuotaExceeded");
-    assert!(said.starts_with("PVC exceeded the resource quota: "), "{said}");
-    await_phase(&lab, course, "large", "ResourceQuotaExceeded");
-    lab.patch("resourcequotas", course, "small", r#"{"spec": {"hard": {"requests.storage": "100Gi"}}}"#);
-    await_phase(&lab, course, "large", "Ready");
-    lab.clear("shvolbad");
+    let message = await_condition(lab, BAD_COURSE, "large", "Reconciled", "ResourceQuotaExceeded");
+    assert!(message.starts_with("PVC exceeded the resource quota: "), "{message}");
+    await_phase(lab, BAD_COURSE, "large", "ResourceQuotaExceeded");
+    lab.patch("resourcequotas", BAD_COURSE, "small", r#"{"spec": {"hard": {"requests.storage": "100Gi"}}}"#);
+    await_phase(lab, BAD_COURSE, "large", "Ready");
 }

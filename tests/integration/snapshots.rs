@@ -1,4 +1,4 @@
-//! Images of the disks of stopped machines. The pods of the Jobs are played.
+//! Snapshots: images of the disks of stopped virtual machines. The pods of the Jobs are simulated.
 
 use serde_json::{Value, json};
 
@@ -8,19 +8,19 @@ use crate::lab::{Lab, PATIENCE, instance, wait_until};
 const CONFIG: &str = "controllers: {snapshot: {vmRegistry: r.example.org/vm, vmRegistrySecret: login}}\n";
 const KIND: &str = "instancesnapshots";
 
-/// A snapshot of an Instance of a test.
-pub fn snapshot(lab: &str, name: &str, of: &str, image: &str) -> String {
+/// A snapshot of the Instance `of` in the tenant namespace of these fixtures.
+pub fn snapshot(fixtures: &str, name: &str, of: &str, image: &str) -> String {
     format!(
         "---
 apiVersion: crownlabs.polito.it/v1alpha2
 kind: InstanceSnapshot
-metadata: {{name: {name}, namespace: tenant-{lab}}}
+metadata: {{name: {name}, namespace: tenant-{fixtures}}}
 spec: {{instanceRef: {{name: {of}}}, imageName: {image}}}
 "
     )
 }
 
-/// Waits for the condition `Ready` to have a reason; its message.
+/// Waits until a snapshot has this phase, and its condition `Ready` this reason. Returns the message of the condition.
 fn await_reason(lab: &Lab, namespace: &str, name: &str, phase: &str, reason: &str) -> String {
     wait_until(PATIENCE, || {
         let object = lab.get(KIND, namespace, name).ok_or_else(|| format!("InstanceSnapshot {name}"))?;
@@ -35,7 +35,7 @@ fn await_reason(lab: &Lab, namespace: &str, name: &str, phase: &str, reason: &st
     })
 }
 
-/// The reasons of the events about a snapshot, in the order of their first letters.
+/// The reasons of the events about a snapshot, sorted by name.
 fn reasons(lab: &Lab, namespace: &str, name: &str) -> Vec<String> {
     let mut reasons: Vec<String> = lab
         .list("events", namespace)
@@ -50,9 +50,9 @@ fn reasons(lab: &Lab, namespace: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_image_is_made_of_a_stopped_machine_and_only_once() {
+fn an_image_is_made_of_a_stopped_machine_exactly_once() {
     let lab = Lab::shared();
-    lab.furnish("snap");
+    lab.create_fixtures("snap");
     let namespace = "tenant-snap";
     let kubeconfig = lab.service_account();
     let options = Options { kubeconfig: &kubeconfig, selector: "snap", config: CONFIG };
@@ -60,11 +60,11 @@ fn an_image_is_made_of_a_stopped_machine_and_only_once() {
     lab.apply(&instance("snap", "my.box", "vm-persistent"));
     lab.await_phase(namespace, "my.box", "Ready");
     lab.apply(&snapshot("snap", "early", "my.box", "box"));
-    let said = await_reason(&lab, namespace, "early", "Failed", "ValidationError");
-    assert_eq!(said, "the vm is running. It is not possible to complete the InstanceSnapshot early");
+    let message = await_reason(&lab, namespace, "early", "Failed", "ValidationError");
+    assert_eq!(message, "the vm is running. It is not possible to complete the InstanceSnapshot early");
     assert_eq!(reasons(&lab, namespace, "early"), ["Validating", "ValidationError"]);
 
-    // Asked for while the machine is still shutting down.
+    // A snapshot that is created while the virtual machine still shuts down.
     lab.patch("instances", namespace, "my.box", r#"{"spec": {"running": false}}"#);
     lab.apply(&snapshot("snap", "first", "my.box", "my-image"));
     lab.await_value(KIND, namespace, "first", "/status/phase", "Completed");
@@ -72,36 +72,36 @@ fn an_image_is_made_of_a_stopped_machine_and_only_once() {
     let machine = lab.get("virtualmachineinstances.kubevirt.io", namespace, "my-box");
     assert_eq!(machine, None, "it was off by then");
     let owner = lab.get(KIND, namespace, "first").expect("there");
-    is_as_described(&job, &owner);
+    check_job(&job, &owner);
     let destination = &job["spec"]["template"]["spec"]["containers"][0]["args"][1];
     let destination = destination.as_str().expect("an argument").trim_start_matches("--destination=");
     assert!(destination.starts_with("r.example.org/vm/snap/my-image:2"), "{destination}");
-    let said = await_reason(&lab, namespace, "first", "Completed", "Completed");
-    assert!(said.starts_with(&format!("Image {destination} created and uploaded in ")), "{said}");
-    let told: Vec<String> =
+    let message = await_reason(&lab, namespace, "first", "Completed", "Completed");
+    assert!(message.starts_with(&format!("Image {destination} created and uploaded in ")), "{message}");
+    let reported: Vec<String> =
         reasons(&lab, namespace, "first").into_iter().filter(|reason| reason != "MachineStopping").collect();
-    assert_eq!(told, ["Created", "Creation", "Validating"]);
+    assert_eq!(reported, ["Created", "Creation", "Validating"]);
 
-    // Neither the end of the Job nor a restart runs it again.
+    // Neither the deletion of the Job nor a restart of the daemon makes the image again.
     lab.kubectl(&["delete", "job", "-n", namespace, "first"]);
     drop(daemon);
     let daemon = Daemon::start(&options);
-    // One that comes later is worked on; by then the others have been looked at.
+    // When a later snapshot is complete, the earlier ones have been reconciled, too.
     lab.apply(&snapshot("snap", "second", "my.box", "my-image"));
     lab.await_value(KIND, namespace, "second", "/status/phase", "Completed");
     assert_eq!(lab.get("jobs", namespace, "first"), None);
     let early = lab.get(KIND, namespace, "early").expect("there");
     assert_eq!(early["status"]["phase"], "Failed", "the machine is off now; a refusal is final");
 
-    // A refused one is judged again when its spec changes.
+    // A refused snapshot is validated again when its spec changes.
     lab.patch(KIND, namespace, "early", r#"{"spec": {"imageName": "late"}}"#);
     lab.await_value(KIND, namespace, "early", "/status/phase", "Completed");
     drop(daemon);
-    lab.clear("snap");
+    lab.delete_fixtures("snap");
 }
 
-/// The Job, field by field, without what the API server adds (03 §2.5).
-fn is_as_described(job: &Value, owner: &Value) {
+/// Checks the Job, field by field, without what the API server adds.
+fn check_job(job: &Value, owner: &Value) {
     let metadata = &job["metadata"];
     assert_eq!(
         metadata["ownerReferences"],
@@ -146,9 +146,9 @@ fn is_as_described(job: &Value, owner: &Value) {
 }
 
 #[test]
-fn what_cannot_be_made_says_why() {
+fn a_refused_snapshot_says_why() {
     let lab = Lab::shared();
-    lab.furnish("snapbad");
+    lab.create_fixtures("snapbad");
     let namespace = "tenant-snapbad";
     let kubeconfig = lab.service_account();
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "snapbad", config: CONFIG });
@@ -179,34 +179,37 @@ fn what_cannot_be_made_says_why() {
         ("taken", "box", "a", "a Job named taken exists already and is not of this snapshot"),
     ] {
         lab.apply(&snapshot("snapbad", name, of, image));
-        let said = await_reason(&lab, namespace, name, "Failed", "ValidationError");
-        assert!(said.starts_with(sentence), "{said}");
+        let message = await_reason(&lab, namespace, name, "Failed", "ValidationError");
+        assert!(message.starts_with(sentence), "{message}");
     }
     let foreign = snapshot("snapbad", "foreign", "box", "a")
         .replace("{name: box}", "{name: box, namespace: tenant-eve}");
     lab.apply(&foreign);
-    let said = await_reason(&lab, namespace, "foreign", "Failed", "ValidationError");
-    assert!(said.starts_with("instance box is in namespace tenant-eve: a snapshot is made in"), "{said}");
+    let message = await_reason(&lab, namespace, "foreign", "Failed", "ValidationError");
+    assert!(
+        message.starts_with("instance box is in namespace tenant-eve: a snapshot is made in"),
+        "{message}"
+    );
     let chosen = snapshot("snapbad", "chosen", "box", "a")
         .replace("imageName", "environmentRef: {name: x}, imageName");
     lab.apply(&chosen);
-    let said = await_reason(&lab, namespace, "chosen", "Failed", "ValidationError");
-    assert!(said.starts_with("environment x not found in template vm-persistent."), "{said}");
+    let message = await_reason(&lab, namespace, "chosen", "Failed", "ValidationError");
+    assert!(message.starts_with("environment x not found in template vm-persistent."), "{message}");
     let empty = lab.try_kubectl(&["apply", "-f", "-"], &snapshot("snapbad", "empty", "box", "\"\""));
     assert!(empty.expect_err("the schema").contains("spec.imageName"));
     let jobs: Vec<Value> = lab.list("jobs", namespace);
-    assert_eq!(jobs.len(), 1, "nothing was made but by hand: {jobs:?}");
-    lab.clear("snapbad");
+    assert_eq!(jobs.len(), 1, "only the Job that the test has created: {jobs:?}");
+    lab.delete_fixtures("snapbad");
 }
 
 #[test]
 fn a_job_that_fails_is_a_snapshot_that_fails() {
     let lab = Lab::shared();
-    lab.furnish("snapfail");
+    lab.create_fixtures("snapfail");
     let namespace = "tenant-snapfail";
     let kubeconfig = lab.service_account();
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "snapfail", config: CONFIG });
-    // No room for the Job's pod: it can run out of time.
+    // The quota refuses the Job's pod, so that the Job exceeds its deadline.
     lab.apply(&format!(
         "apiVersion: v1
 kind: ResourceQuota
@@ -220,14 +223,14 @@ spec: {{hard: {{limits.memory: 1Gi}}}}
     lab.apply(&snapshot("snapfail", "slow", "box", "a"));
     await_reason(&lab, namespace, "slow", "Processing", "JobRunning");
     lab.patch("jobs", namespace, "slow", r#"{"spec": {"activeDeadlineSeconds": 1}}"#);
-    let said = await_reason(&lab, namespace, "slow", "Failed", "CreationFailed");
-    assert!(said.starts_with("DeadlineExceeded: "), "{said}");
-    // One whose Job is taken away has failed too.
+    let message = await_reason(&lab, namespace, "slow", "Failed", "CreationFailed");
+    assert!(message.starts_with("DeadlineExceeded: "), "{message}");
+    // A snapshot whose Job is deleted has failed, too.
     lab.apply(&snapshot("snapfail", "gone", "box", "a"));
     await_reason(&lab, namespace, "gone", "Processing", "JobRunning");
     lab.kubectl(&["delete", "job", "-n", namespace, "gone"]);
-    let said = await_reason(&lab, namespace, "gone", "Failed", "CreationFailed");
-    assert_eq!(said, "Job gone was deleted before it was complete: make another snapshot");
+    let message = await_reason(&lab, namespace, "gone", "Failed", "CreationFailed");
+    assert_eq!(message, "Job gone was deleted before it was complete: make another snapshot");
     assert_eq!(reasons(&lab, namespace, "gone"), ["Creation", "CreationFailed", "Validating"]);
-    lab.clear("snapfail");
+    lab.delete_fixtures("snapfail");
 }

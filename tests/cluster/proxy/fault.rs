@@ -1,4 +1,4 @@
-//! What can go wrong, and for which requests.
+//! The faults that the proxy can cause, and for which requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use http::Method;
 
-/// Tells by method and by path with query whether a request is meant. It may count, to fail only so often.
+/// Decides by method and by path with query whether a request is affected. It may count, to affect only some requests.
 pub type Matcher = Arc<dyn Fn(&Method, &str) -> bool + Send + Sync>;
 
-/// What the proxy does to the requests that it is told to.
+/// What the proxy does to the matching requests; it passes all others on.
 #[derive(Clone, Default)]
 pub enum Fault {
-    /// Everything is passed on.
+    /// Every request is passed on.
     #[default]
     None,
     /// Answered with an error instead of being passed on.
@@ -21,31 +21,31 @@ pub enum Fault {
         code: u16,
         /// Seconds in a `Retry-After` header.
         retry_after: Option<u32>,
-        /// Which requests.
+        /// The requests that are affected.
         matching: Matcher,
     },
     /// The connection is broken before the request is passed on.
     Break {
-        /// Which requests.
+        /// The requests that are affected.
         matching: Matcher,
     },
     /// The request is passed on and carried out, but the connection is broken before the answer.
     LoseAnswer {
-        /// Which requests.
+        /// The requests that are affected.
         matching: Matcher,
     },
     /// Answered with this JSON text instead of being passed on.
     Answer {
         /// The body.
         body: &'static str,
-        /// Which requests.
+        /// The requests that are affected.
         matching: Matcher,
     },
-    /// Passed on after a pause.
+    /// Passed on after a delay.
     Delay {
         /// How long.
         pause: Duration,
-        /// Which requests.
+        /// The requests that are affected.
         matching: Matcher,
     },
 }
@@ -76,18 +76,18 @@ pub fn requests_of(method: Method, part: &'static str) -> Matcher {
     matching(move |asked, path| *asked == method && path.contains(part))
 }
 
-/// Whether a request is meant to change something.
+/// Whether a request with this method is a write.
 pub fn is_write(method: &Method) -> bool {
     [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method)
 }
 
-/// Whether a path is that of leases or events, which are written all the time.
+/// Whether a path is that of leases or events, which are written at any time.
 pub fn is_lease_or_event(path: &str) -> bool {
     let mut parts = path.split('?').next().unwrap_or_default().split('/');
     parts.any(|part| part == "leases" || part == "events")
 }
 
-/// The reason that the API server gives with a status code.
+/// The `reason` with which the API server answers a status code.
 pub fn reason(code: u16) -> &'static str {
     match code {
         400 => "BadRequest",

@@ -1,4 +1,4 @@
-//! One request through the proxy.
+//! The way of one request through the proxy.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{Answered, Shared};
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Body = UnsyncBoxBody<Bytes, Error>;
 
-/// Answers a request, or fails to break its connection.
+/// Answers a request. An error breaks its connection.
 pub async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Error> {
     let (method, path) = (request.method().clone(), request.uri().to_string());
     let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
@@ -27,7 +27,7 @@ pub async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<R
     answer
 }
 
-/// Applies the present fault; what it leaves goes to the API server.
+/// Applies the current fault, or passes the request on.
 async fn apply(shared: &Shared, request: Request<Incoming>) -> Result<Response<Body>, Error> {
     let (method, path) = (request.method().clone(), request.uri().to_string());
     let current = shared.state().fault.clone();
@@ -53,7 +53,7 @@ async fn apply(shared: &Shared, request: Request<Incoming>) -> Result<Response<B
     }
 }
 
-/// Sends a request to the API server and returns its answer with a body that is streamed.
+/// Sends a request to the API server and returns the answer, whose body is streamed.
 async fn pass_on(shared: &Shared, request: Request<Incoming>) -> Result<Response<Body>, Error> {
     let (mut parts, body) = request.into_parts();
     let (method, path) = (parts.method.clone(), parts.uri.to_string());
@@ -84,14 +84,14 @@ fn is_watch(path: &str) -> bool {
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 
-/// The headers that concern one connection only; both sides set their own.
+/// Removes the headers that concern one connection only; each connection has its own.
 fn remove_connection_headers(headers: &mut HeaderMap) {
     for name in [header::HOST, header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH] {
         headers.remove(name);
     }
 }
 
-/// A watch's body that ends with an error when the watches are dropped.
+/// The body of a watch, which ends with an error when the watches are dropped.
 fn until_dropped(shared: &Shared, body: Body) -> Body {
     let dropped = shared.watches.subscribe();
     let frames = stream::unfold(Some((body, dropped)), |state| async {
@@ -105,7 +105,7 @@ fn until_dropped(shared: &Shared, body: Body) -> Body {
     StreamBody::new(frames.boxed()).boxed_unsync()
 }
 
-/// An error as the API server would answer it.
+/// An error in the form in which the API server answers it.
 fn refusal(code: u16, retry_after: Option<u32>) -> Result<Response<Body>, Error> {
     let status = json!({
         "kind": "Status",

@@ -1,8 +1,8 @@
-//! A fault proxy in front of the API server or another server: refuses, delays and breaks what a test tells it to,
-//! counts writes, and stops between a write and its answer.
+//! A fault proxy in front of the API server or another server. It refuses, delays or breaks the requests that a test
+//! chooses, counts writes, and can call a test between a write and its answer.
 //!
-//! It speaks plain HTTP/1.1 on loopback, so that a kubeconfig for it needs no other certificate; credentials and
-//! all other headers of the client are passed on, and answers are streamed.
+//! It serves plain HTTP/1.1 on loopback, so that a kubeconfig for it needs no certificate. Credentials and all other
+//! headers of the client are passed on, and answers are streamed.
 
 mod fault;
 mod forward;
@@ -23,11 +23,11 @@ use tokio::sync::watch;
 use super::Cluster;
 use super::background::Background;
 
-// Every test uses another part of these.
+// Every test target uses only a part of these.
 #[allow(unused_imports)]
 pub use fault::{Fault, Matcher, everything, matching, nth, requests_of, writes};
 
-/// A request that came through, in the order of the answers.
+/// A request that the proxy has answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
     /// The method.
@@ -36,7 +36,7 @@ pub struct Answered {
     pub path: String,
     /// The user agent.
     pub user_agent: String,
-    /// What the client was answered; `None` if its connection was broken instead.
+    /// The status of the answer; `None` if the connection was broken instead.
     pub status: Option<StatusCode>,
 }
 
@@ -47,11 +47,11 @@ pub struct Proxy {
     _background: Background,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Shared {
     upstream: Client,
     state: Mutex<State>,
-    /// Changes when the open watches are to be closed.
+    /// Changes when the open watches are dropped.
     watches: watch::Sender<()>,
 }
 
@@ -61,23 +61,23 @@ struct State {
     writes: u64,
     count_all: bool,
     hook: Option<Hook>,
-    /// What is taken from the beginning of each path.
+    /// Removed from the beginning of each path.
     hidden_prefix: Option<&'static str>,
 }
 
-/// To be called after the `n`-th write from now.
+/// An action after the `n`-th write from now.
 struct Hook {
     n: u64,
     action: Box<dyn FnOnce() + Send>,
 }
 
 impl Proxy {
-    /// Starts a proxy in front of a cluster's API server, without any fault.
+    /// Starts a proxy in front of a cluster's API server, without a fault.
     pub fn start(target: &Cluster) -> Result<Self> {
         Self::in_front_of(&target.server(), Some(target.ca_file()))
     }
 
-    /// Starts a proxy in front of any server, without any fault; `ca` has signed its certificate, if it has one.
+    /// Starts a proxy in front of any server, without a fault. `ca` is the CA of the server's certificate, if it has one.
     pub fn in_front_of(server: &str, ca: Option<PathBuf>) -> Result<Self> {
         let background = Background::start("fault-proxy")?;
         let server: http::Uri = server.parse()?;
@@ -85,10 +85,10 @@ impl Proxy {
             let listener = TcpListener::bind("127.0.0.1:0").await.context("listening on loopback")?;
             let address = listener.local_addr()?;
             let mut config = kube::Config::new(server);
-            // Without certificate there is nothing to check, and no authorities are needed.
+            // For a server without TLS no CA is needed; loading those of the machine would only take time.
             config.root_cert = Some(Vec::new());
             config.root_cert_file = ca;
-            // What goes wrong is the client's to handle.
+            // Errors are passed to the client, which is under test.
             config.default_retry = false;
             anyhow::Ok((listener, address, Client::try_from(config)?))
         })??;
@@ -110,33 +110,33 @@ impl Proxy {
         format!("http://{}", self.address)
     }
 
-    /// Takes `prefix` from the beginning of every path; a path without it is answered with 404.
+    /// Removes `prefix` from the beginning of every path from now on; a path without it is answered with 404.
     pub fn hide_prefix(&self, prefix: &'static str) {
         self.shared.state().hidden_prefix = Some(prefix);
     }
 
-    /// Replaces the fault that is applied to requests from now on.
+    /// Sets the fault for requests from now on.
     pub fn set(&self, fault: Fault) {
         self.shared.state().fault = fault;
     }
 
-    /// Closes all open watches, once; new ones are let through.
+    /// Breaks all open watches. New ones are passed on.
     pub fn drop_watches(&self) {
         self.shared.watches.send_replace(());
     }
 
-    /// How many writes (POST, PUT, PATCH, DELETE) the API server has carried out with success since the start or
-    /// the last [`reset`](Self::reset); leases and events do not count.
+    /// The number of successful writes (POST, PUT, PATCH, DELETE) since the start or the last [`reset`](Self::reset),
+    /// without leases and events.
     pub fn writes(&self) -> u64 {
         self.shared.state().writes
     }
 
-    /// Whether leases and events count as writes, too.
+    /// Sets whether leases and events are counted as writes, too.
     pub fn count_leases_and_events(&self, count: bool) {
         self.shared.state().count_all = count;
     }
 
-    /// Forgets the log and the number of writes; the fault and the hook stay.
+    /// Clears the log and the number of writes; the fault and the hook stay.
     pub fn reset(&self) {
         let mut state = self.shared.state();
         state.writes = 0;
@@ -149,12 +149,13 @@ impl Proxy {
         self.shared.state().hook = Some(Hook { n, action: Box::new(action) });
     }
 
-    /// Takes back [`on_nth_write`](Self::on_nth_write). Returns whether it had not been reached.
+    /// Undoes [`on_nth_write`](Self::on_nth_write). Returns whether the write had not happened yet.
     pub fn clear_hook(&self) -> bool {
         self.shared.state().hook.take().is_some()
     }
 
-    /// What was answered since the start or the last [`reset`](Self::reset); a watch is listed when it opens.
+    /// The requests answered since the start or the last [`reset`](Self::reset), in the order of their answers; a watch
+    /// is listed when it begins.
     pub fn request_log(&self) -> Vec<Answered> {
         self.shared.state().log.clone()
     }
@@ -167,7 +168,7 @@ impl Shared {
 }
 
 impl State {
-    /// Counts a write that was carried out; returns the action whose turn it is.
+    /// Counts a successful write; returns the hook's action if this was the write that it waits for.
     fn count(&mut self, path: &str) -> Option<Box<dyn FnOnce() + Send>> {
         if !self.count_all && fault::is_lease_or_event(path) {
             return None;
@@ -183,12 +184,12 @@ impl State {
 }
 
 async fn serve(listener: TcpListener, shared: Arc<Shared>) {
-    // Fails when the process is out of file descriptors: then the test fails, too.
+    // `accept` fails when the process is out of file descriptors; then the test fails, too.
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
         let service = service_fn(move |request| forward::answer(Arc::clone(&shared), request));
         tokio::spawn(async move {
-            // A broken connection is what this proxy is for.
+            // An error is a connection that this proxy has broken.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }

@@ -1,8 +1,8 @@
-//! `KubeVirt` and CDI as pure functions: from what is there to the next write, or none.
+//! `KubeVirt` and CDI as pure functions from the known objects to the next write, if there is one.
 //!
-//! Played like virt-controller and CDI do it: a `VirtualMachine` makes its `DataVolumes` at once and its
-//! `VirtualMachineInstance` while it should run; that one runs in a launcher pod, which the scheduler places and
-//! kwok starts. Not played: migration, pausing, the finalizer of the `VirtualMachine`.
+//! They do what virt-controller and CDI do: a `VirtualMachine` gets its `DataVolumes` at once and its
+//! `VirtualMachineInstance` while it should run; the latter gets a launcher pod, which the scheduler places and kwok
+//! starts. Migration, pausing and the finalizer of the `VirtualMachine` are not simulated.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
-use super::world::{Key, Kind, World};
+use super::cache::{Cache, Key, Kind};
 use super::{Step, objects};
 
-/// Keeps a machine visible as terminating while it shuts down.
+/// The finalizer of a `VirtualMachineInstance`, which stays terminating while it shuts down.
 pub const FINALIZER: &str = "foregroundDeleteVirtualMachine";
 
 /// The next step of a `VirtualMachine`: its disks, its status, then its instance.
-pub fn machine(world: &World, key: &Key) -> Option<Step> {
-    let vm = world.get(key)?;
+pub fn machine(cache: &Cache, key: &Key) -> Option<Step> {
+    let vm = cache.get(key)?;
     if vm.metadata.deletion_timestamp.is_some() {
         return None;
     }
@@ -26,12 +26,12 @@ pub fn machine(world: &World, key: &Key) -> Option<Step> {
     let mut imported = true;
     for disk in disks.into_iter().flatten() {
         let name = disk.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        let Some(volume) = world.get(&key.beside(Kind::DataVolume, name)) else {
+        let Some(volume) = cache.get(&key.sibling(Kind::DataVolume, name)) else {
             return Some(Step::create(Kind::DataVolume, objects::data_volume(vm, disk, name)));
         };
         imported &= phase(volume) == "Succeeded";
     }
-    let instance = world.get(&key.beside(Kind::Instance, &key.name));
+    let instance = cache.get(&key.sibling(Kind::Instance, &key.name));
     let status = machine_status(vm, instance, imported);
     if vm.data.get("status") != Some(&status) {
         return Some(Step::patch_status(json!({"metadata": {"uid": vm.uid()}, "status": status})));
@@ -39,7 +39,7 @@ pub fn machine(world: &World, key: &Key) -> Option<Step> {
     match instance {
         None if should_run(vm) && imported => Some(Step::create(Kind::Instance, objects::instance(vm))),
         Some(instance) if instance.metadata.deletion_timestamp.is_none() && !may_stay(vm, instance) => {
-            Some(Step::delete(key.beside(Kind::Instance, &key.name), instance))
+            Some(Step::delete(key.sibling(Kind::Instance, &key.name), instance))
         }
         _ => None,
     }
@@ -52,7 +52,7 @@ fn should_run(vm: &DynamicObject) -> bool {
         || matches!(spec["runStrategy"].as_str(), Some("Always" | "RerunOnFailure" | "Once"))
 }
 
-/// Whether the instance may stay as it is: wanted, and not at its end.
+/// Whether the instance is wanted and has not ended.
 fn may_stay(vm: &DynamicObject, instance: &DynamicObject) -> bool {
     should_run(vm) && !matches!(phase(instance), "Succeeded" | "Failed")
 }
@@ -71,31 +71,32 @@ fn machine_status(vm: &DynamicObject, instance: Option<&DynamicObject>, imported
     };
     let mut status = json!({"printableStatus": printable, "created": instance.is_some(), "ready": ready});
     let reason = if ready { "VMIReady" } else { "VMINotReady" };
-    // The same value as long as nothing changes: the comparison above must find them equal.
+    // The time stays the same while the condition does: the caller compares the whole status.
     let since = condition_since(vm, ready).unwrap_or_else(objects::now);
     let word = if ready { "True" } else { "False" };
     status["conditions"] = json!([{"type": "Ready", "status": word, "reason": reason, "message": "", "lastTransitionTime": since}]);
     status
 }
 
-/// Since when the condition Ready has the wanted value, if it has.
+/// Since when the condition Ready has this value; `None` when it has another one.
 fn condition_since(object: &DynamicObject, ready: bool) -> Option<String> {
     let condition = &object.data["status"]["conditions"][0];
     let same = condition["status"] == if ready { "True" } else { "False" };
     same.then(|| condition["lastTransitionTime"].as_str().map(str::to_owned)).flatten()
 }
 
-/// The next step of a `VirtualMachineInstance`: pending, launcher pod, scheduling, running; at its end, gone.
-pub fn instance(world: &World, key: &Key, delay: Duration) -> Option<Step> {
-    let vmi = world.get(key)?;
+/// The next step of a `VirtualMachineInstance`: pending, launcher pod, scheduling, running; when it is deleted, the
+/// removal of the finalizer.
+pub fn instance(cache: &Cache, key: &Key, delay: Duration) -> Option<Step> {
+    let vmi = cache.get(key)?;
     if vmi.metadata.deletion_timestamp.is_some() {
         let held = vmi.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
         let kept: Vec<_> = vmi.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).collect();
         let patch = json!({"metadata": {"uid": vmi.uid(), "finalizers": kept}});
         return held.then(|| Step::patch(patch).after(delay));
     }
-    let launcher_key = key.beside(Kind::Launcher, &objects::launcher_name(&key.name));
-    let launcher = world.get(&launcher_key);
+    let launcher_key = key.sibling(Kind::Launcher, &objects::launcher_name(&key.name));
+    let launcher = cache.get(&launcher_key);
     match (phase(vmi), launcher) {
         ("", _) => {
             let mut finalizers = vmi.finalizers().to_vec();
@@ -103,7 +104,7 @@ pub fn instance(world: &World, key: &Key, delay: Duration) -> Option<Step> {
             let metadata = json!({"uid": vmi.uid(), "finalizers": finalizers});
             Some(Step::patch(json!({"metadata": metadata, "status": {"phase": "Pending"}})))
         }
-        ("Pending", None) => Some(launch(world, vmi, &launcher_key)),
+        ("Pending", None) => Some(launch(cache, vmi, &launcher_key)),
         ("Pending", Some(_)) => {
             let not_ready = json!([objects::condition("Ready", false, "GuestNotRunning", "")]);
             Some(status_of_instance(vmi, &json!({"phase": "Scheduling", "conditions": not_ready})))
@@ -115,27 +116,27 @@ pub fn instance(world: &World, key: &Key, delay: Duration) -> Option<Step> {
     }
 }
 
-/// Creates the launcher pod, or first tells why the last attempt was refused.
-fn launch(world: &World, vmi: &DynamicObject, launcher: &Key) -> Step {
+/// Creates the launcher pod; first writes a condition when the last attempt was refused.
+fn launch(cache: &Cache, vmi: &DynamicObject, launcher: &Key) -> Step {
     let create = Step::create(Kind::Launcher, objects::launcher(vmi));
-    let Some(refusal) = world.refusals.get(launcher) else { return create };
+    let Some(refusal) = cache.refusals.get(launcher) else { return create };
     let message = format!("failed to create virtual machine pod: {refusal}");
-    let told = vmi.data["status"]["conditions"].as_array().into_iter().flatten();
-    if told.into_iter().any(|condition| condition["message"] == json!(message)) {
+    let reported = vmi.data["status"]["conditions"].as_array().into_iter().flatten();
+    if reported.into_iter().any(|condition| condition["message"] == json!(message)) {
         return create;
     }
     let condition = objects::condition("Synchronized", false, "FailedCreate", &message);
     status_of_instance(vmi, &json!({"conditions": [condition]}))
 }
 
-/// A write of the status through the object itself: a `VirtualMachineInstance` has no status subresource.
+/// Writes the status with the object itself, since a `VirtualMachineInstance` has no status subresource.
 fn status_of_instance(vmi: &DynamicObject, status: &Value) -> Step {
     Step::patch(json!({"metadata": {"uid": vmi.uid()}, "status": status}))
 }
 
 /// The next step of a `DataVolume`: its claim, then the import.
-pub fn data_volume(world: &World, key: &Key, delay: Duration) -> Option<Step> {
-    let volume = world.get(key)?;
+pub fn data_volume(cache: &Cache, key: &Key, delay: Duration) -> Option<Step> {
+    let volume = cache.get(key)?;
     if volume.metadata.deletion_timestamp.is_some() {
         return None;
     }
@@ -147,7 +148,7 @@ pub fn data_volume(world: &World, key: &Key, delay: Duration) -> Option<Step> {
     match phase(volume) {
         "" => Some(status("Pending", "N/A")),
         "Succeeded" => None,
-        _ if world.get(&key.beside(Kind::Claim, &key.name)).is_none() => {
+        _ if cache.get(&key.sibling(Kind::Claim, &key.name)).is_none() => {
             Some(Step::create(Kind::Claim, objects::claim(volume)))
         }
         "Pending" if is_clone => Some(status("CloneInProgress", "0.0%")),

@@ -1,12 +1,13 @@
-//! Plays what is not Kubernetes itself: `KubeVirt`, CDI, a storage provisioner and a load balancer.
+//! Simulates what is not part of Kubernetes: `KubeVirt`, CDI, a storage provisioner and a load balancer.
 //!
-//! One task watches the objects, asks the pure functions of [`machines`] and [`storage`] for the next step of an
-//! object that changed, and carries the steps out, one at a time per object and any number side by side.
+//! One task watches the objects, calls the pure functions of [`machines`] and [`storage`] for the next step of an
+//! object that has changed, and carries the steps out: those of one object one after the other, those of different
+//! objects at the same time.
 
+mod cache;
 mod machines;
 mod objects;
 mod storage;
-mod world;
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -27,33 +28,33 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use world::{Key, Kind, World};
+use cache::{Cache, Key, Kind};
 
 /// The user and the user agent of the stand-in in the audit log.
 pub const USER_AGENT: &str = "kubevirt-stand-in";
 
-/// Pause before a step that failed is tried again.
+/// The pause before a failed step is tried again.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// What the stand-in plays, and how fast.
+/// What the stand-in simulates, and how fast.
 pub struct Settings {
-    /// Whether there are machines to play (the CRDs of `KubeVirt` and CDI are installed).
+    /// Whether it simulates virtual machines; the CRDs of `KubeVirt` and CDI must be installed then.
     pub machines: bool,
     /// Whether Services of type `LoadBalancer` get addresses.
     pub load_balancer: bool,
-    /// How long an import, a boot and a shut-down take.
+    /// How long an import, a boot and a shut-down take, each.
     pub machine_delay: Duration,
-    /// Where failures are written.
+    /// The file to which failures are written.
     pub log: PathBuf,
 }
 
-/// A write to be done, after a pause.
+/// A write, and the pause before it.
 pub struct Step {
     delay: Duration,
     write: Write,
 }
 
-/// What is written.
+/// A write.
 enum Write {
     Create(Kind, Box<DynamicObject>),
     /// A merge patch of the object or of its status subresource.
@@ -94,11 +95,11 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// Starts it on a runtime.
+    /// Starts it on a runtime. Fails when the log cannot be opened.
     pub fn start(runtime: &Handle, client: Client, settings: Settings) -> Result<Self> {
         let log = File::options().create(true).append(true).open(&settings.log);
         let log = log.with_context(|| format!("opening {}", settings.log.display()))?;
-        Ok(Self { task: runtime.spawn(Player::new(client, settings, log).run()) })
+        Ok(Self { task: runtime.spawn(Simulator::new(client, settings, log).run()) })
     }
 }
 
@@ -111,28 +112,34 @@ impl Drop for StandIn {
 type Watches = SelectAll<Pin<Box<dyn Stream<Item = (Kind, watcher::Result<Event<DynamicObject>>)> + Send>>>;
 type Pending = FuturesUnordered<Pin<Box<dyn Future<Output = (Key, Outcome)> + Send>>>;
 
-/// What became of a step.
+/// The result of a step.
 enum Outcome {
+    /// The object, as the API server returned it.
     Written(Kind, Box<DynamicObject>),
+    /// The object has been deleted.
     Gone(Key),
+    /// The object that was to be written, and why the API server refused; `None` for a conflict.
     Failed(Option<(Key, String)>),
 }
 
-struct Player {
+struct Simulator {
     client: Client,
     settings: Settings,
     log: File,
-    world: World,
-    /// Kinds whose first list is not complete; nothing is decided before that.
-    missing: HashSet<Kind>,
-    /// What a list in progress has not shown yet.
+    cache: Cache,
+    /// Kinds whose first list is not complete yet. No step is taken before all of them are.
+    unlisted: HashSet<Kind>,
+    /// Known objects that have not appeared yet in a list that is being read.
     unseen: HashSet<Key>,
+    /// Objects with a step under way.
     busy: HashSet<Key>,
+    /// Those of them that have changed meanwhile.
     changed_while_busy: HashSet<Key>,
+    /// The steps under way.
     pending: Pending,
 }
 
-impl Player {
+impl Simulator {
     fn new(client: Client, settings: Settings, log: File) -> Self {
         let mut kinds = vec![Kind::Claim, Kind::Volume];
         if settings.load_balancer {
@@ -145,8 +152,8 @@ impl Player {
             client,
             settings,
             log,
-            world: World::default(),
-            missing: kinds.into_iter().collect(),
+            cache: Cache::default(),
+            unlisted: kinds.into_iter().collect(),
             unseen: HashSet::new(),
             busy: HashSet::new(),
             changed_while_busy: HashSet::new(),
@@ -166,13 +173,13 @@ impl Player {
 
     fn watches(&self) -> Watches {
         let mut watches = Watches::new();
-        for &kind in &self.missing {
+        for &kind in &self.unlisted {
             let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind.resource());
             let selector = kind.selector().map(str::to_owned);
             let config = watcher::Config { label_selector: selector, ..watcher::Config::default() };
             let events = watcher(api, config).then(move |event| async move {
                 if event.is_err() {
-                    // The API server is away or restarting; the watcher would ask again at once.
+                    // While the API server is stopped, the watcher would try again without a pause.
                     tokio::time::sleep(RETRY).await;
                 }
                 (kind, event)
@@ -184,7 +191,7 @@ impl Player {
 
     fn observe(&mut self, kind: Kind, event: watcher::Result<Event<DynamicObject>>) {
         match event {
-            Ok(Event::Init) => self.unseen.extend(self.world.keys(kind)),
+            Ok(Event::Init) => self.unseen.extend(self.cache.keys(kind)),
             Ok(Event::InitApply(object) | Event::Apply(object)) => self.seen(kind, object),
             Ok(Event::Delete(object)) => self.gone(&Key::of(kind, &object)),
             Ok(Event::InitDone) => {
@@ -192,18 +199,18 @@ impl Player {
                 for key in &unseen {
                     self.gone(key);
                 }
-                if self.missing.remove(&kind) && self.missing.is_empty() {
+                if self.unlisted.remove(&kind) && self.unlisted.is_empty() {
                     self.decide_all();
                 }
             }
-            Err(error) => self.report(&format!("watching {kind:?}: {error}")),
+            Err(error) => self.log_failure(&format!("watching {kind:?}: {error}")),
         }
     }
 
     fn decide_all(&mut self) {
         use Kind::{Claim, DataVolume, Instance, Machine, Service, Volume};
         for kind in [Machine, Instance, DataVolume, Claim, Volume, Service] {
-            for key in self.world.keys(kind) {
+            for key in self.cache.keys(kind) {
                 self.decide(key);
             }
         }
@@ -213,7 +220,7 @@ impl Player {
         let key = Key::of(kind, &object);
         self.unseen.remove(&key);
         let concerned = concerned(&key, &object);
-        if self.world.put(kind, object) {
+        if self.cache.put(kind, object) {
             for key in concerned {
                 self.decide(key);
             }
@@ -221,9 +228,9 @@ impl Player {
     }
 
     fn gone(&mut self, key: &Key) {
-        let concerned = self.world.get(key).map(|object| concerned(key, object)).unwrap_or_default();
-        self.world.remove(key);
-        self.world.refusals.remove(key);
+        let concerned = self.cache.get(key).map(|object| concerned(key, object)).unwrap_or_default();
+        self.cache.remove(key);
+        self.cache.refusals.remove(key);
         for key in concerned {
             self.decide(key);
         }
@@ -231,7 +238,7 @@ impl Player {
 
     /// Starts the next step of an object, unless one is under way.
     fn decide(&mut self, key: Key) {
-        if !self.missing.is_empty() {
+        if !self.unlisted.is_empty() {
             return;
         }
         if self.busy.contains(&key) {
@@ -240,12 +247,12 @@ impl Player {
         }
         let delay = self.settings.machine_delay;
         let step = match key.kind {
-            Kind::Machine => machines::machine(&self.world, &key),
-            Kind::Instance => machines::instance(&self.world, &key, delay),
-            Kind::DataVolume => machines::data_volume(&self.world, &key, delay),
-            Kind::Claim => storage::claim(&self.world, &key),
-            Kind::Volume => storage::volume(&self.world, &key),
-            Kind::Service => storage::service(&self.world, &key),
+            Kind::Machine => machines::machine(&self.cache, &key),
+            Kind::Instance => machines::instance(&self.cache, &key, delay),
+            Kind::DataVolume => machines::data_volume(&self.cache, &key, delay),
+            Kind::Claim => storage::claim(&self.cache, &key),
+            Kind::Volume => storage::volume(&self.cache, &key),
+            Kind::Service => storage::service(&self.cache, &key),
             Kind::Launcher => None,
         };
         if let Some(step) = step {
@@ -268,15 +275,15 @@ impl Player {
         let mut again = self.changed_while_busy.remove(key);
         match outcome {
             Outcome::Written(kind, object) => {
-                self.world.refusals.remove(&Key::of(kind, &object));
+                self.cache.refusals.remove(&Key::of(kind, &object));
                 self.seen(kind, *object);
                 again = true;
             }
             Outcome::Gone(other) => self.gone(&other),
             Outcome::Failed(reason) => {
                 if let Some((refused, message)) = reason {
-                    self.report(&format!("{refused:?}: {message}"));
-                    self.world.refusals.insert(refused, message);
+                    self.log_failure(&format!("{refused:?}: {message}"));
+                    self.cache.refusals.insert(refused, message);
                 }
                 again = true;
             }
@@ -286,8 +293,8 @@ impl Player {
         }
     }
 
-    fn report(&mut self, line: &str) {
-        // A full disk must not stop the machines.
+    fn log_failure(&mut self, line: &str) {
+        // The simulation goes on when the disk is full.
         let _ = writeln!(self.log, "{line}");
     }
 }
@@ -296,7 +303,7 @@ impl Player {
 fn concerned(key: &Key, object: &DynamicObject) -> Vec<Key> {
     let owner = |kind| {
         let owner = object.owner_references().iter().find(|owner| owner.controller == Some(true));
-        owner.map(|owner| key.beside(kind, &owner.name))
+        owner.map(|owner| key.sibling(kind, &owner.name))
     };
     match key.kind {
         Kind::Instance | Kind::DataVolume => [key.clone()].into_iter().chain(owner(Kind::Machine)).collect(),
@@ -306,7 +313,8 @@ fn concerned(key: &Key, object: &DynamicObject) -> Vec<Key> {
     }
 }
 
-// The answer of a deletion is of a crate that is not a dependency here: its method cannot be named.
+/// Carries out a write for the object `key`.
+// The answer of a deletion is of a type whose crate is not a dependency here, so its method cannot be named.
 #[allow(clippy::redundant_closure_for_method_calls)]
 async fn write(client: Client, key: &Key, write: Write) -> Outcome {
     let api = |kind: Kind, namespace: &str| -> Api<DynamicObject> {

@@ -8,11 +8,11 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
-use super::world::Kind;
+use super::cache::Kind;
 
 /// The present time as Kubernetes writes it, to the second.
 pub fn now() -> String {
-    #[allow(clippy::disallowed_methods, reason = "machines tell the time of the cluster")]
+    #[allow(clippy::disallowed_methods, reason = "the simulated machines write the real time")]
     let now = Timestamp::now();
     now.round(Unit::Second).unwrap_or(now).to_string()
 }
@@ -54,7 +54,7 @@ pub fn data_volume(vm: &DynamicObject, template: &Value, name: &str) -> DynamicO
     volume
 }
 
-/// The `VirtualMachineInstance` of a `VirtualMachine`: its template, under its name.
+/// The `VirtualMachineInstance` of a `VirtualMachine`: of the same name, with the content of `spec.template`.
 pub fn instance(vm: &DynamicObject) -> DynamicObject {
     let template = &vm.data["spec"]["template"];
     let data = json!({"spec": template["spec"]});
@@ -64,7 +64,7 @@ pub fn instance(vm: &DynamicObject) -> DynamicObject {
     vmi
 }
 
-/// The claim that CDI makes for a `DataVolume`.
+/// The claim that CDI creates for a `DataVolume`.
 pub fn claim(volume: &DynamicObject) -> DynamicObject {
     let spec = &volume.data["spec"];
     let mut claim = if spec["pvc"].is_object() { spec["pvc"].clone() } else { spec["storage"].clone() };
@@ -79,7 +79,7 @@ pub fn launcher_name(instance: &str) -> String {
     format!("virt-launcher-{instance}")
 }
 
-/// The pod that an instance runs in: its labels, its resources, its node selector.
+/// The pod that an instance runs in, with the instance's labels, resources and node selector.
 pub fn launcher(vmi: &DynamicObject) -> DynamicObject {
     let spec = &vmi.data["spec"];
     let mut resources = spec["domain"]["resources"].clone();
@@ -106,7 +106,7 @@ pub fn launcher(vmi: &DynamicObject) -> DynamicObject {
     launcher
 }
 
-/// The status of an instance whose pod runs: node, address, ready.
+/// The status of an instance whose pod runs.
 pub fn running_instance(vmi: &DynamicObject, pod: &DynamicObject) -> Value {
     let network = vmi.data["spec"]["networks"][0]["name"].as_str().unwrap_or("default");
     let address = &pod.data["status"]["podIP"];
@@ -125,14 +125,14 @@ pub fn running_instance(vmi: &DynamicObject, pod: &DynamicObject) -> Value {
     })
 }
 
-/// A locally administered hardware address, the same for the same uid.
+/// A locally administered MAC address that is derived from the uid.
 fn mac(uid: &str) -> String {
     let digits: Vec<char> = uid.chars().filter(char::is_ascii_hexdigit).take(10).collect();
     let pairs = digits.chunks(2).map(|pair| pair.iter().collect::<String>());
     [String::from("02")].into_iter().chain(pairs).collect::<Vec<_>>().join(":")
 }
 
-/// The volume that a provisioner makes for a claim, with the attributes of a CSI volume served over NFS.
+/// The volume that a provisioner creates for a claim, with the attributes of a CSI volume that is served over NFS.
 pub fn volume(claim: &DynamicObject, name: &str) -> DynamicObject {
     let spec = &claim.data["spec"];
     let namespace = claim.namespace().unwrap_or_default();

@@ -1,25 +1,26 @@
-//! A storage provisioner and a load balancer as pure functions: from what is there to the next write, or none.
+//! A storage provisioner and a load balancer as pure functions from the known objects to the next write, if there is
+//! one.
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
-use super::world::{Key, Kind, World};
+use super::cache::{Cache, Key, Kind};
 use super::{Step, objects};
 
-/// The provisioner that volumes are marked with.
+/// The name of the provisioner, which is written into the annotations of volumes.
 pub const PROVISIONER: &str = "stand-in.csi.crownlabs.polito.it";
 
 /// Annotations in which a Service asks for addresses.
 const ADDRESS_ANNOTATIONS: [&str; 2] = ["metallb.universe.tf/loadBalancerIPs", "metallb.io/loadBalancerIPs"];
 
-/// Given to a Service that asks for no address in particular (RFC 5737).
+/// The address of a Service that asks for none in particular; it is reserved for documentation (RFC 5737).
 const ANY_ADDRESS: &str = "192.0.2.1";
 
-/// The next step of a claim: a volume bound to it, whatever its class. A claim that names its volume, or whose
-/// class is the empty one, is served by hand.
-pub fn claim(world: &World, key: &Key) -> Option<Step> {
-    let claim = world.get(key)?;
+/// The next step of a claim: a volume for it, whatever its storage class. A claim that names its volume, or whose
+/// storage class is empty, gets none: the test binds it.
+pub fn claim(cache: &Cache, key: &Key) -> Option<Step> {
+    let claim = cache.get(key)?;
     let spec = &claim.data["spec"];
     let by_hand = !spec["volumeName"].is_null() || spec["storageClassName"] == "";
     if claim.metadata.deletion_timestamp.is_some() || by_hand {
@@ -27,12 +28,12 @@ pub fn claim(world: &World, key: &Key) -> Option<Step> {
     }
     let name = format!("pvc-{}", claim.uid().unwrap_or_default());
     let volume = Key { kind: Kind::Volume, namespace: String::new(), name };
-    world.get(&volume).is_none().then(|| Step::create(Kind::Volume, objects::volume(claim, &volume.name)))
+    cache.get(&volume).is_none().then(|| Step::create(Kind::Volume, objects::volume(claim, &volume.name)))
 }
 
-/// The next step of a volume of ours: deleted when its claim is gone.
-pub fn volume(world: &World, key: &Key) -> Option<Step> {
-    let volume = world.get(key)?;
+/// The next step of a volume of this provisioner: its deletion when the claim has been deleted.
+pub fn volume(cache: &Cache, key: &Key) -> Option<Step> {
+    let volume = cache.get(key)?;
     let is_ours = volume.annotations().values().any(|value| value == PROVISIONER);
     let to_delete = volume.data.pointer("/status/phase") == Some(&json!("Released"))
         && volume.data.pointer("/spec/persistentVolumeReclaimPolicy") == Some(&json!("Delete"))
@@ -41,12 +42,12 @@ pub fn volume(world: &World, key: &Key) -> Option<Step> {
 }
 
 /// The next step of a Service: the addresses that it asks for, if it is a load balancer.
-pub fn service(world: &World, key: &Key) -> Option<Step> {
-    let service = world.get(key)?;
+pub fn service(cache: &Cache, key: &Key) -> Option<Step> {
+    let service = cache.get(key)?;
     let wanted = if service.data["spec"]["type"] == "LoadBalancer" { addresses(service) } else { Vec::new() };
-    let shown = service.data.pointer("/status/loadBalancer/ingress").and_then(Value::as_array);
-    let shown: Vec<&str> = shown.into_iter().flatten().filter_map(|entry| entry["ip"].as_str()).collect();
-    if shown == wanted || service.metadata.deletion_timestamp.is_some() {
+    let current = service.data.pointer("/status/loadBalancer/ingress").and_then(Value::as_array);
+    let current: Vec<&str> = current.into_iter().flatten().filter_map(|entry| entry["ip"].as_str()).collect();
+    if current == wanted || service.metadata.deletion_timestamp.is_some() {
         return None;
     }
     let ingress: Vec<Value> = wanted.iter().map(|ip| json!({"ip": ip, "ipMode": "VIP"})).collect();

@@ -1,4 +1,4 @@
-//! The daemon dies after any of its writes about public exposure, and the world comes out the same.
+//! The daemon is killed after each of its writes for public exposure; the resulting objects are the same.
 
 use super::{Scenario, crash_after_every_write};
 use crate::cluster::Options as ClusterOptions;
@@ -7,7 +7,7 @@ use crate::lab::Lab;
 
 const KINDS: &str = "instances.crownlabs.polito.it,services,networkpolicies";
 
-/// This loop alone; nobody gives addresses here.
+/// Only this loop runs. There is no load balancer, so it does not wait for addresses.
 fn config(pool: &str) -> String {
     format!(
         "controllers: {{instance: {{enabled: false}}, tenant: {{enabled: false}}, workspace: {{enabled: false}}, \
@@ -17,14 +17,14 @@ fn config(pool: &str) -> String {
 
 #[test]
 fn exposure_survives_a_crash_after_every_write() {
-    let lab = Lab::start(ClusterOptions { play: false, ..ClusterOptions::default() });
-    lab.furnish("pecrash");
+    let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
+    lab.create_fixtures("pecrash");
     allow(&lab, "pecrash");
     let namespace = "tenant-pecrash";
     let (whole, shrunk) = (config("172.18.3.1-172.18.3.2"), config("172.18.3.2"));
     let scenario = Scenario {
         name: "exposure",
-        lab: "pecrash",
+        fixtures: "pecrash",
         steps: vec![
             Box::new(|lab| {
                 lab.apply(&exposed("pecrash", "a", "{name: http, port: 80, targetPort: 80}"));
@@ -36,14 +36,14 @@ fn exposure_survives_a_crash_after_every_write() {
                 ]);
                 set_ports(lab, namespace, "a", &ports);
             }),
-            // Restarted with a smaller pool: both have to move.
+            // The daemon is restarted with a smaller pool: both Services have to move to the other address.
             Box::new(|_| {}),
             Box::new(|lab| set_ports(lab, namespace, "a", &serde_json::json!([]))),
             Box::new(|lab| {
                 lab.kubectl(&["delete", "instances", "-n", namespace, "a", "b", "--cascade=foreground"]);
             }),
         ],
-        look: Box::new(|lab| lab.list(KINDS, namespace)),
+        list: Box::new(|lab| lab.list(KINDS, namespace)),
         is_complete: |_| true,
         configs: &[&whole, &whole, &shrunk],
     };

@@ -1,18 +1,18 @@
-//! The daemon dies after any of its writes about Instances, and the world comes out the same.
+//! The daemon is killed after each of its writes for Instances; the resulting objects are the same.
 
 use super::{Scenario, crash_after_every_write};
 use crate::cluster::Options as ClusterOptions;
 use crate::lab::{Lab, TEMPLATES, instance};
 
-/// What is made of Instances.
+/// The kinds of objects that the daemon makes for Instances.
 const KINDS: &str = "instances.crownlabs.polito.it,services,ingresses,secrets,persistentvolumeclaims,deployments,\
                      virtualmachines.kubevirt.io,virtualmachineinstances.kubevirt.io";
 
 #[test]
 fn instances_of_every_type_survive_a_crash_after_every_write() {
-    // Without anybody who plays nodes and machines: the writes are ours alone, and at our pace.
-    let lab = Lab::start(ClusterOptions { play: false, ..ClusterOptions::default() });
-    lab.furnish("crash");
+    // Nodes and virtual machines are not simulated, so that nobody else writes these objects.
+    let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
+    lab.create_fixtures("crash");
     let namespace = "tenant-crash";
     let mut total = 0;
     for template in TEMPLATES {
@@ -28,7 +28,7 @@ fn instances_of_every_type_survive_a_crash_after_every_write() {
         };
         let scenario = Scenario {
             name: template,
-            lab: "crash",
+            fixtures: "crash",
             steps: vec![
                 Box::new(|lab| lab.apply(&instance("crash", template, template))),
                 Box::new(running(false)),
@@ -37,9 +37,9 @@ fn instances_of_every_type_survive_a_crash_after_every_write() {
                     lab.kubectl(&["delete", "instances", "-n", namespace, template, "--cascade=foreground"]);
                 }),
             ],
-            look: Box::new(|lab| lab.list(KINDS, namespace)),
+            list: Box::new(|lab| lab.list(KINDS, namespace)),
             is_complete: |_| true,
-            // The namespace and the Tenant are the test's.
+            // The test itself creates the namespace and the Tenant.
             configs: &["controllers: {tenant: {enabled: false}, workspace: {enabled: false}}\n"],
         };
         let writes = crash_after_every_write(&lab, &scenario);

@@ -1,5 +1,5 @@
-//! Crash anywhere: the daemon is killed after its n-th write, for every n, and started again; the
-//! world comes out the same each time. The harness knows no loop: later rooms give it scenarios.
+//! The daemon is killed after its n-th write, for every n, and started again; the resulting objects are the same each
+//! time. The code in this file knows no loop; each loop has a file with scenarios.
 
 mod exposure;
 mod instances;
@@ -19,34 +19,34 @@ use crate::cluster::proxy::Proxy;
 use crate::daemon::{Daemon, Options, tail};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
-/// Finds the objects that make up a world.
-pub type Look<'a> = Box<dyn Fn(&Lab) -> Vec<Value> + 'a>;
+/// Lists the objects that are compared.
+pub type List<'a> = Box<dyn Fn(&Lab) -> Vec<Value> + 'a>;
 
-/// What a user does.
+/// An action of a user.
 pub type Step<'a> = Box<dyn Fn(&Lab) + 'a>;
 
-/// A sequence of user actions, and the objects that make up the world that they lead to.
+/// A sequence of user actions, and the objects that they lead to.
 pub struct Scenario<'a> {
-    /// For messages.
+    /// The name in messages.
     pub name: &'a str,
-    /// The selector and namespaces, see [`Lab::furnish`].
-    pub lab: &'a str,
-    /// What users do, in order; after each the world must settle.
+    /// The fixtures of the test, see [`Lab::create_fixtures`]; also the value of the daemon's selector label.
+    pub fixtures: &'a str,
+    /// The actions, in order. After each of them the test waits until the objects have settled.
     pub steps: Vec<Step<'a>>,
-    /// The objects that are looked at.
-    pub look: Look<'a>,
-    /// Whether an object of the world says all that it will say: a world with one that does not is not settled
-    /// yet, however long nothing changes.
+    /// Lists the objects that are compared.
+    pub list: List<'a>,
+    /// Whether the status of an object is final. While there is an object whose status is not, the objects have not
+    /// settled, however long nothing changes.
     pub is_complete: fn(&Value) -> bool,
-    /// Further lines of the daemon's configuration, for each step; the last one holds for the rest. Where
-    /// they differ, the daemon is started anew.
+    /// More lines of the daemon's configuration, for each step; the last entry is for all further steps. Where two
+    /// steps differ, the daemon is restarted between them.
     pub configs: &'a [&'a str],
 }
 
-/// `Kind/namespace/name` → the object without what differs from run to run.
-type World = BTreeMap<String, Value>;
+/// The objects by `Kind/namespace/name`, without what differs from run to run.
+type Objects = BTreeMap<String, Value>;
 
-/// Members that the API server or the time decides.
+/// Members whose values differ from run to run: the API server or the time determines them.
 const VOLATILE: [&str; 16] = [
     "nodePort",
     "uid",
@@ -66,39 +66,40 @@ const VOLATILE: [&str; 16] = [
     "deletionTimestamp",
 ];
 
-fn scrub(value: &mut Value) {
+/// Replaces the values of [`VOLATILE`] members; that they exist is compared.
+fn mask_volatile(value: &mut Value) {
     match value {
         Value::Object(members) => {
             for key in VOLATILE {
-                // What matters of it is that it is there.
                 if let Some(member) = members.get_mut(key) {
                     *member = "set".into();
                 }
             }
-            members.values_mut().for_each(scrub);
+            members.values_mut().for_each(mask_volatile);
         }
-        Value::Array(items) => items.iter_mut().for_each(scrub),
+        Value::Array(items) => items.iter_mut().for_each(mask_volatile),
         _ => {}
     }
 }
 
-fn world(lab: &Lab, scenario: &Scenario<'_>) -> World {
-    let objects = (scenario.look)(lab);
+/// The objects of a scenario as they are now, in a form that can be compared with another run.
+fn objects(lab: &Lab, scenario: &Scenario<'_>) -> Objects {
+    let listed = (scenario.list)(lab);
     let mut uids: Vec<(String, String)> = Vec::new();
-    for object in &objects {
+    for object in &listed {
         if let (Some(uid), Some(name)) =
             (object["metadata"]["uid"].as_str(), object["metadata"]["name"].as_str())
         {
             uids.push((uid.to_owned(), format!("uid-of-{name}")));
         }
     }
-    let mut world = World::new();
-    for mut object in objects {
+    let mut objects = Objects::new();
+    for mut object in listed {
         if object["kind"] == "Deployment" {
-            // The Deployment controller's, at its own pace.
+            // The Deployment controller writes it at any time.
             object.as_object_mut().expect("an object").remove("status");
         }
-        scrub(&mut object);
+        mask_volatile(&mut object);
         let mut text = object.to_string();
         for (uid, name) in &uids {
             text = text.replace(uid, name);
@@ -106,9 +107,9 @@ fn world(lab: &Lab, scenario: &Scenario<'_>) -> World {
         let object: Value = serde_json::from_str(&text).expect("JSON");
         let metadata = &object["metadata"];
         let name = format!("{}/{}/{}", object["kind"], metadata["namespace"], metadata["name"]);
-        world.insert(name, object);
+        objects.insert(name, object);
     }
-    world
+    objects
 }
 
 impl Scenario<'_> {
@@ -116,34 +117,38 @@ impl Scenario<'_> {
         self.configs.get(step).or(self.configs.last()).copied().unwrap_or_default()
     }
 
-    /// Starts the daemon as it is configured for a step.
+    /// Starts the daemon with the configuration of a step.
     fn start(&self, lab: &Lab, proxy: &Proxy, step: usize) -> Daemon {
         let kubeconfig =
             lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
-        Daemon::spawn(&Options { kubeconfig: &kubeconfig, selector: self.lab, config: self.config(step) })
+        Daemon::spawn(&Options {
+            kubeconfig: &kubeconfig,
+            selector: self.fixtures,
+            config: self.config(step),
+        })
     }
 
-    /// Whether a step asks for another configuration than the one before it.
-    fn is_configured_anew(&self, step: usize) -> bool {
+    /// Whether a step has another configuration than the one before it.
+    fn has_new_config(&self, step: usize) -> bool {
         step > 0 && self.config(step) != self.config(step - 1)
     }
 }
 
-/// How often the world must look the same before it counts as settled: what a user did may take a moment
-/// to show, for example while Keycloak is asked.
-const LOOKS: usize = 4;
+/// How often in a row the objects must be equal before they count as settled: the effect of an action may take a
+/// moment to show, for example while Keycloak answers.
+const EQUAL_LISTS: usize = 4;
 
-/// Waits until neither the world nor the number of writes changes any more.
-fn settle(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>) -> World {
-    let look = || (world(lab, scenario), proxy.writes());
-    let (mut last, mut equal) = (look(), 1);
+/// Waits until neither the objects nor the number of writes change any more. Returns the objects.
+fn settle(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>) -> Objects {
+    let state = || (objects(lab, scenario), proxy.writes());
+    let (mut last, mut equal) = (state(), 1);
     wait_until(PATIENCE, || {
         std::thread::sleep(Duration::from_millis(700));
-        let now = look();
+        let now = state();
         let complete = now.0.values().all(scenario.is_complete);
         equal = if now == last && complete { equal + 1 } else { 1 };
         last = now;
-        (equal >= LOOKS).then_some(()).ok_or_else(|| "a settled world".to_owned())
+        (equal >= EQUAL_LISTS).then_some(()).ok_or_else(|| "objects that do not change any more".to_owned())
     });
     last.0
 }
@@ -154,80 +159,104 @@ pub fn crash_after_every_write(lab: &Lab, scenario: &Scenario<'_>) -> u64 {
     crash_after(lab, scenario, |_| true)
 }
 
-/// The same for some of the writes only, which are counted from 1.
+/// The same with a crash only after the writes that are `chosen` by their number, counted from 1.
 pub fn crash_after(lab: &Lab, scenario: &Scenario<'_>, chosen: impl Fn(u64) -> bool) -> u64 {
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
-    let mut daemon = scenario.start(lab, &proxy, 0);
+    let expected = run_without_crash(lab, &proxy, scenario);
+    let writes = proxy.writes();
+    for n in (1..=writes).filter(|n| chosen(*n)) {
+        run_with_crash(lab, &proxy, scenario, &expected, n);
+    }
+    writes
+}
+
+/// Runs the steps without a crash, counting the writes in the proxy. Returns the objects after each step.
+fn run_without_crash(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>) -> Vec<Objects> {
+    let mut daemon = scenario.start(lab, proxy, 0);
     daemon.await_ready();
     proxy.reset();
     let mut expected = Vec::new();
     for (number, step) in scenario.steps.iter().enumerate() {
-        if scenario.is_configured_anew(number) {
+        if scenario.has_new_config(number) {
             daemon.stop();
-            daemon = scenario.start(lab, &proxy, number);
+            daemon = scenario.start(lab, proxy, number);
             daemon.await_ready();
         }
         step(lab);
-        expected.push(settle(lab, &proxy, scenario));
+        expected.push(settle(lab, proxy, scenario));
     }
-    let writes = proxy.writes();
-    drop(daemon);
-    for n in (1..=writes).filter(|n| chosen(*n)) {
-        let mut daemon = scenario.start(lab, &proxy, 0);
+    expected
+}
+
+/// A daemon that the proxy kills after its n-th write.
+struct Victim {
+    daemon: Daemon,
+    /// The process id of the daemon that runs now.
+    id: Arc<AtomicU32>,
+    /// Receives a message when the daemon is killed.
+    killed: mpsc::Receiver<()>,
+    /// The log of the daemon that was killed; `None` before.
+    log: Option<String>,
+}
+
+impl Victim {
+    fn start(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, n: u64) -> Self {
+        let daemon = scenario.start(lab, proxy, 0);
         daemon.await_ready();
-        let (killed, crash) = mpsc::channel();
+        let (sender, killed) = mpsc::channel();
         let id = Arc::new(AtomicU32::new(daemon.id()));
-        let victim = Arc::clone(&id);
+        let current = Arc::clone(&id);
         proxy.on_nth_write(n, move || {
-            let id = victim.load(Ordering::SeqCst);
-            // One that has been stopped meanwhile is as dead.
+            let id = current.load(Ordering::SeqCst);
+            // A daemon that the test has stopped meanwhile cannot be killed any more, which does not matter.
             Command::new("kill").args(["-s", "KILL", &id.to_string()]).status().expect("kill runs");
-            let _ = killed.send(());
+            let _ = sender.send(());
         });
-        let mut crashes = 0;
-        for (number, (step, expected)) in scenario.steps.iter().zip(&expected).enumerate() {
-            if scenario.is_configured_anew(number) {
-                daemon.stop();
-                daemon = scenario.start(lab, &proxy, number);
-                // Before it is ready: it may write, and die, at once.
-                id.store(daemon.id(), Ordering::SeqCst);
-            }
-            step(lab);
-            let mut log = String::new();
-            wait_until(PATIENCE, || {
-                if crash.try_recv().is_ok() {
-                    crashes += 1;
-                    log = daemon.log();
-                    daemon = scenario.start(lab, &proxy, number);
-                    id.store(daemon.id(), Ordering::SeqCst);
-                }
-                let now = world(lab, scenario);
-                if now == *expected {
-                    return Ok(());
-                }
-                let differing: Vec<_> = now
-                    .keys()
-                    .chain(expected.keys())
-                    .filter(|name| now.get(*name) != expected.get(*name))
-                    .map(|name| format!("{name}: {:?} instead of {:?}", now.get(name), expected.get(name)))
-                    .collect();
-                Err(format!(
-                    "{}, crash after write {n} of {writes}, step {number}: {}\nbefore:\n{}\nafter:\n{}",
-                    scenario.name,
-                    differing.join("\n"),
-                    tail(&log),
-                    tail(&daemon.log())
-                ))
-            });
-        }
-        // The last writes of the last step may fall together with the end of the scenario.
-        if crashes == 0 {
-            assert!(
-                crash.try_recv().is_ok() || proxy.clear_hook(),
-                "{}: write {n} was never made",
-                scenario.name
-            );
-        }
+        Self { daemon, id, killed, log: None }
     }
-    writes
+
+    /// Goes on with another daemon. It is not awaited: it may write, and be killed, before it is ready.
+    fn replace(&mut self, daemon: Daemon) {
+        self.daemon = daemon;
+        self.id.store(self.daemon.id(), Ordering::SeqCst);
+    }
+}
+
+/// Runs the steps with a crash after the n-th write, and waits after each step for the expected objects.
+fn run_with_crash(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, expected: &[Objects], n: u64) {
+    let mut victim = Victim::start(lab, proxy, scenario, n);
+    for (number, (step, expected)) in scenario.steps.iter().zip(expected).enumerate() {
+        if scenario.has_new_config(number) {
+            victim.daemon.stop();
+            victim.replace(scenario.start(lab, proxy, number));
+        }
+        step(lab);
+        wait_until(PATIENCE, || {
+            if victim.killed.try_recv().is_ok() {
+                victim.log = Some(victim.daemon.log());
+                victim.replace(scenario.start(lab, proxy, number));
+            }
+            let now = objects(lab, scenario);
+            if now == *expected {
+                return Ok(());
+            }
+            Err(format!(
+                "{}, crash after write {n}, step {number}: {}\nbefore:\n{}\nafter:\n{}",
+                scenario.name,
+                differences(&now, expected),
+                tail(victim.log.as_deref().unwrap_or_default()),
+                tail(&victim.daemon.log())
+            ))
+        });
+    }
+    // The last write of the last step may happen just as the scenario ends.
+    let is_reached = victim.log.is_some() || victim.killed.try_recv().is_ok() || proxy.clear_hook();
+    assert!(is_reached, "{}: write {n} was never made", scenario.name);
+}
+
+/// The objects that differ, a line each.
+fn differences(now: &Objects, expected: &Objects) -> String {
+    let names = now.keys().chain(expected.keys()).filter(|name| now.get(*name) != expected.get(*name));
+    let lines = names.map(|name| format!("{name}: {:?} instead of {:?}", now.get(name), expected.get(name)));
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -1,22 +1,22 @@
-//! The daemon dies after any of its writes about shared volumes, and the world comes out the same.
+//! The daemon is killed after each of its writes for shared volumes; the resulting objects are the same.
 
 use super::{Scenario, crash_after_every_write};
 use crate::cluster::Options as ClusterOptions;
 use crate::lab::{Lab, instance};
 use crate::shared_volumes::{mount, shared_volume};
 
-/// This loop, and that which mounts.
+/// Only this loop runs, and that of Instances, which mount the volumes.
 const CONFIG: &str = "controllers: {publicExposure: {enabled: false}, snapshot: {enabled: false}, \
                       tenant: {enabled: false}, workspace: {enabled: false}}\n";
 
 #[test]
 fn shared_volumes_survive_a_crash_after_every_write() {
     let lab = Lab::start(ClusterOptions::default());
-    lab.furnish("shvolcrash");
+    lab.create_fixtures("shvolcrash");
     let (course, namespace) = ("workspace-shvolcrash", "tenant-shvolcrash");
     let scenario = Scenario {
         name: "shared volumes",
-        lab: "shvolcrash",
+        fixtures: "shvolcrash",
         steps: vec![
             Box::new(|lab| lab.apply(&shared_volume("shvolcrash", "data", "1Gi"))),
             Box::new(|lab| {
@@ -31,9 +31,9 @@ fn shared_volumes_survive_a_crash_after_every_write() {
                 lab.kubectl(&["delete", "instance", "-n", namespace, "user", "--cascade=foreground"]);
             }),
         ],
-        look: Box::new(|lab| {
+        list: Box::new(|lab| {
             let mut objects = lab.list("sharedvolumes,persistentvolumeclaims", course);
-            // How far a Job is, is in the volume.
+            // The status of a Job is written by others at any time; the SharedVolume shows how far it is.
             objects.extend(lab.list("jobs", course).into_iter().map(|mut job| {
                 job.as_object_mut().expect("an object").remove("status");
                 job

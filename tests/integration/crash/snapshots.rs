@@ -1,4 +1,4 @@
-//! The daemon dies after any of its writes about snapshots, and each Job is made exactly once.
+//! The daemon is killed after each of its writes for snapshots; each Job is created exactly once.
 
 use serde_json::Value;
 
@@ -8,16 +8,16 @@ use crate::cluster::audit::Mark;
 use crate::lab::{Lab, instance};
 use crate::snapshots::snapshot;
 
-/// This loop alone.
+/// Only this loop runs.
 const CONFIG: &str = "controllers: {instance: {enabled: false}, publicExposure: {enabled: false}, \
                       sharedVolume: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}, \
                       snapshot: {vmRegistry: r.example.org, vmRegistrySecret: login}}\n";
 
-/// The object with the same times in each run: those of images, and how long a Job took.
-fn timeless(object: &Value) -> Value {
+/// The object without what depends on the time of a run: the times in image names, and how long a Job took.
+fn without_times(object: &Value) -> Value {
     let mut text = object.to_string();
-    let is_when = |begin: &usize| is_tag(&text[begin + 1..]);
-    let places: Vec<usize> = text.match_indices(':').map(|(begin, _)| begin).filter(is_when).collect();
+    let is_time = |begin: &usize| is_tag(&text[begin + 1..]);
+    let places: Vec<usize> = text.match_indices(':').map(|(begin, _)| begin).filter(is_time).collect();
     for begin in places {
         text.replace_range(begin + 1..begin + 1 + TAG, "00000000t000000");
     }
@@ -27,13 +27,13 @@ fn timeless(object: &Value) -> Value {
         condition["message"] = message.split(" in ").next().unwrap_or_default().into();
     }
     if object["kind"] == "Job" {
-        // What it has come to is in the snapshot.
+        // The snapshot shows how the Job has ended.
         object.as_object_mut().expect("an object").remove("status");
     }
     object
 }
 
-/// The length of the time in an image's name.
+/// The length of the time in the name of an image.
 const TAG: usize = "20260304t050607".len();
 
 fn is_tag(text: &str) -> bool {
@@ -44,7 +44,7 @@ fn is_tag(text: &str) -> bool {
 #[test]
 fn snapshots_survive_a_crash_after_every_write() {
     let lab = Lab::start(ClusterOptions::default());
-    lab.furnish("snapcrash");
+    lab.create_fixtures("snapcrash");
     let namespace = "tenant-snapcrash";
     lab.apply(&instance("snapcrash", "box", "vm-persistent").replace("spec:\n", "spec:\n  running: false\n"));
     lab.apply(&format!(
@@ -56,13 +56,13 @@ spec: {{accessModes: [ReadWriteOnce], storageClassName: disks, resources: {{requ
     ));
     let scenario = Scenario {
         name: "snapshots",
-        lab: "snapcrash",
+        fixtures: "snapcrash",
         steps: vec![
             Box::new(|lab| {
                 lab.apply(&snapshot("snapcrash", "good", "box", "image"));
                 lab.apply(&snapshot("snapcrash", "bad", "box", "No-Image"));
             }),
-            // The one is not made again, the other one is judged again.
+            // The deleted Job is not created again; the snapshot with another image name is validated again.
             Box::new(|lab| {
                 lab.kubectl(&["delete", "job", "-n", namespace, "good"]);
                 lab.patch("instancesnapshots", namespace, "bad", r#"{"spec": {"imageName": "image"}}"#);
@@ -78,7 +78,9 @@ spec: {{accessModes: [ReadWriteOnce], storageClassName: disks, resources: {{requ
                 ]);
             }),
         ],
-        look: Box::new(|lab| lab.list("instancesnapshots,jobs", namespace).iter().map(timeless).collect()),
+        list: Box::new(|lab| {
+            lab.list("instancesnapshots,jobs", namespace).iter().map(without_times).collect()
+        }),
         is_complete: |object| {
             object["kind"] == "Job"
                 || matches!(object["status"]["phase"].as_str(), Some("Completed" | "Failed"))
@@ -92,7 +94,7 @@ spec: {{accessModes: [ReadWriteOnce], storageClassName: disks, resources: {{requ
         .iter()
         .filter(|entry| entry.verb == "create" && entry.resource == "jobs" && entry.code == 201)
         .count();
-    // Two in the run without a crash, two in each of the others.
+    // Two Jobs in the run without a crash, and two in each of the others.
     assert_eq!(u64::try_from(made).expect("few"), 2 * (writes + 1), "each Job is made once");
     println!("{writes} crashes");
 }

@@ -1,4 +1,4 @@
-//! The daemon dies after any of its writes about Tenants and Workspaces, and the world comes out the same.
+//! The daemon is killed after its writes for Tenants and Workspaces; the resulting objects are the same.
 
 use serde_json::Value;
 
@@ -10,38 +10,42 @@ use crate::keycloak::tenants::{integration, roles, user};
 use crate::lab::Lab;
 use crate::tenants::{KINDS, tenant, workspace};
 
-/// Everything that belongs to Tenants and Workspaces, in the whole cluster.
-fn belongings(lab: &Lab) -> Vec<Value> {
+/// The Tenants, the Workspaces and all objects that they own, in the whole cluster.
+fn owned_objects(lab: &Lab) -> Vec<Value> {
     let all = lab.list(KINDS, "");
     let owned = |object: &Value| {
         let owners = object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
         let claim = object["metadata"]["namespace"] == "mydrive-pvcs";
         claim || owners.iter().any(|owner| owner["kind"] == "Tenant" || owner["kind"] == "Workspace")
     };
-    let is_one = |object: &Value| object["kind"] == "Tenant" || object["kind"] == "Workspace";
-    // What is being deleted is as good as gone: when it is gone is the controller manager's to say.
-    let going = |object: &Value| object["metadata"]["deletionTimestamp"].is_string();
-    let ending: Vec<Value> = all
+    let is_custom = |object: &Value| object["kind"] == "Tenant" || object["kind"] == "Workspace";
+    // Objects that are being deleted are left out: the controller manager decides when they are gone.
+    let is_terminating = |object: &Value| object["metadata"]["deletionTimestamp"].is_string();
+    let terminating: Vec<Value> = all
         .iter()
-        .filter(|object| object["kind"] == "Namespace" && going(object))
+        .filter(|object| object["kind"] == "Namespace" && is_terminating(object))
         .map(|namespace| namespace["metadata"]["name"].clone())
         .collect();
     let stays = |object: &Value| {
-        !ending.contains(&object["metadata"]["namespace"]) && (is_one(object) || !going(object))
+        !terminating.contains(&object["metadata"]["namespace"])
+            && (is_custom(object) || !is_terminating(object))
     };
-    all.into_iter().filter(|object| (is_one(object) || owned(object)) && stays(object)).map(settled).collect()
+    all.into_iter()
+        .filter(|object| (is_custom(object) || owned(object)) && stays(object))
+        .map(without_foreign_fields)
+        .collect()
 }
 
-/// An object without what others write into it, at their own pace.
-fn settled(mut object: Value) -> Value {
-    // The account is another one each time.
+/// An object without the fields that others write, which may differ from run to run.
+fn without_foreign_fields(mut object: Value) -> Value {
+    // Each run makes a new account.
     for place in ["/status/keycloak/userCreated/name", "/status/keycloak/actionMail/user"] {
         if let Some(id) = object.pointer_mut(place) {
             *id = "set".into();
         }
     }
     for condition in object["status"]["conditions"].as_array_mut().into_iter().flatten() {
-        // In which moment a connection broke is nothing to compare.
+        // The rest of the message depends on the moment at which the connection broke.
         if condition["message"].as_str().is_some_and(|message| message.contains("Keycloak cannot be reached"))
         {
             condition["message"] = "Keycloak cannot be reached".into();
@@ -50,17 +54,17 @@ fn settled(mut object: Value) -> Value {
     if object["kind"] != "Tenant" && object["kind"] != "Workspace" {
         object.as_object_mut().expect("an object").remove("status");
     }
-    // A namespace that is being emptied.
+    // The controller manager changes the spec of a namespace.
     if object["kind"] == "Namespace" {
         object.as_object_mut().expect("an object").remove("spec");
     }
     object
 }
 
-/// With a Keycloak that is there for the creation, away for the deletion, and there again: what was made
-/// there is gone in the end as everything else is.
-fn come_and_go(name: &'static str, chosen: impl Fn(u64) -> bool) {
-    let lab = Lab::start(ClusterOptions { play: false, ..ClusterOptions::default() });
+/// Keycloak is available for the creation, unavailable for the deletion, and available again: in the end, its users and
+/// roles are deleted like all other objects.
+fn create_and_delete(name: &'static str, chosen: impl Fn(u64) -> bool) {
+    let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
     let realm = Realm::new(name);
     let config = format!(
         "controllers: {{instance: {{enabled: false}}, publicExposure: {{enabled: false}}, \
@@ -69,10 +73,10 @@ fn come_and_go(name: &'static str, chosen: impl Fn(u64) -> bool) {
     );
     let scenario = Scenario {
         name: "tenant and workspace",
-        lab: "tcrash",
+        fixtures: "tcrash",
         steps: vec![
             Box::new(|lab| {
-                // Of the time before.
+                // Left from the run before.
                 for namespace in ["workspace-crash-course", "tenant-crash-tenant", "sandbox-crash-tenant"] {
                     lab.await_gone("namespaces", "default", namespace);
                 }
@@ -93,12 +97,12 @@ fn come_and_go(name: &'static str, chosen: impl Fn(u64) -> bool) {
             Box::new(|lab| {
                 realm.proxy.set(Fault::None);
                 for object in ["workspace/crash-course", "tenant/crash.tenant"] {
-                    // The next try may be a while away; unless it has just been made, and it is gone.
+                    // The next try may be minutes away; a change makes the daemon try at once. The object may be gone.
                     let _ = lab.try_kubectl(&["annotate", object, "look=again"], "");
                 }
             }),
         ],
-        look: Box::new(belongings),
+        list: Box::new(owned_objects),
         is_complete: |object| {
             object["kind"] != "Tenant" || object["status"]["keycloak"]["userCreated"]["created"] == true
         },
@@ -110,14 +114,14 @@ fn come_and_go(name: &'static str, chosen: impl Fn(u64) -> bool) {
     println!("{writes} writes");
 }
 
-// In two halves, which run at the same time: each deletion of a namespace takes the controller manager
-// more than five seconds.
+// Two halves that run at the same time, because the controller manager takes more than five seconds to delete a
+// namespace.
 #[test]
 fn tenants_and_workspaces_survive_a_crash_after_every_odd_write() {
-    come_and_go("crash-odd", |n| n % 2 == 1);
+    create_and_delete("crash-odd", |n| n % 2 == 1);
 }
 
 #[test]
 fn tenants_and_workspaces_survive_a_crash_after_every_even_write() {
-    come_and_go("crash-even", |n| n % 2 == 0);
+    create_and_delete("crash-even", |n| n % 2 == 0);
 }

@@ -1,4 +1,4 @@
-//! Tokens, secrets, outages.
+//! Tokens, secrets, and a Keycloak that fails.
 
 use std::fs;
 use std::io::Write;
@@ -19,7 +19,7 @@ async fn a_token_that_was_revoked_is_replaced() {
     let realm = Realm::new("revoked");
     assert_eq!(realm.keycloak.find_user("ada").await, Ok(None));
     assert_eq!(realm.tokens(), 1);
-    // Other keys: what was signed by the former ones is worth nothing.
+    // With other keys of the realm, tokens that were signed with the former ones are invalid.
     let key = json!({
         "name": "newer", "providerId": "ecdsa-generated", "providerType": "org.keycloak.keys.KeyProvider",
         "config": {"priority": ["1000"]},
@@ -28,7 +28,7 @@ async fn a_token_that_was_revoked_is_replaced() {
     realm.admin(&Method::POST, "/components", &key);
     realm.admin(&Method::DELETE, &format!("/components/{old}"), &Value::Null);
 
-    assert_eq!(realm.keycloak.find_user("ada").await, Ok(None), "nobody notices");
+    assert_eq!(realm.keycloak.find_user("ada").await, Ok(None), "the caller sees no error");
     assert_eq!(realm.tokens(), 2);
     let refused =
         realm.proxy.request_log().iter().filter(|request| request.status.is_some_and(|s| s == 401)).count();
@@ -38,7 +38,7 @@ async fn a_token_that_was_revoked_is_replaced() {
 #[tokio::test]
 async fn a_token_is_renewed_before_it_ends() {
     let realm = Realm::new("short");
-    // A second more than the margin of 30 s.
+    // One second more than the 30 s before its end at which a token is renewed.
     realm.admin(&Method::PUT, "", &json!({"accessTokenLifespan": 31}));
     let begin = std::time::Instant::now();
     while realm.tokens() < 2 {
@@ -52,7 +52,7 @@ async fn a_token_is_renewed_before_it_ends() {
 }
 
 #[tokio::test]
-async fn a_wrong_secret_is_said_and_a_rotated_one_counts_at_once() {
+async fn a_wrong_secret_is_reported_and_a_rotated_one_is_used_at_once() {
     let realm = Realm::new("secret");
     let keycloak = &realm.keycloak;
     fs::write(realm.secret_file(), "hunter2-wrong").expect("written");
@@ -67,13 +67,13 @@ async fn a_wrong_secret_is_said_and_a_rotated_one_counts_at_once() {
     fs::write(realm.secret_file(), rotated["value"].as_str().expect("a secret")).expect("written");
     assert_eq!(keycloak.find_user("ada").await, Ok(None));
     fs::remove_file(realm.secret_file()).expect("removed");
-    assert_eq!(keycloak.find_user("ada").await, Ok(None), "the token is still good");
+    assert_eq!(keycloak.find_user("ada").await, Ok(None), "the token is still valid");
     let error = realm.client(|_| ()).find_user("ada").await.expect_err("no secret");
     assert_eq!(error.reason(), "KeycloakSecretUnreadable");
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_named() {
+async fn a_missing_realm_or_client_is_named() {
     let realm = Realm::new("astray");
     let error = realm.client(|settings| settings.realm = "nowhere".to_owned()).find_user("ada").await;
     let text = error.expect_err("no such realm").to_string();
@@ -101,7 +101,7 @@ async fn what_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_down_and_back() {
+async fn a_server_that_is_down_and_returns() {
     let realm = Realm::new("outage");
     let keycloak = &realm.keycloak;
     let user = ensure(keycloak, &wanted("ada.rossi")).await.expect("it is made");
@@ -112,7 +112,7 @@ async fn a_server_that_is_down_and_back() {
     realm.proxy.set(Fault::Status { code: 503, retry_after: None, matching: everything() });
     let error = keycloak.find_user("ada.rossi").await.expect_err("starting");
     assert_eq!((error.reason(), error.is_transient()), ("KeycloakUnavailable", true));
-    // Down at the moment when a token is needed: nothing is sent without one.
+    // Without a token no other request is sent.
     realm.proxy.reset();
     let tokens = || matching(|_, path| path.ends_with("/token"));
     realm.proxy.set(Fault::Status { code: 500, retry_after: None, matching: tokens() });
@@ -125,7 +125,7 @@ async fn a_server_that_is_down_and_back() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_lost_leaves_nothing_undone() {
+async fn a_lost_answer_leaves_no_work_undone() {
     let realm = Realm::new("lost");
     let ada = wanted("ada.rossi");
     realm.proxy.set(Fault::LoseAnswer { matching: requests_of(Method::POST, "/users") });
@@ -134,15 +134,15 @@ async fn an_answer_that_is_lost_leaves_nothing_undone() {
     realm.proxy.set(Fault::None);
     realm.proxy.reset();
     let user = ensure(&realm.keycloak, &ada).await.expect("found");
-    assert_eq!(realm.writes(), [""; 0], "it was made by the first pass");
-    assert!(user.owed_mail().is_some(), "and its mail is still owed");
+    assert_eq!(realm.writes(), [""; 0], "it was made by the first call");
+    assert!(user.owed_mail().is_some(), "and its mail is still to be sent");
 }
 
 #[tokio::test]
-async fn old_servers_are_asked_below_auth() {
+async fn requests_to_old_servers_have_the_prefix_auth() {
     let realm = Realm::new("compatible");
     realm.proxy.hide_prefix("/auth");
-    let error = realm.keycloak.find_user("ada").await.expect_err("it is not where new servers have it");
+    let error = realm.keycloak.find_user("ada").await.expect_err("new servers have no prefix");
     assert_eq!(error.reason(), "KeycloakNotFound");
     assert!(error.to_string().contains("compatibilityMode"), "{error}");
 
@@ -155,7 +155,7 @@ async fn old_servers_are_asked_below_auth() {
 }
 
 #[tokio::test]
-async fn callers_at_once_share_a_token() {
+async fn concurrent_callers_share_a_token() {
     let realm = Realm::new("herd");
     let pause = Duration::from_millis(200);
     realm.proxy.set(Fault::Delay { pause, matching: matching(|_, path| path.ends_with("/token")) });
@@ -168,7 +168,7 @@ async fn callers_at_once_share_a_token() {
     assert_eq!(realm.tokens(), 1);
 }
 
-/// A log that is kept.
+/// A log in memory.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -196,7 +196,7 @@ async fn no_secret_and_no_person_is_in_the_log() {
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).finish();
     {
-        // This thread's alone: the test runs on it.
+        // Only for this thread, on which the whole test runs.
         let _guard = tracing::subscriber::set_default(subscriber);
         let user = ensure(&realm.keycloak, &wanted("ada.rossi")).await.expect("it is made");
         realm.keycloak.send_action_mail(&user.owed_mail().expect("a new account")).await.expect("sent");

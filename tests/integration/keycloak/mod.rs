@@ -1,5 +1,5 @@
-//! The Keycloak client on a real Keycloak. One server serves all tests; each has a realm of its own, reached
-//! through a proxy that counts and breaks.
+//! The Keycloak client on a real Keycloak. All tests share one server; each has its own realm, which it reaches through
+//! a proxy that counts requests and causes faults.
 
 mod faults;
 mod people;

@@ -1,4 +1,4 @@
-//! Accounts.
+//! Accounts of people.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::realm::{Realm, by_hand, ensure, wanted};
 
 #[tokio::test]
-async fn an_account_from_its_creation_to_its_end() {
+async fn an_account_from_its_creation_to_its_deletion() {
     let realm = Realm::new("life");
     let (keycloak, ada) = (&realm.keycloak, wanted("ada.life"));
     assert_eq!(keycloak.find_user("ada.life").await, Ok(None));
@@ -34,7 +34,7 @@ async fn an_account_from_its_creation_to_its_end() {
 }
 
 #[tokio::test]
-async fn what_is_as_wanted_is_not_written_again() {
+async fn an_account_that_is_as_wanted_is_not_written_again() {
     let realm = Realm::new("quiet");
     let ada = Wanted { email: "Ada.Rossi@Example.org".to_owned(), ..wanted("ada.rossi") };
     let first = ensure(&realm.keycloak, &ada).await.expect("it is made");
@@ -44,7 +44,7 @@ async fn what_is_as_wanted_is_not_written_again() {
         assert_eq!(ensure(&realm.keycloak, &ada).await.expect("it is found"), first);
     }
     assert_eq!(realm.writes(), [""; 0]);
-    assert_eq!(realm.tokens(), 0, "the first token is still good");
+    assert_eq!(realm.tokens(), 0, "the first token is still valid");
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn names_of_all_kinds_are_kept() {
         let made =
             ensure(&realm.keycloak, &person).await.unwrap_or_else(|error| panic!("{first:?}: {error}"));
         assert_eq!(difference(&made, &person), None, "{first:?} {last:?}");
-        // And by an update.
+        // The same by an update.
         let plain = wanted(&person.username);
         let renamed = ensure(&realm.keycloak, &plain).await.expect("renamed");
         assert_eq!((renamed.first_name.as_str(), renamed.last_name.as_str()), ("Ada", "Rossi"));
@@ -78,7 +78,7 @@ async fn names_of_all_kinds_are_kept() {
 }
 
 #[tokio::test]
-async fn what_keycloak_does_not_accept_is_said_without_the_person() {
+async fn a_rejected_account_is_reported_without_personal_data() {
     let realm = Realm::new("strict");
     let named = |first: &str| Wanted { first_name: first.to_owned(), ..wanted("ada.rossi") };
     let bad = [
@@ -100,7 +100,7 @@ async fn what_keycloak_does_not_accept_is_said_without_the_person() {
 }
 
 #[tokio::test]
-async fn an_account_that_was_there_before_is_brought_up_to_date() {
+async fn an_account_that_exists_already_is_updated() {
     let realm = Realm::new("adopted");
     let mut profile = realm.admin(&Method::GET, "/users/profile", &Value::Null);
     profile["unmanagedAttributePolicy"] = json!("ADMIN_EDIT");
@@ -112,7 +112,7 @@ async fn an_account_that_was_there_before_is_brought_up_to_date() {
     old["requiredActions"] = json!(["CONFIGURE_TOTP"]);
     old["credentials"] = json!([{"type": "password", "value": "hers", "temporary": false}]);
     let id = realm.user(&old);
-    // Names that merely contain it.
+    // User names that only contain the wanted one.
     for other in ["ada.rossi2", "xada.rossi", "ada.ross"] {
         realm.user(&by_hand(other));
     }
@@ -120,7 +120,7 @@ async fn an_account_that_was_there_before_is_brought_up_to_date() {
     let user = ensure(&realm.keycloak, &wanted("ada.rossi")).await.expect("adopted");
     assert_eq!(user.id, id);
     assert_eq!((user.first_name.as_str(), user.last_name.as_str()), ("Ada", "Rossi"));
-    assert!(user.email_verified, "another name says nothing of the address");
+    assert!(user.email_verified, "a changed name does not make the address unverified");
     assert_eq!(user.owed_mail(), None);
 
     let moved = Wanted { email: "ada@example.com".to_owned(), ..wanted("ada.rossi") };
@@ -132,7 +132,7 @@ async fn an_account_that_was_there_before_is_brought_up_to_date() {
     assert_eq!(mail.actions, [RequiredAction::VerifyEmail]);
     assert_eq!(mail.address, "ada@example.com");
 
-    // What is not ours stays.
+    // Attributes and credentials stay.
     let now = realm.admin(&Method::GET, &format!("/users/{id}"), &Value::Null);
     assert_eq!(now["attributes"], json!({"badge": ["17"]}));
     assert_eq!(now["enabled"], true);
@@ -141,7 +141,7 @@ async fn an_account_that_was_there_before_is_brought_up_to_date() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_locked_stays_locked() {
+async fn a_disabled_account_stays_disabled() {
     let realm = Realm::new("locked");
     let mut old = by_hand("ada.rossi");
     old["enabled"] = json!(false);
@@ -164,13 +164,13 @@ async fn names_are_found_whole_and_in_any_case() {
 }
 
 #[tokio::test]
-async fn the_accounts_of_services_are_not_peoples() {
+async fn service_accounts_are_not_found_as_accounts_of_people() {
     let realm = Realm::new("services");
     let ours = "service-account-client-operator";
-    // Keycloak itself would find it.
+    // The admin API finds it.
     let path = format!("/users?username={ours}&exact=true");
     assert_eq!(realm.admin(&Method::GET, &path, &Value::Null).as_array().map(Vec::len), Some(1));
-    let error = realm.keycloak.find_user(ours).await.expect_err("it is nobody's");
+    let error = realm.keycloak.find_user(ours).await.expect_err("it is a service account");
     assert_eq!(error.reason(), "KeycloakRejected");
     assert!(error.to_string().ends_with("are those of service accounts"), "{error}");
     let error = realm.keycloak.create_user(&wanted(ours)).await.expect_err("the name is taken");
@@ -185,7 +185,7 @@ async fn two_people_with_one_address_are_a_conflict() {
     let error = realm.keycloak.create_user(&second).await.expect_err("the address is taken");
     assert_eq!(error.reason(), "KeycloakConflict");
     assert_eq!(error.to_string(), "Keycloak cannot create a user: User exists with same email");
-    // And by an update.
+    // The same by an update.
     ensure(&realm.keycloak, &wanted("adele.rossi")).await.expect("with an address of her own");
     let error = ensure(&realm.keycloak, &second).await.expect_err("the address is taken");
     assert_eq!(error.reason(), "KeycloakConflict");
@@ -193,7 +193,7 @@ async fn two_people_with_one_address_are_a_conflict() {
 }
 
 #[tokio::test]
-async fn a_mail_that_was_refused_is_still_owed() {
+async fn a_refused_mail_is_sent_again() {
     let realm = Realm::new("mail");
     let user = ensure(&realm.keycloak, &wanted("bad.luck")).await.expect("it is made");
     let mail = user.owed_mail().expect("a new account has to be confirmed");
@@ -202,14 +202,14 @@ async fn a_mail_that_was_refused_is_still_owed() {
     assert_eq!(error, KeycloakError::MailNotSent);
     assert!(realm.server.mail().mails_to("bad.luck@example.org").is_empty());
 
-    // The account was made, and another pass finds what it owes.
+    // The account was made, and the next call finds that the mail is still to be sent.
     let again = realm.found("bad.luck").await.owed_mail().expect("still owed");
     assert_eq!(again, mail);
     realm.server.mail().accept("bad.luck@example.org");
     realm.keycloak.send_action_mail(&again).await.expect("the mail is accepted");
     assert_eq!(realm.server.mail().mails_to("bad.luck@example.org").len(), 1);
 
-    // Who has confirmed the address is owed nothing.
+    // No mail is to be sent when the address is confirmed.
     realm.admin(&Method::PUT, &format!("/users/{}", user.id), &json!({"emailVerified": true}));
     assert_eq!(realm.found("bad.luck").await.owed_mail(), None);
 }
@@ -233,7 +233,7 @@ async fn calls_about_an_account_that_is_gone() {
     }
 }
 
-/// Why nothing is remembered in attributes: see `docs/decisions/0004-keycloak-client.md`.
+/// This is why the daemon stores nothing in attributes: see `docs/decisions/0004-keycloak-client.md`.
 #[tokio::test]
 async fn a_realm_drops_attributes_that_its_profile_does_not_know() {
     let realm = Realm::new("attributes");

@@ -1,4 +1,4 @@
-//! A realm of a test's own, and the client under test in front of it.
+//! A realm for one test, and the Keycloak client under test.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,29 +16,29 @@ use crate::cluster::proxy::Proxy;
 
 /// The roles of `realm-management` that the documentation asks for.
 pub const RIGHTS: [&str; 2] = ["manage-users", "manage-clients"];
-/// It has every character that HTTP Basic, forms and JSON treat in a way of their own.
+/// A secret with the characters that have to be escaped in HTTP Basic authentication, forms and JSON.
 pub const SECRET: &str = "s3cr+t %25:\"\\&=ü";
 
 /// A realm with its clients.
 pub struct Realm {
     /// The server.
     pub server: Arc<KeycloakServer>,
-    /// What stands between the server and the client.
+    /// The proxy between the client and the server.
     pub proxy: Proxy,
     /// The client under test.
     pub keycloak: Keycloak,
-    /// The realm.
+    /// The name of the realm.
     pub name: &'static str,
     folder: TempDir,
 }
 
 impl Realm {
-    /// A realm whose operator has the rights that the documentation asks for.
+    /// A realm in which the daemon's client has the rights that the documentation asks for.
     pub fn new(name: &'static str) -> Self {
         Self::with_rights(name, &RIGHTS)
     }
 
-    /// A realm whose operator has these rights.
+    /// A realm in which the daemon's client has these rights.
     pub fn with_rights(name: &'static str, rights: &[&str]) -> Self {
         let server = shared();
         server.create_realm(name, SECRET, rights).expect("the realm is made");
@@ -55,7 +55,7 @@ impl Realm {
         settings(self.name, self.proxy.url(), self.secret_file())
     }
 
-    /// A client of its own, with other settings.
+    /// Another client, with changed settings.
     pub fn client(&self, change: impl FnOnce(&mut Settings)) -> Keycloak {
         let mut settings = self.settings();
         change(&mut settings);
@@ -67,39 +67,39 @@ impl Realm {
         self.folder.path().join("secret")
     }
 
-    /// Asks the admin API as its administrator; `path` is below the realm.
+    /// Sends a request to the admin API as an administrator; `path` is below the realm. Returns the answer's body.
     pub fn admin(&self, method: &Method, path: &str, body: &Value) -> Value {
         let answer = self.server.admin(method, &format!("/{}{path}", self.name), body);
         answer.unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// The identifier of the object in a list that has this value for a key.
+    /// The identifier of the object of the list at `path` whose member `key` has this value.
     pub fn id_of(&self, path: &str, key: &str, value: &str) -> String {
         let found = self.server.find(&format!("/{}{path}", self.name), key, value);
         let found = found.unwrap_or_else(|error| panic!("{error:#}"));
         found["id"].as_str().expect("an identifier").to_owned()
     }
 
-    /// The identifier of the operator's service account.
+    /// The identifier of the service account of the daemon's client.
     pub fn service_account(&self) -> String {
         let client = self.id_of("/clients", "clientId", OPERATOR);
         let user = self.admin(&Method::GET, &format!("/clients/{client}/service-account-user"), &Value::Null);
         user["id"].as_str().expect("an identifier").to_owned()
     }
 
-    /// Makes a user as an administrator would; the identifier.
+    /// Creates a user as an administrator. Returns its identifier.
     pub fn user(&self, user: &Value) -> String {
         self.admin(&Method::POST, "/users", user);
         self.id_of("/users", "username", user["username"].as_str().expect("a name"))
     }
 
-    /// The account of a name, which must be there.
+    /// The account with a user name. Panics when there is none.
     pub async fn found(&self, username: &str) -> User {
         let user = self.keycloak.find_user(username).await.expect("the search works");
         user.unwrap_or_else(|| panic!("no user {username}"))
     }
 
-    /// Requests that change something and were carried out, without those for tokens.
+    /// The writes so far, as method and path, without the requests for tokens.
     pub fn writes(&self) -> Vec<String> {
         let log = self.proxy.request_log();
         let is_write = |request: &&crate::cluster::proxy::Answered| {
@@ -108,7 +108,7 @@ impl Realm {
         log.iter().filter(is_write).map(|request| format!("{} {}", request.method, request.path)).collect()
     }
 
-    /// How many tokens were asked for.
+    /// The number of requests for tokens so far.
     pub fn tokens(&self) -> usize {
         self.proxy.request_log().iter().filter(|request| request.path.ends_with("/token")).count()
     }
@@ -127,7 +127,7 @@ fn settings(realm: &str, url: String, client_secret_file: PathBuf) -> Settings {
     }
 }
 
-/// The server that tests share, for as long as one of them uses it.
+/// The server that the tests share. It runs for as long as one of them uses it.
 fn shared() -> Arc<KeycloakServer> {
     static SHARED: Mutex<Weak<KeycloakServer>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +138,7 @@ fn shared() -> Arc<KeycloakServer> {
     })
 }
 
-/// An account to be had.
+/// The wanted account of a user name.
 pub fn wanted(username: &str) -> Wanted {
     Wanted {
         username: username.to_owned(),
@@ -148,7 +148,7 @@ pub fn wanted(username: &str) -> Wanted {
     }
 }
 
-/// What a loop does for an account: find, else make; bring up to date.
+/// Does what the tenant loop does for an account: creates it, or updates the one that exists. Returns it.
 pub async fn ensure(keycloak: &Keycloak, wanted: &Wanted) -> Result<User, KeycloakError> {
     match keycloak.find_user(&wanted.username).await? {
         None => {
@@ -164,7 +164,7 @@ pub async fn ensure(keycloak: &Keycloak, wanted: &Wanted) -> Result<User, Keyclo
     user.ok_or_else(|| KeycloakError::NotFound("made and not found".to_owned()))
 }
 
-/// A user as an administrator would make one.
+/// A user as an administrator would create one.
 pub fn by_hand(username: &str) -> Value {
     json!({"username": username, "enabled": true, "email": format!("{username}@example.org")})
 }

@@ -1,4 +1,4 @@
-//! The rights of the service account: those that the documentation asks for suffice, and each is needed.
+//! The rights of the daemon's service account: those that the documentation asks for are sufficient, and each is needed.
 
 use crownlabs::clients::keycloak::KeycloakError;
 use http::Method;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::realm::{RIGHTS, Realm, ensure, wanted};
 use crate::cluster::keycloak::ROLES_CLIENT;
 
-/// Everything that the loops do, once; the first thing that is refused.
+/// Does everything that the loops do, once. Returns the first error.
 async fn everything(realm: &Realm) -> Result<(), KeycloakError> {
     let keycloak = &realm.keycloak;
     let user = ensure(keycloak, &wanted("ada.rossi")).await?;
@@ -44,7 +44,7 @@ async fn each_right_is_needed_and_named_when_it_is_missing() {
     }
 }
 
-/// Lets the operator manage one client, as the documentation says for a realm with fine-grained permissions.
+/// Permits the daemon's client to manage one client, as the documentation describes it for fine-grained permissions.
 fn permit(realm: &Realm) {
     realm.admin(&Method::PUT, "", &json!({"adminPermissionsEnabled": true}));
     let permissions = realm.id_of("/clients", "clientId", "admin-permissions");
@@ -67,7 +67,7 @@ async fn with_fine_grained_permissions_one_client_is_enough() {
     permit(&realm);
     assert_eq!(everything(&realm).await, Ok(()));
 
-    // Other clients are out of reach: to be seen, and so to be changed.
+    // Other clients can be neither seen nor changed.
     realm.admin(&Method::POST, "/clients", &json!({"clientId": "other"}));
     let other = realm.client(|settings| settings.roles_client_id = "other".to_owned());
     let error = other.create_role("x", "x").await.expect_err("not permitted");

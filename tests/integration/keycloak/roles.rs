@@ -1,4 +1,4 @@
-//! Roles.
+//! Roles of the client that holds them, and who has them.
 
 use crownlabs::clients::keycloak::Role;
 use http::Method;
@@ -10,11 +10,13 @@ use crate::cluster::keycloak::ROLES_CLIENT;
 const USER: &str = "workspace-tea:user";
 const MANAGER: &str = "workspace-tea:manager";
 
+/// The role of a name. Panics when there is none.
 async fn role(realm: &Realm, name: &str) -> Role {
     let found = realm.keycloak.role(name).await.expect("the search works");
     found.unwrap_or_else(|| panic!("no role {name}"))
 }
 
+/// The names of some roles, sorted.
 fn names(roles: &[Role]) -> Vec<&str> {
     let mut names: Vec<&str> = roles.iter().map(|role| role.name.as_str()).collect();
     names.sort_unstable();
@@ -22,7 +24,7 @@ fn names(roles: &[Role]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_role_from_its_creation_to_its_end() {
+async fn a_role_from_its_creation_to_its_deletion() {
     let realm = Realm::new("role-life");
     let keycloak = &realm.keycloak;
     assert_eq!(keycloak.role(USER).await, Ok(None));
@@ -57,7 +59,7 @@ async fn descriptions_of_any_length_and_none() {
 }
 
 #[tokio::test]
-async fn another_description_leaves_the_rest_of_a_role() {
+async fn a_changed_description_keeps_the_other_fields_of_a_role() {
     let realm = Realm::new("role-rest");
     let client = realm.id_of("/clients", "clientId", ROLES_CLIENT);
     let path = format!("/clients/{client}/roles");
@@ -69,7 +71,7 @@ async fn another_description_leaves_the_rest_of_a_role() {
 }
 
 #[tokio::test]
-async fn roles_are_given_and_taken() {
+async fn roles_are_added_to_a_user_and_removed() {
     let realm = Realm::new("role-mapping");
     let keycloak = &realm.keycloak;
     let ada = realm.user(&by_hand("ada.rossi"));
@@ -90,11 +92,11 @@ async fn roles_are_given_and_taken() {
     let left = keycloak.user_roles(&ada).await.expect("listed");
     assert_eq!(names(&left), ["other", USER]);
 
-    // Those of other clients are not ours: the account's own ones are still there.
+    // The roles of the realm itself are not touched.
     let mappings = realm.admin(&Method::GET, &format!("/users/{ada}/role-mappings"), &Value::Null);
     assert!(mappings["realmMappings"].is_array(), "{mappings}");
 
-    // A role's end takes it from everybody.
+    // When a role is deleted, no user has it any more.
     keycloak.delete_role(USER).await.expect("deleted");
     assert_eq!(names(&keycloak.user_roles(&ada).await.expect("listed")), ["other"]);
     let error = keycloak.add_roles(&ada, &[user]).await.expect_err("it is gone");
@@ -103,7 +105,7 @@ async fn roles_are_given_and_taken() {
 }
 
 #[tokio::test]
-async fn the_client_with_the_roles_may_be_made_again() {
+async fn the_client_with_the_roles_may_be_deleted_and_created_again() {
     let realm = Realm::new("role-client");
     realm.keycloak.create_role(USER, "x").await.expect("it is made");
     let path = format!("/clients/{}", realm.id_of("/clients", "clientId", ROLES_CLIENT));

@@ -1,4 +1,4 @@
-//! Tenants and Workspaces with a real Keycloak: accounts, roles, mail, outages.
+//! Tenants and Workspaces with a real Keycloak: accounts, roles, mail, and a Keycloak that fails.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,12 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::{tenant, workspace};
 
-/// The daemon's configuration for a realm.
+/// The daemon's configuration with a realm.
 fn config(realm: &Realm) -> String {
     format!("controllers: {{tenant: {{verificationPoll: 10s}}}}\n{}", integration(realm))
 }
 
-/// The part of it that says where the realm is.
+/// The configuration of the realm alone.
 pub fn integration(realm: &Realm) -> String {
     let secret: PathBuf = realm.secret_file();
     format!(
@@ -29,13 +29,13 @@ pub fn integration(realm: &Realm) -> String {
     )
 }
 
-/// The account of a name, if there is one.
+/// The account with a user name, if there is one.
 pub fn user(realm: &Realm, name: &str) -> Option<Value> {
     let found = realm.admin(&Method::GET, &format!("/users?username={name}&exact=true"), &Value::Null);
     found.as_array().and_then(|users| users.first().cloned())
 }
 
-/// The names of the roles that a user has, in order.
+/// The names of the roles that a user has, sorted.
 fn roles_of(realm: &Realm, name: &str) -> Vec<String> {
     let client = realm.id_of("/clients", "clientId", ROLES_CLIENT);
     let Some(user) = user(realm, name) else { return Vec::new() };
@@ -44,12 +44,13 @@ fn roles_of(realm: &Realm, name: &str) -> Vec<String> {
     names(&realm.admin(&Method::GET, &path, &Value::Null))
 }
 
-/// The names of all roles, in order.
+/// The names of all roles, sorted.
 pub fn roles(realm: &Realm) -> Vec<String> {
     let client = realm.id_of("/clients", "clientId", ROLES_CLIENT);
     names(&realm.admin(&Method::GET, &format!("/clients/{client}/roles"), &Value::Null))
 }
 
+/// The names of the roles of Workspaces in a list, sorted.
 fn names(list: &Value) -> Vec<String> {
     let name = |role: &Value| role["name"].as_str().unwrap_or_default().to_owned();
     let mut names: Vec<String> = list.as_array().into_iter().flatten().map(name).collect();
@@ -58,6 +59,7 @@ fn names(list: &Value) -> Vec<String> {
     names
 }
 
+/// Confirms the e-mail address of an account, as its owner would.
 fn verify(realm: &Realm, name: &str) {
     let id = user(realm, name).expect("there")["id"].as_str().expect("an identifier").to_owned();
     realm.admin(
@@ -67,6 +69,7 @@ fn verify(realm: &Realm, name: &str) {
     );
 }
 
+/// Waits until `now` returns the wanted value.
 fn eventually<T: PartialEq + std::fmt::Debug>(what: &str, wanted: &T, mut now: impl FnMut() -> T) {
     wait_until(PATIENCE, || {
         let now = now();
@@ -74,6 +77,7 @@ fn eventually<T: PartialEq + std::fmt::Debug>(what: &str, wanted: &T, mut now: i
     });
 }
 
+/// Merge-patches a cluster-scoped object.
 fn patch(lab: &Lab, kind: &str, name: &str, patch: &Value) {
     lab.patch(kind, "", name, &patch.to_string());
 }
@@ -86,16 +90,34 @@ fn accounts_and_roles_follow_tenants_and_workspaces() {
     let config = config(&realm);
     let options = Options { kubeconfig: &kubeconfig, selector: "kc", config: &config };
     let daemon = Daemon::start(&options);
+    roles_of_workspaces(&lab, &realm);
+    mail_is_sent_again(&lab, &realm);
+    account_is_confirmed(&lab, &realm);
+    drop(daemon);
+    let daemon = nothing_is_written_after_a_restart(&lab, &realm, &options);
+    changes_are_followed(&lab, &realm);
+    deletions_are_followed(&lab, &realm);
+    let log = daemon.log();
+    for secret in [super::realm::SECRET, "Bearer", "kc.ada@example.org"] {
+        assert!(!log.contains(secret), "{secret} is in the log");
+    }
+}
+
+/// Each Workspace has two roles.
+fn roles_of_workspaces(lab: &Lab, realm: &Realm) {
     lab.apply(&workspace("kc", "kc-a", ""));
     lab.apply(&workspace("kc", "kc-b", "").replace("prettyName: kc-b", "prettyName: Tea"));
     let status = lab.await_ready("workspaces", "kc-a")["status"].clone();
     assert_eq!(status["subscription"]["keycloak"], "Ok");
     lab.await_ready("workspaces", "kc-b");
     assert_eq!(
-        roles(&realm),
+        roles(realm),
         ["workspace-kc-a:manager", "workspace-kc-a:user", "workspace-kc-b:manager", "workspace-kc-b:user"]
     );
-    // The mail server does not take the mail at first: it is sent again until it does.
+}
+
+/// The mail server refuses the mail at first; the daemon sends it again until it is accepted, then not any more.
+fn mail_is_sent_again(lab: &Lab, realm: &Realm) {
     let mail = realm.server.mail();
     mail.refuse("kc.ada@example.org");
     lab.apply(&tenant(
@@ -108,75 +130,83 @@ fn accounts_and_roles_follow_tenants_and_workspaces() {
     mail.accept("kc.ada@example.org");
     lab.await_condition("tenants", "kc.ada", "Ready", "AwaitingVerification");
     assert_eq!(mail.mails_to("kc.ada@example.org").len(), 1);
+}
+
+/// The account has its roles; the namespace is created when the e-mail address is confirmed.
+fn account_is_confirmed(lab: &Lab, realm: &Realm) {
     eventually("roles", &vec!["workspace-kc-a:user".to_owned(), "workspace-kc-b:manager".to_owned()], || {
-        roles_of(&realm, "kc.ada")
+        roles_of(realm, "kc.ada")
     });
-    let account = user(&realm, "kc.ada").expect("made");
+    let account = user(realm, "kc.ada").expect("made");
     assert_eq!((account["firstName"].as_str(), account["enabled"].as_bool()), (Some("Ada"), Some(true)));
     assert!(
         lab.get("namespaces", "default", "tenant-kc-ada").is_none(),
         "nothing before the address is confirmed"
     );
-    // Confirmed: seen at the next look.
-    verify(&realm, "kc.ada");
+    verify(realm, "kc.ada");
     lab.await_condition("tenants", "kc.ada", "Ready", "Ready");
     let status = lab.await_ready("tenants", "kc.ada")["status"].clone();
     assert_eq!(status["keycloak"]["userConfirmed"], true);
     assert_eq!(status["keycloak"]["userCreated"]["name"], account["id"]);
-    // A second pass over everything changes nothing, there or here.
-    drop(daemon);
+}
+
+/// Starts a daemon again. It reconciles every object and writes nothing in Keycloak or about the Tenant.
+fn nothing_is_written_after_a_restart(lab: &Lab, realm: &Realm, options: &Options<'_>) -> Daemon {
     let (before, position) = (realm.writes().len(), lab.cluster.audit().mark().expect("the audit log"));
-    let daemon = Daemon::start(&options);
-    daemon.wait_for("a look at the account", |_| {
+    let daemon = Daemon::start(options);
+    daemon.wait_for("requests about the account", |_| {
         realm.proxy.request_log().iter().filter(|request| request.path.contains("/role-mappings/")).count()
             > 3
     });
-    lab.kubectl(&["annotate", "tenant", "kc.ada", "pass=again"]);
+    lab.kubectl(&["annotate", "tenant", "kc.ada", "reconcile=again"]);
     let asked = realm.proxy.request_log().len();
-    daemon.wait_for("another pass", |_| realm.proxy.request_log().len() > asked + 1);
+    daemon.wait_for("another reconcile", |_| realm.proxy.request_log().len() > asked + 1);
     assert_eq!(realm.writes()[before..], Vec::<String>::new()[..]);
     let entries = lab.cluster.audit().since(position).expect("the audit log");
     let ours = |entry: &&crate::cluster::audit::AuditEntry| {
         entry.is_write() && entry.name == "kc.ada" && entry.user_agent.starts_with("crownlabs/")
     };
     assert_eq!(entries.iter().filter(ours).count(), 0);
-    // Names, address and enrolment change: so does the account.
+    daemon
+}
+
+/// Changes of names, enrolment and descriptions are written to Keycloak.
+fn changes_are_followed(lab: &Lab, realm: &Realm) {
     patch(
-        &lab,
+        lab,
         "tenant",
         "kc.ada",
         &json!({"spec": {"lastName": "D'Angiò", "workspaces": [{"name": "kc-a", "role": "manager"}]}}),
     );
     eventually("the name", &json!("D'Angiò"), || {
-        user(&realm, "kc.ada").unwrap_or_default()["lastName"].clone()
+        user(realm, "kc.ada").unwrap_or_default()["lastName"].clone()
     });
-    eventually("roles", &vec!["workspace-kc-a:manager".to_owned()], || roles_of(&realm, "kc.ada"));
-    patch(&lab, "workspace", "kc-b", &json!({"spec": {"prettyName": "Coffee"}}));
+    eventually("roles", &vec!["workspace-kc-a:manager".to_owned()], || roles_of(realm, "kc.ada"));
+    patch(lab, "workspace", "kc-b", &json!({"spec": {"prettyName": "Coffee"}}));
     let client = realm.id_of("/clients", "clientId", ROLES_CLIENT);
     eventually("the description", &json!("Coffee User Role"), || {
         realm.admin(&Method::GET, &format!("/clients/{client}/roles/workspace-kc-b:user"), &Value::Null)["description"].clone()
     });
-    // A course ends, then somebody leaves.
+}
+
+/// Roles and accounts are deleted with their Workspace and their Tenant.
+fn deletions_are_followed(lab: &Lab, realm: &Realm) {
     lab.kubectl(&["delete", "workspace", "kc-a"]);
-    assert_eq!(roles(&realm), ["workspace-kc-b:manager", "workspace-kc-b:user"]);
-    eventually("roles", &Vec::<String>::new(), || roles_of(&realm, "kc.ada"));
-    // The account is gone already: no reason to wait.
-    let id = user(&realm, "kc.ada").expect("there")["id"].as_str().expect("an identifier").to_owned();
+    assert_eq!(roles(realm), ["workspace-kc-b:manager", "workspace-kc-b:user"]);
+    eventually("roles", &Vec::<String>::new(), || roles_of(realm, "kc.ada"));
+    // One account is deleted in Keycloak before its Tenant is; the deletion of the Tenant does not wait for it.
+    let id = user(realm, "kc.ada").expect("there")["id"].as_str().expect("an identifier").to_owned();
     lab.apply(&tenant("kc", "kc.bob", ""));
-    eventually("another account", &true, || user(&realm, "kc.bob").is_some());
+    eventually("another account", &true, || user(realm, "kc.bob").is_some());
     realm.admin(&Method::DELETE, &format!("/users/{id}"), &Value::Null);
     lab.kubectl(&["delete", "tenant", "kc.ada", "kc.bob"]);
-    assert_eq!((user(&realm, "kc.ada"), user(&realm, "kc.bob")), (None, None));
+    assert_eq!((user(realm, "kc.ada"), user(realm, "kc.bob")), (None, None));
     lab.kubectl(&["delete", "workspace", "kc-b"]);
-    assert_eq!(roles(&realm), Vec::<String>::new());
-    let log = daemon.log();
-    for secret in [super::realm::SECRET, "Bearer", "kc.ada@example.org"] {
-        assert!(!log.contains(secret), "{secret} is in the log");
-    }
+    assert_eq!(roles(realm), Vec::<String>::new());
 }
 
 #[test]
-fn an_account_that_was_there_before_is_taken_over() {
+fn an_account_that_exists_already_is_taken_over() {
     let realm = Realm::new("tenants-takeover");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
@@ -194,12 +224,12 @@ fn an_account_that_was_there_before_is_taken_over() {
 }
 
 #[test]
-fn an_event_is_answered_at_once() {
+fn an_event_of_keycloak_is_handled_at_once() {
     let realm = Realm::new("tenants-events");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let port = crate::daemon::free_port();
-    // Without events the next look would be an hour away.
+    // Without the event, the daemon would ask Keycloak again after an hour.
     let config = config(&realm).replace("verificationPoll: 10s", "verificationPoll: 1h")
         + &format!("keycloakEvents: {{listen: \"127.0.0.1:{port}\"}}\n");
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcev", config: &config });
@@ -216,7 +246,7 @@ fn an_event_is_answered_at_once() {
 }
 
 #[test]
-fn an_outage_delays_only_what_needs_keycloak_and_heals() {
+fn an_outage_delays_only_what_needs_keycloak() {
     let realm = Realm::new("tenants-outage");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
@@ -228,7 +258,7 @@ fn an_outage_delays_only_what_needs_keycloak_and_heals() {
     verify(&realm, "kco.ada");
     lab.await_condition("tenants", "kco.ada", "Ready", "Ready");
     realm.proxy.set(Fault::Break { matching: everything() });
-    // Somebody who is confirmed can go on working; who is new waits; both are told why.
+    // A confirmed Tenant keeps its namespace and gets the new quota; a new Tenant waits. The conditions say why.
     lab.apply(&workspace("kcout", "kco-b", ""));
     patch(
         &lab,
@@ -255,7 +285,7 @@ fn an_outage_delays_only_what_needs_keycloak_and_heals() {
         "/roleRef/name",
         "crownlabs-view-templates",
     );
-    // Deleted meanwhile: nothing is let go before the account is.
+    // A Tenant that is deleted meanwhile stays until its account is deleted.
     lab.kubectl(&["delete", "tenant", "kco.ada", "--wait=false"]);
     lab.await_gone("namespaces", "default", "tenant-kco-ada");
     assert!(lab.get("tenants", "default", "kco.ada").is_some());
@@ -263,7 +293,7 @@ fn an_outage_delays_only_what_needs_keycloak_and_heals() {
         line.starts_with("tenant_operator_internal_errors{controller=\"tenant\",reason=\"keycloak\"}")
     }));
     realm.proxy.set(Fault::None);
-    // The next try may be minutes away by now; a change is looked at at once.
+    // The next try may be minutes away by now; a change makes the daemon try at once.
     for object in ["tenant/kco.ada", "tenant/kco.new", "workspace/kco-b"] {
         lab.kubectl(&["annotate", object, "look=again"]);
     }
@@ -276,13 +306,13 @@ fn an_outage_delays_only_what_needs_keycloak_and_heals() {
 }
 
 #[test]
-fn whatever_call_fails_everything_is_gone_in_the_end() {
+fn everything_is_deleted_whichever_call_fails() {
     let realm = Realm::new("tenants-faults");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let config = config(&realm);
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcfault", config: &config });
-    // Names of their own each time: a namespace takes a while to go.
+    // Each round has its own names, since the deletion of a namespace takes a while.
     let begin = |n: usize| {
         let (course, person) = (format!("kcf-{n}"), format!("kcf.ada{n}"));
         lab.apply(&workspace("kcfault", &course, ""));
@@ -312,7 +342,7 @@ fn whatever_call_fails_everything_is_gone_in_the_end() {
     end(0);
     let calls = realm.proxy.request_log().len() - asked;
     assert!(calls >= 12, "only {calls} calls");
-    // Every one of them fails once: in turns with an answer, and without one after it was carried out.
+    // Every call fails once: alternately with an error, and with a lost answer after it was carried out.
     for n in 1..=calls {
         let once = crate::cluster::proxy::nth(n - 1);
         realm.proxy.set(if n % 2 == 0 {

@@ -1,4 +1,4 @@
-//! What is wrong with a Tenant or a Workspace is said where somebody looks, and nothing is half-made.
+//! Faults of a Tenant or a Workspace are reported in a refusal or a condition, and everything else is still made.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::{tenant, workspace};
 use crate::daemon::{Daemon, Options};
 use crate::lab::Lab;
 
-/// What `kubectl apply` says to it.
+/// The message with which `kubectl apply` fails.
 fn refusal(lab: &Lab, yaml: &str) -> String {
     lab.try_kubectl(&["apply", "--server-side", "-f", "-"], yaml).expect_err("refused")
 }
@@ -27,21 +27,21 @@ fn the_schema_refuses_what_it_can() {
             &["spec.quota.instances", "greater than or equal"],
         ),
     ] {
-        let said = refusal(&lab, &yaml);
+        let message = refusal(&lab, &yaml);
         for word in words {
-            assert!(said.contains(word), "{word}: {said}");
+            assert!(message.contains(word), "{word}: {message}");
         }
     }
     assert!(lab.get("tenants", "", "bad.ada").is_none());
 }
 
 #[test]
-fn a_condition_tells_the_rest() {
+fn a_condition_reports_what_the_schema_accepts() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "badin", config: "" });
     lab.apply(&workspace("badin", "bad-course", "withApproval"));
-    // A course that does not exist; an application; a key that is two; a share below nothing.
+    // A Workspace that does not exist, one that needs approval, and a key with a line break in it.
     lab.apply(&tenant(
         "badin",
         "bad.bob",
@@ -53,16 +53,16 @@ fn a_condition_tells_the_rest() {
     assert!(message.contains("spec.publicKeys[0] has a line break"), "{message}");
     let status = lab.get("tenants", "", "bad.bob").expect("there")["status"].clone();
     assert_eq!(status["failingWorkspaces"], json!(["absent"]));
-    // All the rest is there: nothing is half-made, and an application gives no share and no right.
+    // The rest is made. Without approval, a candidate gets neither quota nor rights.
     lab.await_value("namespaces", "", "tenant-bad-bob", "/status/phase", "Active");
     lab.await_value("tenants", "", "bad.bob", "/status/quota/cpu", "0");
     let label = "/metadata/labels/crownlabs.polito.it~1workspace-bad-course";
     lab.await_value("tenants", "", "bad.bob", label, "candidate");
-    // The course comes, the key goes: all is well.
+    // The Workspace is created and the key removed.
     lab.apply(&workspace("badin", "absent", ""));
     lab.patch("tenants", "", "bad.bob", r#"{"spec": {"publicKeys": []}}"#);
     lab.await_ready("tenants", "bad.bob");
-    // A share below nothing counts as nothing, and is said.
+    // A negative quota counts as zero and is reported.
     lab.patch("workspaces", "", "absent", r#"{"spec": {"quota": {"cpu": "-1"}}}"#);
     let message = lab.await_condition("tenants", "bad.bob", "Reconciled", "InvalidQuantity");
     assert!(message.contains("Workspace absent: spec.quota.cpu"), "{message}");

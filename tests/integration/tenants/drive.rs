@@ -1,11 +1,12 @@
-//! Personal volumes: made, prepared, kept, given back.
+//! Personal volumes: their creation, and what happens to them when their Tenant is deleted.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::tenant;
 use crate::daemon::{Daemon, Options};
 use crate::lab::Lab;
 
+/// The namespace of personal volumes.
 const DRIVES: &str = "mydrive-pvcs";
 
 #[test]
@@ -32,17 +33,32 @@ fn a_volume_is_prepared_once_and_outlives_its_tenant() {
         ]),
         secret["data"]["server-name"].as_str().expect("text")
     );
-    // Its Job is not made again.
+    // The Job that prepares the volume is not run again.
     lab.kubectl(&["delete", "job", "-n", DRIVES, "dora-drive-provision", "--cascade=foreground"]);
     drop(daemon);
     let daemon = Daemon::start(&options);
     lab.await_ready("tenants", "dora");
     assert!(lab.get("jobs", DRIVES, "dora-drive-provision").is_none());
+    outlives_its_tenant(&lab);
+    is_kept_from_another_person(&lab);
+    is_given_back_to_the_same_person(&lab, &secret);
+    drop(daemon);
+    // The daemon is configured to delete volumes with their Tenant.
+    let config = "controllers: {tenant: {myDrive: {onTenantDeletion: delete, size: 2Gi}}}\n";
+    let _daemon = Daemon::start(&Options { config, ..options });
+    is_deleted_with_its_tenant(&lab, &uid);
+}
+
+/// The volume is kept when its Tenant is deleted.
+fn outlives_its_tenant(lab: &Lab) {
     lab.kubectl(&["delete", "tenant", "dora"]);
     let kept = lab.get("persistentvolumeclaims", DRIVES, "dora-drive").expect("kept");
     assert!(kept["metadata"]["deletionTimestamp"].is_null());
     assert_eq!(kept["metadata"]["labels"]["crownlabs.polito.it/tenant"], "dora");
-    // Somebody else of that name does not get it …
+}
+
+/// A new Tenant of the same name with another e-mail address does not get the volume.
+fn is_kept_from_another_person(lab: &Lab) {
     lab.apply(&tenant("drives", "dora", "").replace("dora@", "another@"));
     let message = lab.await_condition("tenants", "dora", "NameConflict", "NameConflict");
     assert!(
@@ -50,7 +66,10 @@ fn a_volume_is_prepared_once_and_outlives_its_tenant() {
         "{message}"
     );
     assert!(lab.get("secrets", "tenant-dora", "mydrive-info").is_none());
-    // … and the same person does; then an address may change.
+}
+
+/// A new Tenant of the same name and e-mail address gets the volume; then its address may change.
+fn is_given_back_to_the_same_person(lab: &Lab, secret: &Value) {
     lab.kubectl(&[
         "patch",
         "tenant",
@@ -82,11 +101,10 @@ fn a_volume_is_prepared_once_and_outlives_its_tenant() {
         "/metadata/annotations/crownlabs.polito.it~1mydrive-email",
         "d@example.org",
     );
-    drop(daemon);
-    // By configuration it goes with its Tenant. Its storage class cannot grow it: that is told, and keeps
-    // nothing else from being done.
-    let config = "controllers: {tenant: {myDrive: {onTenantDeletion: delete, size: 2Gi}}}\n";
-    let _daemon = Daemon::start(&Options { config, ..options });
+}
+
+/// The volume belongs to its Tenant now. Its storage class cannot expand it, which is reported; everything else is done.
+fn is_deleted_with_its_tenant(lab: &Lab, uid: &str) {
     let claim = lab.await_value(
         "persistentvolumeclaims",
         DRIVES,
@@ -102,7 +120,7 @@ fn a_volume_is_prepared_once_and_outlives_its_tenant() {
 }
 
 #[test]
-fn a_missing_namespace_of_volumes_is_told_and_waited_for() {
+fn a_missing_namespace_of_volumes_is_reported_and_waited_for() {
     let lab = Lab::shared();
     let admin = lab.admin();
     let config = "controllers: {tenant: {myDrive: {namespace: later-drives}}}\n";
@@ -110,7 +128,7 @@ fn a_missing_namespace_of_volumes_is_told_and_waited_for() {
     lab.apply(&tenant("nodrives", "nodrive", ""));
     let message = lab.await_condition("tenants", "nodrive", "Reconciled", "NamespaceMissing");
     assert!(message.contains("waits for namespace later-drives"), "{message}");
-    // Everything else is there.
+    // Everything else is made.
     lab.await_value(
         "rolebindings",
         "tenant-nodrive",

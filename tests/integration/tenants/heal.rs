@@ -1,4 +1,4 @@
-//! What somebody changes of what we made is as it was a moment later.
+//! Objects of the tenant and workspace loops that somebody changes or deletes are repaired.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{tenant, workspace};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
-/// What is enforced of an object.
+/// An object without its status and without what the API server writes into its metadata.
 fn enforced(object: &Value) -> Value {
     let mut kept = object.clone();
     let members = kept.as_object_mut().expect("an object");
@@ -15,10 +15,10 @@ fn enforced(object: &Value) -> Value {
     for key in ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"] {
         metadata.remove(key);
     }
-    // The references say the same with new uids of objects that were made anew.
     kept
 }
 
+/// Kind, namespace and name of the objects of the Tenant `heal.t` and the Workspace `heal-w`.
 const CHILDREN: [(&str, &str, &str); 14] = [
     ("clusterroles", "default", "crownlabs-manage-tenant-heal-t"),
     ("clusterrolebindings", "default", "crownlabs-manage-tenant-heal-t"),
@@ -36,6 +36,47 @@ const CHILDREN: [(&str, &str, &str); 14] = [
     ("rolebindings", "workspace-heal-w", "crownlabs-view-templates"),
 ];
 
+/// A change of each of [`CHILDREN`], in their order.
+const EDITS: [&str; 14] = [
+    r#"{"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]}"#,
+    r#"{"subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "mallory"}]}"#,
+    r#"{"spec": {"hard": {"limits.cpu": "99", "pods": "1"}}}"#,
+    r#"{"subjects": null}"#,
+    r#"{"spec": {"podSelector": {"matchLabels": {"nobody": "here"}}}}"#,
+    r#"{"spec": {"ingress": [{}]}}"#,
+    r#"{"spec": {"hard": {"requests.cpu": null}}}"#,
+    r#"{"subjects": []}"#,
+    r#"{"spec": {"limits": []}}"#,
+    r#"{"data": {"server-name": "ZXZpbA==", "more": "ZXZpbA=="}}"#,
+    r#"{"subjects": []}"#,
+    r#"{"subjects": null}"#,
+    r#"{"subjects": null}"#,
+    r#"{"subjects": []}"#,
+];
+
+/// An object of the list, if it exists.
+fn child(lab: &Lab, (kind, namespace, name): (&str, &str, &str)) -> Option<Value> {
+    lab.get(kind, namespace, name)
+}
+
+/// Waits until each of [`CHILDREN`] is as it was before; `change` names what was done to them.
+fn await_repaired(lab: &Lab, before: &[Value], change: &str) {
+    for (key, before) in CHILDREN.iter().zip(before) {
+        wait_until(PATIENCE, || {
+            let now = child(lab, *key).map(|object| enforced(&object)).unwrap_or_default();
+            (now == *before)
+                .then_some(())
+                .ok_or_else(|| format!("{change}: {key:?} {now} instead of {before}"))
+        });
+    }
+}
+
+fn patch_all(lab: &Lab, patch: &str) {
+    for (kind, namespace, name) in CHILDREN {
+        lab.patch(kind, namespace, name, patch);
+    }
+}
+
 #[test]
 fn children_of_tenants_and_workspaces_are_repaired() {
     let lab = Lab::shared();
@@ -44,11 +85,9 @@ fn children_of_tenants_and_workspaces_are_repaired() {
     lab.apply(&workspace("healt", "heal-w", ""));
     lab.apply(&tenant("healt", "heal.t", ", createSandbox: true, workspaces: [{name: heal-w, role: user}]"));
     lab.await_ready("workspaces", "heal-w");
-    let get = |(kind, namespace, name): (&str, &str, &str)| lab.get(kind, namespace, name);
-    let before: Vec<Value> = CHILDREN
-        .iter()
-        .map(|child| wait_until(PATIENCE, || get(*child).ok_or_else(|| format!("{child:?}"))))
-        .collect();
+    for key in CHILDREN {
+        wait_until(PATIENCE, || child(&lab, key).map(drop).ok_or_else(|| format!("{key:?}")));
+    }
     lab.await_value(
         "resourcequotas",
         "tenant-heal-t",
@@ -57,59 +96,39 @@ fn children_of_tenants_and_workspaces_are_repaired() {
         "2",
     );
     let before: Vec<Value> =
-        CHILDREN.iter().zip(before).map(|(child, _)| enforced(&get(*child).expect("there"))).collect();
-    let healed = |what: &str| {
-        for (child, before) in CHILDREN.iter().zip(&before) {
-            wait_until(PATIENCE, || {
-                let now = get(*child).map(|object| enforced(&object)).unwrap_or_default();
-                (now == *before)
-                    .then_some(())
-                    .ok_or_else(|| format!("{what}: {child:?} {now} instead of {before}"))
-            });
-        }
-    };
-    let patch_all = |patch: &str| {
-        for (kind, namespace, name) in CHILDREN {
-            lab.patch(kind, namespace, name, patch);
-        }
-    };
-    patch_all(r#"{"metadata": {"labels": null, "ownerReferences": null}}"#);
-    // Without labels and owner they are nobody's: given back, not taken. Labels make them ours again.
+        CHILDREN.iter().map(|key| enforced(&child(&lab, *key).expect("there"))).collect();
+    objects_without_labels_and_owner_are_reported(&lab);
+    await_repaired(&lab, &before, "deleted");
+    patch_all(&lab, r#"{"metadata": {"labels": null}}"#);
+    await_repaired(&lab, &before, "labels");
+    patch_all(&lab, r#"{"metadata": {"ownerReferences": null}}"#);
+    await_repaired(&lab, &before, "owner");
+    for ((kind, namespace, name), edit) in CHILDREN.iter().zip(EDITS) {
+        lab.patch(kind, namespace, name, edit);
+    }
+    await_repaired(&lab, &before, "edited");
+    namespaces_are_repaired(&lab);
+    await_repaired(&lab, &before, "their namespaces deleted");
+    lab.kubectl(&["delete", "tenant/heal.t", "workspace/heal-w"]);
+}
+
+/// Objects without labels and owner could be anybody's: the daemon reports a conflict and does not touch them. When they
+/// are deleted, it makes its own.
+fn objects_without_labels_and_owner_are_reported(lab: &Lab) {
+    patch_all(lab, r#"{"metadata": {"labels": null, "ownerReferences": null}}"#);
     let conflict = lab.await_condition("tenants", "heal.t", "NameConflict", "NameConflict");
     assert!(conflict.contains("was not made by this daemon"), "{conflict}");
     for (kind, namespace, name) in CHILDREN {
         lab.kubectl(&["delete", kind, "-n", namespace, name]);
     }
-    // Nobody sees the end of what is not ours: a change of the Tenant, or the next try, does.
+    // Objects without the label are not watched. A change of the Tenant makes the daemon try at once.
     for (kind, name) in [("tenant", "heal.t"), ("workspace", "heal-w")] {
         lab.kubectl(&["annotate", kind, name, "look=again"]);
     }
-    healed("deleted");
-    patch_all(r#"{"metadata": {"labels": null}}"#);
-    healed("labels");
-    patch_all(r#"{"metadata": {"ownerReferences": null}}"#);
-    healed("owner");
-    let edits = [
-        r#"{"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]}"#,
-        r#"{"subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "mallory"}]}"#,
-        r#"{"spec": {"hard": {"limits.cpu": "99", "pods": "1"}}}"#,
-        r#"{"subjects": null}"#,
-        r#"{"spec": {"podSelector": {"matchLabels": {"nobody": "here"}}}}"#,
-        r#"{"spec": {"ingress": [{}]}}"#,
-        r#"{"spec": {"hard": {"requests.cpu": null}}}"#,
-        r#"{"subjects": []}"#,
-        r#"{"spec": {"limits": []}}"#,
-        r#"{"data": {"server-name": "ZXZpbA==", "more": "ZXZpbA=="}}"#,
-        r#"{"subjects": []}"#,
-        r#"{"subjects": null}"#,
-        r#"{"subjects": null}"#,
-        r#"{"subjects": []}"#,
-    ];
-    for ((kind, namespace, name), edit) in CHILDREN.iter().zip(edits) {
-        lab.patch(kind, namespace, name, edit);
-    }
-    healed("edited");
-    // The namespaces themselves.
+}
+
+/// The labels of the namespaces are repaired; then the namespaces are deleted.
+fn namespaces_are_repaired(lab: &Lab) {
     for namespace in ["tenant-heal-t", "sandbox-heal-t", "workspace-heal-w"] {
         let labels =
             lab.get("namespaces", "default", namespace).expect("there")["metadata"]["labels"].clone();
@@ -121,6 +140,4 @@ fn children_of_tenants_and_workspaces_are_repaired() {
         });
         lab.kubectl(&["delete", "namespace", namespace, "--wait=false"]);
     }
-    healed("their namespaces deleted");
-    lab.kubectl(&["delete", "tenant/heal.t", "workspace/heal-w"]);
 }

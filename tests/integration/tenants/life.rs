@@ -1,4 +1,4 @@
-//! What happens to a Tenant from the first login to the last, and to a course.
+//! The life of Tenants and Workspaces: logins, sandboxes, enrolment, quota.
 
 use serde_json::json;
 
@@ -6,11 +6,12 @@ use super::{tenant, workspace};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
+/// Merge-patches a cluster-scoped object.
 fn patch(lab: &Lab, kind: &str, name: &str, patch: &str) {
     lab.patch(kind, "", name, patch);
 }
 
-/// The time from now, in seconds, as the API writes it.
+/// Sets the last login of a Tenant to `seconds` from now.
 fn login(lab: &Lab, name: &str, seconds: i64) {
     let output = std::process::Command::new("date")
         .args(["-u", "-d", &format!("{seconds} seconds"), "+%Y-%m-%dT%H:%M:%SZ"])
@@ -23,11 +24,11 @@ fn login(lab: &Lab, name: &str, seconds: i64) {
 #[test]
 fn a_personal_namespace_lives_as_long_as_it_is_used() {
     let lab = Lab::shared();
-    lab.furnish("keepalive");
+    lab.create_fixtures("keepalive");
     let admin = lab.admin();
     let config = "controllers: {tenant: {keepAlive: 5s}}\n";
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "keepalive", config });
-    // Two names that are not those that `furnish` takes.
+    // The namespace of the Tenant below, not that of the fixtures.
     let namespace = "tenant-keep-alive";
     lab.apply(&workspace("keepalive", "keepalive-course", ""));
     lab.apply(&tenant("keepalive", "keep.alive", ", workspaces: [{name: keepalive-course, role: user}]"));
@@ -36,7 +37,7 @@ fn a_personal_namespace_lives_as_long_as_it_is_used() {
     lab.await_ready("tenants", "keep.alive");
     lab.apply(&instance("keepalive", "busy", "standalone").replace("tenant-keepalive", namespace));
     lab.await_phase(namespace, "busy", "Ready");
-    // Logged in long ago: the Instance keeps the namespace.
+    // An hour after the login, the Instance keeps the namespace.
     login(&lab, "keep.alive", -3600);
     lab.await_condition("tenants", "keep.alive", "Ready", "Ready");
     assert!(
@@ -49,18 +50,18 @@ fn a_personal_namespace_lives_as_long_as_it_is_used() {
     let status = lab.await_ready("tenants", "keep.alive")["status"].clone();
     assert_eq!(status["personalNamespace"], json!({"created": false}));
     assert_eq!(status["quota"], json!({"cpu": "2", "memory": "4Gi", "instances": 2}));
-    // A login brings it back, and the time after the login takes it away again, without any event.
+    // After a login the namespace is created again; after the time of `keepAlive` it is deleted, without an event.
     login(&lab, "keep.alive", 0);
     lab.await_value("tenants", "default", "keep.alive", "/status/personalNamespace/name", namespace);
     lab.await_gone("namespaces", "default", namespace);
     lab.kubectl(&["delete", "tenant", "keep.alive", "--wait=false"]);
     lab.kubectl(&["delete", "workspace", "keepalive-course", "--wait=false"]);
     lab.await_gone("tenants", "default", "keep.alive");
-    lab.clear("keepalive");
+    lab.delete_fixtures("keepalive");
 }
 
 #[test]
-fn a_sandbox_comes_and_goes() {
+fn a_sandbox_is_created_and_deleted() {
     let lab = Lab::shared();
     let admin = lab.admin();
     let options = Options { kubeconfig: &admin, selector: "sandbox", config: "" };
@@ -70,7 +71,7 @@ fn a_sandbox_comes_and_goes() {
     lab.await_ready("tenants", "sandy");
     lab.await_value("rolebindings", "sandbox-sandy", "sandbox-editor", "/roleRef/name", "crownlabs-sandbox");
     drop(daemon);
-    // Another role by configuration: a binding cannot be changed, so it is made anew.
+    // Another role in the configuration: the role of a binding cannot be changed, so a new binding is made.
     let config = "controllers: {tenant: {sandboxClusterRole: crownlabs-view-instances}}\n";
     let _daemon = Daemon::start(&Options { config, ..options });
     lab.await_value(
@@ -101,7 +102,7 @@ fn enrolment_follows_the_workspaces() {
     let message = lab.await_condition("tenants", "erin", "Enrolled", "WorkspaceNotFound");
     assert!(message.contains("enrol-late, enrol-wait"), "{message}");
     lab.await_ready("tenants", "erin");
-    // A Workspace that comes later wakes those who wait for it.
+    // A Workspace that is created later: the Tenants that name it are reconciled.
     lab.apply(&workspace("enrol", "enrol-late", ""));
     lab.await_value("tenants", "default", "erin", "/status/quota/cpu", "4");
     lab.await_value(
@@ -111,10 +112,16 @@ fn enrolment_follows_the_workspaces() {
         "/spec/hard/limits.memory",
         "8Gi",
     );
-    // Its quota changes: so does everybody's.
+    // When the quota of a Workspace changes, that of its Tenants does, too.
     patch(&lab, "workspace", "enrol-late", r#"{"spec": {"quota": {"cpu": "500m"}}}"#);
     lab.await_value("tenants", "default", "erin", "/status/quota/cpu", "2500m");
-    // A candidate waits for approval, is enrolled when none is needed, and struck off when nobody may come.
+    candidates(&lab);
+    end_of_a_workspace(&lab);
+    lab.kubectl(&["delete", "tenant/erin", "workspace/enrol-late", "workspace/enrol-wait"]);
+}
+
+/// A candidate waits for approval, is enrolled where no approval is needed, and removed where nobody may enrol.
+fn candidates(lab: &Lab) {
     lab.apply(&workspace("enrol", "enrol-wait", "withApproval"));
     lab.await_value(
         "tenants",
@@ -124,7 +131,7 @@ fn enrolment_follows_the_workspaces() {
         "candidate",
     );
     lab.await_condition("tenants", "erin", "Enrolled", "Enrolled");
-    patch(&lab, "workspace", "enrol-wait", r#"{"spec": {"autoEnroll": "immediate"}}"#);
+    patch(lab, "workspace", "enrol-wait", r#"{"spec": {"autoEnroll": "immediate"}}"#);
     lab.await_value(
         "tenants",
         "default",
@@ -134,7 +141,7 @@ fn enrolment_follows_the_workspaces() {
     );
     lab.await_value("tenants", "default", "erin", "/spec/workspaces/2/role", "user");
     patch(
-        &lab,
+        lab,
         "tenant",
         "erin",
         &json!({"spec": {"workspaces": [
@@ -143,7 +150,10 @@ fn enrolment_follows_the_workspaces() {
         .to_string(),
     );
     lab.await_value("tenants", "default", "erin", "/spec/workspaces/1", "");
-    // The course ends: everybody is struck off, and it is gone.
+}
+
+/// When a Workspace is deleted, its Tenants are not enrolled in it any more, and its objects are deleted.
+fn end_of_a_workspace(lab: &Lab) {
     lab.kubectl(&["delete", "workspace", "enrol-a"]);
     lab.await_value("tenants", "default", "erin", "/spec/workspaces/0", "");
     lab.await_value(
@@ -156,13 +166,12 @@ fn enrolment_follows_the_workspaces() {
     lab.await_value("tenants", "default", "erin", "/status/quota/cpu", "0");
     lab.await_gone("namespaces", "default", "workspace-enrol-a");
     assert!(lab.get("clusterrolebindings", "default", "crownlabs-manage-tenants-enrol-a").is_none());
-    lab.kubectl(&["delete", "tenant/erin", "workspace/enrol-late", "workspace/enrol-wait"]);
 }
 
 #[test]
 fn the_api_server_refuses_what_exceeds_the_quota() {
     let lab = Lab::shared();
-    lab.furnish("share");
+    lab.create_fixtures("share");
     let admin = lab.admin();
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "share", config: "" });
     lab.apply(&workspace("share", "share-course", ""));
@@ -173,8 +182,8 @@ fn the_api_server_refuses_what_exceeds_the_quota() {
         let object = instance("share", name, "standalone").replace("tenant-share", namespace);
         lab.try_kubectl(&["create", "-f", "-"], &object)
     };
-    create("one").expect("there is room");
-    create("two").expect("there is room");
+    create("one").expect("within the quota");
+    create("two").expect("within the quota");
     let refusal = create("three").expect_err("two are allowed");
     assert!(refusal.contains("exceeded quota: crownlabs-resource-quota"), "{refusal}");
     let pod = |cpu: &str| {
@@ -187,11 +196,11 @@ fn the_api_server_refuses_what_exceeds_the_quota() {
     assert!(refusal.contains("limits.cpu=3"), "{refusal}");
     lab.kubectl(&["delete", "tenant/sharon", "workspace/share-course"]);
     lab.await_gone("namespaces", "default", namespace);
-    lab.clear("share");
+    lab.delete_fixtures("share");
 }
 
 #[test]
-fn a_workspace_of_ones_own_is_given_and_taken() {
+fn a_personal_workspace_is_added_and_removed() {
     let lab = Lab::shared();
     let admin = lab.admin();
     let config = "controllers: {tenant: {personalWorkspace: {enabled: true}}}\n";

@@ -17,11 +17,11 @@ use crate::daemon::{Daemon, Options};
 use crate::golden;
 use crate::lab::{Lab, PATIENCE, wait_until};
 
-/// What is made for Tenants and Workspaces.
+/// The kinds of Tenants, Workspaces and the objects that the daemon makes for them.
 pub const KINDS: &str = "clusterroles,clusterrolebindings,limitranges,namespaces,networkpolicies,persistentvolumeclaims,\
                      resourcequotas,rolebindings,tenants,workspaces";
 
-/// A Tenant who has just logged in; `more` are further members of the spec.
+/// A Tenant whose last login is in the future; `more` are further members of the spec, after a comma.
 pub fn tenant(selector: &str, name: &str, more: &str) -> String {
     format!(
         "---
@@ -33,7 +33,7 @@ spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org, lastLogin: \
     )
 }
 
-/// A Workspace that gives 2 cores, 4 GiB and 2 Instances.
+/// A Workspace with a quota of 2 cores, 4 GiB and 2 Instances.
 pub fn workspace(selector: &str, name: &str, auto_enroll: &str) -> String {
     format!(
         "---
@@ -46,7 +46,7 @@ spec: {{prettyName: {name}, autoEnroll: \"{auto_enroll}\", quota: {{cpu: 2, memo
 }
 
 impl Lab {
-    /// Waits for a Tenant or Workspace to be ready.
+    /// Waits until a Tenant or Workspace is ready. Returns the object.
     pub fn await_ready(&self, kind: &str, name: &str) -> Value {
         wait_until(PATIENCE, || {
             let object = self.get(kind, "default", name).ok_or_else(|| format!("{kind} {name}"))?;
@@ -55,7 +55,7 @@ impl Lab {
         })
     }
 
-    /// Waits for the condition of a Tenant or Workspace; its message.
+    /// Waits until a condition of a Tenant or Workspace has this reason. Returns its message.
     pub fn await_condition(&self, kind: &str, name: &str, type_: &str, reason: &str) -> String {
         wait_until(PATIENCE, || {
             let object = self.get(kind, "default", name).ok_or_else(|| format!("{kind} {name}"))?;
@@ -71,8 +71,8 @@ impl Lab {
 
 #[test]
 fn objects_of_tenants_equal_the_recorded_ones() {
-    // The recording has whole namespaces in it: a cluster of its own.
-    let lab = Lab::start(ClusterOptions { play: false, ..ClusterOptions::default() });
+    // The recording contains whole namespaces, so the test needs its own cluster.
+    let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
     let kubeconfig = lab.service_account();
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "local", config: "" });
     lab.apply(&golden::tenant_inputs());
@@ -82,7 +82,7 @@ fn objects_of_tenants_equal_the_recorded_ones() {
     for tenant in ["ada.rossi", "bob.bianchi", "carl.verdi"] {
         lab.await_ready("tenants", tenant);
     }
-    // Enrolment may be seen after the first pass: the last sign of it is the quota.
+    // Enrolment may be seen only after the first reconcile; the quota shows it last.
     lab.await_value("tenants", "default", "bob.bianchi", "/status/quota/memory", "50G");
     lab.await_value("tenants", "default", "ada.rossi", "/status/quota/memory", "24Gi");
     let all = lab.list(KINDS, "");
@@ -104,21 +104,21 @@ fn objects_of_tenants_equal_the_recorded_ones() {
     let objects = objects.into_iter().filter_map(|object| golden::normalised_tenant(object, &uids));
     golden::assert_equal(&golden::expected_tenants(), &golden::by_place(objects.collect()));
 
-    // Nothing changed, nothing written: not by the next daemon either.
+    // After a restart nothing has changed, and nothing is written.
     let audit = lab.cluster.audit();
     drop(daemon);
     let mark = audit.mark().expect("the audit log");
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "local", config: "" });
-    daemon.wait_for("a pass over every Tenant and Workspace", |daemon| {
+    daemon.wait_for("a reconcile of every Tenant and Workspace", |daemon| {
         let metrics = daemon.metrics();
-        let passes = |controller: &str| {
+        let reconciles = |controller: &str| {
             let line = format!(
                 "controller_runtime_reconcile_total{{controller=\"{controller}\",result=\"requeue_after\"}}"
             );
             let found = metrics.lines().find_map(|text| text.strip_prefix(&line)?.trim().parse::<f64>().ok());
             found.unwrap_or_default()
         };
-        passes("tenant") >= 3.0 && passes("workspace") >= 3.0
+        reconciles("tenant") >= 3.0 && reconciles("workspace") >= 3.0
     });
     let entries = audit.since(mark).expect("the audit log");
     let ours = writes(&entries).filter(|entry| entry.user_agent.starts_with("crownlabs/"));

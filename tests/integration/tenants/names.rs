@@ -1,4 +1,4 @@
-//! Names that collide, that are long, that are not ASCII: nobody loses anything.
+//! Names that collide, long names, and names that are not ASCII.
 
 use super::{tenant, workspace};
 use crate::daemon::{Daemon, Options};
@@ -32,10 +32,10 @@ fn names_that_share_their_objects_never_touch_each_other() {
     let subject = lab.get("rolebindings", "tenant-twin-a", "crownlabs-manage-instances").expect("there");
     assert_eq!(subject["subjects"][0]["name"], "twin.a");
     assert!(lab.events("default", "twin-a").iter().any(|event| event.starts_with("NameConflict: ")));
-    // The younger one goes: nothing of the elder is touched.
+    // When the younger Tenant is deleted, the older one's objects are not touched.
     lab.kubectl(&["delete", "tenant", "twin-a"]);
     assert_eq!(all(), before);
-    // And the other way round: the younger one inherits the names, not the objects, nor the volume.
+    // When the older Tenant is deleted, the younger one gets the names, but neither the objects nor the volume.
     lab.apply(&tenant("twins", "twin-a", ""));
     lab.await_condition("tenants", "twin-a", "NameConflict", "NameConflict");
     lab.kubectl(&["delete", "tenant", "twin.a"]);
@@ -54,7 +54,7 @@ fn names_that_share_their_objects_never_touch_each_other() {
 }
 
 #[test]
-fn what_others_made_under_our_names_is_left_alone() {
+fn objects_of_others_under_our_names_are_not_touched() {
     let lab = Lab::shared();
     let admin = lab.admin();
     lab.apply("{apiVersion: v1, kind: Namespace, metadata: {name: tenant-foreign}}");
@@ -103,7 +103,7 @@ fn long_dotted_and_foreign_names() {
         let message = lab.await_condition("tenants", name, "Reconciled", "InvalidName");
         assert!(message.contains("no namespace can be made for this Tenant"), "{message}");
     }
-    // A course that no namespace and no label can be named after.
+    // Workspaces whose name is not allowed as that of a namespace or a label.
     for name in ["names.v2".to_owned(), "w".repeat(54)] {
         lab.apply(&workspace("names", &name, ""));
         lab.await_condition("workspaces", &name, "Reconciled", "InvalidName");
@@ -130,7 +130,7 @@ fn long_dotted_and_foreign_names() {
 }
 
 #[test]
-fn whatever_carries_our_finalizer_is_let_go() {
+fn the_finalizer_is_removed_from_objects_that_are_not_ours_any_more() {
     let lab = Lab::shared();
     let admin = lab.admin();
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "moved", config: "" });
@@ -138,7 +138,7 @@ fn whatever_carries_our_finalizer_is_let_go() {
     lab.apply(&workspace("moved", "moved", ""));
     lab.await_ready("tenants", "moved");
     lab.await_ready("workspaces", "moved");
-    // Another daemon's now, or nobody's.
+    // With another selector label, the objects belong to another daemon or to none.
     for kind in ["tenant", "workspace"] {
         lab.kubectl(&[
             "label",

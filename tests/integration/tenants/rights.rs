@@ -1,36 +1,31 @@
-//! Who may do what: the rights that the daemon hands out, asked of the API server as each role.
+//! The rights that the daemon gives to users of each role, as the API server's authorizer sees them.
 
 use std::collections::BTreeMap;
 
 use super::{tenant, workspace};
-use crate::cluster::direct::Somebody;
+use crate::cluster::direct::User;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
-const PEOPLE: [(&str, Somebody); 5] = [
-    ("tenant", Somebody { user: "rita", groups: &[] }),
-    (
-        "user",
-        Somebody { user: "rita", groups: &["kubernetes:workspace-rights-a:user", "system:authenticated"] },
-    ),
+/// The users of the table; the first letter of their names stands for them there.
+const PEOPLE: [(&str, User); 5] = [
+    ("tenant", User { name: "rita", groups: &[] }),
+    ("user", User { name: "rita", groups: &["kubernetes:workspace-rights-a:user", "system:authenticated"] }),
     (
         "manager",
-        Somebody {
-            user: "mario",
-            groups: &["kubernetes:workspace-rights-a:manager", "system:authenticated"],
-        },
+        User { name: "mario", groups: &["kubernetes:workspace-rights-a:manager", "system:authenticated"] },
     ),
     (
         "other",
-        Somebody { user: "otto", groups: &["kubernetes:workspace-rights-b:manager", "system:authenticated"] },
+        User { name: "otto", groups: &["kubernetes:workspace-rights-b:manager", "system:authenticated"] },
     ),
-    ("anonymous", Somebody { user: "system:anonymous", groups: &["system:unauthenticated"] }),
+    ("anonymous", User { name: "system:anonymous", groups: &["system:unauthenticated"] }),
 ];
 
-/// Verb, resource, namespace (of rita's where it is personal), and who may: t tenant, u course user,
-/// m manager of the course, o manager of another course and another tenant, a anonymous.
+/// Verb, resource, namespace, and the users who may: `t` the tenant rita, `u` rita as a user of the course, `m` a manager
+/// of the course, `o` the tenant otto, who manages another course, `a` anonymous.
 const TABLE: &[(&str, &str, &str, &str)] = &[
-    // Instances of her own: hers, and of the managers of any course (their right is cluster-wide).
+    // Instances of rita: she herself, and the managers of any course, whose right is cluster-wide.
     ("get", "instances", "tenant-rita", "tumo"),
     ("list", "instances", "tenant-rita", "tumo"),
     ("watch", "instances", "tenant-rita", "tumo"),
@@ -44,7 +39,7 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("list", "instances", "tenant-otto", "mo"),
     ("delete", "instances", "tenant-otto", "mo"),
     ("create", "instances", "workspace-rights-a", "mo"),
-    // What surrounds them is nobody's but the daemon's.
+    // The other objects of the tenant namespace: only the daemon.
     ("get", "secrets", "tenant-rita", ""),
     ("list", "secrets", "tenant-rita", ""),
     ("create", "secrets", "tenant-rita", ""),
@@ -67,7 +62,7 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("delete", "persistentvolumeclaims", "mydrive-pvcs", ""),
     ("get", "persistentvolumeclaims", "mydrive-pvcs", ""),
     ("create", "jobs", "mydrive-pvcs", ""),
-    // The course: its users read the Templates, its managers keep them.
+    // The course: its users read the Templates, its managers change them.
     ("get", "templates", "workspace-rights-a", "um"),
     ("list", "templates", "workspace-rights-a", "um"),
     ("watch", "templates", "workspace-rights-a", "um"),
@@ -82,7 +77,7 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("create", "sharedvolumes", "workspace-rights-b", "o"),
     ("get", "secrets", "workspace-rights-a", ""),
     ("create", "rolebindings", "workspace-rights-a", ""),
-    // Tenants: oneself, and by managers; what may be edited is the webhook's to say.
+    // Tenants: rita herself and managers. The webhooks decide what they may change.
     ("get", "tenants/rita", "", "tumo"),
     ("patch", "tenants/rita", "", "tumo"),
     ("update", "tenants/rita", "", "tumo"),
@@ -94,7 +89,7 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("delete", "tenants", "", ""),
     ("deletecollection", "tenants", "", ""),
     ("patch", "tenants/status", "", ""),
-    // Courses, namespaces and rights are the administrators'.
+    // Workspaces, namespaces and RBAC objects: only administrators.
     ("get", "workspaces/rights-a", "", ""),
     ("create", "workspaces", "", ""),
     ("patch", "workspaces/rights-a", "", ""),
@@ -111,7 +106,7 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("create", "clusterrolebindings", "", ""),
     ("delete", "clusterrolebindings", "", ""),
     ("create", "imagelists", "", ""),
-    // A place to try things in: everything in it but the frame.
+    // The sandbox: everything but its quota, its limits and the namespace itself.
     ("create", "pods", "sandbox-rita", "tu"),
     ("create", "pods/exec", "sandbox-rita", "tu"),
     ("create", "deployments", "sandbox-rita", "tu"),
@@ -123,12 +118,12 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("create", "instances", "sandbox-rita", "mo"),
 ];
 
-/// Whether somebody may, as the API server's authorizer sees it.
-fn allowed(lab: &Lab, somebody: Somebody, verb: &str, resource: &str, namespace: &str) -> bool {
+/// Whether the authorizer allows a user something.
+fn allowed(lab: &Lab, user: User, verb: &str, resource: &str, namespace: &str) -> bool {
     // `pods/exec` is a subresource, `tenants/rita` an object.
     let object = resource.split_once('/').filter(|(_, rest)| !["exec", "status"].contains(rest));
     let (resource, name) = object.unwrap_or((resource, ""));
-    let answer = lab.cluster.may(somebody, verb, resource, namespace, name);
+    let answer = lab.cluster.may(user, verb, resource, namespace, name);
     answer.unwrap_or_else(|error| panic!("{error:#}"))
 }
 
@@ -146,7 +141,7 @@ fn everybody_may_do_what_the_table_says_and_nothing_else() {
     for name in ["rita", "otto"] {
         lab.await_ready("tenants", name);
     }
-    // The API server's own view of rights is late by a moment.
+    // The authorizer sees a new binding a moment later.
     wait_until(PATIENCE, || {
         let seen = allowed(&lab, PEOPLE[0].1, "create", "pods", "sandbox-rita");
         seen.then_some(()).ok_or_else(|| "the last binding".to_owned())
@@ -167,12 +162,12 @@ fn everybody_may_do_what_the_table_says_and_nothing_else() {
         TABLE.len(),
         wrong.join("\n")
     );
-    no_way_up(&lab);
+    no_escalation(&lab);
     lab.kubectl(&["delete", "tenant/rita", "tenant/otto", "workspace/rights-a", "workspace/rights-b"]);
 }
 
-/// What the table allows leads no further: in the sandbox one can give only what one has.
-fn no_way_up(lab: &Lab) {
+/// In the sandbox, a user may create roles and bindings, but only for the rights that the user has.
+fn no_escalation(lab: &Lab) {
     let rita = ["--as=rita", "--as-group=system:authenticated"];
     let attempts: BTreeMap<&str, &str> = BTreeMap::from([
         (
@@ -196,7 +191,7 @@ fn no_way_up(lab: &Lab) {
         let refusal = lab.try_kubectl(&arguments, object).expect_err(what);
         assert!(refusal.to_lowercase().contains("forbidden"), "{what}: {refusal}");
     }
-    // An Instance that names somebody else's Tenant stays in her own namespace and share.
+    // She cannot read the Secrets of another tenant.
     let claim = lab.try_kubectl(&["get", "secrets", "-n", "tenant-otto", rita[0], rita[1]], "");
     assert!(claim.expect_err("not hers").contains("forbidden"));
 }

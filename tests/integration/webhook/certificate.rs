@@ -1,4 +1,4 @@
-//! Certificates: our own authority's, renewed while requests run, and those of a folder.
+//! The certificate of the webhooks: of the daemon's own CA, renewed while requests run, and from a folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,9 +21,11 @@ use crate::cluster::audit::{Mark, writes};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::tenant;
 
+/// The daemon runs without loops: only the webhooks are under test.
 const LOOPS: &str =
     "controllers: {instance: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}}\n";
 
+/// The names in the certificate.
 fn names() -> Vec<String> {
     let service = "crownlabs-webhook.crownlabs-system";
     [
@@ -35,7 +37,7 @@ fn names() -> Vec<String> {
     .to_vec()
 }
 
-/// Edits of a Tenant, one after the other from several threads, until it is dropped.
+/// Threads that change a Tenant again and again, until [`end`](Self::end).
 struct Traffic {
     stop: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
@@ -82,8 +84,8 @@ impl Traffic {
         Self { threads, ..traffic }
     }
 
-    /// Waits for so many further answers.
-    fn flow(&self, count: usize) {
+    /// Waits for `count` further answers. Panics when a request has failed.
+    fn await_answers(&self, count: usize) {
         let begin = self.answered.load(Ordering::SeqCst);
         wait_until(PATIENCE, || {
             let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +95,7 @@ impl Traffic {
         });
     }
 
-    /// Ends it; how many were answered.
+    /// Ends the threads. Returns the number of answers. Panics when a request has failed.
     fn end(self) -> usize {
         self.stop.store(true, Ordering::SeqCst);
         self.threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
@@ -106,14 +108,49 @@ impl Traffic {
 #[test]
 fn a_new_authority_breaks_no_request() {
     let lab = lab();
+    let old = left_by_a_leader(&lab);
+    let data = old.data();
+    let port = free_port();
+    let daemon = daemon(&lab, port, "", &format!("leaderElection: {{enabled: true}}\n{LOOPS}"));
+    assert!(daemon.ready().1.contains("[+] webhook-certificate: standby"), "{}", daemon.ready().1);
+    assert!(daemon.ready().1.contains("[+] webhook: ready"), "{}", daemon.ready().1);
+    lab.apply(&configurations(SELECTOR, port, Some(&data["ca.crt"])));
+    lab.apply(&tenant(SELECTOR, "ada", ""));
+    let traffic = Traffic::start(&lab, "ada");
+    await_metric(
+        &daemon,
+        "controller_runtime_webhook_requests_total{webhook=\"/validator-v1alpha2-tenant\",code=\"200\"}",
+    );
+    traffic.await_answers(50);
+    assert_eq!(trusted(&lab), vec![data["ca.crt"].clone(); 3], "a standby writes nothing");
+
+    let renewed = new_authority(&lab, &old);
+    traffic.await_answers(50);
+    // The served certificate is trusted with the old authority alone and with the new one alone: the API server opens
+    // a connection for each of these configurations.
+    let only_new =
+        serde_json::to_value(ByteString(pem(&renewed.authorities()[0]).into_bytes())).expect("text");
+    lab.apply(&validator("only-old", port, &data["ca.crt"]));
+    lab.apply(&validator("only-new", port, only_new.as_str().expect("text")));
+    await_metric(
+        &daemon,
+        "controller_runtime_webhook_requests_total{webhook=\"/validate-v1alpha2-tenant\",code=\"200\"}",
+    );
+    traffic.await_answers(100);
+    assert!(traffic.end() >= 200);
+
+    repaired(&lab, &renewed, port, &data["ca.crt"]);
+    only_bundles_are_written(&lab);
+}
+
+/// Creates what another leader would have left: the Secret with a certificate of an authority that ends in a year and a
+/// half, and the lease, which has not been released. Returns the content of the Secret.
+fn left_by_a_leader(lab: &Lab) -> Bundle {
     let now = clock::now();
-    // What a leader has left behind: an authority that ends in a year and a half, a certificate of it, and
-    // the lease, which nobody has released yet.
     let old = Authority::create(now - SignedDuration::from_hours(24 * 365 * 17 / 2)).expect("an authority");
     let old = Bundle::issue(&old, &names(), now).expect("a bundle");
-    let data = old.data();
     let secret = json!({
-        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "data": data,
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "data": old.data(),
         "metadata": {"name": "crownlabs-webhook", "namespace": "crownlabs-system"},
     });
     lab.apply(&secret.to_string());
@@ -128,20 +165,13 @@ fn a_new_authority_breaks_no_request() {
         })
     };
     lab.apply(&lease("the-leader").to_string());
-    let port = free_port();
-    let daemon = daemon(&lab, port, "", &format!("leaderElection: {{enabled: true}}\n{LOOPS}"));
-    assert!(daemon.ready().1.contains("[+] webhook-certificate: standby"), "{}", daemon.ready().1);
-    assert!(daemon.ready().1.contains("[+] webhook: ready"), "{}", daemon.ready().1);
-    lab.apply(&configurations(SELECTOR, port, Some(&data["ca.crt"])));
-    lab.apply(&tenant(SELECTOR, "ada", ""));
-    let traffic = Traffic::start(&lab, "ada");
-    await_metric(
-        &daemon,
-        "controller_runtime_webhook_requests_total{webhook=\"/validator-v1alpha2-tenant\",code=\"200\"}",
-    );
-    traffic.flow(50);
-    assert_eq!(trusted(&lab), vec![data["ca.crt"].clone(); 3], "a standby writes nothing");
+    old
+}
 
+/// Releases the lease, and waits until the daemon has made a new authority, which is trusted beside the old one.
+/// Returns the new content of the Secret.
+fn new_authority(lab: &Lab, old: &Bundle) -> Bundle {
+    let data = old.data();
     lab.patch(
         "lease",
         "crownlabs-system",
@@ -150,7 +180,7 @@ fn a_new_authority_breaks_no_request() {
     );
     let renewed = wait_until(PATIENCE, || {
         let secret = lab.get("secrets", "crownlabs-system", "crownlabs-webhook").ok_or("the Secret")?;
-        let bundles = trusted(&lab);
+        let bundles = trusted(lab);
         let authorities = secret["data"]["ca.crt"].as_str().unwrap_or_default().to_owned();
         let done = authorities != data["ca.crt"] && bundles == vec![authorities; 3];
         done.then_some(secret).ok_or_else(|| format!("a new authority in {bundles:?}"))
@@ -160,21 +190,11 @@ fn a_new_authority_breaks_no_request() {
     let renewed = Bundle::read(&renewed).expect("readable");
     assert_eq!(renewed.authorities().len(), 2);
     assert_eq!(renewed.authorities()[1..], old.authorities()[..]);
-    traffic.flow(50);
-    // API servers that have heard only of the old authority, and only of the new one, both trust what is
-    // served now: each of these is a connection of its own.
-    let only_new =
-        serde_json::to_value(ByteString(pem(&renewed.authorities()[0]).into_bytes())).expect("text");
-    lab.apply(&validator("only-old", port, &data["ca.crt"]));
-    lab.apply(&validator("only-new", port, only_new.as_str().expect("text")));
-    await_metric(
-        &daemon,
-        "controller_runtime_webhook_requests_total{webhook=\"/validate-v1alpha2-tenant\",code=\"200\"}",
-    );
-    traffic.flow(100);
-    assert!(traffic.end() >= 200);
+    renewed
+}
 
-    // A Secret that somebody deletes comes back as it was; a bundle that somebody changes is set right.
+/// A Secret that somebody deletes is created again with the same content; changed CA bundles are repaired.
+fn repaired(lab: &Lab, renewed: &Bundle, port: u16, old_ca: &str) {
     lab.kubectl(&["delete", "secret", "-n", "crownlabs-system", "crownlabs-webhook"]);
     wait_until(PATIENCE, || {
         let secret = lab.get("secrets", "crownlabs-system", "crownlabs-webhook").ok_or("the Secret")?;
@@ -182,13 +202,16 @@ fn a_new_authority_breaks_no_request() {
         assert_eq!(secret["type"], "kubernetes.io/tls");
         Ok(())
     });
-    lab.apply(&configurations(SELECTOR, port, Some(&data["ca.crt"])));
+    lab.apply(&configurations(SELECTOR, port, Some(old_ca)));
     wait_until(PATIENCE, || {
-        let bundles = trusted(&lab);
+        let bundles = trusted(lab);
         let done = bundles == vec![renewed.data()["ca.crt"].clone(); 3];
-        done.then_some(()).ok_or_else(|| format!("the authorities again, not {bundles:?}"))
+        done.then_some(()).ok_or_else(|| format!("the CA bundles again, not {bundles:?}"))
     });
-    // Nothing but the bundle is ever written there.
+}
+
+/// The daemon writes no field of the webhook configurations but the CA bundles.
+fn only_bundles_are_written(lab: &Lab) {
     let object = lab.kubectl(&[
         "get",
         "validatingwebhookconfigurations",
@@ -212,8 +235,8 @@ fn pem(der: &[u8]) -> String {
     pem::encode(&pem::Pem::new("CERTIFICATE", der))
 }
 
-/// Writes the files as cert-manager mounts them.
-fn mount(folder: &Path, bundle: &Bundle) {
+/// Writes the certificate and its key into a folder, as cert-manager mounts them.
+fn write_files(folder: &Path, bundle: &Bundle) {
     for name in ["tls.crt", "tls.key"] {
         let text: ByteString = serde_json::from_value(bundle.data()[name].clone().into()).expect("base64");
         fs::write(folder.join(name), text.0).expect("written");
@@ -221,12 +244,12 @@ fn mount(folder: &Path, bundle: &Bundle) {
 }
 
 #[test]
-fn a_certificate_from_a_folder_is_exchanged() {
+fn a_certificate_from_a_folder_is_replaced_while_requests_run() {
     let lab = lab();
     let folder = tempfile::tempdir().expect("a folder");
     let bundles = [0, 1].map(|_| Bundle::create(&names(), clock::now()).expect("a bundle"));
     let authority = bundles.each_ref().map(|bundle| bundle.data()["ca.crt"].clone());
-    mount(folder.path(), &bundles[0]);
+    write_files(folder.path(), &bundles[0]);
     let port = free_port();
     let webhook = format!(", certificateDir: {}", folder.path().display());
     let daemon = daemon(&lab, port, &webhook, LOOPS);
@@ -239,13 +262,13 @@ fn a_certificate_from_a_folder_is_exchanged() {
         });
     };
     refused("\"stranger\" not found");
-    // The files change while requests run; connections that are open go on.
+    // The files are replaced while requests run; open connections are kept.
     let traffic = Traffic::start(&lab, "ada");
-    traffic.flow(20);
-    mount(folder.path(), &bundles[1]);
+    traffic.await_answers(20);
+    write_files(folder.path(), &bundles[1]);
     let served = |daemon: &crate::daemon::Daemon| daemon.log().matches("with a new certificate").count();
     daemon.wait_for("the second certificate", |daemon| served(daemon) == 2);
-    traffic.flow(20);
+    traffic.await_answers(20);
     traffic.end();
     lab.apply(&validator("second", port, &authority[1]));
     lab.kubectl(&["delete", "validatingwebhookconfiguration", "crownlabs-webhook"]);
@@ -255,11 +278,11 @@ fn a_certificate_from_a_folder_is_exchanged() {
         &daemon,
         "controller_runtime_webhook_requests_total{webhook=\"/validate-v1alpha2-tenant\",code=\"200\"}",
     );
-    // A half of a pair changes nothing.
+    // A key that does not belong to the certificate is reported and not used.
     fs::write(folder.path().join("tls.key"), "nonsense").expect("written");
     daemon.wait_for("the complaint", |daemon| daemon.log().contains("the certificate cannot be used"));
     refused("\"stranger\" not found");
-    // With a folder, the daemon writes nothing of this.
+    // With a folder, the daemon writes neither the Secret nor the CA bundles.
     let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
     let ours: Vec<_> = writes(&entries)
         .filter(|entry| {

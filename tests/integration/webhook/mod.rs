@@ -1,4 +1,4 @@
-//! The admission webhooks behind a real API server, with its own verification of certificates.
+//! The admission webhooks, called by a real API server that verifies their certificate.
 
 mod certificate;
 mod rules;
@@ -11,17 +11,17 @@ use crate::cluster::Options as ClusterOptions;
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
-/// The selector of the daemons here; each test has a control plane of its own.
+/// The value of the selector label of the daemons here. Each test has its own control plane.
 const SELECTOR: &str = "guarded";
 
-/// A control plane without anybody who plays.
+/// A control plane on which nothing is simulated, and on which every user may change custom resources.
 fn lab() -> Lab {
-    let lab = Lab::start(ClusterOptions { play: false, kubevirt: false, ..ClusterOptions::default() });
+    let lab = Lab::start(ClusterOptions { simulate: false, kubevirt: false, ..ClusterOptions::default() });
     grant_everybody(&lab);
     lab
 }
 
-/// Everybody may try everything with custom resources: what is refused is refused by the webhooks.
+/// Gives every user all rights on custom resources, so that only the webhooks refuse something.
 pub fn grant_everybody(lab: &Lab) {
     lab.apply(
         "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: testers},
@@ -33,8 +33,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: 'system:auth
     );
 }
 
-/// The configurations that the project ships, for a server at that port of this machine instead of
-/// a Service; with `trusted`, for a server whose authorities the daemon does not take care of.
+/// The project's webhook configurations, for a server at that port of this machine instead of a Service. With `trusted`,
+/// they contain this CA bundle (base64); without, the daemon writes it.
 pub fn configurations(selector: &str, port: u16, trusted: Option<&str>) -> String {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/40-webhooks.yaml");
     let text = std::fs::read_to_string(file).expect("the manifest");
@@ -46,12 +46,12 @@ pub fn configurations(selector: &str, port: u16, trusted: Option<&str>) -> Strin
     });
     let text = lines.collect::<Vec<_>>().join("\n");
     let documents: Vec<&str> = text.split("\n---\n").filter(|part| !part.contains("kind: Service")).collect();
-    assert_eq!(documents.len(), 2, "a configuration each for defaulter and validators");
+    assert_eq!(documents.len(), 2, "one configuration for the defaulter and one for the validators");
     assert_eq!(text.matches("https://127.0.0.1").count(), 3, "three webhooks");
     documents.join("\n---\n")
 }
 
-/// A further validator, asked under its older path by an API server that trusts these authorities.
+/// The configuration of a further validator under its older path, with the CA bundle `trusted` (base64).
 fn validator(name: &str, port: u16, trusted: &str) -> String {
     format!(
         "apiVersion: admissionregistration.k8s.io/v1
@@ -68,14 +68,14 @@ webhooks:
     )
 }
 
-/// The daemon with webhooks at that port.
+/// Starts the daemon with webhooks at that port; `webhook` and `more` are further configuration.
 fn daemon(lab: &Lab, port: u16, webhook: &str, more: &str) -> Daemon {
     let config = format!("webhook: {{enabled: true, listen: \"127.0.0.1:{port}\"{webhook}}}\n{more}");
     let kubeconfig = lab.service_account();
     Daemon::start(&Options { kubeconfig: &kubeconfig, selector: SELECTOR, config: &config })
 }
 
-/// The authorities that the configurations trust, base64.
+/// The CA bundles in the webhook configurations, in base64.
 fn trusted(lab: &Lab) -> Vec<String> {
     let kinds = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
     let objects = kinds.map(|kind| lab.get(kind, "default", "crownlabs-webhook").unwrap_or_default());
@@ -83,15 +83,15 @@ fn trusted(lab: &Lab) -> Vec<String> {
     webhooks.map(|each| each["clientConfig"]["caBundle"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Installs the shipped configurations and waits until the API server asks and is answered.
+/// Installs the project's webhook configurations and waits until the API server calls the daemon.
 pub fn install(lab: &Lab, selector: &str, port: u16) {
     lab.apply(&configurations(selector, port, None));
     wait_until(PATIENCE, || {
         let bundles = trusted(lab);
         let complete = bundles.len() == 3 && bundles.iter().all(|bundle| !bundle.is_empty());
-        complete.then_some(()).ok_or_else(|| format!("the authorities in the configurations: {bundles:?}"))
+        complete.then_some(()).ok_or_else(|| format!("CA bundles in the configurations: {bundles:?}"))
     });
-    // The API server hears of the configurations by a watch of its own.
+    // The API server uses the configurations a moment later.
     lab.apply(&crate::tenants::tenant(selector, "probe", ""));
     wait_until(PATIENCE, || {
         let patch = r#"{"spec": {"firstName": "X"}}"#;
@@ -102,12 +102,12 @@ pub fn install(lab: &Lab, selector: &str, port: u16) {
             "",
         ) {
             Err(refusal) if refusal.contains("\"stranger\" not found") => Ok(()),
-            other => Err(format!("the refusal of a stranger: {other:?}")),
+            other => Err(format!("the refusal of an unknown user: {other:?}")),
         }
     });
 }
 
-/// Runs kubectl as a user; everything that it prints.
+/// Runs `kubectl` as a user. Returns its output, or what it wrote to standard error.
 fn act(lab: &Lab, user: &str, arguments: &[&str], input: &str) -> Result<String, String> {
     let arguments = [&["--as", user], arguments].concat();
     lab.try_kubectl(&arguments, input)
@@ -118,7 +118,7 @@ fn edit(lab: &Lab, user: &str, tenant: &str, patch: &Value) -> Result<String, St
     act(lab, user, &["patch", "tenant", tenant, "--type=merge", "-p", &patch.to_string()], "")
 }
 
-/// Waits for a line of the metrics to say more than 0.
+/// Waits until a series of the metrics is greater than 0.
 fn await_metric(daemon: &Daemon, series: &str) {
     wait_until(Duration::from_mins(1), || {
         let metrics = daemon.metrics();

@@ -1,4 +1,4 @@
-//! Every rule from both sides.
+//! The rules of the webhooks: for each one, a request that is admitted and one that is refused.
 
 use std::thread;
 use std::time::Duration;
@@ -10,12 +10,13 @@ use super::{SELECTOR, act, await_metric, configurations, daemon, edit, free_port
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::{tenant, workspace};
 
+/// The selector label.
 const KEY: &str = "crownlabs.polito.it/operator-selector";
 const LOOPS: &str = "controllers: {instance: {enabled: false}, tenant: {baseWorkspaces: [utilities], \
                      personalWorkspace: {enabled: true}}}\n";
 
-/// The Workspaces and people of the tests.
-fn furnish(lab: &Lab) {
+/// Creates the Workspaces and Tenants of the tests.
+fn create_fixtures(lab: &Lab) {
     for (name, auto_enroll) in
         [("open", "immediate"), ("asked", "withApproval"), ("closed", ""), ("other", ""), ("utilities", "")]
     {
@@ -29,7 +30,8 @@ fn furnish(lab: &Lab) {
     }
 }
 
-/// What is asked for, and a word of the refusal; empty for what is admitted.
+/// Asserts that a request was refused with a message that contains `word`, or admitted when `word` is empty; `what`
+/// names the request.
 fn expect(what: &str, answer: Result<String, String>, word: &str) {
     match answer {
         Ok(_) => assert!(word.is_empty(), "{what}: admitted"),
@@ -37,6 +39,7 @@ fn expect(what: &str, answer: Result<String, String>, word: &str) {
     }
 }
 
+/// A patch of `spec.workspaces`: names and roles.
 fn enrolled(list: &[(&str, &str)]) -> Value {
     let list: Vec<Value> = list.iter().map(|(name, role)| json!({"name": name, "role": role})).collect();
     json!({"spec": {"workspaces": list}})
@@ -46,7 +49,7 @@ fn spec_of(lab: &Lab, name: &str) -> Value {
     lab.get("tenants", "default", name).expect("the Tenant")["spec"].clone()
 }
 
-/// What a Tenant may do to itself, and what others may do to it.
+/// What a Tenant may change of itself, and what others may.
 fn edits(lab: &Lab) {
     let now = clock::rfc3339(clock::now());
     let closed = ("closed", "user");
@@ -107,7 +110,7 @@ fn edits(lab: &Lab) {
     );
 }
 
-/// Who may create whom, and what is added to what they wrote.
+/// Who may create a Tenant, and what the defaulter adds to it.
 fn creations(lab: &Lab) {
     let written =
         |name: &str, workspaces: &str| tenant("elsewhere", name, &format!(", workspaces: [{workspaces}]"));
@@ -123,7 +126,7 @@ fn creations(lab: &Lab) {
     ] {
         expect(&format!("{user} {workspaces}"), create(user, &written("eve", workspaces)), word);
     }
-    // The label is ours whatever was written, and nothing but the base Workspace is added.
+    // The defaulter sets the selector label, whatever was written, and adds only the base Workspace.
     let eve = lab.get("tenants", "default", "eve").expect("there");
     assert_eq!(eve["metadata"]["labels"][KEY], SELECTOR);
     assert_eq!(
@@ -134,20 +137,20 @@ fn creations(lab: &Lab) {
             "workspaces": [{"name": "closed", "role": "user"}, {"name": "utilities", "role": "user"}],
         })
     );
-    // One without the optional members is stored without them (05 §15 row 17).
+    // A Tenant without the optional members is stored without them.
     let least = "{apiVersion: crownlabs.polito.it/v1alpha2, kind: Tenant, metadata: {name: least},
         spec: {firstName: A, lastName: B, email: a@b, quota: {cpu: 8, memory: 1024Mi, instances: 1}}}";
     lab.apply(least);
     let spec = spec_of(lab, "least");
     assert!(spec.get("lastLogin").is_none(), "{spec}");
     assert_eq!(spec["quota"], json!({"cpu": 8, "memory": "1024Mi", "instances": 1}));
-    // The service tenant has no label, not even from an administrator who wrote another.
+    // The service tenant has an empty label, whatever an administrator wrote.
     lab.apply(&tenant("elsewhere", "service-tenant", ""));
     let service = lab.get("tenants", "default", "service-tenant").expect("there");
     assert_eq!(service["metadata"]["labels"][KEY], "");
 }
 
-/// The selector label, with the defaulter and with the validator alone.
+/// The selector label: the defaulter restores it, and without the defaulter the validator refuses a change.
 fn labels(lab: &Lab, port: u16) {
     let label = |value: Value| json!({"metadata": {"labels": {KEY: value}}});
     for value in [Value::Null, "".into(), "elsewhere".into()] {
@@ -160,7 +163,7 @@ fn labels(lab: &Lab, port: u16) {
         Err(refusal) if refusal.contains("only administrators may change the label") => Ok(()),
         other => Err(format!("a refusal by the validator: {other:?}")),
     });
-    // Installed again, it is trusted again.
+    // When the defaulter is installed again, the daemon writes its CA bundle again.
     lab.apply(&configurations(SELECTOR, port, None));
     wait_until(PATIENCE, || match edit(lab, "ada", "ada", &label(Value::Null)) {
         Ok(_) => Ok(()),
@@ -168,7 +171,7 @@ fn labels(lab: &Lab, port: u16) {
     });
 }
 
-/// Administrators, our own loops, and what is not asked about.
+/// Requests that the rules do not apply to: of administrators, of the daemon, and to the status.
 fn exceptions(lab: &Lab) {
     let patch = json!({"spec": {"firstName": "Grace", "createSandbox": false}}).to_string();
     let mut kubectl = lab.cluster.kubectl();
@@ -176,7 +179,7 @@ fn exceptions(lab: &Lab) {
     let output = kubectl.output().expect("kubectl runs");
     assert!(output.status.success(), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("webhook check overridden"), "{output:?}");
-    // The loop follows with its own account, which is in no group of administrators.
+    // The tenant loop updates the label; its service account is in no group of administrators.
     lab.await_value("tenants", "default", "ada", "/metadata/labels/crownlabs.polito.it~1first-name", "Grace");
     let status = ["patch", "tenant", "ada", "--subresource=status", "--type=merge", "-p"];
     let answer =
@@ -222,24 +225,70 @@ spec:
     )
 }
 
-/// Two Instances fit, whoever creates them and however many ask at the same time.
+/// Starts or stops an Instance of ada.
+fn run(lab: &Lab, name: &str, running: bool) -> Result<String, String> {
+    let patch = json!({"spec": {"running": running}}).to_string();
+    act(lab, "ada", &["patch", "instance", "-n", "tenant-ada", name, "--type=merge", "-p", &patch], "")
+}
+
+/// Creates an object of a YAML text as a user.
+fn create(lab: &Lab, user: &str, text: &str) -> Result<String, String> {
+    act(lab, user, &["create", "-f", "-"], text)
+}
+
+/// The refusal of a third Instance.
+const FULL: &str = "quota exceeded: Instances (3 > 2), CPU (3 > 2)";
+
+/// The quota allows two Instances, whoever creates them, and however many are created at the same time.
 fn quota(lab: &Lab) {
-    let create = |user: &str, text: &str| act(lab, user, &["create", "-f", "-"], text);
-    let run = |name: &str, running: bool| {
-        let patch = json!({"spec": {"running": running}}).to_string();
-        act(lab, "ada", &["patch", "instance", "-n", "tenant-ada", name, "--type=merge", "-p", &patch], "")
-    };
-    let full = "quota exceeded: Instances (3 > 2), CPU (3 > 2)";
-    // A Template that was made with the Instance is seen, although no watch may show it yet.
+    // A Template that was created with the Instance is found, although no watch may have shown it yet.
     let both = [template("workspace-other", "new", "other"), instance("first", "workspace-other/new", "")];
-    expect("both at once", create("root", &both.concat()), "");
+    expect("both at once", create(lab, "root", &both.concat()), "");
     lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "first"]);
     lab.apply(&template("workspace-closed", "small", "closed"));
-    // What is only tried takes no room.
+    // A dry run does not count.
     for _ in 0..3 {
         let dry = ["create", "--dry-run=server", "-f", "-"];
         expect("a trial", act(lab, "ada", &dry, &instance("trial", "workspace-closed/small", "")), "");
     }
+    concurrent_creations(lab);
+    let running: Vec<String> = lab
+        .list("instances", "tenant-ada")
+        .iter()
+        .map(|each| each["metadata"]["name"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    expect(
+        "one that is stopped",
+        create(lab, "ada", &instance("later", "workspace-closed/small", "running: false")),
+        "",
+    );
+    expect("its start", run(lab, "later", true), FULL);
+    expect("the end of another", run(lab, &running[0], false), "");
+    wait_until(PATIENCE, || run(lab, "later", true).map_err(|refusal| format!("its start then: {refusal}")));
+    expect("the other again", run(lab, &running[0], true), FULL);
+    expect(
+        "a change of what runs",
+        act(lab, "ada", &["label", "instance", "-n", "tenant-ada", "later", "a=b"], ""),
+        "",
+    );
+    // A deleted Instance does not count any more at once.
+    expect("the end of one", run(lab, "later", false), "");
+    for _ in 0..3 {
+        let brief = instance("brief", "workspace-closed/small", "");
+        wait_until(PATIENCE, || {
+            create(lab, "ada", &brief).map_err(|refusal| format!("within the quota: {refusal}"))
+        });
+        lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "brief"]);
+    }
+    let absent = instance("absent", "workspace-closed/absent", "");
+    expect("no Template", create(lab, "ada", &absent), "the Template workspace-closed/absent does not exist");
+    // Another Workspace has its own quota.
+    lab.apply(&template("workspace-open", "small", "open"));
+    expect("another Workspace", create(lab, "ada", &instance("elsewhere", "workspace-open/small", "")), "");
+}
+
+/// Of eight Instances that are created at the same time, two are admitted.
+fn concurrent_creations(lab: &Lab) {
     let answers: Vec<Result<String, String>> = thread::scope(|scope| {
         let all: Vec<_> = (0..8)
             .map(|number| {
@@ -253,42 +302,11 @@ fn quota(lab: &Lab) {
     let (admitted, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
     assert_eq!(admitted.len(), 2, "{refused:?}");
     for refusal in refused {
-        expect("the others", refusal, full);
+        expect("the others", refusal, FULL);
     }
-    let running: Vec<String> = lab
-        .list("instances", "tenant-ada")
-        .iter()
-        .map(|each| each["metadata"]["name"].as_str().unwrap_or_default().to_owned())
-        .collect();
-    expect(
-        "one that is stopped",
-        create("ada", &instance("later", "workspace-closed/small", "running: false")),
-        "",
-    );
-    expect("its start", run("later", true), full);
-    expect("the end of another", run(&running[0], false), "");
-    wait_until(PATIENCE, || run("later", true).map_err(|refusal| format!("its start then: {refusal}")));
-    expect("the other again", run(&running[0], true), full);
-    expect(
-        "a change of what runs",
-        act(lab, "ada", &["label", "instance", "-n", "tenant-ada", "later", "a=b"], ""),
-        "",
-    );
-    // One that is gone again leaves its room at once.
-    expect("the end of one", run("later", false), "");
-    for _ in 0..3 {
-        let brief = instance("brief", "workspace-closed/small", "");
-        wait_until(PATIENCE, || create("ada", &brief).map_err(|refusal| format!("room: {refusal}")));
-        lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "brief"]);
-    }
-    let absent = instance("absent", "workspace-closed/absent", "");
-    expect("no Template", create("ada", &absent), "the Template workspace-closed/absent does not exist");
-    // Another Workspace has room of its own.
-    lab.apply(&template("workspace-open", "small", "open"));
-    expect("another Workspace", create("ada", &instance("elsewhere", "workspace-open/small", "")), "");
 }
 
-/// A Workspace of one's own.
+/// The quota of a personal Workspace.
 fn personal(lab: &Lab) {
     let share = |value: Value| json!({"spec": {"personalWorkspace": value}});
     let admin = |patch: Value| {
@@ -320,7 +338,7 @@ fn the_rules_hold_behind_a_real_api_server() {
     let lab = lab();
     let port = free_port();
     let mut daemon = daemon(&lab, port, "", LOOPS);
-    furnish(&lab);
+    create_fixtures(&lab);
     install(&lab, SELECTOR, port);
     edits(&lab);
     creations(&lab);
@@ -338,7 +356,7 @@ fn the_rules_hold_behind_a_real_api_server() {
             &format!("controller_runtime_webhook_latency_seconds_count{{webhook=\"{path}\"}}"),
         );
     }
-    // Asked to stop, it still answers for a moment; without it, nothing passes.
+    // While the daemon stops, it still answers for a moment; when it has ended, every change is refused.
     daemon.signal("TERM");
     let patch = json!({"metadata": {"annotations": {"note": "late"}}});
     expect("while it leaves", edit(&lab, "ada", "ada", &patch), "");

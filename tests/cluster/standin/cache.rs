@@ -1,4 +1,4 @@
-//! What the stand-in knows of the cluster: the newest version of each object that it watches.
+//! The newest known version of each object that the stand-in watches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,7 +45,7 @@ impl Kind {
     }
 }
 
-/// Which object.
+/// The kind, namespace and name of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Its kind.
@@ -63,28 +63,28 @@ impl Key {
     }
 
     /// The key of another object in the same namespace.
-    pub fn beside(&self, kind: Kind, name: &str) -> Self {
+    pub fn sibling(&self, kind: Kind, name: &str) -> Self {
         Self { kind, namespace: self.namespace.clone(), name: name.to_owned() }
     }
 }
 
 /// The watched objects.
 #[derive(Default)]
-pub struct World {
+pub struct Cache {
     objects: HashMap<Key, DynamicObject>,
-    /// Uids of what has gone: the answer to our last write of an object may come after its end.
+    /// Uids of deleted objects: the answer to a write may arrive after the event that the object is deleted.
     gone: HashSet<String>,
-    /// Why the API server refused to let us create something (a quota, mostly).
+    /// Why the API server refused a creation (a quota, mostly), by the object that was to be created.
     pub refusals: HashMap<Key, String>,
 }
 
-impl World {
-    /// The object, if it is there.
+impl Cache {
+    /// The object, if it is known.
     pub fn get(&self, key: &Key) -> Option<&DynamicObject> {
         self.objects.get(key)
     }
 
-    /// Takes an object as written or seen, unless a newer version is known. Returns whether it was taken.
+    /// Stores an object from an event or an answer, unless a newer version is known. Returns whether it was stored.
     pub fn put(&mut self, kind: Kind, object: DynamicObject) -> bool {
         let key = Key::of(kind, &object);
         if object.uid().is_some_and(|uid| self.gone.contains(&uid)) {
@@ -98,7 +98,7 @@ impl World {
         is_news
     }
 
-    /// Forgets an object.
+    /// Removes an object.
     pub fn remove(&mut self, key: &Key) {
         let removed = self.objects.remove(key);
         self.gone.extend(removed.and_then(|object| object.uid()));
@@ -110,7 +110,7 @@ impl World {
     }
 }
 
-/// Resource versions of one API server are comparable numbers.
+/// The resource version as a number; those of one API server can be compared.
 fn version(object: &DynamicObject) -> u64 {
     object.resource_version().and_then(|version| version.parse().ok()).unwrap_or_default()
 }

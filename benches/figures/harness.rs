@@ -1,4 +1,4 @@
-//! What every bench measures with: a control plane, the daemon as a process, and the audit log.
+//! What every part of the bench uses: a control plane, the daemon as a child process, and the audit log.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,38 +8,61 @@ use std::time::{Duration, Instant};
 
 use crate::cluster::audit::{AuditEntry, Mark, by_agent};
 use crate::cluster::{Cluster, Options};
+use crate::fixtures::{CONFIG, FIXTURES};
 use anyhow::{Context, Result};
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 
+/// The Templates of the fixtures. Instance number `n` is made from number `n % 3`.
 pub const TEMPLATES: [&str; 3] = ["container", "vm", "vm-persistent"];
-/// Requests under way at once, of the loader as of the daemon.
+/// How many requests the bench sends at the same time; the daemon reconciles as many Instances at the same time.
 pub const CONCURRENCY: usize = 16;
+/// The beginning of the daemon's user agent.
 pub const AGENT: &str = "crownlabs/";
-/// After this time without a write by anybody the cluster is at rest.
-pub const QUIET: Duration = Duration::from_secs(3);
+/// The cluster is at rest when nobody has written anything for this long.
+const QUIET: Duration = Duration::from_secs(3);
+/// A daemon that uses less processor time than this, in seconds, during [`QUIET`] is idle.
+const IDLE_PROCESSOR_SECONDS: f64 = 0.03;
+/// Progress is printed each time so many further objects are done.
+const PROGRESS: usize = 1000;
 
-/// A figure and what it must not exceed.
+/// A measured value.
 pub struct Figure {
-    pub work: &'static str,
+    /// What was measured, for example `600 cold: peak memory`.
+    pub work: String,
     pub value: f64,
+    /// For example `s` or `MiB`; empty for a number without a unit.
     pub unit: &'static str,
+    /// The value must not exceed this.
     pub limit: Option<f64>,
 }
 
+/// The measured values, in the order in which they were measured.
+#[derive(Default)]
+pub struct Figures(pub Vec<Figure>);
+
+impl Figures {
+    pub fn add(&mut self, work: impl Into<String>, value: f64, unit: &'static str, limit: Option<f64>) {
+        self.0.push(Figure { work: work.into(), value, unit, limit });
+    }
+}
+
+/// A control plane with the project's CRDs and the fixtures. It ends when it is dropped.
 pub struct Bench {
     pub cluster: Cluster,
     pub client: Client,
-    /// The same `ServiceAccount` as the daemon, for the floor.
+    /// A client with the daemon's `ServiceAccount`, for the loader that measures the floor.
     pub daemon_client: Client,
-    /// The daemon's.
+    /// The kubeconfig of the daemon.
     pub kubeconfig: PathBuf,
+    /// The folder of the control plane, with its logs.
     pub dir: PathBuf,
 }
 
 impl Bench {
+    /// Starts a control plane on which nobody simulates nodes and virtual machines.
     pub async fn start() -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut crds: Vec<PathBuf> = fs::read_dir(root.join("manifests/crds"))?
@@ -47,11 +70,11 @@ impl Bench {
             .collect::<Result<_, _>>()?;
         crds.sort();
         let cluster =
-            Cluster::start(Options { crds, play: false, load_balancer: false, ..Options::default() })?;
+            Cluster::start(Options { crds, simulate: false, load_balancer: false, ..Options::default() })?;
         let (namespace, rbac) =
             (root.join("manifests/00-namespace.yaml"), root.join("manifests/10-rbac.yaml"));
         cluster.apply_files(&[&namespace, &rbac])?;
-        cluster.apply_yaml(FURNITURE)?;
+        cluster.apply_yaml(FIXTURES)?;
         let client = cluster.client().await?;
         let daemon_client = cluster.service_account_client("crownlabs-system", "crownlabs").await?;
         let kubeconfig = cluster.service_account_kubeconfig("crownlabs-system", "crownlabs")?;
@@ -59,10 +82,12 @@ impl Bench {
         Ok(Self { cluster, client, daemon_client, kubeconfig, dir })
     }
 
+    /// Sends a request as the administrator. A `PATCH` is a merge patch.
     pub async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         Self::send_as(&self.client, method, path, body).await
     }
 
+    /// Sends a request with that client.
     pub async fn send_as(client: &Client, method: &str, path: &str, body: &Value) -> Result<Value> {
         let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let request = http::Request::builder().method(method).uri(path).header("content-type", kind);
@@ -70,15 +95,15 @@ impl Bench {
         client.request(request).await.with_context(|| format!("{method} {path}"))
     }
 
-    /// Waits until nobody has written anything for [`QUIET`].
+    /// Waits until nobody has written anything but leases for [`QUIET`]. Fails after half an hour.
     pub fn settle(&self) -> Result<()> {
         let audit = self.cluster.audit();
         let begin = Instant::now();
         let (mut position, mut quiet_since) = (audit.mark()?, Instant::now());
         while quiet_since.elapsed() < QUIET {
             anyhow::ensure!(
-                begin.elapsed() < Duration::from_mins(10),
-                "the cluster is at rest within 10 minutes"
+                begin.elapsed() < Duration::from_mins(30),
+                "the cluster is not at rest after 30 minutes"
             );
             std::thread::sleep(Duration::from_millis(100));
             let (entries, next) = audit.read(position)?;
@@ -90,7 +115,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Creates Instances, a third of each Template.
+    /// Creates `count` Instances with the numbers from `from` on, a third of them from each Template.
     pub async fn instances(&self, namespace: &str, from: usize, count: usize) -> Result<()> {
         let path = format!("/apis/crownlabs.polito.it/v1alpha2/namespaces/{namespace}/instances");
         let creations = (from..from + count).map(|n| {
@@ -98,9 +123,17 @@ impl Bench {
             let path = path.clone();
             async move { self.send("POST", &path, &body).await.map(drop) }
         });
-        stream::iter(creations).buffer_unordered(CONCURRENCY).collect::<Vec<_>>().await.into_iter().collect()
+        let mut created = stream::iter(creations).buffer_unordered(CONCURRENCY);
+        let mut done = 0;
+        while let Some(result) = created.next().await {
+            result?;
+            done += 1;
+            report_progress("Instances created", done, count);
+        }
+        Ok(())
     }
 
+    /// Starts the daemon with [`CONFIG`].
     pub fn daemon(&self) -> Result<Daemon> {
         self.daemon_with(CONFIG)
     }
@@ -120,9 +153,9 @@ impl Bench {
         Ok(Daemon { child })
     }
 
-    /// Waits until a daemon that was started at `mark` leads, and a while longer for its first passes. The
-    /// one before it was killed: its lease has to expire first.
-    pub fn await_lead(&self, mark: Mark) -> Result<()> {
+    /// Waits until the daemon, which was started at `mark`, is the leader and the cluster is at rest. If a daemon was
+    /// killed before, its lease has to expire first. Fails when there is no leader after a minute.
+    pub fn await_leader(&self, mark: Mark) -> Result<()> {
         let audit = self.cluster.audit();
         let (begin, mut position) = (Instant::now(), mark);
         loop {
@@ -131,54 +164,87 @@ impl Bench {
             if by_agent(&entries, AGENT).any(|entry| entry.resource == "leases" && entry.verb == "update") {
                 return self.settle();
             }
-            anyhow::ensure!(begin.elapsed() < Duration::from_mins(1), "the restarted daemon leads");
+            anyhow::ensure!(begin.elapsed() < Duration::from_mins(1), "the daemon is not the leader");
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 
-    /// Waits until `count` Instances have a status in the audit log since `mark`.
+    /// Waits until `count` Instances have got a status since `mark`. Returns the audit log since then.
     pub fn await_statuses(&self, mark: Mark, count: usize) -> Result<Vec<AuditEntry>> {
         self.await_written(mark, "instances", count)
     }
 
-    /// Waits until `count` objects of that resource have a status in the audit log since `mark`.
+    /// Waits until `count` objects of that resource have got a status since `mark`. Returns the audit log since then.
+    /// Fails when none has got one for five minutes.
     pub fn await_written(&self, mark: Mark, resource: &str, count: usize) -> Result<Vec<AuditEntry>> {
         let audit = self.cluster.audit();
         let (mut entries, mut position) = (Vec::new(), mark);
-        let begin = Instant::now();
+        let (mut done, mut last_news) = (BTreeSet::new(), Instant::now());
         loop {
             let (more, next) = audit.read(position)?;
-            entries.extend(more);
             position = next;
-            let done: BTreeSet<&str> = entries
-                .iter()
-                .filter(|entry| entry.resource == resource && entry.subresource == "status")
-                .map(|entry| entry.name.as_str())
-                .collect();
+            for entry in &more {
+                let is_status = entry.resource == resource && entry.subresource == "status";
+                if is_status && done.insert(entry.name.clone()) {
+                    last_news = Instant::now();
+                    report_progress("statuses written", done.len(), count);
+                }
+            }
+            entries.extend(more);
             if done.len() >= count {
                 return Ok(entries);
             }
-            anyhow::ensure!(begin.elapsed() < Duration::from_mins(10), "{count} statuses within 10 minutes");
+            anyhow::ensure!(
+                last_news.elapsed() < Duration::from_mins(5),
+                "{} of {count} statuses, and none for 5 minutes",
+                done.len()
+            );
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 }
 
+/// Prints how far a large piece of work is.
+fn report_progress(what: &str, done: usize, count: usize) {
+    if done.is_multiple_of(PROGRESS) {
+        eprintln!("  {done} of {count} {what}");
+    }
+}
+
+/// The daemon as a child process. It is killed when it is dropped.
 pub struct Daemon {
     pub child: Child,
 }
 
 impl Daemon {
-    pub fn proc(&self, file: &str) -> Result<String> {
+    /// A file of `/proc/<pid>`, for example `stat`.
+    fn proc(&self, file: &str) -> Result<String> {
         Ok(fs::read_to_string(format!("/proc/{}/{file}", self.child.id()))?)
     }
 
-    /// Processor time so far, in seconds: user and system, in ticks of 10 ms (`man 5 proc`).
+    /// Processor time so far, in seconds: user and system time, which `/proc` counts in ticks of 10 ms (`man 5 proc`).
     pub fn processor_seconds(&self) -> Result<f64> {
         let stat = self.proc("stat")?;
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
         Ok((ticks(11) + ticks(12)) / 100.0)
+    }
+
+    /// Waits until it uses next to no processor time. Fails after five minutes.
+    pub fn await_idle(&self) -> Result<()> {
+        let (begin, mut before) = (Instant::now(), self.processor_seconds()?);
+        loop {
+            std::thread::sleep(QUIET);
+            let now = self.processor_seconds()?;
+            if now - before < IDLE_PROCESSOR_SECONDS {
+                return Ok(());
+            }
+            before = now;
+            anyhow::ensure!(
+                begin.elapsed() < Duration::from_mins(5),
+                "the daemon is not idle after 5 minutes"
+            );
+        }
     }
 
     /// Peak memory (RSS) so far, in MiB.
@@ -197,19 +263,26 @@ impl Drop for Daemon {
     }
 }
 
+/// Whether the request was carried out and is neither a watch nor about the lease.
 pub fn is_work(entry: &AuditEntry) -> bool {
     entry.verb != "watch" && entry.resource != "leases" && entry.code < 400
 }
 
+/// The number of the daemon's requests, without watches and the lease.
 pub fn requests(entries: &[AuditEntry]) -> f64 {
     count(by_agent(entries, AGENT).filter(|entry| is_work(entry)).count())
+}
+
+/// The number of the daemon's writes, without the lease.
+pub fn writes(entries: &[AuditEntry]) -> f64 {
+    count(by_agent(entries, AGENT).filter(|entry| is_work(entry) && entry.is_write()).count())
 }
 
 pub fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// From `begin` to the last write that counts, in seconds.
+/// The time from `begin` to the last write of some entries that is not about the lease, in seconds.
 pub fn wall(begin: Timestamp, entries: &[AuditEntry]) -> f64 {
     let last = entries.iter().filter(|entry| entry.is_write() && entry.resource != "leases");
     let last = last.map(|entry| entry.stage_timestamp).max().unwrap_or(begin);
@@ -221,6 +294,7 @@ pub fn now() -> Timestamp {
     Timestamp::now()
 }
 
+/// An Instance of a Template of the fixtures.
 pub fn instance(name: &str, template: &str) -> Value {
     json!({
         "apiVersion": "crownlabs.polito.it/v1alpha2",
@@ -232,77 +306,3 @@ pub fn instance(name: &str, template: &str) -> Value {
         },
     })
 }
-
-pub const CONFIG: &str = "apiVersion: config.crownlabs.polito.it/v1alpha1
-kind: ControllerManagerConfiguration
-selector: {crownlabs.polito.it/operator-selector: bench}
-server: {metrics: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}
-";
-
-pub const FURNITURE: &str = "
-apiVersion: v1
-kind: Namespace
-metadata: {name: workspace-bench, labels: {crownlabs.polito.it/operator-selector: bench}}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: tenant-bench, labels: {crownlabs.polito.it/operator-selector: bench}}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: tenant-before}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: tenant-after}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: mydrive-info, namespace: tenant-bench}
-stringData: {server-name: nfs.example.org, path: /exports/ada}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: mydrive-info, namespace: tenant-before}
-stringData: {server-name: nfs.example.org, path: /exports/ada}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: mydrive-info, namespace: tenant-after}
-stringData: {server-name: nfs.example.org, path: /exports/ada}
----
-apiVersion: crownlabs.polito.it/v1alpha2
-kind: Tenant
-metadata: {name: ada}
-spec: {firstName: Ada, lastName: Rossi, email: ada@example.org, publicKeys: [\"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1bGxzaGl0a2V5Zm9ydGVzdGluZ29ubHkxMjM0NTY3 ada@lab\"]}
----
-apiVersion: crownlabs.polito.it/v1alpha2
-kind: Template
-metadata: {name: container, namespace: workspace-bench}
-spec:
-  prettyName: container
-  description: bench
-  workspace.crownlabs.polito.it/WorkspaceRef: {name: bench}
-  environmentList:
-  - {name: main, environmentType: Container, image: \"r.example.org/app:1\", resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G}}
----
-apiVersion: crownlabs.polito.it/v1alpha2
-kind: Template
-metadata: {name: vm, namespace: workspace-bench}
-spec:
-  prettyName: vm
-  description: bench
-  workspace.crownlabs.polito.it/WorkspaceRef: {name: bench}
-  environmentList:
-  - {name: main, environmentType: VirtualMachine, image: \"r.example.org/vm:1\", resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G}}
----
-apiVersion: crownlabs.polito.it/v1alpha2
-kind: Template
-metadata: {name: vm-persistent, namespace: workspace-bench}
-spec:
-  prettyName: vm-persistent
-  description: bench
-  workspace.crownlabs.polito.it/WorkspaceRef: {name: bench}
-  environmentList:
-  - {name: main, environmentType: VirtualMachine, image: \"r.example.org/vm:1\", persistent: true, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G, disk: 10G}}
-";

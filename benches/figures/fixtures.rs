@@ -1,0 +1,77 @@
+//! What each part of the bench starts from: the daemon's configuration and the objects that Instances refer to.
+
+/// The configuration of the daemon: every loop that is on by default.
+pub const CONFIG: &str = "apiVersion: config.crownlabs.polito.it/v1alpha1
+kind: ControllerManagerConfiguration
+selector: {crownlabs.polito.it/operator-selector: bench}
+server: {metrics: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}
+";
+
+/// The namespaces, the Tenant `ada` with her MyDrive, and the Templates [`TEMPLATES`](crate::harness::TEMPLATES).
+pub const FIXTURES: &str = "
+apiVersion: v1
+kind: Namespace
+metadata: {name: workspace-bench, labels: {crownlabs.polito.it/operator-selector: bench}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: tenant-bench, labels: {crownlabs.polito.it/operator-selector: bench}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: tenant-before}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: tenant-after}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: mydrive-info, namespace: tenant-bench}
+stringData: {server-name: nfs.example.org, path: /exports/ada}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: mydrive-info, namespace: tenant-before}
+stringData: {server-name: nfs.example.org, path: /exports/ada}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: mydrive-info, namespace: tenant-after}
+stringData: {server-name: nfs.example.org, path: /exports/ada}
+---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Tenant
+metadata: {name: ada}
+spec: {firstName: Ada, lastName: Rossi, email: ada@example.org, publicKeys: [\"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1bGxzaGl0a2V5Zm9ydGVzdGluZ29ubHkxMjM0NTY3 ada@lab\"]}
+---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {name: container, namespace: workspace-bench}
+spec:
+  prettyName: container
+  description: bench
+  workspace.crownlabs.polito.it/WorkspaceRef: {name: bench}
+  environmentList:
+  - {name: main, environmentType: Container, image: \"r.example.org/app:1\", resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G}}
+---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {name: vm, namespace: workspace-bench}
+spec:
+  prettyName: vm
+  description: bench
+  workspace.crownlabs.polito.it/WorkspaceRef: {name: bench}
+  environmentList:
+  - {name: main, environmentType: VirtualMachine, image: \"r.example.org/vm:1\", resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G}}
+---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {name: vm-persistent, namespace: workspace-bench}
+spec:
+  prettyName: vm-persistent
+  description: bench
+  workspace.crownlabs.polito.it/WorkspaceRef: {name: bench}
+  environmentList:
+  - {name: main, environmentType: VirtualMachine, image: \"r.example.org/vm:1\", persistent: true, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G, disk: 10G}}
+";

@@ -1,0 +1,153 @@
+//! How tests reach the API server of a cluster: clients, kubeconfigs, `kubectl`, and requests as the administrator.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+
+use super::direct::{Direct, User};
+use super::kubeconfig::{self, Credentials};
+use super::{Cluster, locked};
+
+impl Cluster {
+    /// A client with the administrator's rights. It belongs to the runtime in which it is made.
+    pub async fn client(&self) -> Result<Client> {
+        client_of(&self.admin_kubeconfig, "crownlabs-tests").await
+    }
+
+    /// A client with the rights of a service account.
+    pub async fn service_account_client(&self, namespace: &str, service_account: &str) -> Result<Client> {
+        client_of(&self.service_account_kubeconfig(namespace, service_account)?, "crownlabs-tests").await
+    }
+
+    /// `kubectl` as the administrator; the caller adds the arguments.
+    pub fn kubectl(&self) -> Command {
+        let mut command = Command::new(&self.programs.assets.kubectl);
+        command.env("KUBECONFIG", &self.admin_kubeconfig);
+        // Other clusters will use the same ports, so each cluster has a discovery cache of its own.
+        command.env("KUBECACHEDIR", self.dir().join("kubectl-cache"));
+        command
+    }
+
+    /// An object, or `None` when it does not exist. `kind` is a plural name, with the group behind a dot where the
+    /// plural name alone is ambiguous.
+    pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Result<Option<Value>> {
+        let (direct, [kind, namespace, name]) = (self.direct()?, [kind, namespace, name].map(str::to_owned));
+        self.background.run(async move { direct.get(&kind, &namespace, &name).await })?
+    }
+
+    /// The objects of some kinds (separated by commas) in a namespace; the empty namespace stands for all of them.
+    pub fn list(&self, kinds: &str, namespace: &str) -> Result<Vec<Value>> {
+        let (direct, [kinds, namespace]) = (self.direct()?, [kinds, namespace].map(str::to_owned));
+        self.background.run(async move { direct.list(&kinds, &namespace).await })?
+    }
+
+    /// Applies the objects in a YAML text (server-side). Their CRDs must be installed already.
+    pub fn apply(&self, yaml: &str) -> Result<()> {
+        let (direct, yaml) = (self.direct()?, yaml.to_owned());
+        self.background.run(async move { direct.apply(&yaml).await })?
+    }
+
+    /// Merge-patches an object, or a subresource such as its status.
+    pub fn patch(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        subresource: Option<&str>,
+        patch: &str,
+    ) -> Result<()> {
+        let direct = self.direct()?;
+        let [kind, namespace, name, patch] = [kind, namespace, name, patch].map(str::to_owned);
+        let part = subresource.map(str::to_owned);
+        self.background
+            .run(async move { direct.patch(&kind, &namespace, &name, part.as_deref(), &patch).await })?
+    }
+
+    /// Whether the authorizer allows a user something: see [`Direct::may`].
+    pub fn may(&self, user: User, verb: &str, resource: &str, namespace: &str, name: &str) -> Result<bool> {
+        let direct = self.direct()?;
+        let [verb, resource, namespace, name] = [verb, resource, namespace, name].map(str::to_owned);
+        self.background.run(async move { direct.may(&user, &verb, &resource, &namespace, &name).await })?
+    }
+
+    fn direct(&self) -> Result<Arc<Direct>> {
+        let mut direct = locked(&self.direct);
+        if let Some(direct) = &*direct {
+            return Ok(Arc::clone(direct));
+        }
+        let admin = self.admin_kubeconfig.clone();
+        let client = self.background.run(async move { client_of(&admin, "crownlabs-tests").await })??;
+        Ok(Arc::clone(direct.insert(Arc::new(Direct::new(client)))))
+    }
+
+    /// Applies manifest files (server-side), and waits until the CRDs among them are established.
+    pub fn apply_files(&self, files: &[&Path]) -> Result<()> {
+        let texts = files
+            .iter()
+            .map(|file| fs::read_to_string(file).with_context(|| format!("reading {}", file.display())));
+        let texts: Vec<String> = texts.collect::<Result<_>>()?;
+        self.apply_yaml(&texts.join("\n---\n"))
+    }
+
+    /// Applies manifests (server-side), and waits until the CRDs among them are established.
+    pub fn apply_yaml(&self, manifests: &str) -> Result<()> {
+        let file = tempfile::NamedTempFile::new_in(self.dir())?;
+        fs::write(file.path(), manifests)?;
+        let mut kubectl = self.kubectl();
+        kubectl.args(["apply", "--server-side", "--force-conflicts", "-f"]).arg(file.path());
+        output_of(&mut kubectl)?;
+        let mut crds = self.kubectl();
+        crds.args(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"]);
+        if manifests.contains("kind: CustomResourceDefinition") {
+            output_of(&mut crds).map(drop)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// A token of a service account, valid for a day.
+    pub fn token(&self, namespace: &str, service_account: &str) -> Result<String> {
+        let mut kubectl = self.kubectl();
+        kubectl.args(["create", "token", service_account, "--duration=24h", "--namespace", namespace]);
+        Ok(output_of(&mut kubectl)?.trim().to_owned())
+    }
+
+    /// Writes a kubeconfig with a token of a service account that exists.
+    pub fn service_account_kubeconfig(&self, namespace: &str, service_account: &str) -> Result<PathBuf> {
+        self.kubeconfig_via(&self.server(), namespace, service_account)
+    }
+
+    /// The same for another server in front of the API server, such as [`Proxy::url`](super::proxy::Proxy::url).
+    pub fn kubeconfig_via(&self, server: &str, namespace: &str, service_account: &str) -> Result<PathBuf> {
+        let token = self.token(namespace, service_account)?;
+        let port = server.rsplit(':').next().unwrap_or_default();
+        let path = self.dir().join(format!("{namespace}-{service_account}-{port}.kubeconfig"));
+        kubeconfig::write(&path, server, &self.ca_file(), &Credentials::Token(&token))?;
+        Ok(path)
+    }
+}
+
+/// A client made from a kubeconfig, which sends `user_agent` with every request.
+pub async fn client_of(kubeconfig: &Path, user_agent: &'static str) -> Result<Client> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(user_agent)));
+    Ok(Client::try_from(config)?)
+}
+
+/// Runs `kubectl` and returns what it printed; the error contains what it wrote to standard error.
+fn output_of(command: &mut Command) -> Result<String> {
+    let output = command.stdin(Stdio::null()).output()?;
+    if !output.status.success() {
+        let arguments: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("`kubectl {}` failed: {}", arguments.join(" "), said.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,82 @@
+//! Requests for ports that cannot be fulfilled: what the status says, and what stays as it was.
+
+use serde_json::{Value, json};
+
+use super::{allow, await_exposure, config, exposed, set_ports};
+use crate::daemon::{Daemon, Options};
+use crate::lab::Lab;
+
+const NAMESPACE: &str = "tenant-badports";
+
+#[test]
+fn bad_requests_are_reported_with_what_to_do() {
+    let lab = Lab::shared();
+    lab.create_fixtures("badports");
+    let kubeconfig = lab.service_account();
+    let config = config("172.18.1.1");
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "badports", config: &config });
+    lab.apply(&exposed("badports", "one", "{name: a, port: 80, targetPort: 80}"));
+    await_exposure(&lab, NAMESPACE, "one", "Error", "its owner can set spec.allowPublicExposure");
+    allow(&lab, "badports");
+    await_exposure(&lab, NAMESPACE, "one", "Ready", "");
+    invalid_ports(&lab);
+    occupied_ports(&lab);
+    // Out of range: the schema refuses it.
+    let refusal = lab.try_kubectl(
+        &[
+            "patch",
+            "instance",
+            "-n",
+            NAMESPACE,
+            "two",
+            "--type=merge",
+            "-p",
+            r#"{"spec": {"publicExposure": {"ports": [{"name": "a", "port": 65536, "targetPort": 0}]}}}"#,
+        ],
+        "",
+    );
+    let refusal = refusal.expect_err("out of range");
+    assert!(refusal.contains("less than or equal to 65535"), "{refusal}");
+    // Without a pool.
+    drop(daemon);
+    let none = "controllers: {publicExposure: {ipPool: []}}\n";
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "badports", config: none });
+    lab.apply(&exposed("badports", "three", "{name: a, targetPort: 53}"));
+    await_exposure(&lab, NAMESPACE, "three", "Error", "controllers.publicExposure.ipPool is empty");
+    lab.delete_fixtures("badports");
+}
+
+/// A port of `spec.publicExposure`.
+fn port(name: &str, port: u16, target: u16, protocol: &str) -> Value {
+    json!({"name": name, "port": port, "targetPort": target, "protocol": protocol})
+}
+
+/// Each invalid list is reported, and the exposure stays as it was.
+fn invalid_ports(lab: &Lab) {
+    for (ports, message) in [
+        (
+            json!([port("a", 80, 80, "TCP"), port("b", 81, 80, "TCP")]),
+            "Invalid public exposure request: duplicate desired targetPort 80 found in public exposure request",
+        ),
+        (
+            json!([port("a", 80, 80, "TCP"), port("b", 80, 81, "TCP")]),
+            "Invalid public exposure request: duplicate requested port 80 found in public exposure request",
+        ),
+        (json!([port("a", 80, 80, "TCP"), port("a", 81, 81, "TCP")]), "two ports are named a"),
+        (json!([port("a", 80, 80, "SCTP")]), "only TCP and UDP can be exposed"),
+    ] {
+        set_ports(lab, NAMESPACE, "one", &ports);
+        let status = await_exposure(lab, NAMESPACE, "one", "Error", message);
+        assert_eq!((&status["externalIP"], &status["ports"][0]["port"]), (&json!("172.18.1.1"), &json!(80)));
+    }
+}
+
+/// A port that another Instance has is reported until it is free. TCP and UDP of one number are two ports.
+fn occupied_ports(lab: &Lab) {
+    set_ports(lab, NAMESPACE, "one", &json!([port("a", 53, 53, "TCP"), port("b", 53, 53, "UDP")]));
+    await_exposure(lab, NAMESPACE, "one", "Ready", "");
+    lab.apply(&exposed("badports", "two", "{name: a, port: 53, targetPort: 53}"));
+    await_exposure(lab, NAMESPACE, "two", "Error", "ask for other ports, or for port 0");
+    lab.patch("instances", NAMESPACE, "one", r#"{"spec": {"running": false}}"#);
+    await_exposure(lab, NAMESPACE, "two", "Ready", "");
+}
