@@ -48,7 +48,7 @@ fn described(name: &str, text: &str) -> RoleRepresentation {
     }
 }
 
-/// The body that gives or takes roles: Keycloak finds them by identifier, and checks the name.
+/// The body that gives or takes roles, which Keycloak wants by identifier and name.
 fn mentioned(roles: &[Role]) -> Vec<RoleRepresentation> {
     let mention = |role: &Role| RoleRepresentation {
         id: Some(role.id.clone()),
