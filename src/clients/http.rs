@@ -1,44 +1,42 @@
-//! Requests to one server of the outside world: TLS against the platform's authorities or those of a
-//! file, a time limit, and answers of bounded length. Redirects are not followed: a request with a
-//! secret goes only where the administrator said.
+//! The HTTP client for every server outside of the cluster: reqwest with our TLS, one time limit for a
+//! whole exchange and answers of bounded length. Redirects and the proxies of the environment are not
+//! followed: a request with a secret goes only to the server that the administrator configured.
 
+use std::error::Error as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode, Uri, header};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper_util::client::legacy;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use http::header::{ACCEPT, HeaderMap, HeaderValue, LOCATION};
+use http::{StatusCode, Uri};
 use kube::client::ConfigExt;
-use tower::util::BoxCloneSyncService;
-use tower::{BoxError, ServiceExt};
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder, Response};
 
 use crate::runtime::client::USER_AGENT;
 use crate::runtime::error::with_sources;
 
-/// No answer that we ask for comes near this.
+/// No answer that we ask for comes near this length, in bytes.
 const LONGEST_ANSWER: usize = 4 << 20;
-/// Shorter than servers and proxies keep an idle connection (60 s and more), so that none is used
-/// just as the other side closes it.
+/// Shorter than servers and proxies keep an idle connection (60 s and more), so that no connection is
+/// used just as the other side closes it.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// A pool of connections to one server. Clones share it.
-#[derive(Clone)]
+/// A pool of connections. Clones share it.
+#[derive(Debug, Clone)]
 pub struct HttpClient {
-    pool: BoxCloneSyncService<Request<Full<Bytes>>, Response<Incoming>, BoxError>,
+    client: Client,
     timeout: Duration,
 }
 
-/// An answer, whole.
+/// An answer, read to its end.
 #[derive(Clone)]
 pub struct Answer {
-    /// Its status.
+    /// The status.
     pub status: StatusCode,
-    /// Its `Location` header.
+    /// The `Location` header.
     pub location: Option<String>,
-    /// Its body.
-    pub body: Bytes,
+    /// The body.
+    pub body: Vec<u8>,
 }
 
 /// Why there is no answer.
@@ -47,7 +45,7 @@ pub enum HttpError {
     /// The server cannot be reached, or breaks the connection.
     #[error("{0}")]
     NoAnswer(String),
-    /// The server takes too long.
+    /// The server takes longer than the time limit.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
     /// The answer is longer than any that was asked for.
@@ -55,7 +53,7 @@ pub enum HttpError {
     TooLong,
 }
 
-/// Why requests cannot be made at all.
+/// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// The file with the authorities' certificates cannot be used.
@@ -69,55 +67,131 @@ pub enum SetupError {
     /// There are no authorities to check a certificate against.
     #[error("this system has no certificates of authorities; give caFile: {0}")]
     NoPlatformRoots(kube::Error),
+    /// reqwest refuses these settings.
+    #[error("there is no HTTP client: {0}")]
+    Client(#[from] reqwest::Error),
 }
 
 impl HttpClient {
-    /// Connections to the server of `url`, whose certificate is checked against the authorities in
-    /// `ca_file`, else against those of the platform. An exchange may take `timeout` in all.
+    /// A client of the server at `url`, whose certificate is checked against the authorities in
+    /// `ca_file`, else against those of the platform. An exchange may take `timeout` from its first byte
+    /// to the last of the answer.
     ///
     /// # Errors
     /// When the authorities' certificates cannot be read.
     pub fn new(url: &Uri, ca_file: Option<PathBuf>, timeout: Duration) -> Result<Self, SetupError> {
         let mut config = kube::Config::new(url.clone());
-        // Those of the platform are read only where they are needed: a plain image has none.
+        // The platform's are read only where they are needed: a plain container image has none.
         if ca_file.is_some() || url.scheme() != Some(&http::uri::Scheme::HTTPS) {
             config.root_cert = Some(Vec::new());
         }
-        // Read again once a minute by the verifier.
+        // kube's verifier, because it reads the file again once a minute; reqwest's own never does.
         config.root_cert_file.clone_from(&ca_file);
-        let connector = config.rustls_https_connector().map_err(|source| match ca_file {
+        let tls = config.rustls_client_config().map_err(|source| match ca_file {
             Some(path) => SetupError::CaFile { path, source },
             None => SetupError::NoPlatformRoots(source),
         })?;
-        let pool = legacy::Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .user_agent(USER_AGENT)
+            .default_headers(HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]))
+            .redirect(Policy::none())
+            .no_proxy()
             .pool_idle_timeout(IDLE)
-            .build(connector);
-        Ok(Self { pool: BoxCloneSyncService::new(pool.map_err(BoxError::from)), timeout })
+            .timeout(timeout)
+            .build()?;
+        Ok(Self { client, timeout })
+    }
+
+    /// The client to make a request with, for [`HttpClient::send`] or for a crate that sends by itself.
+    pub fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Sends a request and reads its answer, whatever its status.
-    pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Answer, HttpError> {
-        match tokio::time::timeout(self.timeout, self.exchange(request)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(HttpError::Timeout(self.timeout)),
+    pub async fn send(&self, request: RequestBuilder) -> Result<Answer, HttpError> {
+        let mut response = request.send().await.map_err(|error| self.error(error))?;
+        let mut answer = Answer::without_body(&response);
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.error(error))? {
+            if answer.body.len() + chunk.len() > LONGEST_ANSWER {
+                return Err(HttpError::TooLong);
+            }
+            answer.body.extend_from_slice(&chunk);
         }
+        Ok(answer)
     }
 
-    async fn exchange(&self, mut request: Request<Full<Bytes>>) -> Result<Answer, HttpError> {
-        let name = header::HeaderValue::from_static(USER_AGENT);
-        request.headers_mut().insert(header::USER_AGENT, name);
-        let response = self.pool.clone().oneshot(request).await.map_err(|error| no_answer(&error))?;
-        let (head, body) = response.into_parts();
-        let body = Limited::new(body, LONGEST_ANSWER).collect().await.map_err(|error| no_answer(&error))?;
-        let location = head.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
-        Ok(Answer { status: head.status, location: location.map(str::to_owned), body: body.to_bytes() })
+    /// What an error of reqwest means. Its own words are left out, because they repeat the URL, in which
+    /// a person may be named; its sources say what happened.
+    pub fn error(&self, error: reqwest::Error) -> HttpError {
+        if error.is_timeout() {
+            return HttpError::Timeout(self.timeout);
+        }
+        let error = error.without_url();
+        HttpError::NoAnswer(error.source().map_or_else(|| error.to_string(), with_sources))
     }
 }
 
-fn no_answer(error: &BoxError) -> HttpError {
-    if error.is::<LengthLimitError>() {
-        return HttpError::TooLong;
+impl Answer {
+    /// Status and location of a response, whose body is not read.
+    pub fn without_body(response: &Response) -> Self {
+        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        Self { status: response.status(), location: location.map(str::to_owned), body: Vec::new() }
     }
-    HttpError::NoAnswer(with_sources(&**error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rustls::ServerConfig;
+    use rustls::crypto::ring::default_provider;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_certificate_is_checked_against_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let [ours, other] = ["ours", "other"].map(|name| {
+            let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+            std::fs::write(folder.path().join(name), made.cert.pem()).unwrap();
+            made
+        });
+        drop(other);
+        let key = ours.signing_key.serialize_der().try_into().unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![ours.cert.der().clone()], key)
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}/", listener.local_addr().unwrap());
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                // The client that does not know the certificate ends the handshake.
+                let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+                let mut request = [0; 1_024];
+                let length = stream.read(&mut request).await.unwrap();
+                let text = String::from_utf8_lossy(&request[..length]).into_owned();
+                let answer = format!("HTTP/1.1 418 \r\ncontent-length: {length}\r\n\r\n{text}");
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let client = |name| {
+            let file = Some(folder.path().join(name));
+            HttpClient::new(&url.parse().unwrap(), file, Duration::from_secs(10)).unwrap()
+        };
+        let (ours, other) = (client("ours"), client("other"));
+        let answer = ours.send(ours.client().get(&url)).await.unwrap();
+        assert_eq!(answer.status, StatusCode::IM_A_TEAPOT);
+        let request = String::from_utf8(answer.body).unwrap();
+        assert!(request.contains(&format!("user-agent: {USER_AGENT}\r\n")), "{request}");
+        let error = other.send(other.client().get(&url)).await.err().unwrap().to_string();
+        assert!(error.contains("invalid peer certificate"), "{error}");
+    }
 }

@@ -1,8 +1,8 @@
-//! The outside world: what the daemon asks of servers that are not the cluster's API server.
+//! Clients of servers outside of the cluster.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`http`] | requests to one server: TLS, time limit, bounded answers |
+//! | [`http`] | the HTTP client that all of them use: TLS, time limit, bounded answers |
 //! | [`keycloak`] | Keycloak's admin API: accounts of Tenants, roles of Workspaces |
 
 pub mod http;

@@ -1,5 +1,5 @@
-//! What a call to Keycloak can end in, in words for an administrator. Nothing of a request's body is
-//! ever repeated: it may hold a secret, or the data of a person.
+//! What can go wrong with a call to Keycloak, in words for an administrator. Nothing of a request's body
+//! is ever repeated, because it may hold a secret or the data of a person.
 
 use std::path::PathBuf;
 
@@ -112,7 +112,7 @@ impl KeycloakError {
         }
     }
 
-    /// Whether the same call may succeed later without anybody's doing.
+    /// Whether the same call may succeed later although nobody has changed anything.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(
@@ -125,7 +125,7 @@ impl KeycloakError {
         )
     }
 
-    /// What an answer that is no success means.
+    /// The error that an answer without success means.
     pub(super) fn from_answer(answer: &Answer, operation: Operation, client: &str) -> Self {
         let refusal = Refusal::of(answer);
         let said = refusal.said(answer.status);
@@ -142,8 +142,10 @@ impl KeycloakError {
             }
             StatusCode::INTERNAL_SERVER_ERROR if operation == Operation::SendMail => Self::MailNotSent,
             status if status.is_server_error() => Self::Unavailable { operation, said },
-            status if status.is_redirection() => {
-                let to = answer.location.as_deref().unwrap_or_default();
+            status
+                if status.is_redirection()
+                    && let Some(to) = &answer.location =>
+            {
                 // What is behind the question mark may be a token.
                 let to = to.split(['?', '#']).next().unwrap_or_default();
                 Self::BadAnswer { operation, problem: format!("it sends us to {to:?}") }
@@ -171,12 +173,12 @@ impl Refusal {
         serde_json::from_slice(&answer.body).unwrap_or_default()
     }
 
-    /// Whether it has the form that Keycloak gives to its refusals.
+    /// Whether it has the form that Keycloak gives to its refusals; a server in front of it does not.
     fn is_keycloaks(&self) -> bool {
         self.error.is_some() || self.error_message.is_some() || !self.errors.is_empty()
     }
 
-    /// Whether it is this one.
+    /// Whether its short name is this one.
     pub(super) fn is(&self, error: &str) -> bool {
         self.error.as_deref() == Some(error)
     }

@@ -1,9 +1,14 @@
-//! Keycloak's admin API, as far as Tenants and Workspaces need it (05 §10): accounts, and the roles of
-//! one client. `docs/keycloak.md` says how a realm is set up for it.
+//! Keycloak's admin API, as far as Tenants and Workspaces need it: accounts, and the roles of one client.
+//! `docs/keycloak.md` says how a realm is set up for it.
 //!
-//! Every call is one request; what has been done already is told from what is found, so calls can be
-//! repeated. Writes pass only while the lease is held. No secret and nothing of a person is in an
-//! error or a log.
+//! Changes are calls of the crate `keycloak`. It reads answers to their end however long they are, and
+//! refuses an object when any of its members is not as the crate knows it; so what we read is asked for
+//! by requests of our own on the same connections, bounded and decoded into the few members that we use.
+//! On top of both: one token for all calls, a second attempt when it is refused, the lease, metrics, and
+//! errors in words for an administrator.
+//!
+//! A call can always be repeated: what has been done already is seen from what is found. Changes are sent
+//! only while the lease is held. Neither a secret nor anything about a person is in an error or a log.
 
 mod error;
 mod operation;
@@ -18,17 +23,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
-use http_body_util::Full;
-use hyper::body::Bytes;
+use ::keycloak::{DefaultResponse, KeycloakAdmin, KeycloakError as CrateError};
+use http::{StatusCode, Uri};
 use metrics::{counter, histogram};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::clients::http::{Answer, HttpClient, HttpError, SetupError};
 use crate::runtime::gate::Gate;
 use error::Refusal;
-use settings::Endpoints;
 use token::{Token, Tokens};
 
 pub use error::KeycloakError;
@@ -37,10 +39,13 @@ pub use roles::{Role, description};
 pub use settings::Settings;
 pub use users::{ActionMail, RequiredAction, User, UserUpdate, Wanted, difference};
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
+/// The crate's client. It is made for each attempt, with the token of that attempt.
+type Admin = KeycloakAdmin<Token>;
 
-/// The way to a realm. Clones share connections, token and what is known of the roles' client.
+/// What a changing call of the crate ends in.
+type Changed = Result<DefaultResponse, CrateError>;
+
+/// A client of one realm. Clones share connections, the token and the identifier of the roles' client.
 #[derive(Clone)]
 pub struct Keycloak {
     shared: Arc<Shared>,
@@ -48,120 +53,98 @@ pub struct Keycloak {
 
 struct Shared {
     settings: Settings,
-    endpoints: Endpoints,
+    /// The URL before `/realms` and `/admin`.
+    base: String,
     http: HttpClient,
     gate: Gate,
     tokens: Tokens,
-    /// The identifier of the client that holds the roles, once known.
+    /// The identifier of the client that holds the roles, once it was asked for.
     roles_client: Mutex<Option<String>>,
 }
 
-/// Without what is inside: a token is a secret.
+/// Leaves the token out.
 impl fmt::Debug for Keycloak {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Keycloak({}, realm {})", self.shared.settings.url, self.shared.settings.realm)
+        write!(formatter, "Keycloak({}, realm {})", self.shared.settings.url, self.realm())
     }
 }
 
 impl Keycloak {
-    /// The way to a realm; writes pass only through `gate`. Nothing is sent yet.
+    /// A client of a realm, which sends changes only while `gate` is open. Nothing is sent yet.
     ///
     /// # Errors
-    /// When the certificates of the authorities cannot be used, or the URL is none.
+    /// When the certificates of the authorities cannot be used, or the URL is not one.
     pub fn new(settings: Settings, gate: Gate) -> Result<Self, KeycloakSetupError> {
-        let endpoints = Endpoints::of(&settings);
-        let url: Uri = endpoints.token.parse()?;
+        let base = settings.base();
+        let url: Uri = base.parse()?;
         let http = HttpClient::new(&url, settings.ca_file.clone(), settings.timeout)?;
         let (tokens, roles_client) = (Tokens::default(), Mutex::default());
-        Ok(Self { shared: Arc::new(Shared { settings, endpoints, http, gate, tokens, roles_client }) })
+        Ok(Self { shared: Arc::new(Shared { settings, base, http, gate, tokens, roles_client }) })
     }
 
-    fn endpoints(&self) -> &Endpoints {
-        &self.shared.endpoints
+    fn realm(&self) -> &str {
+        &self.shared.settings.realm
     }
 
-    /// Asks for something and reads the answer.
-    async fn read<T: DeserializeOwned>(&self, operation: Operation, url: &str) -> Result<T, KeycloakError> {
-        let answer = self.call(operation, Method::GET, url, Bytes::new()).await?;
-        decoded(operation, &self.succeeded(operation, answer)?)
-    }
-
-    /// Asks for something by name; `None` if the answer is that it does not exist.
-    async fn find<T: DeserializeOwned>(
+    /// Reads something; `None` if it does not exist. `path` is below the realm, each segment encoded.
+    async fn read<T: DeserializeOwned>(
         &self,
         operation: Operation,
-        url: &str,
-        absent: &str,
+        path: &str,
+        query: &[(&str, &str)],
     ) -> Result<Option<T>, KeycloakError> {
-        let answer = self.call(operation, Method::GET, url, Bytes::new()).await?;
-        if is_absent(&answer, absent) {
+        let Shared { http, base, .. } = &*self.shared;
+        let url = format!("{base}/admin/realms/{}/{path}", settings::encoded(self.realm()));
+        let request = |token: Token| http.send(http.client().get(&url).query(query).bearer_auth(token.text));
+        let Some(answer) = self.call(operation, request).await? else { return Ok(None) };
+        // The words of the decoder may repeat what it read.
+        serde_json::from_slice(&answer.body).map_err(|_| KeycloakError::BadAnswer {
+            operation,
+            problem: "it is not in the form that we know".to_owned(),
+        })
+    }
+
+    /// Changes something by a call of the crate. `None` if what was to be deleted does not exist.
+    async fn write<F: Future<Output = Changed>>(
+        &self,
+        operation: Operation,
+        change: impl Fn(Admin) -> F,
+    ) -> Result<Option<Answer>, KeycloakError> {
+        let Shared { http, base, .. } = &*self.shared;
+        let request = |token: Token| {
+            let changed = change(KeycloakAdmin::new(base, token, http.client().clone()));
+            async move { answer_of_crate(http, changed.await) }
+        };
+        self.call(operation, request).await
+    }
+
+    /// One request with the token, and a second one with a new token if the first is refused: it may have
+    /// been revoked, or the server restarted. `None` if the object does not exist, where that is no error.
+    async fn call<F: Future<Output = Result<Answer, HttpError>>>(
+        &self,
+        operation: Operation,
+        request: impl Fn(Token) -> F,
+    ) -> Result<Option<Answer>, KeycloakError> {
+        let token = self.token().await?;
+        let mut answer = self.exchange(operation, request(token.clone())).await?;
+        if answer.status == StatusCode::UNAUTHORIZED {
+            self.shared.tokens.drop_token(&token).await;
+            answer = self.exchange(operation, request(self.token().await?)).await?;
+        }
+        if answer.status.is_success() {
+            return Ok(Some(answer));
+        }
+        // A 404 in other words is another server's, or because of another part of the path.
+        let is_absent = |words| answer.status == StatusCode::NOT_FOUND && Refusal::of(&answer).is(words);
+        if operation.absent().is_some_and(is_absent) {
             return Ok(None);
         }
-        decoded(operation, &self.succeeded(operation, answer)?).map(Some)
-    }
-
-    /// Sends something.
-    async fn write<T: Serialize + ?Sized>(
-        &self,
-        operation: Operation,
-        method: Method,
-        url: &str,
-        body: &T,
-    ) -> Result<Answer, KeycloakError> {
-        // Plain data: serialisation has no case that fails.
-        let body = serde_json::to_vec(body).unwrap_or_default();
-        let answer = self.call(operation, method, url, body.into()).await?;
-        self.succeeded(operation, answer)
-    }
-
-    /// Removes something; what does not exist is removed already.
-    async fn remove(&self, operation: Operation, url: &str, absent: &str) -> Result<(), KeycloakError> {
-        let answer = self.call(operation, Method::DELETE, url, Bytes::new()).await?;
-        if is_absent(&answer, absent) {
-            return Ok(());
+        let error = KeycloakError::from_answer(&answer, operation, &self.shared.settings.client_id);
+        if matches!(error, KeycloakError::NotFound(_)) {
+            // It may be the client with the roles that was deleted, and perhaps made again.
+            *self.known_roles_client() = None;
         }
-        self.succeeded(operation, answer).map(drop)
-    }
-
-    fn succeeded(&self, operation: Operation, answer: Answer) -> Result<Answer, KeycloakError> {
-        if answer.status.is_success() {
-            return Ok(answer);
-        }
-        Err(KeycloakError::from_answer(&answer, operation, &self.shared.settings.client_id))
-    }
-
-    /// One call with the token, and once more with a new one if the first is not accepted (it may have
-    /// been revoked, or the server restarted).
-    async fn call(
-        &self,
-        operation: Operation,
-        method: Method,
-        url: &str,
-        body: Bytes,
-    ) -> Result<Answer, KeycloakError> {
-        let token = self.token().await?;
-        let answer = self.send(operation, &method, url, body.clone(), &token).await?;
-        if answer.status != StatusCode::UNAUTHORIZED {
-            return Ok(answer);
-        }
-        self.shared.tokens.drop_token(&token).await;
-        let token = self.token().await?;
-        self.send(operation, &method, url, body, &token).await
-    }
-
-    async fn send(
-        &self,
-        operation: Operation,
-        method: &Method,
-        url: &str,
-        body: Bytes,
-        token: &Token,
-    ) -> Result<Answer, KeycloakError> {
-        // The last look before the bytes go out: the token may have taken a while.
-        if method != Method::GET && !self.shared.gate.is_open() {
-            return Err(KeycloakError::NotLeader);
-        }
-        self.exchange(operation, method, url, &token.header, JSON, body).await
+        Err(error)
     }
 
     async fn token(&self) -> Result<Token, KeycloakError> {
@@ -170,16 +153,17 @@ impl Keycloak {
 
     /// A new token, by the client's own credentials.
     async fn renew(&self) -> Result<Token, KeycloakError> {
-        let Settings { client_id, client_secret_file, realm, .. } = &self.shared.settings;
-        let credentials = token::basic(client_id, client_secret_file)?;
-        let form = format!("grant_type=client_credentials&client_id={}", settings::encoded(client_id));
-        let url = &self.endpoints().token;
+        let Shared { http, base, settings, .. } = &*self.shared;
+        let Settings { client_id, client_secret_file, realm, .. } = settings;
+        let (name, secret) = token::credentials(client_id, client_secret_file)?;
+        let url = format!("{base}/realms/{}/protocol/openid-connect/token", settings::encoded(realm));
+        let form = [("grant_type", "client_credentials"), ("client_id", client_id)];
+        let request = http.client().post(&url).basic_auth(name, Some(secret)).form(&form);
         let asked = Instant::now();
-        let answer =
-            self.exchange(Operation::Token, &Method::POST, url, &credentials, FORM, form.into()).await?;
+        let answer = self.exchange(Operation::Token, http.send(request)).await?;
         match answer.status {
             StatusCode::OK => Token::read(&answer.body, asked),
-            // An unknown client is 401, one that may not is 400 or 401.
+            // An unknown client is 401; one without a service account is 400 or 401.
             StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED => {
                 let said = Refusal::of(&answer).said(answer.status);
                 Err(KeycloakError::Unauthorized { client: client_id.clone(), said })
@@ -191,28 +175,19 @@ impl Keycloak {
         }
     }
 
-    /// One request and its answer, counted.
+    /// One request and its answer, counted. A change is sent only while the lease is held.
     async fn exchange(
         &self,
         operation: Operation,
-        method: &Method,
-        url: &str,
-        authorization: &HeaderValue,
-        content_type: HeaderValue,
-        body: Bytes,
+        request: impl Future<Output = Result<Answer, HttpError>>,
     ) -> Result<Answer, KeycloakError> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = method.clone();
-        *request.uri_mut() = url.parse().map_err(|_| KeycloakError::BadAnswer {
-            operation,
-            problem: "an identifier in it does not fit into a URL".to_owned(),
-        })?;
-        request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
-        request.headers_mut().insert(header::CONTENT_TYPE, content_type);
-        request.headers_mut().insert(header::ACCEPT, JSON);
+        // Asked last of all: the token may have taken a while.
+        if operation.is_change() && !self.shared.gate.is_open() {
+            return Err(KeycloakError::NotLeader);
+        }
         let begin = Instant::now();
-        let answer = self.shared.http.send(request).await;
-        count(operation, method, answer.as_ref().ok().map(|answer| answer.status), begin.elapsed());
+        let answer = request.await;
+        count(operation, answer.as_ref().ok().map(|answer| answer.status), begin.elapsed());
         answer.map_err(|problem| match problem {
             HttpError::TooLong => KeycloakError::BadAnswer { operation, problem: problem.to_string() },
             problem => KeycloakError::Unreachable { url: self.shared.settings.url.clone(), problem },
@@ -230,24 +205,16 @@ impl Keycloak {
         Ok(found)
     }
 
-    /// Asks for it again next time if it may be another client's now: it was deleted and made again.
-    fn forget_roles_client_if_gone<T>(&self, result: Result<T, KeycloakError>) -> Result<T, KeycloakError> {
-        if matches!(result, Err(KeycloakError::NotFound(_))) {
-            *self.known_roles_client() = None;
-        }
-        result
-    }
-
     fn known_roles_client(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        // Whole even if a holder panicked: it is replaced in one step.
+        // Whole even if a holder of the lock panicked: it is replaced in one step.
         self.shared.roles_client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Why there is no way to a realm.
+/// Why there is no client of a realm.
 #[derive(Debug, thiserror::Error)]
 pub enum KeycloakSetupError {
-    /// The URL is none.
+    /// The URL is not one.
     #[error("integrations.keycloak.url: {0}")]
     Url(#[from] http::uri::InvalidUri),
     /// The authorities' certificates cannot be read.
@@ -255,24 +222,24 @@ pub enum KeycloakSetupError {
     Certificates(#[from] SetupError),
 }
 
-/// Whether the answer is Keycloak's that the thing does not exist. A 404 of another server, or because
-/// of another part of the path, is none.
-fn is_absent(answer: &Answer, absent: &str) -> bool {
-    answer.status == StatusCode::NOT_FOUND && Refusal::of(answer).is(absent)
+/// The answer to a call of the crate. It has read the body of a refusal, and left that of a success.
+fn answer_of_crate(http: &HttpClient, changed: Changed) -> Result<Answer, HttpError> {
+    match changed {
+        Ok(response) => Ok(Answer::without_body(response.as_ref())),
+        Err(CrateError::HttpFailure { status, text, .. }) => {
+            // It was a StatusCode before.
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+            Ok(Answer { status, location: None, body: text.into() })
+        }
+        Err(CrateError::ReqwestFailure(error)) => Err(http.error(error)),
+    }
 }
 
-fn decoded<T: DeserializeOwned>(operation: Operation, answer: &Answer) -> Result<T, KeycloakError> {
-    // The words of the decoder may repeat what it read.
-    serde_json::from_slice(&answer.body).map_err(|_| KeycloakError::BadAnswer {
-        operation,
-        problem: "it is not in the form that we know".to_owned(),
-    })
-}
-
-/// `keycloak_*`: `code` is `<error>` where there is no answer, as in `rest_client_requests_total`.
-fn count(operation: Operation, method: &Method, status: Option<StatusCode>, took: Duration) {
+/// Counts a request. The label `code` is `<error>` where there is no answer, as in
+/// `rest_client_requests_total`.
+fn count(operation: Operation, status: Option<StatusCode>, took: Duration) {
     let code = status.map_or_else(|| "<error>".to_owned(), |status| status.as_str().to_owned());
-    let (method, operation) = (method.as_str().to_owned(), operation.label());
+    let (method, operation) = (operation.method().as_str().to_owned(), operation.label());
     histogram!("keycloak_request_duration_seconds", "operation" => operation).record(took);
     counter!("keycloak_requests_total", "method" => method, "operation" => operation, "code" => code)
         .increment(1);

@@ -1,4 +1,6 @@
-//! What is asked of Keycloak: names for metrics and sentences.
+//! The kinds of requests to Keycloak: their methods, and their names in metrics and sentences.
+
+use http::Method;
 
 /// A kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +15,7 @@ pub enum Operation {
     UpdateUser,
     /// The mail with which a user takes the actions that are required.
     SendMail,
-    /// A user's end.
+    /// The deletion of a user.
     DeleteUser,
     /// The client that holds the roles.
     RolesClient,
@@ -23,7 +25,7 @@ pub enum Operation {
     CreateRole,
     /// Another description.
     UpdateRole,
-    /// A role's end.
+    /// The deletion of a role.
     DeleteRole,
     /// The roles that a user has.
     UserRoles,
@@ -34,6 +36,29 @@ pub enum Operation {
 }
 
 impl Operation {
+    pub(super) fn method(self) -> Method {
+        match self {
+            Self::FindUser | Self::RolesClient | Self::FindRole | Self::UserRoles => Method::GET,
+            Self::Token | Self::CreateUser | Self::CreateRole | Self::AddRoles => Method::POST,
+            Self::UpdateUser | Self::SendMail | Self::UpdateRole => Method::PUT,
+            Self::DeleteUser | Self::DeleteRole | Self::RemoveRoles => Method::DELETE,
+        }
+    }
+
+    /// Whether it changes something in the realm.
+    pub(super) fn is_change(self) -> bool {
+        self.method() != Method::GET && self != Self::Token
+    }
+
+    /// What Keycloak answers with 404 where the object does not exist, if that is no error.
+    pub(super) fn absent(self) -> Option<&'static str> {
+        match self {
+            Self::DeleteUser => Some("User not found"),
+            Self::FindRole | Self::DeleteRole => Some("Could not find role"),
+            _ => None,
+        }
+    }
+
     /// The value of the `operation` label.
     pub(super) fn label(self) -> &'static str {
         match self {

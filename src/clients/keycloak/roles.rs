@@ -1,35 +1,27 @@
-//! Roles: those of one client, and which of them a user has.
+//! Roles of one client, and which of them a user has.
 
-use http::Method;
-use serde::{Deserialize, Serialize};
+use ::keycloak::types::RoleRepresentation;
+use serde::Deserialize;
 
-use super::{Keycloak, KeycloakError, Operation};
+use super::settings::encoded;
+use super::{Admin, Keycloak, KeycloakError, Operation};
 
-/// What Keycloak answers where there is no role of a name.
-const NO_SUCH_ROLE: &str = "Could not find role";
-/// Keycloak keeps that many characters of a description.
+/// How many characters of a description Keycloak keeps.
 const LONGEST_DESCRIPTION: usize = 255;
 
 /// A role of the client that holds them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Role {
     /// Keycloak's identifier.
     pub id: String,
-    /// Its name, `workspace-tea:user`.
+    /// The name, such as `workspace-tea:user`.
     pub name: String,
-    /// Its description; empty for none.
-    #[serde(default, skip_serializing)]
+    /// The description; empty for none.
+    #[serde(default)]
     pub description: String,
 }
 
-/// The body that makes or changes a role.
-#[derive(Serialize)]
-struct RoleText<'a> {
-    name: &'a str,
-    description: &'a str,
-}
-
-/// A client, as far as it is read.
+/// What we read of a client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Client {
@@ -37,8 +29,8 @@ struct Client {
     client_id: String,
 }
 
-/// A description as Keycloak keeps it: its beginning if it is too long. To be compared with what
-/// [`Role::description`] is.
+/// A description as Keycloak keeps it, which is its beginning if it is too long. To be compared with
+/// [`Role::description`].
 #[must_use]
 pub fn description(text: &str) -> &str {
     match text.char_indices().nth(LONGEST_DESCRIPTION) {
@@ -47,77 +39,106 @@ pub fn description(text: &str) -> &str {
     }
 }
 
+/// The body that makes or changes a role. Keycloak leaves the members alone that are not in it.
+fn described(name: &str, text: &str) -> RoleRepresentation {
+    RoleRepresentation {
+        name: Some(name.to_owned()),
+        description: Some(description(text).to_owned()),
+        ..RoleRepresentation::default()
+    }
+}
+
+/// The body that gives or takes roles, which Keycloak wants by identifier and name.
+fn mentioned(roles: &[Role]) -> Vec<RoleRepresentation> {
+    let mention = |role: &Role| RoleRepresentation {
+        id: Some(role.id.clone()),
+        name: Some(role.name.clone()),
+        ..RoleRepresentation::default()
+    };
+    roles.iter().map(mention).collect()
+}
+
 impl Keycloak {
     /// The role of that name, if there is one.
     pub async fn role(&self, name: &str) -> Result<Option<Role>, KeycloakError> {
         let client = self.roles_client().await?;
-        let url = self.endpoints().role(&client, name);
-        self.forget_roles_client_if_gone(self.find(Operation::FindRole, &url, NO_SUCH_ROLE).await)
+        let path = format!("clients/{}/roles/{}", encoded(&client), encoded(name));
+        self.read(Operation::FindRole, &path, &[]).await
     }
 
     /// Makes a role; [`Conflict`](KeycloakError::Conflict) where there is one of that name.
     pub async fn create_role(&self, name: &str, text: &str) -> Result<(), KeycloakError> {
-        let client = self.roles_client().await?;
-        let body = RoleText { name, description: description(text) };
-        let url = self.endpoints().roles(&client);
-        let made = self.write(Operation::CreateRole, Method::POST, &url, &body).await;
-        self.forget_roles_client_if_gone(made).map(drop)
+        let (realm, client, body) = (self.realm(), &*self.roles_client().await?, &described(name, text));
+        let create = |admin: Admin| async move {
+            admin.realm_clients_with_client_uuid_roles_post(realm, client, body.clone()).await
+        };
+        self.write(Operation::CreateRole, create).await.map(drop)
     }
 
     /// Gives a role another description.
     pub async fn update_role_description(&self, name: &str, text: &str) -> Result<(), KeycloakError> {
-        let client = self.roles_client().await?;
-        let body = RoleText { name, description: description(text) };
-        let url = self.endpoints().role(&client, name);
-        let updated = self.write(Operation::UpdateRole, Method::PUT, &url, &body).await;
-        self.forget_roles_client_if_gone(updated).map(drop)
+        let (realm, client, body) = (self.realm(), &*self.roles_client().await?, &described(name, text));
+        let update = |admin: Admin| async move {
+            let body = body.clone();
+            admin.realm_clients_with_client_uuid_roles_with_role_name_put(realm, client, name, body).await
+        };
+        self.write(Operation::UpdateRole, update).await.map(drop)
     }
 
-    /// Deletes a role, and with it what users have of it; success also if there is none.
+    /// Deletes a role, and takes it from all users who have it; success also if there is none.
     pub async fn delete_role(&self, name: &str) -> Result<(), KeycloakError> {
-        let client = self.roles_client().await?;
-        let url = self.endpoints().role(&client, name);
-        self.forget_roles_client_if_gone(self.remove(Operation::DeleteRole, &url, NO_SUCH_ROLE).await)
+        let (realm, client) = (self.realm(), &*self.roles_client().await?);
+        let delete = |admin: Admin| async move {
+            admin.realm_clients_with_client_uuid_roles_with_role_name_delete(realm, client, name).await
+        };
+        self.write(Operation::DeleteRole, delete).await.map(drop)
     }
 
-    /// The roles of our client that a user has been given, those of others not.
+    /// The roles of our client that a user has been given; those of other clients are left out.
     pub async fn user_roles(&self, user: &str) -> Result<Vec<Role>, KeycloakError> {
         let client = self.roles_client().await?;
-        let url = self.endpoints().roles_of(user, &client);
-        self.forget_roles_client_if_gone(self.read(Operation::UserRoles, &url).await)
+        let path = format!("users/{}/role-mappings/clients/{}", encoded(user), encoded(&client));
+        Ok(self.read(Operation::UserRoles, &path, &[]).await?.unwrap_or_default())
     }
 
     /// Gives roles to a user; those that the user has already stay.
     pub async fn add_roles(&self, user: &str, roles: &[Role]) -> Result<(), KeycloakError> {
-        self.map_roles(Operation::AddRoles, Method::POST, user, roles).await
+        if roles.is_empty() {
+            return Ok(());
+        }
+        let (realm, client, body) = (self.realm(), &*self.roles_client().await?, &mentioned(roles));
+        let add = |admin: Admin| async move {
+            let body = body.clone();
+            let mapping = admin.realm_users_with_user_id_role_mappings_clients_with_client_id_post(
+                realm, user, client, body,
+            );
+            mapping.await
+        };
+        self.write(Operation::AddRoles, add).await.map(drop)
     }
 
     /// Takes roles from a user; success also for those that the user does not have.
     pub async fn remove_roles(&self, user: &str, roles: &[Role]) -> Result<(), KeycloakError> {
-        self.map_roles(Operation::RemoveRoles, Method::DELETE, user, roles).await
-    }
-
-    async fn map_roles(
-        &self,
-        operation: Operation,
-        method: Method,
-        user: &str,
-        roles: &[Role],
-    ) -> Result<(), KeycloakError> {
-        // A deletion without roles would take all of them.
+        // A deletion that names no role would take all of them.
         if roles.is_empty() {
             return Ok(());
         }
-        let client = self.roles_client().await?;
-        let url = self.endpoints().roles_of(user, &client);
-        self.forget_roles_client_if_gone(self.write(operation, method, &url, roles).await).map(drop)
+        let (realm, client, body) = (self.realm(), &*self.roles_client().await?, &mentioned(roles));
+        let remove = |admin: Admin| async move {
+            let body = body.clone();
+            let mapping = admin.realm_users_with_user_id_role_mappings_clients_with_client_id_delete(
+                realm, user, client, body,
+            );
+            mapping.await
+        };
+        self.write(Operation::RemoveRoles, remove).await.map(drop)
     }
 
     /// The identifier of a client.
     pub(super) async fn find_client(&self, client_id: &str) -> Result<String, KeycloakError> {
-        let url = self.endpoints().clients_named(client_id);
-        let found: Vec<Client> = self.read(Operation::RolesClient, &url).await?;
-        let client = found.into_iter().find(|client| client.client_id == client_id);
+        let query = [("clientId", client_id)];
+        let found: Option<Vec<Client>> = self.read(Operation::RolesClient, "clients", &query).await?;
+        let client = found.into_iter().flatten().find(|client| client.client_id == client_id);
         client.map(|client| client.id).ok_or_else(|| {
             KeycloakError::NotFound(format!(
                 "the Keycloak realm has no client {client_id:?}, which should hold the roles; check \
@@ -145,6 +166,7 @@ mod tests {
         let read = json!({"id": "7", "name": "workspace-tea:user", "composite": false, "description": "x"});
         let role: Role = serde_json::from_value(read).unwrap();
         assert_eq!(role.description, "x");
-        assert_eq!(to_value(&role).unwrap(), json!({"id": "7", "name": "workspace-tea:user"}));
+        let body = to_value(mentioned(&[role])).unwrap();
+        assert_eq!(body, json!([{"id": "7", "name": "workspace-tea:user"}]));
     }
 }

@@ -1,4 +1,4 @@
-//! Where Keycloak is, and who we are there.
+//! How to reach a realm: the server, and the client whose service account we use.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,66 +45,20 @@ impl From<&KeycloakConfig> for Settings {
     }
 }
 
+impl Settings {
+    /// The URL before `/realms` and `/admin`, without a slash at its end.
+    pub(super) fn base(&self) -> String {
+        let old = if self.compatibility_mode { "/auth" } else { "" };
+        format!("{}{old}", self.url.trim_end_matches('/'))
+    }
+}
+
 /// The unreserved characters of RFC 3986, §2.3, stay as they are.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A text as a segment of a path or a value of a query or form.
+/// A text as a segment of a path, or as one of the two halves of HTTP Basic credentials.
 pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
-}
-
-/// The URLs of a realm (05 §10).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Endpoints {
-    /// Where tokens come from.
-    pub token: String,
-    /// Before `/users` and `/clients`.
-    admin: String,
-}
-
-impl Endpoints {
-    pub(super) fn of(settings: &Settings) -> Self {
-        let base = settings.url.trim_end_matches('/');
-        let old = if settings.compatibility_mode { "/auth" } else { "" };
-        let realm = encoded(&settings.realm);
-        Self {
-            token: format!("{base}{old}/realms/{realm}/protocol/openid-connect/token"),
-            admin: format!("{base}{old}/admin/realms/{realm}"),
-        }
-    }
-
-    /// `GET` for the user of exactly that name.
-    pub(super) fn users_named(&self, username: &str) -> String {
-        format!("{}/users?username={}&exact=true&briefRepresentation=false", self.admin, encoded(username))
-    }
-
-    pub(super) fn users(&self) -> String {
-        format!("{}/users", self.admin)
-    }
-
-    pub(super) fn user(&self, id: &str) -> String {
-        format!("{}/users/{}", self.admin, encoded(id))
-    }
-
-    pub(super) fn action_mail(&self, id: &str, lifespan: Duration) -> String {
-        format!("{}/execute-actions-email?lifespan={}", self.user(id), lifespan.as_secs())
-    }
-
-    pub(super) fn clients_named(&self, client_id: &str) -> String {
-        format!("{}/clients?clientId={}", self.admin, encoded(client_id))
-    }
-
-    pub(super) fn roles(&self, client: &str) -> String {
-        format!("{}/clients/{}/roles", self.admin, encoded(client))
-    }
-
-    pub(super) fn role(&self, client: &str, name: &str) -> String {
-        format!("{}/{}", self.roles(client), encoded(name))
-    }
-
-    pub(super) fn roles_of(&self, user: &str, client: &str) -> String {
-        format!("{}/role-mappings/clients/{}", self.user(user), encoded(client))
-    }
 }
 
 #[cfg(test)]
@@ -123,40 +77,16 @@ mod tests {
     }
 
     #[test]
-    fn the_urls_of_a_realm() {
-        let endpoints = Endpoints::of(&settings("https://a.b:8443/kc/", "crownlabs", false));
-        assert_eq!(endpoints.token, "https://a.b:8443/kc/realms/crownlabs/protocol/openid-connect/token");
-        let admin = "https://a.b:8443/kc/admin/realms/crownlabs";
-        assert_eq!(
-            endpoints.users_named("ada.rossi"),
-            format!("{admin}/users?username=ada.rossi&exact=true&briefRepresentation=false")
-        );
-        assert_eq!(
-            endpoints.action_mail("1-2", Duration::from_hours(720)),
-            format!("{admin}/users/1-2/execute-actions-email?lifespan=2592000")
-        );
-        assert_eq!(
-            endpoints.role("c", "workspace-tea:user"),
-            format!("{admin}/clients/c/roles/workspace-tea%3Auser")
-        );
-        assert_eq!(endpoints.roles_of("u", "c"), format!("{admin}/users/u/role-mappings/clients/c"));
-    }
-
-    #[test]
     fn old_servers_have_auth_before_everything() {
-        for url in ["https://a.b", "https://a.b/", "https://a.b//"] {
-            let endpoints = Endpoints::of(&settings(url, "r", true));
-            assert_eq!(endpoints.token, "https://a.b/auth/realms/r/protocol/openid-connect/token");
-            assert_eq!(endpoints.users(), "https://a.b/auth/admin/realms/r/users");
+        for (url, base) in [("https://a.b:8443/kc/", "https://a.b:8443/kc"), ("http://k//", "http://k")] {
+            assert_eq!(settings(url, "r", false).base(), base);
+            assert_eq!(settings(url, "r", true).base(), format!("{base}/auth"));
         }
     }
 
     #[test]
-    fn names_cannot_leave_their_place_in_the_url() {
-        let endpoints = Endpoints::of(&settings("http://k", "a/b ?#", false));
-        assert_eq!(endpoints.users(), "http://k/admin/realms/a%2Fb%20%3F%23/users");
-        assert_eq!(endpoints.user("../x"), "http://k/admin/realms/a%2Fb%20%3F%23/users/..%2Fx");
-        assert!(endpoints.clients_named("a&b=ü").ends_with("/clients?clientId=a%26b%3D%C3%BC"));
+    fn names_cannot_leave_their_place_in_a_url() {
+        assert_eq!(encoded("../a b?#&=ü"), "..%2Fa%20b%3F%23%26%3D%C3%BC");
     }
 
     #[test]

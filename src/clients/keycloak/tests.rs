@@ -4,8 +4,9 @@
 use std::convert::Infallible;
 use std::sync::MutexGuard;
 
-use http::Response;
-use http_body_util::BodyExt;
+use http::{Method, Request, Response, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -199,6 +200,19 @@ async fn without_the_lease_nothing_is_written_but_read() {
 }
 
 #[tokio::test]
+async fn a_lease_that_is_lost_while_a_token_is_fetched_stops_the_change() {
+    let gate = Gate::open();
+    let lease = gate.clone();
+    let lose = move |seen: &Seen| {
+        lease.close();
+        if is_token(seen) { token("t") } else { (204, Value::Null) }
+    };
+    let server = Scripted::start(gate, lose).await;
+    assert_eq!(server.keycloak.delete_user("1").await, Err(KeycloakError::NotLeader));
+    assert_eq!(server.requests(), ["POST token"]);
+}
+
+#[tokio::test]
 async fn the_roles_client_is_asked_for_once_and_again_when_it_is_gone() {
     let server = Scripted::start(Gate::open(), |seen| match &*seen.path {
         _ if is_token(seen) => token("t"),
@@ -297,6 +311,7 @@ async fn a_server_that_is_not_there_is_named() {
     let error = keycloak.find_user("ada").await.unwrap_err();
     assert_eq!(error.reason(), "KeycloakUnreachable");
     assert!(error.to_string().starts_with(&format!("Keycloak cannot be reached at {url}: ")), "{error}");
+    assert!(!error.to_string().contains("users"), "the rest of the URL may name a person: {error}");
     assert_ne!(url, server.url);
 }
 

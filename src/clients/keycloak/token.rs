@@ -1,13 +1,14 @@
-//! The token of the service account: kept until shortly before its end, renewed by one caller while
+//! The token of the service account: kept until shortly before it ends, then renewed by one caller while
 //! the others wait for the same result.
 
+use std::future::ready;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use futures::future::BoxFuture;
 use http::HeaderValue;
+use keycloak::{KeycloakError as CrateError, KeycloakTokenSupplier};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
@@ -15,19 +16,32 @@ use super::error::KeycloakError;
 use super::operation::Operation;
 use super::settings::encoded;
 
-/// A token with less time than this left is not used for a new call (05 §10).
+/// A token that ends sooner than this is not used for a new call.
 const MARGIN: Duration = Duration::from_secs(30);
 
-/// A token, as the header that carries it.
+/// A token. It has no `Debug`, because it is a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Token {
-    /// `Bearer …`, marked as sensitive.
-    pub header: HeaderValue,
+    /// What stands behind `Bearer`.
+    pub text: String,
     /// When it ends.
     expires: Instant,
 }
 
-/// What the token endpoint answers. It has no `Debug`: it is a secret.
+/// The crate asks for a token inside of each call, where no error but its own can be returned. So the
+/// token is fetched before the call and only handed over here. The signature is that of `async_trait`.
+impl KeycloakTokenSupplier for Token {
+    fn get<'a, 'b, 'f>(&'a self, _url: &'b str) -> BoxFuture<'f, Result<String, CrateError>>
+    where
+        Self: 'f,
+        'a: 'f,
+        'b: 'f,
+    {
+        Box::pin(ready(Ok(self.text.clone())))
+    }
+}
+
+/// What the token endpoint answers. It has no `Debug`, because it is a secret.
 #[derive(Deserialize)]
 struct Grant {
     access_token: String,
@@ -46,13 +60,13 @@ impl Token {
         if grant.access_token.is_empty() {
             return Err(bad("the token is empty"));
         }
-        let mut header = HeaderValue::from_str(&format!("Bearer {}", grant.access_token))
-            .map_err(|_| bad("the token is not text"))?;
-        header.set_sensitive(true);
+        if HeaderValue::from_str(&grant.access_token).is_err() {
+            return Err(bad("the token is not text"));
+        }
         let length = Duration::from_secs(grant.expires_in);
-        // Longer than any clock runs: a year will do.
+        // A number of seconds that no clock can count counts as a year.
         let expires = asked.checked_add(length).unwrap_or(asked + Duration::from_hours(8_760));
-        Ok(Self { header, expires })
+        Ok(Self { text: grant.access_token, expires })
     }
 
     fn is_fresh(&self, now: Instant) -> bool {
@@ -109,23 +123,18 @@ impl Tokens {
     }
 }
 
-/// The `Authorization` of a client with the secret in that file: HTTP Basic of both, each encoded as
-/// in a form (RFC 6749, §2.3.1). The file is read at each renewal, so a rotated secret counts at once.
-pub(super) fn basic(client_id: &str, secret_file: &Path) -> Result<HeaderValue, KeycloakError> {
+/// Name and secret of a client for HTTP Basic, each encoded as in a form (RFC 6749, §2.3.1). The file with
+/// the secret is read at each renewal, so a rotated secret counts at once.
+pub(super) fn credentials(client_id: &str, secret_file: &Path) -> Result<(String, String), KeycloakError> {
     let unusable =
         |problem: String| KeycloakError::SecretUnreadable { path: secret_file.to_owned(), problem };
-    // A small local file: a read is quicker than the hand-over to another thread.
+    // A small local file: reading it takes less time than another thread would.
     let content = std::fs::read(secret_file).map_err(|error| unusable(error.to_string()))?;
     let content = String::from_utf8(content).map_err(|_| unusable("it is not text".to_owned()))?;
-    let secret = content.trim_end_matches(['\r', '\n']);
-    if secret.is_empty() {
-        return Err(unusable("it is empty".to_owned()));
+    match content.trim_end_matches(['\r', '\n']) {
+        "" => Err(unusable("it is empty".to_owned())),
+        secret => Ok((encoded(client_id), encoded(secret))),
     }
-    let pair = STANDARD.encode(format!("{}:{}", encoded(client_id), encoded(secret)));
-    let mut header =
-        HeaderValue::try_from(format!("Basic {pair}")).map_err(|_| unusable("it is not text".to_owned()))?;
-    header.set_sensitive(true);
-    Ok(header)
 }
 
 #[cfg(test)]
@@ -142,8 +151,7 @@ mod tests {
     fn a_token_is_used_until_30_seconds_are_left() {
         let asked = Instant::now();
         let token = Token::read(&grant("t", 300), asked).ok().unwrap();
-        assert_eq!(token.header, "Bearer t");
-        assert!(token.header.is_sensitive());
+        assert_eq!(token.text, "t");
         assert!(token.is_fresh(asked + Duration::from_secs(270)));
         assert!(!token.is_fresh(asked + Duration::from_millis(270_001)));
         assert!(!token.is_fresh(asked + Duration::from_mins(15)));
@@ -167,20 +175,21 @@ mod tests {
     fn the_secret_is_read_from_its_file_each_time() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("secret");
-        let error = basic("operator", &file).unwrap_err();
+        let error = credentials("operator", &file).unwrap_err();
         assert_eq!(error.reason(), "KeycloakSecretUnreadable");
         assert!(error.to_string().contains(&file.display().to_string()), "{error}");
         std::fs::write(&file, "\n").unwrap();
-        assert!(basic("operator", &file).unwrap_err().to_string().ends_with("cannot be used: it is empty"));
+        assert!(
+            credentials("operator", &file).unwrap_err().to_string().ends_with("cannot be used: it is empty")
+        );
         std::fs::write(&file, b"\xff").unwrap();
-        assert!(basic("operator", &file).unwrap_err().to_string().ends_with("it is not text"));
-        // base64 of "operator:one", then of "op%3Aer:t%20w%3A%2Bo".
+        assert!(credentials("operator", &file).unwrap_err().to_string().ends_with("it is not text"));
         std::fs::write(&file, "one\n").unwrap();
-        assert_eq!(basic("operator", &file).unwrap(), "Basic b3BlcmF0b3I6b25l");
+        let (name, secret) = credentials("operator", &file).unwrap();
+        assert_eq!((name.as_str(), secret.as_str()), ("operator", "one"));
         std::fs::write(&file, "t w:+o").unwrap();
-        let header = basic("op:er", &file).unwrap();
-        assert_eq!(header, "Basic b3AlM0Flcjp0JTIwdyUzQSUyQm8=");
-        assert!(header.is_sensitive());
+        let (name, secret) = credentials("op:er", &file).unwrap();
+        assert_eq!((name.as_str(), secret.as_str()), ("op%3Aer", "t%20w%3A%2Bo"));
     }
 
     #[tokio::test]
@@ -217,12 +226,12 @@ mod tests {
         assert!(tokens.get(down).await.is_err());
         let token = tokens.get(async || Token::read(&grant("a", 300), Instant::now())).await.ok().unwrap();
         let never = async || panic!("the token is kept");
-        assert_eq!(tokens.get(never).await.ok().unwrap().header, "Bearer a");
+        assert_eq!(tokens.get(never).await.ok().unwrap().text, "a");
         tokens.drop_token(&token).await;
         let next = tokens.get(async || Token::read(&grant("b", 300), Instant::now())).await.ok().unwrap();
-        assert_eq!(next.header, "Bearer b");
+        assert_eq!(next.text, "b");
         // The refusal of the former token says nothing of this one.
         tokens.drop_token(&token).await;
-        assert_eq!(tokens.get(never).await.ok().unwrap().header, "Bearer b");
+        assert_eq!(tokens.get(never).await.ok().unwrap().text, "b");
     }
 }

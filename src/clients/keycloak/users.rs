@@ -1,41 +1,36 @@
-//! Accounts: what is read of them, what is wanted of them, and the requests.
+//! Accounts: what is read of them, what they should be, and the requests.
 //!
 //! A new account has to confirm its e-mail address and to choose a password. Both are asked for twice:
-//! as required actions of the account, which hold at every login, and by mail. The mail is sent after
-//! the account is made, so a crash or a mail server that refuses can come between. Nothing has to be
-//! remembered of that beforehand: as long as the account has not confirmed its address, the required
-//! actions tell that the mail is owed ([`User::owed_mail`]), and the caller remembers in the Tenant's
-//! status for which [`ActionMail`] the mail was accepted. A crash between acceptance and status sends it
-//! twice, never not at all. An attribute of the account would not do: a realm drops attributes that
-//! its user profile does not know, without an error.
+//! as required actions of the account, which count at every login, and by mail. The mail is sent after
+//! the account was made, and a crash or a mail server that refuses can come between. Nothing has to be
+//! remembered beforehand: as long as the account has not confirmed its address, the required actions tell
+//! that the mail is owed ([`User::owed_mail`]), and the caller remembers in the Tenant's status for which
+//! [`ActionMail`] the mail was accepted. A crash between acceptance and status sends it twice, never not
+//! at all. An attribute of the account cannot hold this, because a realm drops attributes that its user
+//! profile does not know, without an error.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::time::Duration;
 
-use http::Method;
-use serde::{Deserialize, Serialize};
+use ::keycloak::types::UserRepresentation;
+use serde::Deserialize;
 
-use super::{Keycloak, KeycloakError, Operation};
+use super::{Admin, Keycloak, KeycloakError, Operation};
 
-/// How long the link in an action mail works: 30 days (05 §10).
-const LINK_LIFESPAN: Duration = Duration::from_hours(30 * 24);
-/// What Keycloak answers where there is no user of an identifier.
-const NO_SUCH_USER: &str = "User not found";
+/// How long the link in an action mail works: 30 days, in seconds.
+const LINK_LIFESPAN: i32 = 30 * 24 * 3_600;
 /// What the names of service accounts begin with (Keycloak's `ServiceAccountConstants`).
 const SERVICE_ACCOUNT: &str = "service-account-";
 
 /// Something that a user has to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequiredAction {
     /// Choose a password.
-    #[serde(rename = "UPDATE_PASSWORD")]
     UpdatePassword,
     /// Confirm the e-mail address.
-    #[serde(rename = "VERIFY_EMAIL")]
     VerifyEmail,
 }
 
@@ -43,6 +38,7 @@ impl RequiredAction {
     /// Those of a new account, in the order in which the mail names them.
     const ALL: [Self; 2] = [Self::UpdatePassword, Self::VerifyEmail];
 
+    /// Keycloak's name for it.
     fn alias(self) -> &'static str {
         match self {
             Self::UpdatePassword => "UPDATE_PASSWORD",
@@ -51,7 +47,7 @@ impl RequiredAction {
     }
 }
 
-/// An account, as far as it is read.
+/// What we read of an account.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct User {
@@ -79,7 +75,7 @@ pub struct User {
     pub required_actions: BTreeSet<String>,
 }
 
-/// Without what is personal.
+/// Leaves out what is personal.
 impl fmt::Debug for User {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "User({}, {})", self.username, self.id)
@@ -103,26 +99,26 @@ impl User {
     }
 }
 
-/// A mail with a link under which a user does what is required. The caller remembers for which it was
-/// accepted: a mail to another address, or of another account, is another mail.
+/// A mail with a link under which a user does what is required. The caller remembers which one was
+/// accepted: a mail to another address, or for another account, is another mail.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ActionMail {
     /// The account.
     pub user_id: String,
-    /// Where it goes; Keycloak sends it to the address that the account has then.
+    /// The address that the account has now; Keycloak sends the mail to the one that it has then.
     pub address: String,
     /// What the link leads to.
     pub actions: Vec<RequiredAction>,
 }
 
-/// Without what is personal.
+/// Leaves out what is personal.
 impl fmt::Debug for ActionMail {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ActionMail({}, {:?})", self.user_id, self.actions)
     }
 }
 
-/// What an account shall be.
+/// What an account should be.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// The name to log in with.
@@ -135,33 +131,18 @@ pub struct Wanted {
     pub last_name: String,
 }
 
-/// Without what is personal.
+/// Leaves out what is personal.
 impl fmt::Debug for Wanted {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Wanted({})", self.username)
     }
 }
 
-/// A change of an account; what it does not name stays as it is.
-#[derive(Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct UserUpdate {
-    email: String,
-    first_name: String,
-    last_name: String,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    new_address: Option<NewAddress>,
-}
+/// A change of an account. Keycloak leaves the members alone that are not in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UserUpdate(UserRepresentation);
 
-/// What another e-mail address brings with it: it has to be confirmed again.
-#[derive(Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NewAddress {
-    email_verified: bool,
-    required_actions: BTreeSet<String>,
-}
-
-/// Without what is personal.
+/// Leaves out what is personal.
 impl fmt::Debug for UserUpdate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "UserUpdate(new address: {})", self.changes_address())
@@ -172,45 +153,49 @@ impl UserUpdate {
     /// Whether the e-mail address changes, so that it has to be confirmed again.
     #[must_use]
     pub fn changes_address(&self) -> bool {
-        self.new_address.is_some()
+        self.0.email_verified.is_some()
     }
 }
 
-/// What has to change for an account to be as wanted; `None` if it is. Keycloak keeps addresses in lower
-/// case, and blanks around a name are no part of it: such differences are none.
+/// What has to change for an account to be as wanted; `None` if nothing. Keycloak keeps addresses in lower
+/// case and drops blanks around a name, so such differences do not count. Another address has to be
+/// confirmed again.
 #[must_use]
 pub fn difference(user: &User, wanted: &Wanted) -> Option<UserUpdate> {
     let (first_name, last_name) = (wanted.first_name.trim(), wanted.last_name.trim());
-    let new_address = (!user.email.eq_ignore_ascii_case(&wanted.email)).then(|| {
-        let mut required_actions = user.required_actions.clone();
-        required_actions.insert(RequiredAction::VerifyEmail.alias().to_owned());
-        NewAddress { email_verified: false, required_actions }
-    });
-    let differs = new_address.is_some() || user.first_name != first_name || user.last_name != last_name;
-    differs.then(|| UserUpdate {
-        email: wanted.email.clone(),
-        first_name: first_name.to_owned(),
-        last_name: last_name.to_owned(),
-        new_address,
-    })
+    let new_address = !user.email.eq_ignore_ascii_case(&wanted.email);
+    if !new_address && user.first_name == first_name && user.last_name == last_name {
+        return None;
+    }
+    let mut update = names_and_address(wanted);
+    if new_address {
+        let mut actions = user.required_actions.clone();
+        actions.insert(RequiredAction::VerifyEmail.alias().to_owned());
+        update.required_actions = Some(actions.into_iter().collect());
+        update.email_verified = Some(false);
+    }
+    Some(UserUpdate(update))
 }
 
-/// The body that makes an account.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NewUser<'a> {
-    username: &'a str,
-    email: &'a str,
-    first_name: &'a str,
-    last_name: &'a str,
-    enabled: bool,
-    email_verified: bool,
-    required_actions: [RequiredAction; 2],
+/// What every change of an account says.
+fn names_and_address(wanted: &Wanted) -> UserRepresentation {
+    UserRepresentation {
+        email: Some(wanted.email.clone()),
+        first_name: Some(wanted.first_name.trim().to_owned()),
+        last_name: Some(wanted.last_name.trim().to_owned()),
+        ..UserRepresentation::default()
+    }
+}
+
+/// Keycloak's names for these actions.
+fn aliases(actions: &[RequiredAction]) -> Vec<String> {
+    actions.iter().map(|action| action.alias().to_owned()).collect()
 }
 
 impl Keycloak {
-    /// The account of that name, if there is one. [`Rejected`](KeycloakError::Rejected) if it can only be
-    /// a service's: a Tenant of that name would be given our own account, and take it along at its end.
+    /// The account of that name, if there is one. [`Rejected`](KeycloakError::Rejected) if only a service
+    /// can have the name: a Tenant of that name would be given our own account, which would be deleted
+    /// with the Tenant.
     pub async fn find_user(&self, username: &str) -> Result<Option<User>, KeycloakError> {
         let username = username.to_lowercase();
         if username.starts_with(SERVICE_ACCOUNT) {
@@ -219,26 +204,28 @@ impl Keycloak {
                 said: format!("names that begin with {SERVICE_ACCOUNT} are those of service accounts"),
             });
         }
-        let url = self.endpoints().users_named(&username);
-        let found: Vec<User> = self.read(Operation::FindUser, &url).await?;
-        Ok(found.into_iter().find(|user| user.username == username))
+        let query = [("username", &*username), ("exact", "true"), ("briefRepresentation", "false")];
+        let found: Option<Vec<User>> = self.read(Operation::FindUser, "users", &query).await?;
+        Ok(found.into_iter().flatten().find(|user| user.username == username))
     }
 
-    /// Makes an account that has to confirm its address and to choose a password; its identifier.
+    /// Makes an account that has to confirm its address and to choose a password; returns its identifier.
     /// [`Conflict`](KeycloakError::Conflict) where name or address is another account's.
     pub async fn create_user(&self, wanted: &Wanted) -> Result<String, KeycloakError> {
-        let operation = Operation::CreateUser;
-        let body = NewUser {
-            username: &wanted.username,
-            email: &wanted.email,
-            first_name: wanted.first_name.trim(),
-            last_name: wanted.last_name.trim(),
-            enabled: true,
-            email_verified: false,
-            required_actions: RequiredAction::ALL,
+        let (realm, operation) = (self.realm(), Operation::CreateUser);
+        let body = &UserRepresentation {
+            username: Some(wanted.username.clone()),
+            enabled: Some(true),
+            email_verified: Some(false),
+            required_actions: Some(aliases(&RequiredAction::ALL)),
+            ..names_and_address(wanted)
         };
-        let answer = self.write(operation, Method::POST, &self.endpoints().users(), &body).await?;
-        let id = answer.location.as_deref().and_then(|location| location.rsplit('/').next());
+        let create = |admin: Admin| async move { admin.realm_users_post(realm, body.clone()).await };
+        let answer = self.write(operation, create).await?;
+        let id = answer
+            .as_ref()
+            .and_then(|answer| answer.location.as_deref())
+            .and_then(|location| location.rsplit('/').next());
         id.filter(|id| !id.is_empty()).map(str::to_owned).ok_or_else(|| KeycloakError::BadAnswer {
             operation,
             problem: "it does not say where the new user is".to_owned(),
@@ -247,18 +234,29 @@ impl Keycloak {
 
     /// Changes an account; see [`difference`].
     pub async fn update_user(&self, id: &str, update: &UserUpdate) -> Result<(), KeycloakError> {
-        self.write(Operation::UpdateUser, Method::PUT, &self.endpoints().user(id), update).await.map(drop)
+        let (realm, body) = (self.realm(), &update.0);
+        let put =
+            |admin: Admin| async move { admin.realm_users_with_user_id_put(realm, id, body.clone()).await };
+        self.write(Operation::UpdateUser, put).await.map(drop)
     }
 
     /// Sends a mail with a link that works for 30 days. Success means that the realm's mail server has
     /// accepted it; [`MailNotSent`](KeycloakError::MailNotSent) that it has not.
     pub async fn send_action_mail(&self, mail: &ActionMail) -> Result<(), KeycloakError> {
-        let url = self.endpoints().action_mail(&mail.user_id, LINK_LIFESPAN);
-        self.write(Operation::SendMail, Method::PUT, &url, &mail.actions).await.map(drop)
+        let (realm, id, actions) = (self.realm(), &mail.user_id, &aliases(&mail.actions));
+        let send = |admin: Admin| async move {
+            let (lifespan, actions) = (Some(LINK_LIFESPAN), actions.clone());
+            admin
+                .realm_users_with_user_id_execute_actions_email_put(realm, id, None, lifespan, None, actions)
+                .await
+        };
+        self.write(Operation::SendMail, send).await.map(drop)
     }
 
     /// Deletes an account; success also if there is none of that identifier.
     pub async fn delete_user(&self, id: &str) -> Result<(), KeycloakError> {
-        self.remove(Operation::DeleteUser, &self.endpoints().user(id), NO_SUCH_USER).await
+        let realm = self.realm();
+        let delete = |admin: Admin| async move { admin.realm_users_with_user_id_delete(realm, id).await };
+        self.write(Operation::DeleteUser, delete).await.map(drop)
     }
 }

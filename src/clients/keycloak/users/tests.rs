@@ -50,7 +50,7 @@ fn another_name_leaves_the_address_confirmed() {
     let update = difference(&user(), &wanted).expect("the name differs");
     assert!(!update.changes_address());
     let body = json!({"email": "ada@example.org", "firstName": "Ada", "lastName": "D'Angiò"});
-    assert_eq!(to_value(&update).unwrap(), body);
+    assert_eq!(to_value(&update.0).unwrap(), body);
 }
 
 #[test]
@@ -65,11 +65,11 @@ fn another_address_has_to_be_confirmed() {
         "emailVerified": false,
         "requiredActions": ["CONFIGURE_TOTP", "VERIFY_EMAIL"],
     });
-    assert_eq!(to_value(&update).unwrap(), body);
+    assert_eq!(to_value(&update.0).unwrap(), body);
     // It is not asked for twice.
     let pending = User { required_actions: actions(&["VERIFY_EMAIL"]), ..user() };
     let update = difference(&pending, &wanted).expect("the address differs");
-    assert_eq!(to_value(&update).unwrap()["requiredActions"], json!(["VERIFY_EMAIL"]));
+    assert_eq!(to_value(&update.0).unwrap()["requiredActions"], json!(["VERIFY_EMAIL"]));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn the_mail_is_owed_until_the_address_is_confirmed() {
     };
     let mail = new.owed_mail().expect("a new account");
     assert_eq!((mail.user_id.as_str(), mail.address.as_str()), ("1", "ada@example.org"));
-    assert_eq!(to_value(&mail.actions).unwrap(), json!(["UPDATE_PASSWORD", "VERIFY_EMAIL"]));
+    assert_eq!(aliases(&mail.actions), ["UPDATE_PASSWORD", "VERIFY_EMAIL"]);
 
     let moved = User { required_actions: actions(&["VERIFY_EMAIL"]), ..new.clone() };
     assert_eq!(moved.owed_mail().expect("a new address").actions, [RequiredAction::VerifyEmail]);
