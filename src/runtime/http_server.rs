@@ -185,33 +185,33 @@ impl Server {
         let (head, body) = request.into_parts();
         let uri = head.uri.clone();
         let answer = async {
-            let body = self.read(body).await?;
-            Ok((self.handler)(Request::from_parts(head, body)).await)
+            match self.read(body).await {
+                Ok(body) => (self.handler)(Request::from_parts(head, body)).await,
+                Err((status, reason)) => text(status, reason + "\n"),
+            }
         };
         // A defect that one request brings to light must not end the others of its connection.
         let response = AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
             let message = "the handler panicked; this is a defect of the daemon";
             error!(path = uri.path(), "{message}");
-            Err(text(StatusCode::INTERNAL_SERVER_ERROR, format!("{message}\n")))
+            text(StatusCode::INTERNAL_SERVER_ERROR, format!("{message}\n"))
         });
-        let response = response.unwrap_or_else(|refusal| refusal);
         if let Some(observe) = &self.observer {
             observe(uri.path(), &response, begin.elapsed());
         }
         response
     }
 
-    /// Reads the body of a request; the error is the response where that is not possible.
-    async fn read(&self, body: Incoming) -> Result<Bytes, Response<Bytes>> {
+    /// Reads the body of a request. The error is the status and the text of the response instead.
+    async fn read(&self, body: Incoming) -> Result<Bytes, (StatusCode, String)> {
         let limit = self.limits.body;
-        let refused = |status, reason: String| Err(text(status, reason + "\n"));
         match timeout(self.limits.receive_timeout, Limited::new(body, limit).collect()).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                refused(StatusCode::PAYLOAD_TOO_LARGE, format!("the request is longer than {limit} bytes"))
+                Err((StatusCode::PAYLOAD_TOO_LARGE, format!("the request is longer than {limit} bytes")))
             }
-            Ok(Err(error)) => refused(StatusCode::BAD_REQUEST, format!("the request broke off: {error}")),
-            Err(_) => refused(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned()),
+            Ok(Err(error)) => Err((StatusCode::BAD_REQUEST, format!("the request broke off: {error}"))),
+            Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned())),
         }
     }
 }
