@@ -215,3 +215,55 @@ impl Server {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn plain_requests_are_answered_until_the_end() {
+        let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+        let address = listener.local_addr().expect("an address");
+        let taken = bind("server.test", address).await.expect_err("in use").to_string();
+        assert!(taken.starts_with(&format!("server.test: cannot listen on {address}: ")), "{taken}");
+        let handler = read_only(|path| match path {
+            "/page" => Some(text(StatusCode::OK, "a page")),
+            "/panic" => panic!("a defect"),
+            _ => None,
+        });
+        let stop = Arc::new(Notify::new());
+        let asked = Arc::clone(&stop);
+        let limits = Limits { body: 4, ..Limits::default() };
+        let server = Server { limits, ..Server::new(handler) };
+        let served = tokio::spawn(server.serve(listener, async move { asked.notified().await }));
+        for (request, status, body) in [
+            ("GET /page", "200 OK", "a page"),
+            ("HEAD /page", "200 OK", ""),
+            ("GET /other", "404 Not Found", "no such page\n"),
+            ("POST /page", "405 Method Not Allowed", "only GET\n"),
+            ("GET /panic", "500 Internal Server Error", "defect of the daemon\n"),
+        ] {
+            let answer = exchange(address, request, "body").await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {answer}");
+            assert!(answer.ends_with(body), "{request}: {answer}");
+        }
+        assert!(exchange(address, "POST /page", "longer").await.starts_with("HTTP/1.1 413 "));
+        stop.notify_one();
+        served.await.expect("no panic");
+        TcpStream::connect(address).await.expect_err("the listener is closed");
+    }
+
+    async fn exchange(address: SocketAddr, request: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        let length = body.len();
+        let head =
+            format!("{request} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}");
+        stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        answer
+    }
+}
