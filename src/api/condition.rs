@@ -1,4 +1,4 @@
-//! Conditions, as the Kubernetes API conventions describe them ("Typical status properties").
+//! Conditions, as Kubernetes' API conventions describe them ("Typical status properties").
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -6,34 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use super::wire;
 
-/// One aspect of an object's state.
+/// One aspect of the state of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct Condition {
-    /// The aspect, a capitalised word such as Ready.
+    /// Type of the condition in `CamelCase`, for example `Ready`.
     #[serde(rename = "type")]
     #[schemars(length(min = 1, max = 316))]
     pub type_: String,
-    /// Whether it holds.
+    /// Whether the condition holds: `True`, `False` or `Unknown`.
     #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
     pub status: String,
-    /// Why, as a capitalised word.
+    /// Reason for the status as one word in `CamelCase`, for example `TemplateNotFound`.
     pub reason: String,
-    /// Why, as a sentence.
+    /// Explanation of the status as a sentence.
     #[schemars(length(max = 32768))]
     pub message: String,
-    /// When status last changed.
+    /// Time at which the status last changed.
     #[schemars(schema_with = "wire::date_time")]
     pub last_transition_time: Time,
-    /// The generation of the object that was looked at.
+    /// Value of `metadata.generation` for which the condition was set.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, range(min = 0))]
     pub observed_generation: Option<i64>,
 }
 
 impl Default for Condition {
-    /// A condition of which nothing is known.
+    /// A condition without type, whose status is `Unknown` since 1970.
     fn default() -> Self {
         Self {
             type_: String::new(),
@@ -46,7 +46,8 @@ impl Default for Condition {
     }
 }
 
-/// Declares the member of a status that holds its conditions: a list with one entry a type.
+/// The schema of a list of conditions. It has one entry for each type, so that server-side apply merges
+/// lists by type.
 pub(crate) fn list_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
         "type": "array",

@@ -1,44 +1,45 @@
-//! What a custom resource has beyond any [`Kind`]: a schema and columns, from which its CRD is made.
+//! What a custom resource of ours has in addition to any [`Kind`]: a schema, short names and printer columns,
+//! from which its `CustomResourceDefinition` is generated.
 
 use super::object::Kind;
 
-/// A column of `kubectl get`.
+/// A printer column: a column of `kubectl get`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// The heading.
+    /// The heading of the column.
     pub name: &'static str,
     /// The `OpenAPI` type: `string`, `date`, `boolean`, …
     pub type_: &'static str,
-    /// Where the value stands, as a JSON path.
+    /// The JSON path of the value, for example `.status.phase`.
     pub json_path: &'static str,
-    /// 0 shows the column always, anything above only with `-o wide`.
+    /// 0 shows the column always, any higher number only with `-o wide`.
     pub priority: i32,
 }
 
 impl Column {
-    /// A text that is always shown.
+    /// A column of text that is always shown.
     #[must_use]
     pub const fn text(name: &'static str, json_path: &'static str) -> Self {
         Self { name, type_: "string", json_path, priority: 0 }
     }
 
-    /// A text that is shown with `-o wide` only.
+    /// A column of text that is only shown with `-o wide`.
     #[must_use]
     pub const fn wide(name: &'static str, json_path: &'static str) -> Self {
         Self { name, type_: "string", json_path, priority: 10 }
     }
 }
 
-/// How old the object is.
+/// The column with the age of the object.
 pub const AGE: Column =
     Column { name: "Age", type_: "date", json_path: ".metadata.creationTimestamp", priority: 0 };
 
-/// A kind that this project defines.
+/// A kind that this project defines, as a custom resource.
 pub trait CustomResource: Kind<Spec: schemars::JsonSchema, Status: schemars::JsonSchema> {
     /// Short names for `kubectl`.
     const SHORT_NAMES: &'static [&'static str] = &[];
-    /// Columns of `kubectl get`; none leaves it name and age.
+    /// Columns of `kubectl get`. If there are none, `kubectl` shows name and age.
     const COLUMNS: &'static [Column];
-    /// One sentence, the description in the CRD.
+    /// The description of the kind in its definition: one sentence.
     const DESCRIPTION: &'static str;
 }

@@ -1,4 +1,4 @@
-//! Environments: the machines and containers that a template describes.
+//! Environments: the virtual machines and containers that a Template describes.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,29 @@ use super::reference::GenericRef;
 use super::wire::{self, wire_enum};
 
 wire_enum!(
-    /// What an environment is.
+    /// The type of an environment.
     EnvironmentType, default "", {
-        /// A virtual machine whose disk is a container image.
+        /// A virtual machine whose disk comes from a container image.
         VirtualMachine = "VirtualMachine",
-        /// A container with a graphical desktop beside it.
+        /// A container with a graphical application, shown by a VNC server beside it.
         Container = "Container",
-        /// A virtual machine whose disk is a cloud image from the network.
+        /// A virtual machine whose disk is downloaded from a URL.
         CloudVm = "CloudVM",
-        /// A container that is its own web application.
+        /// A container that serves a web application.
         Standalone = "Standalone",
-        /// A virtual machine whose disk is cloned from a volume of the cluster.
+        /// A virtual machine whose disk is a clone of a `PersistentVolumeClaim`.
         LocalVm = "LocalVM",
     }
 );
 
 impl EnvironmentType {
-    /// Whether it is a virtual machine.
+    /// Whether the type is a virtual machine; false for an unknown type.
     #[must_use]
     pub const fn is_vm(&self) -> bool {
         matches!(self, Self::VirtualMachine | Self::CloudVm | Self::LocalVm)
     }
 
-    /// Whether it is a container.
+    /// Whether the type is a container; false for an unknown type.
     #[must_use]
     pub const fn is_container(&self) -> bool {
         matches!(self, Self::Container | Self::Standalone)
@@ -39,66 +39,78 @@ impl EnvironmentType {
 }
 
 wire_enum!(
-    /// What an environment is used for.
+    /// The purpose of an environment.
     EnvironmentMode, default "Standard", {
-        /// Ordinary work.
+        /// Everyday work of a course.
         Standard = "Standard",
-        /// An exam.
+        /// An exam: reached under `exam.<host>`, without the OAuth2 proxy.
         Exam = "Exam",
-        /// A graded exercise.
+        /// A graded exercise: reached under `exercise.<host>`, without the OAuth2 proxy.
         Exercise = "Exercise",
     }
 );
 
-/// A machine or container.
+/// A virtual machine or container of each instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct Environment {
-    /// Its name, unique in the template.
+    /// Name of the environment, unique in the template, for example `desktop`. It is part of the names of
+    /// the objects that are created if the template has several environments.
     pub name: String,
-    /// What it starts from: a container image, the URL of a disk image, or namespace/name of a
-    /// volume, depending on its type.
+    /// Image that the environment starts from. `VirtualMachine`, `Container` and `Standalone`: a container
+    /// image, such as `registry.example.org/machines/ubuntu:24.04`. `CloudVM`: the URL of a disk image.
+    /// `LocalVM`: a `PersistentVolumeClaim` to clone, as `namespace/name`.
     pub image: String,
-    /// What it is.
+    /// Type of the environment. `VirtualMachine`: a virtual machine from a container image. `CloudVM`: one
+    /// from a disk image that is downloaded. `LocalVM`: one from a clone of a volume. `Container`: a
+    /// graphical application in a container, shown through VNC. `Standalone`: a container that serves a
+    /// web application on port 6080. `CloudVM` and `LocalVM` must be persistent.
     pub environment_type: EnvironmentType,
-    /// Whether it has a graphical desktop.
+    /// Whether the environment has a web interface (desktop or web application) that users open in a
+    /// browser. Defaults to true.
     #[schemars(default = "wire::on")]
     pub gui_enabled: bool,
-    /// Whether the control bar of the desktop is hidden.
+    /// Whether the control bar of the desktop is hidden. Defaults to false. Only used by type `Container`.
     #[schemars(default)]
     pub disable_controls: bool,
-    /// Whether its disk outlives a stop.
+    /// Whether the environment has a disk that is kept while the instance is stopped. Defaults to false.
+    /// If true, `resources.disk` is required.
     #[schemars(default)]
     pub persistent: bool,
-    /// What it is used for.
+    /// Purpose of the environment. `Standard` (default): everyday work. `Exam` and `Exercise`: reached
+    /// under the host names `exam.HOST` and `exercise.HOST`, without the login of the OAuth2 proxy.
     #[schemars(default)]
     pub mode: EnvironmentMode,
-    /// Whether its path is removed from the URL before the request reaches it.
+    /// Whether the path prefix of the instance is removed from the URL before a request reaches the web
+    /// application. Defaults to false. Only used by type `Standalone`, or if the template has several
+    /// environments.
     #[serde(rename = "rewriteURL")]
     #[schemars(default)]
     pub rewrite_url: bool,
-    /// The storage class of its disk; empty for the cluster's default.
+    /// Storage class of the disk of a persistent environment. Default: empty, the default class of the
+    /// cluster.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub storage_class_name: String,
-    /// Whether the user's personal volume is mounted.
+    /// Whether the personal volume of the user (MyDrive) is mounted at `/media/mydrive`. Defaults to true.
     #[schemars(extend("default" = true))]
     pub mount_my_drive_volume: bool,
-    /// How the container starts.
+    /// Startup options of a container. Default: none. Only used by types `Container` and `Standalone`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub container_startup_options: Option<ContainerStartupOptions>,
-    /// The volumes of the course that are mounted.
+    /// Shared volumes to mount. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub shared_volume_mounts: Vec<SharedVolumeMount>,
-    /// The labels of the nodes that it runs on; counts instead of the template's. If it is present
-    /// but empty, each instance may choose.
+    /// Labels of the nodes that the environment may run on, for example `{gpu: "true"}`. It replaces the
+    /// node selector of the template. If it is present and empty, the node selector of the instance is
+    /// used. Default: absent, that of the template.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub node_selector: Option<BTreeMap<String, String>>,
-    /// What it may use.
+    /// Processor cores, memory and disk of the environment. Required.
     pub resources: EnvironmentResources,
 }
 
@@ -123,61 +135,66 @@ impl Default for Environment {
     }
 }
 
-/// How a container starts.
+/// Startup options of a container.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct ContainerStartupOptions {
-    /// The URL of an archive that is unpacked before the start.
+    /// URL of an archive that is downloaded and unpacked before the application starts. Default: empty, no
+    /// archive. An instance may name another one (`spec.contentUrls`).
     #[serde(rename = "sourceArchiveURL", skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub source_archive_url: String,
-    /// Where the archive is unpacked, and the storage is mounted.
+    /// Path at which the volume with the unpacked archive and the user's work is mounted in the
+    /// application's container. Default: `/media/data`.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub content_path: String,
-    /// Arguments of the application.
+    /// Arguments of the container's entry point, for example `["--fullscreen"]`. Default: those of the
+    /// image.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub startup_args: Vec<String>,
-    /// Whether the application starts in the path of the content.
+    /// Whether `contentPath` is also the working directory of the application. Defaults to false.
     #[schemars(default)]
     pub enforce_workdir: bool,
 }
 
-/// A volume of the course that is mounted.
+/// A shared volume that is mounted into an environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct SharedVolumeMount {
-    /// The volume.
+    /// `SharedVolume` to mount, for example `{name: materials, namespace: workspace-netlab}`.
     pub shared_volume: GenericRef,
-    /// Where it is mounted.
+    /// Path at which the volume is mounted, for example `/media/materials`.
     pub mount_path: String,
-    /// Whether users cannot write to it.
+    /// Whether users can only read the volume. Managers of the workspace can always write to it.
     pub read_only: bool,
 }
 
-/// What an environment may use.
+/// Resources of an environment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct EnvironmentResources {
-    /// Processor cores.
+    /// Number of processor cores, at least 1: the CPU limit, and the cores that a virtual machine sees.
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 1))]
     pub cpu: i64,
-    /// How much of the processor cores is reserved, in percent.
+    /// Share of the processor cores that is reserved (the CPU request), in percent from 1 to 100: 25 of 2
+    /// cores reserves `500m`.
     #[serde(rename = "reservedCPUPercentage", deserialize_with = "wire::integer")]
     #[schemars(range(min = 1, max = 100))]
     pub reserved_cpu_percentage: i32,
-    /// Memory.
+    /// Memory, reserved and at most, for example `2Gi`. A virtual machine gets `500M` more for its own
+    /// overhead.
     pub memory: RawQuantity,
-    /// Disk.
+    /// Size of the disk, for example `10Gi`. Required if the environment is persistent, otherwise ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub disk: Option<RawQuantity>,
-    /// Extended resources, such as graphics cards.
+    /// Extended resources by name, for example `{nvidia.com/gpu: "1"}`. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub other_resources: BTreeMap<String, RawQuantity>,

@@ -1,18 +1,18 @@
-//! Names of container images: the grammar of the OCI distribution specification, as registries enforce it.
+//! Names of container images, by the grammar of the OCI distribution specification.
 
-/// Whether a text names a repository: components of lower-case letters and digits, with single dots, one or
-/// two underscores, or dashes between them, and slashes between components.
+/// Whether a text is the name of a repository: components separated by slashes. A component consists of
+/// lower-case letters and digits, with one dot, one or two underscores, or any number of dashes between them.
 #[must_use]
 pub fn is_repository(text: &str) -> bool {
     text.split('/').all(is_component)
 }
 
-/// Whether a text is one component of a repository's name.
+/// Whether a text is one component of the name of a repository.
 fn is_component(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_separator = |run: &str| matches!(run, "." | "_" | "__") || run.bytes().all(|byte| byte == b'-');
     let inner = text.trim_matches(is_plain);
-    // What the two ends leave over is between a letter and a letter, or it is the whole.
+    // Without letters and digits at both ends: empty, or the separators and what is between them.
     let bounded = text.starts_with(is_plain) && text.ends_with(is_plain);
     bounded && inner.split(is_plain).filter(|run| !run.is_empty()).all(is_separator)
 }

@@ -10,7 +10,7 @@ use super::object::{Kind, Object};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageListKind;
 
-/// What a registry offers.
+/// An `ImageList` as it is stored in the API server.
 pub type ImageList = Object<ImageListKind>;
 
 impl Kind for ImageListKind {
@@ -25,41 +25,41 @@ impl Kind for ImageListKind {
 
 impl CustomResource for ImageListKind {
     const COLUMNS: &'static [Column] = &[Column::text("Registry Name", ".spec.registryName")];
-    const DESCRIPTION: &'static str = "The images that a registry offers to templates.";
+    const DESCRIPTION: &'static str = "The images in a registry that templates can use.";
 }
 
-/// The images of a registry.
+/// Content of the registry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct ImageListSpec {
-    /// The host of the registry, as templates name it.
+    /// Host of the registry as it appears in names of images, for example `registry.example.org`. Required.
     pub registry_name: String,
-    /// The project of the registry that holds the images.
+    /// Project in the registry that contains the images, for example `crownlabs`. Default: empty, none.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub project_base_name: String,
-    /// The images.
+    /// Images in the registry; the list may be empty. Required.
     pub images: Vec<ImageListItem>,
 }
 
-/// An image.
+/// An image of a registry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct ImageListItem {
-    /// Its name, without the registry.
+    /// Name of the image without the registry, for example `machines/ubuntu`.
     pub name: String,
-    /// Its tags.
+    /// Tags of the image, for example `["24.04", "22.04"]`.
     pub versions: Vec<String>,
 }
 
-/// What is reported of an image list.
+/// Observed state of the image list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct ImageListStatus {
-    /// The state of the image list in detail.
+    /// Conditions of the image list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,

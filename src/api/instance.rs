@@ -1,4 +1,4 @@
-//! Instances: running copies of a template.
+//! Instances: the lab machines of users, each made from a Template.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use super::wire::{self, wire_enum};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InstanceKind;
 
-/// A copy of a template that belongs to a user.
+/// An Instance as it is stored in the API server.
 pub type Instance = Object<InstanceKind>;
 
 impl Kind for InstanceKind {
@@ -50,115 +50,125 @@ impl CustomResource for InstanceKind {
         Column::text("Ready In", ".status.initialReadyTime"),
         AGE,
     ];
-    const DESCRIPTION: &'static str = "A copy of a template that belongs to a user.";
+    const DESCRIPTION: &'static str = "A lab machine of a user: the virtual machines and \
+        containers that a template describes, started for one tenant.";
 }
 
 wire_enum!(
-    /// How far an instance, or one of its environments, is.
+    /// The phase of an Instance, or of one of its environments.
     InstancePhase, default "", {
-        /// Nothing is known yet.
+        /// The state is not known yet.
         Unset = "",
-        /// The disk is being filled.
+        /// The disk of a virtual machine is being imported.
         Importing = "Importing",
-        /// It is starting.
+        /// The workload is starting, or waits for something that it needs.
         Starting = "Starting",
-        /// The user's quota is used up.
+        /// The quota of the namespace does not allow the workload; it is retried automatically.
         ResourceQuotaExceeded = "ResourceQuotaExceeded",
-        /// It runs, but does not answer yet.
+        /// The virtual machine runs, and its readiness probe does not succeed yet.
         Running = "Running",
-        /// It answers.
+        /// The readiness probe succeeds: the environment can be used.
         Ready = "Ready",
-        /// It is stopping.
+        /// The workload is shutting down.
         Stopping = "Stopping",
-        /// It is stopped.
+        /// The workload is stopped.
         Off = "Off",
-        /// It cannot run.
+        /// The workload has failed; the condition `Ready` says why.
         Failed = "Failed",
-        /// Its objects cannot be created.
+        /// An object cannot be created; the condition `Reconciled` says why.
         CreationLoopBackoff = "CreationLoopBackoff",
     }
 );
 
 wire_enum!(
-    /// How far the exposure on a public address is.
+    /// The phase of a public exposure.
     ExposurePhase, default "", {
-        /// Nothing is known yet.
+        /// The state is not known yet.
         Unset = "",
-        /// The address is awaited.
+        /// The load balancer has not assigned the address yet.
         Provisioning = "Provisioning",
-        /// The ports can be reached.
+        /// The ports are exposed.
         Ready = "Ready",
-        /// The ports cannot be exposed.
+        /// The request cannot be fulfilled; the message says why.
         Error = "Error",
     }
 );
 
 wire_enum!(
-    /// The protocol of a port.
+    /// The transport protocol of a port.
     Protocol, default "TCP", {
-        /// TCP.
+        /// Transmission Control Protocol.
         Tcp = "TCP",
-        /// UDP.
+        /// User Datagram Protocol.
         Udp = "UDP",
-        /// SCTP.
+        /// Stream Control Transmission Protocol: accepted by the schema, refused by the exposure loop.
         Sctp = "SCTP",
     }
 );
 
-// The default is that of an instance without spec, stopped and made from no template; in a spec that
-// is present, `running` is true unless it says otherwise (01 §6 item 1).
-/// What an instance is.
+// `Default` describes an Instance without a spec: stopped, with empty references. In a spec that is
+// present, an absent `running` means true, as the schema says.
+/// Desired state of the instance.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct InstanceSpec {
-    /// The template that it is made from.
+    /// Template that the instance is made from: its name and its namespace, for example
+    /// `{name: desktop, namespace: workspace-netlab}`. Required.
     #[serde(rename = "template.crownlabs.polito.it/TemplateRef")]
     pub template_ref: GenericRef,
-    /// The tenant that it belongs to; only the name counts.
+    /// Tenant that the instance belongs to, for example `{name: ada.rossi}`. Required. Only the name is
+    /// used; a namespace is accepted and ignored.
     #[serde(rename = "tenant.crownlabs.polito.it/TenantRef")]
     pub tenant_ref: GenericRef,
-    /// Whether it runs. A persistent environment keeps its disk while it is stopped.
+    /// Whether the instance should run. Defaults to true. Setting it to false removes the URL and the
+    /// cluster address, and shuts persistent environments down; their disks are kept.
     #[serde(default = "wire::on")]
     pub running: bool,
-    /// The name that users see; made up if empty.
+    /// Name shown to users, for example `Exercise 3`. If it is empty, the controller writes two random
+    /// words, such as `Swift Otter`.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub pretty_name: String,
-    /// The labels of the nodes that it runs on, where the template leaves the choice.
+    /// Labels of the nodes that the instance may run on, for example `{disk: fast}`. Only used where the
+    /// node selector of the template is present and empty; otherwise the template decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub node_selector: Option<Selector>,
-    /// The ports to expose on a public address.
+    /// Ports of the instance to expose on a public IP address. Default: none. The template must allow it
+    /// (`spec.allowPublicExposure`) and have exactly one environment.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub public_exposure: Option<PublicExposure>,
-    /// The URLs of the instance's automation.
-    /// Deprecated: statusCheckUrl and contentUrls, where set, count instead.
+    /// Deprecated: use `statusCheckUrl` and `contentUrls`, which take precedence where they are set. URLs for
+    /// the automation of the first environment. Default: none.
     #[serde(skip_serializing_if = "wire::is_default")]
     #[schemars(default)]
     pub customization_urls: CustomizationUrls,
-    /// The URL that is asked whether the instance is still needed: any 2xx answer keeps it, 404
-    /// and 410 end it.
+    /// URL that is queried periodically to find out whether the instance is still needed: a 2xx answer
+    /// keeps it, 404 and 410 terminate it, any other answer is retried. Default: empty, no check.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub status_check_url: String,
-    /// For each environment, by name, where its content comes from and goes to.
+    /// URLs of the archives with the content of each environment; the keys are names of environments, for
+    /// example `{desktop: {origin: "https://files.example.org/start.zip"}}`. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub content_urls: BTreeMap<String, ContentUrls>,
 }
 
-/// Which member counts where several say the same thing (01 §4.2).
+/// Effective values: the API has older and newer fields for the same purpose, and the newer one takes
+/// precedence where it is set.
 impl InstanceSpec {
-    /// The URL that is asked whether the instance is still needed; empty for none.
+    /// The URL of the status check; empty if there is none.
     #[must_use]
     pub fn effective_status_check_url(&self) -> &str {
         first_set(&[&self.status_check_url, &self.customization_urls.status_check])
     }
 
-    /// Where the content of an environment comes from; empty for nowhere. `first` tells whether it
-    /// is the first one of the template.
+    /// The URL from which the content of an environment is downloaded; empty if there is none. `first`
+    /// tells whether it is the first environment of the Template, the only one that `customizationUrls`
+    /// applies to.
     #[must_use]
     pub fn content_origin<'a>(&'a self, environment: &'a Environment, first: bool) -> &'a str {
         let own = self.content_urls.get(&environment.name).map_or("", |urls| &urls.origin);
@@ -167,8 +177,8 @@ impl InstanceSpec {
         first_set(&[own, older, template.map_or("", |options| &options.source_archive_url)])
     }
 
-    /// Where the content of an environment goes to; empty for nowhere. `first` tells whether it is
-    /// the first one of the template.
+    /// The URL to which the content of an environment is uploaded; empty if there is none. `first` as in
+    /// [`Self::content_origin`].
     #[must_use]
     pub fn content_destination(&self, environment: &str, first: bool) -> &str {
         let own = self.content_urls.get(environment).map_or("", |urls| &urls.destination);
@@ -176,9 +186,9 @@ impl InstanceSpec {
         first_set(&[own, older])
     }
 
-    /// The node selector of an environment's pods, where `template` is what the template says (see
-    /// `TemplateSpec::node_selector_of`): none if it says nothing, the instance's own if it says
-    /// nothing in particular, else the template's.
+    /// The node selector of an environment's pods, given that of the Template (see
+    /// `TemplateSpec::node_selector_of`): `None` if the Template has none, the Instance's own if the
+    /// Template's is empty, else the Template's.
     #[must_use]
     pub fn placement<'a>(&'a self, template: Option<&'a Selector>) -> Option<&'a Selector> {
         let template = template?;
@@ -186,195 +196,202 @@ impl InstanceSpec {
     }
 }
 
-/// The first that is not empty, else an empty text.
+/// The first text that is not empty; an empty text if there is none.
 fn first_set<'a>(texts: &[&'a str]) -> &'a str {
     texts.iter().find(|text| !text.is_empty()).copied().unwrap_or_default()
 }
 
-/// What is exposed on a public address.
+/// Ports of the instance to expose on a public IP address.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct PublicExposure {
-    /// The ports to expose; none if empty.
+    /// Ports to expose. Default: none. All ports of an instance get the same address.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub ports: Vec<ExposedPort>,
 }
 
-/// A port that is exposed on a public address.
+/// A port that is exposed on a public IP address.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct ExposedPort {
-    /// Its name, unique in the list.
+    /// Name of the port, unique in the list: up to 15 lower-case letters, digits and dashes, such as `ssh`.
     #[schemars(extend("pattern" = "^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$"))]
     pub name: String,
-    /// The public port; 0 for any that is free.
+    /// Port number on the public address, from 1 to 65535. The default 0 means that a free port is
+    /// assigned; `status.publicExposure` has the assigned one.
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 0, max = 65535), extend("default" = 0))]
     pub port: i32,
-    /// The port of the instance.
+    /// Port number inside the instance, from 1 to 65535, for example 22. Required.
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 1, max = 65535))]
     pub target_port: i32,
-    /// The protocol.
+    /// Transport protocol: `TCP` (default) or `UDP`. `SCTP` is refused by the controller.
     #[schemars(default)]
     pub protocol: Protocol,
 }
 
-/// The URLs of an instance's automation, for its first environment.
+/// URLs for the automation of the first environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct CustomizationUrls {
-    /// Where the content comes from, an archive; counts instead of the template's.
+    /// URL of an archive to unpack before the container starts. Default: empty, that of the template.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub content_origin: String,
-    /// Where the content is sent at the end, as an archive.
+    /// URL to which the content is uploaded when the instance is terminated. Default: empty, no upload.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub content_destination: String,
-    /// The URL that is asked whether the instance is still needed.
+    /// URL of the status check, as in `statusCheckUrl`. Default: empty, no check.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub status_check: String,
 }
 
-/// Where the content of an environment comes from and goes to.
+/// URLs of the archives with the content of an environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct ContentUrls {
-    /// Where the content comes from, an archive; counts instead of the template's.
+    /// URL of an archive to unpack before the container starts. Default: empty, that of the template.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub origin: String,
-    /// Where the content is sent at the end, as an archive.
+    /// URL to which the content is uploaded when the instance is terminated. Default: empty, no upload.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub destination: String,
 }
 
-/// How an instance is.
+/// Observed state of the instance.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct InstanceStatus {
-    /// How far it is: that of its environment, or a summary if there are several.
+    /// Phase of the instance: that of its environment, or a summary if there are several. `Importing`: a
+    /// disk is being imported. `Starting`: the workload is starting. `ResourceQuotaExceeded`: the quota
+    /// does not allow it now, and it is retried. `Running`: it runs and is not ready yet. `Ready`: it can
+    /// be used. `Stopping` and `Off`: it is shutting down, or stopped. `Failed`: the workload has failed.
+    /// `CreationLoopBackoff`: its objects cannot be created. Empty: not known yet. The conditions have the
+    /// reason.
     #[serde(skip_serializing_if = "InstancePhase::is_empty")]
     #[schemars(default)]
     pub phase: InstancePhase,
-    /// Where its desktop or application can be reached.
+    /// URL of the desktop or web application; empty while the instance is stopped or has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub url: String,
-    /// The address inside the cluster of its first environment.
+    /// Cluster IP address of the first environment, for example `10.96.12.7`; empty while it is stopped.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub ip: String,
-    /// How long its first environment took to become ready for the first time.
+    /// Time from creation until the first environment was ready for the first time, for example `1m30s`.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub initial_ready_time: String,
-    /// When its automation last acted.
+    /// Times at which the automation of the instance last acted.
     #[serde(skip_serializing_if = "wire::is_default")]
     #[schemars(default)]
     pub automation: Automation,
-    /// The node that it runs on.
+    /// Name of the node that the instance runs on; empty while it is stopped.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub node_name: String,
-    /// The node selector that it runs with.
+    /// Node selector of the pod that runs the instance; empty while it is stopped.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub node_selector: BTreeMap<String, String>,
-    /// The exposure on a public address.
+    /// State of the public exposure; absent if none is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub public_exposure: Option<PublicExposureStatus>,
-    /// How each environment is.
+    /// State of each environment, by its name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub environments: Vec<EnvironmentStatus>,
-    /// The state of the instance in detail.
+    /// Conditions of the instance: `Ready`, `Reconciled`, and `PublicExposureReady` if ports are exposed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,
 }
 
-/// When the automation of an instance last acted.
+/// Times at which the automation of an instance last acted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct Automation {
-    /// When the status check was last asked.
+    /// Time of the last status check.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, schema_with = "wire::date_time")]
     pub last_check_time: Option<Time>,
-    /// When the instance ended, or is expected to end.
+    /// Time at which the instance was terminated, or the deadline that the status check announced.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, schema_with = "wire::date_time")]
     pub termination_time: Option<Time>,
-    /// When the content was sent.
+    /// Time at which the content was uploaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, schema_with = "wire::date_time")]
     pub submission_time: Option<Time>,
 }
 
-/// The exposure of an instance on a public address.
+/// Observed state of a public exposure.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct PublicExposureStatus {
-    /// The public address.
+    /// Public IP address that was assigned to the instance.
     #[serde(rename = "externalIP", skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub external_ip: String,
-    /// The ports, with the public port that was assigned to each.
+    /// Exposed ports; `port` is the number that was assigned on the public address.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub ports: Vec<ExposedPort>,
-    /// How far the exposure is.
+    /// Phase of the exposure. `Provisioning`: the load balancer has not assigned the address yet. `Ready`:
+    /// the ports are exposed. `Error`: the request cannot be fulfilled. Empty: not known yet.
     #[serde(skip_serializing_if = "ExposurePhase::is_empty")]
     #[schemars(default)]
     pub phase: ExposurePhase,
-    /// The state of the exposure in a sentence.
+    /// Explanation of the phase, as a sentence.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub message: String,
 }
 
-/// How an environment of an instance is.
+/// Observed state of one environment of an instance.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct EnvironmentStatus {
-    /// The name of the environment.
+    /// Name of the environment in the template.
     pub name: String,
-    /// How far it is.
+    /// Phase of the environment, with the values of `status.phase`.
     #[serde(skip_serializing_if = "InstancePhase::is_empty")]
     #[schemars(default)]
     pub phase: InstancePhase,
-    /// Whether its route was accepted by the gateway.
+    /// Whether the Gateway has accepted the `HTTPRoute` of the environment; false if an Ingress is used.
     #[serde(skip_serializing_if = "wire::is_off")]
     #[schemars(default)]
     pub exposition_accepted: bool,
-    /// Where its desktop or application can be reached.
+    /// URL of the desktop or web application; empty while the instance is stopped or has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub url: String,
-    /// The address inside the cluster.
+    /// IP address inside the cluster, for example `10.96.12.7`; empty while the instance is stopped.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub ip: String,
-    /// How long it took to become ready for the first time.
+    /// Time from creation until this environment was ready for the first time, for example `1m30s`.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub initial_ready_time: String,
-    /// When its automation last acted.
+    /// Times at which the automation of this environment last acted.
     #[serde(skip_serializing_if = "wire::is_default")]
     #[schemars(default)]
     pub automation: Automation,

@@ -1,4 +1,4 @@
-//! Snapshots: container images made from the disk of a stopped instance.
+//! Snapshots: container images made from the disks of stopped virtual machines.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use super::wire::{self, wire_enum};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InstanceSnapshotKind;
 
-/// An image made from the disk of an instance.
+/// An `InstanceSnapshot` as it is stored in the API server.
 pub type InstanceSnapshot = Object<InstanceSnapshotKind>;
 
 impl Kind for InstanceSnapshotKind {
@@ -29,49 +29,55 @@ impl CustomResource for InstanceSnapshotKind {
     const SHORT_NAMES: &'static [&'static str] = &["isnap"];
     const COLUMNS: &'static [Column] =
         &[Column::text("Phase", ".status.phase"), Column::text("ImageName", ".spec.imageName"), AGE];
-    const DESCRIPTION: &'static str = "An image made from the disk of an instance.";
+    const DESCRIPTION: &'static str = "A container image, made once from the disk of \
+        a stopped virtual machine and pushed to the registry.";
 }
 
 wire_enum!(
-    /// How far a snapshot is.
+    /// The phase of a snapshot.
     SnapshotPhase, default "", {
-        /// Nothing is known yet.
+        /// The snapshot has not been looked at yet.
         Unset = "",
-        /// It waits.
+        /// The snapshot waits, for example for the virtual machine to shut down.
         Pending = "Pending",
-        /// The image is being made.
+        /// A Job exports the disk and pushes the image.
         Processing = "Processing",
-        /// The image is in the registry.
+        /// The image is in the registry. Final.
         Completed = "Completed",
-        /// There is no image.
+        /// No image was made. Final, unless the spec is changed.
         Failed = "Failed",
     }
 );
 
-/// What is made an image of.
+/// Desired state of the snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct InstanceSnapshotSpec {
-    /// The instance: a persistent virtual machine that is stopped.
+    /// Instance to make the image from, for example `{name: server-1}`. Required. It must be stopped and in
+    /// the namespace of the snapshot.
     pub instance_ref: GenericRef,
-    /// The environment of the instance; the first one if its name is empty.
+    /// Environment of the instance, for example `{name: server}`; it must be a persistent virtual machine.
+    /// Default: the first environment of the template.
     #[serde(skip_serializing_if = "wire::is_default")]
     #[schemars(default)]
     pub environment_ref: GenericRef,
-    /// The name of the image.
+    /// Name of the image, without registry and tag, for example `lab-1`. Required. The image is pushed as
+    /// `REGISTRY/TENANT/NAME:TIME`; the condition `Ready` has the full name.
     #[schemars(length(min = 1))]
     pub image_name: String,
 }
 
-/// How a snapshot is.
+/// Observed state of the snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct InstanceSnapshotStatus {
-    /// How far it is.
+    /// Phase of the snapshot. `Pending`: it waits, for example for the virtual machine to shut down.
+    /// `Processing`: the image is being made. `Completed`: the image is in the registry. `Failed`: no image
+    /// was made. Empty: not looked at yet. The condition `Ready` has the reason.
     pub phase: SnapshotPhase,
-    /// The state of the snapshot in detail.
+    /// Conditions of the snapshot: `Ready`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,

@@ -1,150 +1,157 @@
-//! Keys of labels, annotations and finalizers, and their values where these are fixed (01 §7).
+//! Keys of labels, annotations and finalizers, and those of their values that are constants.
 
-/// What all our keys begin with.
+use std::collections::BTreeMap;
+
+/// The prefix of our keys.
 pub const PREFIX: &str = "crownlabs.polito.it/";
 
-// Labels (01 §7.1).
+// Labels.
 
-/// Which loop made an object.
+/// On every object that we create: the control loop that manages it.
 pub const MANAGED_BY: &str = "crownlabs.polito.it/managed-by";
-/// [`MANAGED_BY`]: the loops of instances, snapshots and shared volumes.
+/// Value of [`MANAGED_BY`]: the loops of instances, snapshots and shared volumes.
 pub const MANAGED_BY_INSTANCE: &str = "instance";
-/// [`MANAGED_BY`]: the tenant loop.
+/// Value of [`MANAGED_BY`]: the tenant loop.
 pub const MANAGED_BY_TENANT: &str = "tenant";
-/// [`MANAGED_BY`]: the workspace loop.
+/// Value of [`MANAGED_BY`]: the workspace loop.
 pub const MANAGED_BY_WORKSPACE: &str = "workspace";
-/// [`MANAGED_BY`]: shared volumes of newer clusters; never written, accepted on read.
+/// Value of [`MANAGED_BY`] on shared volumes that newer Go operators created: accepted, never written.
 pub const MANAGED_BY_SHARED_VOLUME: &str = "sharedvolume";
-/// The Instance that an object belongs to: its name with the dots.
+/// On the children of an Instance: the name of the Instance, not canonical.
 pub const INSTANCE: &str = "crownlabs.polito.it/instance";
-/// The Template of an Instance and of its objects: a name without namespace.
+/// On an Instance and its children: the name of the Template, without its namespace.
 pub const TEMPLATE: &str = "crownlabs.polito.it/template";
-/// The Tenant of an object.
+/// On the children of an Instance and the objects of a sandbox: the name of the Tenant.
 pub const TENANT: &str = "crownlabs.polito.it/tenant";
-/// The Workspace of an Instance.
+/// On an Instance: the name of the Workspace of its Template.
 pub const WORKSPACE: &str = "crownlabs.polito.it/workspace";
-/// The environment of an object, where an Instance has several.
+/// On the children of an Instance with several environments: the name of the environment.
 pub const ENVIRONMENT: &str = "crownlabs.polito.it/environment";
-/// The environment whose content was last asked for, on an Instance.
+/// On an Instance: the environment whose content was last uploaded.
 pub const ENVIRONMENT_NAME: &str = "crownlabs.polito.it/environment-name";
-/// Whether any environment of an Instance is persistent: `true` or `false`.
+/// On an Instance: whether any of its environments is persistent, `true` or `false`.
 pub const PERSISTENT: &str = "crownlabs.polito.it/persistent";
-/// Whether any environment of an Instance runs on chosen nodes only: `true` or `false`.
+/// On an Instance: whether any of its environments has a node selector that is not empty, `true` or `false`.
 pub const HAS_NODE_SELECTOR: &str = "crownlabs.polito.it/has-node-selector";
-/// The part of an Instance that an object is.
+/// On some children of an Instance: what they are for.
 pub const COMPONENT: &str = "crownlabs.polito.it/component";
-/// [`COMPONENT`]: the Service on a public address.
+/// Value of [`COMPONENT`]: the Service of a public exposure.
 pub const COMPONENT_PUBLIC_EXPOSURE: &str = "pe";
-/// [`COMPONENT`]: the Job that sends the content.
+/// Value of [`COMPONENT`]: the Job that uploads the content.
 pub const COMPONENT_SUBMITTER: &str = "submitter";
-/// On the Service of a `Container` environment: `true`, read by monitoring.
+/// On the Service of a `Container` environment: `true`, for the selector of a `ServiceMonitor`.
 pub const METRICS_ENABLED: &str = "crownlabs.polito.it/metrics-enabled";
-/// What a namespace is for.
+/// On a namespace and the objects of a sandbox: what the namespace is for.
 pub const TYPE: &str = "crownlabs.polito.it/type";
-/// [`TYPE`]: the namespace of a tenant.
+/// Value of [`TYPE`]: the personal namespace of a Tenant.
 pub const TYPE_TENANT: &str = "tenant";
-/// [`TYPE`]: the namespace of a workspace.
+/// Value of [`TYPE`]: the namespace of a Workspace.
 pub const TYPE_WORKSPACE: &str = "workspace";
-/// [`TYPE`]: the namespace in which a tenant tries Kubernetes.
+/// Value of [`TYPE`]: the sandbox namespace of a Tenant.
 pub const TYPE_SANDBOX: &str = "sandbox";
-/// On a tenant's namespace: the Tenant's name with the dots.
+/// On a personal namespace: the name of the Tenant, not canonical.
 pub const NAME: &str = "crownlabs.polito.it/name";
-/// On a tenant's namespace: `true`, read by the replicator of Secrets.
+/// On a personal namespace: `true`, for the external replicator of Secrets.
 pub const RESOURCES_REPLICATION: &str = "crownlabs.polito.it/instance-resources-replication";
-/// On namespaces whose pods may reach instances: `true`, set by administrators.
+/// On namespaces whose pods may connect to Instances: `true`, set by administrators.
 pub const ALLOW_INSTANCE_ACCESS: &str = "crownlabs.polito.it/allow-instance-access";
-/// What a claim on storage is for.
+/// On a `PersistentVolumeClaim`: what it is for.
 pub const VOLUME_TYPE: &str = "crownlabs.polito.it/volume-type";
-/// [`VOLUME_TYPE`]: a shared volume.
+/// Value of [`VOLUME_TYPE`]: a shared volume.
 pub const VOLUME_TYPE_SHARED_VOLUME: &str = "sharedvolume";
-/// [`VOLUME_TYPE`]: a copy of a claim in another namespace.
+/// Value of [`VOLUME_TYPE`]: a mirror of a claim in another namespace.
 pub const VOLUME_TYPE_MIRROR: &str = "mirror";
-/// Whether the Job that prepares a claim is done.
+/// On the claim of a personal or shared volume: whether the Job that prepares its folder is complete.
 pub const VOLUME_PROVISIONING: &str = "crownlabs.polito.it/volume-provisioning";
-/// [`VOLUME_PROVISIONING`]: not yet.
+/// Value of [`VOLUME_PROVISIONING`]: the Job is not complete.
 pub const PROVISIONING_PENDING: &str = "pending";
-/// [`VOLUME_PROVISIONING`]: it is.
+/// Value of [`VOLUME_PROVISIONING`]: the Job is complete.
 pub const PROVISIONING_COMPLETED: &str = "completed";
-/// Followed by a Workspace's name: the role of a Tenant in it, see [`workspace_role`].
+/// On a Tenant: the prefix of the keys that hold its roles in Workspaces, see [`workspace_role`].
 pub const WORKSPACE_PREFIX: &str = "crownlabs.polito.it/workspace-";
-/// On a Tenant without any Workspace: `true`.
+/// On a Tenant that is in no Workspace except the base Workspaces: `true`.
 pub const NO_WORKSPACES: &str = "crownlabs.polito.it/no-workspaces";
-/// The first name of a Tenant, in the characters that labels allow.
+/// On a Tenant: its first name, without the characters that labels do not allow.
 pub const FIRST_NAME: &str = "crownlabs.polito.it/first-name";
-/// The last name of a Tenant, in the characters that labels allow.
+/// On a Tenant: its last name, without the characters that labels do not allow.
 pub const LAST_NAME: &str = "crownlabs.polito.it/last-name";
 /// On a Workspace: `immediate`, `withApproval` or `disabled`.
 pub const AUTO_ENROLL: &str = "crownlabs.polito.it/autoenroll";
-/// On an Instance: `true` while its status check is to be asked, then `false`.
+/// On an Instance: `true` while its status check is queried, `false` once it is terminated.
 pub const WATCH_FOR_TERMINATION: &str = "crownlabs.polito.it/watch-for-instance-termination";
-/// On an Instance: `true` while its content is to be sent, then `false`.
+/// On an Instance: `true` while its content is to be uploaded, then `false`.
 pub const SUBMISSION_REQUESTED: &str = "crownlabs.polito.it/instance-submission-requested";
-/// On an Instance: `true` once its content was sent.
+/// On an Instance: `true` once its content has been uploaded.
 pub const SUBMISSION_COMPLETED: &str = "crownlabs.polito.it/instance-submission-completed";
-/// On a namespace: `true` if its Instances may be idle for ever.
+/// On a namespace: `true` if its Instances are never stopped for inactivity; set by administrators.
 pub const INACTIVITY_IGNORE: &str = "crownlabs.polito.it/instance-inactivity-ignore";
-/// On a namespace: `true` if its Instances live for ever.
+/// On a namespace: `true` if its Instances are never deleted for their age; set by administrators.
 pub const EXPIRATION_IGNORE: &str = "crownlabs.polito.it/expiration-ignore";
-/// On a copied volume: its own name.
+/// On a mirrored `PersistentVolume`: its own name.
 pub const MIRRORED_PV: &str = "crownlabs.polito.it/mirrored-pv";
-/// On a copied volume: the name of the original claim.
+/// On a mirrored `PersistentVolume`: the name of the original claim.
 pub const MIRRORED_PVC_NAME: &str = "crownlabs.polito.it/mirrored-pvc-name";
-/// On a copied volume: the namespace of the original claim.
+/// On a mirrored `PersistentVolume`: the namespace of the original claim.
 pub const MIRRORED_PVC_NAMESPACE: &str = "crownlabs.polito.it/mirrored-pvc-namespace";
 
-/// The key of the label that holds a Tenant's role in a Workspace. The value of the label is the
-/// role; keys of which the part after the slash is longer than 63 characters are refused by
-/// Kubernetes (01 §8.4), so the result is `None` for those.
+/// The key of the label on a Tenant whose value is its role in a Workspace. `None` if the key would not be
+/// valid: Kubernetes allows 63 characters after the slash, so names of up to 53 characters.
 #[must_use]
 pub fn workspace_role(workspace: &str) -> Option<String> {
     let key = format!("{WORKSPACE_PREFIX}{workspace}");
     super::names::LabelValue::new(key.strip_prefix(PREFIX)?).is_ok().then_some(key)
 }
 
-// Annotations (01 §7.2).
+// Annotations. Times are in RFC 3339.
 
-/// On an Instance: how many warnings about its idleness were sent.
+/// On an Instance: the number of warnings about its inactivity that were sent.
 pub const ALERTS_SENT: &str = "crownlabs.polito.it/number-alerts-sent";
-/// On a Template: how many warnings its Instances get, instead of the configured number.
+/// On a Template: the number of warnings that its Instances get, instead of the configured one.
 pub const CUSTOM_NUMBER_ALERTS: &str = "crownlabs.polito.it/custom-number-alerts";
-/// On an Instance: when it was last used.
+/// On an Instance: the time of its last use.
 pub const LAST_ACTIVITY: &str = "crownlabs.polito.it/last-activity";
-/// On an Instance: when its use was last looked at.
+/// On an Instance: the time at which its use was last checked.
 pub const LAST_ACTIVITY_CHECK: &str = "crownlabs.polito.it/last-activity-check-timestamp";
-/// On an Instance: when the last warning about its idleness was sent.
+/// On an Instance: the time of the last warning about its inactivity.
 pub const LAST_NOTIFICATION: &str = "crownlabs.polito.it/last-notification-timestamp";
-/// On an Instance: whether it ran at the last look.
+/// On an Instance: whether it was running when it was last checked.
 pub const LAST_RUNNING: &str = "crownlabs.polito.it/last-running";
-/// On an Instance: when it was last stopped.
+/// On a stopped Instance: the time at which it was stopped.
 pub const LAST_POWERED_OFF: &str = "crownlabs.polito.it/last-powered-off-timestamp";
-/// On an Instance: `true` once the user was warned of its expiry (older form).
+/// On an Instance: `true` once the user was warned that it expires; the older form of [`EXPIRY_WARNED_AT`].
 pub const EXPIRY_WARNED: &str = "crownlabs.polito.it/sent-expiring-warning-notification";
-/// On an Instance: when the user was warned of its expiry.
+/// On an Instance: the time at which the user was warned that it expires.
 pub const EXPIRY_WARNED_AT: &str = "crownlabs.polito.it/expiring-warning-notification-timestamp";
-/// On a stopped Instance: when the last warning of its deletion was sent.
+/// On a stopped Instance: the time of the last warning that it will be deleted.
 pub const LAST_DESTRUCTION_NOTIFICATION: &str = "crownlabs.polito.it/last-destruction-notification-timestamp";
-/// On a stopped Instance: how many warnings of its deletion were sent.
+/// On a stopped Instance: the number of warnings that it will be deleted.
 pub const DESTRUCTION_ALERTS_SENT: &str = "crownlabs.polito.it/destruction-alerts-sent";
-/// On an Instance: how long it may stay stopped.
+/// On an Instance: the time after which it is deleted if it stays stopped.
 pub const DELETE_AFTER_INACTIVITY: &str = "crownlabs.polito.it/delete-after-inactivity";
-/// On the workloads and cloud-init Secrets of Instances: the shared volumes that they mount, as
-/// `namespace/name,…`.
+/// On the Deployments and cloud-init Secrets of Instances: the shared volumes that they mount, as
+/// `namespace/name,…`. These volumes are not deleted meanwhile.
 pub const SHARED_VOLUMES: &str = "crownlabs.polito.it/shared-volumes";
-/// On a snapshot that failed: the generation for which it did.
+/// On a snapshot that has failed: the `metadata.generation` for which it did.
 pub const SNAPSHOT_OBSERVED_GENERATION: &str = "crownlabs.polito.it/snapshot-observed-generation";
-/// On a claim on storage: the labels of the namespaces that may have a copy of it.
+/// On a `PersistentVolumeClaim`: the labels of the namespaces in which it may be mirrored.
 pub const MIRROR_TARGET_LABELS: &str = "pmp.crownlabs.polito.it/required-target-ns-labels";
 
-/// On Tenants and Workspaces: the selector of the daemon that has put [`TENANT_FINALIZER`] on them, and
-/// will take it off, whatever labels they carry by then.
+/// On Tenants and Workspaces: the selector of the daemon that added [`TENANT_FINALIZER`] and will remove it,
+/// whatever labels the object has by then.
 pub const FINALIZED_BY: &str = "crownlabs.polito.it/finalized-by";
 
-// Finalizers (01 §7.3).
+// Finalizers.
 
-/// On Tenants and Workspaces.
+/// On Tenants and Workspaces: kept until their objects, and their accounts or roles in Keycloak, are removed.
 pub const TENANT_FINALIZER: &str = "crownlabs.polito.it/tenant-operator";
-/// On a `SharedVolume` once it is provisioned.
+/// On a `SharedVolume` that was provisioned: kept until nothing mounts it.
 pub const SHARED_VOLUME_FINALIZER: &str = "crownlabs.polito.it/shvolctrl-volume-protection";
+
+/// Labels as a label selector: `key=value,key=value`.
+pub fn selector_string(labels: &BTreeMap<String, String>) -> String {
+    let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    pairs.join(",")
+}
 
 #[cfg(test)]
 mod tests {

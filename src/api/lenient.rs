@@ -1,11 +1,12 @@
-//! Reading parts of objects that may not be as the schema wants them (01 §6).
+//! Decoding of specs and statuses that may not match the schema: see [`super::object`] for the reasons.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_path_to_error::{Path, Segment};
 
-/// Reads a part of an object. An absent one is the default, and `null` is the same as absent at
-/// any depth. `Err` says where the part is not as it should be and why, for example
+/// Decodes a part of an object. If the part is absent, the result is the default; `null` means absent at any
+/// depth. An error names the path of the first wrong value and what is wrong with it, for example
 /// `.environmentList[0].persistent: invalid type: string "yes", expected a boolean`.
 pub(super) fn read<H: Default + DeserializeOwned>(raw: Option<&RawValue>) -> Result<H, String> {
     let Some(text) = raw.map(RawValue::get).filter(|text| *text != "null") else {
@@ -16,9 +17,11 @@ pub(super) fn read<H: Default + DeserializeOwned>(raw: Option<&RawValue>) -> Res
     }
     let mut value: Value = serde_json::from_str(text).map_err(|error| format!(": {error}"))?;
     drop_nulls(&mut value);
-    H::deserialize(&value).map_err(|error| format!("{}: {error}", fault::<H>(&value)))
+    serde_path_to_error::deserialize(&value)
+        .map_err(|error| format!("{}: {}", written(error.path()), error.inner()))
 }
 
+/// Removes every `null` from objects and arrays.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -33,55 +36,12 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// The path of the first member that keeps `value` from being read.
-///
-/// Absent members are never at fault, so it is the last of the fewest leading members with which
-/// the reading fails; and so on inside that one, until it fails even when emptied.
-fn fault<H: DeserializeOwned>(value: &Value) -> String {
-    let mut tree = value.clone();
-    let (mut path, mut pointer) = (String::new(), String::new());
-    loop {
-        let fails = |count: &usize| {
-            let mut probe = tree.clone();
-            keep_leading(probe.pointer_mut(&pointer), *count);
-            H::deserialize(&probe).is_err()
-        };
-        let count = tree.pointer(&pointer).map_or(0, len);
-        let Some(count) = (0..=count).find(fails).filter(|count| *count > 0) else {
-            return path;
-        };
-        if let Some(name) = keep_leading(tree.pointer_mut(&pointer), count) {
-            path = format!("{path}.{name}");
-            pointer = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-        } else {
-            path = format!("{path}[{}]", count - 1);
-            pointer = format!("{pointer}/{}", count - 1);
-        }
-    }
-}
-
-/// How many members or items a value has.
-fn len(value: &Value) -> usize {
-    match value {
-        Value::Object(members) => members.len(),
-        Value::Array(items) => items.len(),
-        _ => 0,
-    }
-}
-
-/// Removes all but the first `count` members or items; the name of the last one left, if it has one.
-fn keep_leading(value: Option<&mut Value>, count: usize) -> Option<String> {
-    match value? {
-        Value::Object(members) => {
-            *members = std::mem::take(members).into_iter().take(count).collect();
-            members.keys().next_back().cloned()
-        }
-        Value::Array(items) => {
-            items.truncate(count);
-            None
-        }
-        _ => None,
-    }
+/// Writes a path as `.environmentList[0].persistent`; empty for the part as a whole.
+fn written(path: &Path) -> String {
+    path.iter().fold(String::new(), |above, segment| match segment {
+        Segment::Seq { index } => format!("{above}[{index}]"),
+        segment => format!("{above}.{segment}"),
+    })
 }
 
 #[cfg(test)]

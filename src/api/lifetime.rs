@@ -1,32 +1,32 @@
-//! The durations of templates: `never`, or digits and one unit (01 §6 item 11).
+//! The durations in Templates: `never`, or digits followed by one of `s`, `m`, `h`, `d`.
 
 use std::time::Duration;
 
 use super::template::NEVER;
 
-/// After how long something happens to an instance.
+/// The time after which an Instance is stopped or deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lifetime {
-    /// After that long; zero means at once.
+    /// After this time; zero means immediately.
     After(Duration),
     /// Never.
     Never,
 }
 
-/// Why a duration is taken as [`Lifetime::Never`].
+/// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LifetimeError {
-    /// Neither `never` nor digits and a unit.
+    /// The text is neither `never` nor digits followed by a unit.
     #[error("{0:?} is no duration: expected never, or digits and one of s, m, h, d, such as 30d")]
     Format(String),
-    /// More than 292 years, what Go's durations hold.
+    /// The duration exceeds 292 years: a 64-bit number of nanoseconds, the limit of durations in Go.
     #[error("{0:?} is longer than 106751 days")]
     TooLong(String),
 }
 
 impl Lifetime {
-    /// Reads a duration. Whoever asks takes an error as never, so that no mistake in a template
-    /// deletes anything, and reports it.
+    /// Parses a duration; an empty text means never. Callers must treat an error as never and report it, so
+    /// that no mistake in a Template deletes Instances.
     pub fn parse(text: &str) -> Result<Self, LifetimeError> {
         if text == NEVER || text.is_empty() {
             return Ok(Self::Never);

@@ -1,5 +1,5 @@
-//! The custom resources, one file a kind, and the arithmetic and names that they share.
-//! Nothing here knows a client or a runtime.
+//! The types of the custom resources, one file for each kind, and what they have in common: quantities,
+//! names, labels, conditions. Nothing here sends requests or depends on an asynchronous runtime.
 
 pub mod condition;
 pub mod crd;
@@ -22,6 +22,7 @@ pub mod reference;
 pub mod shared_volume;
 pub mod template;
 pub mod tenant;
+pub mod text;
 mod wire;
 pub mod workspace;
 
@@ -39,5 +40,5 @@ pub use template::Template;
 pub use tenant::Tenant;
 pub use workspace::Workspace;
 
-/// The API group of all kinds but [`PodConfig`].
+/// The API group of all our kinds except [`PodConfig`].
 pub const GROUP: &str = "crownlabs.polito.it";

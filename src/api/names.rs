@@ -1,39 +1,41 @@
-//! Names of objects and values of labels: what Kubernetes allows, and how ours are formed (01 §8).
+//! Names of objects and values of labels: the rules of Kubernetes, and the names of the objects that we
+//! create.
 
 use std::fmt;
 
-/// Every dot replaced by a dash: the form that the names of an object's children are made from.
+/// The canonical form of a name, with dashes instead of dots, from which the names of an object's children
+/// are formed: the names of Services, for example, must not have dots.
 #[must_use]
 pub fn canonical(name: &str) -> String {
     name.replace('.', "-")
 }
 
-/// Why a text cannot be a name.
+/// Why a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Longer than Kubernetes allows.
+    /// The text is longer than Kubernetes allows.
     #[error("{what} {text:?} has {} characters, at most {limit} are allowed", .text.len())]
     TooLong {
-        /// What it was to be.
+        /// What the text should be: `name` or `label value`.
         what: &'static str,
         /// The text.
         text: String,
-        /// The most characters.
+        /// The maximum number of characters.
         limit: usize,
     },
-    /// Characters that Kubernetes does not allow there.
+    /// The text has characters that Kubernetes does not allow in such a name.
     #[error("{what} {text:?} must {must}")]
     Malformed {
-        /// What it was to be.
+        /// What the text should be: `name` or `label value`.
         what: &'static str,
         /// The text.
         text: String,
-        /// What it must do.
+        /// The rule that the text breaks, after "must".
         must: &'static str,
     },
 }
 
-/// What Kubernetes allows as a kind of name.
+/// The rule of Kubernetes for one type of name.
 struct Rule {
     what: &'static str,
     limit: usize,
@@ -54,7 +56,7 @@ impl Rule {
     }
 }
 
-/// Whether a text begins and ends with a byte of `ends`, and holds bytes of `inside` between.
+/// Whether a text begins and ends with a byte of `ends`, and has only bytes of `ends` or `inside` in between.
 fn is_word(text: &str, ends: fn(u8) -> bool, inside: fn(u8) -> bool) -> bool {
     match text.as_bytes() {
         [] => false,
@@ -73,21 +75,21 @@ fn is_dns_label(text: &str) -> bool {
     is_word(text, is_lower, |byte| byte == b'-')
 }
 
-/// RFC 1123 label, `IsDNS1123Label` of apimachinery.
+/// A label of RFC 1123, as `IsDNS1123Label` of apimachinery checks it.
 const DNS_LABEL: Rule = Rule {
     what: "name",
     limit: 63,
     matches: is_dns_label,
     must: "consist of lower-case letters, digits and dashes, and begin and end with a letter or digit",
 };
-/// RFC 1123 subdomain, `IsDNS1123Subdomain` of apimachinery.
+/// A subdomain of RFC 1123, as `IsDNS1123Subdomain` of apimachinery checks it.
 const OBJECT_NAME: Rule = Rule {
     what: "name",
     limit: 253,
     matches: |text| text.split('.').all(is_dns_label),
     must: "consist of lower-case letters, digits, dashes and dots, and begin and end with a letter or digit",
 };
-/// `IsValidLabelValue` of apimachinery.
+/// The value of a label, as `IsValidLabelValue` of apimachinery checks it.
 const LABEL_VALUE: Rule = Rule {
     what: "label value",
     limit: 63,
@@ -98,7 +100,7 @@ const LABEL_VALUE: Rule = Rule {
     must: "be empty, or consist of letters, digits, dashes, underscores and dots, and begin and end with a letter or digit",
 };
 
-/// Declares a checked kind of text.
+/// Declares a type for texts that follow a rule.
 macro_rules! checked_text {
     ($(#[$doc:meta])* $name:ident, $rule:expr) => {
         $(#[$doc])*
@@ -106,7 +108,7 @@ macro_rules! checked_text {
         pub struct $name(String);
 
         impl $name {
-            /// Checks a text.
+            /// Validates a text; the error says which rule it breaks.
             pub fn new(text: impl Into<String>) -> Result<Self, NameError> {
                 let text = text.into();
                 $rule.check(&text)?;
@@ -135,7 +137,7 @@ macro_rules! checked_text {
 }
 
 checked_text!(
-    /// The name of an object, as users give it: at most 253 characters, dots allowed.
+    /// The name of an object: at most 253 characters, dots allowed.
     ObjectName, OBJECT_NAME
 );
 checked_text!(
@@ -147,8 +149,8 @@ checked_text!(
     LabelValue, LABEL_VALUE
 );
 
-/// A name in canonical form, with dashes for its dots: what the names of an object's children are
-/// made from. Neither the object's own name nor the value of a label, which keep their dots.
+/// A name in canonical form, with dashes instead of dots, from which the names of an object's children are
+/// formed. A type of its own, because the name of the object and the values of labels keep their dots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CanonicalName(String);
 
@@ -159,55 +161,55 @@ impl CanonicalName {
         Self(canonical(name))
     }
 
-    /// The text; also the name of the children of an Instance with one environment, `<c>`.
+    /// The text, `<c>` below. It is also the name of the children of an Instance with one environment.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// `<c>-<environment>`: the children of an Instance with several environments.
+    /// `<c>-<environment>`: the name of the children of an Instance with several environments.
     #[must_use]
     pub fn environment(&self, environment: &str) -> Self {
         self.with(environment)
     }
 
-    /// `<c>-gui`: the Ingress of a desktop.
+    /// `<c>-gui`: the name of the Ingress of a desktop.
     #[must_use]
     pub fn gui(&self) -> String {
         self.with("gui").0
     }
 
-    /// `<c>-app`: the Ingress of a web application.
+    /// `<c>-app`: the name of the Ingress of a web application.
     #[must_use]
     pub fn app(&self) -> String {
         self.with("app").0
     }
 
-    /// `<c>-pe`: the Service on a public address.
+    /// `<c>-pe`: the name of the Service of a public exposure.
     #[must_use]
     pub fn public_exposure(&self) -> String {
         self.with("pe").0
     }
 
-    /// `<c>-submitter`: the Job that sends the content.
+    /// `<c>-submitter`: the name of the Job that uploads the content.
     #[must_use]
     pub fn submitter(&self) -> String {
         self.with("submitter").0
     }
 
-    /// `tenant-<c>`: the namespace of a Tenant.
+    /// `tenant-<c>`: the name of the personal namespace of a Tenant.
     #[must_use]
     pub fn tenant_namespace(&self) -> String {
         format!("tenant-{}", self.0)
     }
 
-    /// `sandbox-<c>`: the namespace in which a Tenant tries Kubernetes.
+    /// `sandbox-<c>`: the name of the sandbox namespace of a Tenant.
     #[must_use]
     pub fn sandbox_namespace(&self) -> String {
         format!("sandbox-{}", self.0)
     }
 
-    /// `<c>-drive`: a Tenant's personal volume.
+    /// `<c>-drive`: the name of the claim of a Tenant's personal volume.
     #[must_use]
     pub fn drive(&self) -> String {
         self.with("drive").0

@@ -1,78 +1,76 @@
-//! The shape that all custom resources share: metadata, a spec and a status, read leniently.
+//! The type of all objects that we read: metadata, a spec and a status, decoded leniently.
 //!
-//! The API server may hold objects that today's schema would refuse: stored before a schema
-//! changed, or written while another generation of the CRDs was installed. A reader that fails on
-//! one of them fails on the whole list, and every other object with it. So an [`Object`] always
-//! decodes: what cannot be read is replaced by its default and named in [`Object::malformed`], and
-//! the loops report it on the object itself (00 decision 1, 01 §6).
+//! The API server may hold objects that the present schema would reject, because they were stored before
+//! the schema changed or under another version of the CRDs. If decoding one object failed, the whole list
+//! that it comes in would fail. So an [`Object`] can always be decoded: a spec that cannot be read is
+//! replaced by its default, [`Object::malformed`] says what is wrong with it, and the control loops report
+//! that on the object.
 
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::DynamicResourceScope;
 use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::lenient;
-use super::meta::SlimMeta;
+use super::meta::Metadata;
+use super::text::Text;
 
-/// What is fixed about a kind: its names in the API, and the parts of it that we read.
+/// A kind of the Kubernetes API: its names, and the types of its spec and status.
 ///
-/// Custom resources are kinds whose parts are complete; for the kinds of others (Deployments,
-/// virtual machines, …) `Spec` and `Status` hold only the fields that a loop looks at, and the
-/// rest is skipped while decoding, so that a store holds what it needs and nothing else.
+/// For our custom resources, `Spec` and `Status` have all fields. For kinds of other projects (Deployments,
+/// virtual machines, …) they have only the fields that a control loop reads; all others are skipped while
+/// decoding, so that they take no memory in a store.
 pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
-    /// API group; empty for the core group.
+    /// The API group; empty for the core group.
     const GROUP: &'static str;
-    /// Version.
+    /// The API version, for example `v1alpha2`.
     const VERSION: &'static str;
-    /// Kind, in `CamelCase`.
+    /// The name of the kind in `CamelCase`, for example `Instance`.
     const KIND: &'static str;
-    /// Plural name, as in URLs.
+    /// The plural name that is used in URLs, for example `instances`.
     const PLURAL: &'static str;
-    /// Whether objects live in a namespace.
+    /// Whether objects are in a namespace; false for cluster-scoped kinds.
     const NAMESPACED: bool;
-    /// The member that holds [`Kind::Spec`]: `data` for Secrets; empty for kinds whose members stand at
-    /// the top, as those of roles do; `spec` for all others.
+    /// The field that contains [`Kind::Spec`]: `data` for Secrets, `spec` for most kinds, and empty for
+    /// kinds such as `ClusterRole` that have their fields at the top level.
     const BODY: &'static str = "spec";
-    /// Whether a store keeps objects as text, several times smaller, and reads them anew each time: for
-    /// kinds of which there are many for each user, and that only whole passes look at.
+    /// Whether a store keeps objects as JSON text, which takes several times less memory, and decodes one
+    /// each time it is read. For kinds with many objects that are only read when their owner is reconciled.
     const ENCODED: bool = false;
-    /// What is asked for.
+    /// The desired state, or those fields of it that we read.
     type Spec: Debug + Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
-    /// What was reported.
+    /// The observed state, or those fields of it that we read.
     type Status: Debug + Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
 }
 
-/// An object of kind `T` as it is stored: see the module's documentation for how it is read.
+/// An object of kind `T`. The documentation of the module says how it is decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object<T: Kind> {
-    /// Names, labels, owners; never `managedFields`.
-    pub metadata: ObjectMeta,
-    /// What is asked for; the default where it is absent or unreadable.
+    /// The metadata, always without `managedFields`.
+    pub metadata: Metadata,
+    /// The desired state; the default if it is absent or cannot be read.
     pub spec: T::Spec,
-    /// What was reported; the default where it is absent or unreadable.
+    /// The observed state; the default if it is absent or cannot be read.
     pub status: T::Status,
-    /// Why the spec could not be read, for example
-    /// `spec.running: invalid type: string "yes", expected a boolean`. Absent members are no fault.
+    /// Why the spec cannot be read, for example
+    /// `spec.running: invalid type: string "yes", expected a boolean`. Absent fields are not an error.
     pub malformed: Option<String>,
 }
 
 impl<T: Kind> Object<T> {
-    /// An object with a name and a spec, as a user would write it.
+    /// An object with a name and a spec, as a user would create it.
     pub fn new(namespace: Option<&str>, name: &str, spec: T::Spec) -> Self {
         Self {
-            metadata: ObjectMeta {
-                name: Some(name.to_owned()),
-                namespace: namespace.map(str::to_owned),
-                ..ObjectMeta::default()
+            metadata: Metadata {
+                name: Text::interned(name),
+                namespace: namespace.map(Text::interned).unwrap_or_default(),
+                ..Metadata::default()
             },
             spec,
             status: T::Status::default(),
@@ -80,85 +78,60 @@ impl<T: Kind> Object<T> {
         }
     }
 
-    /// `metadata.name`, empty when the object has none yet.
+    /// `metadata.name`; empty if the object has none yet.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.metadata.name.as_deref().unwrap_or_default()
+        &self.metadata.name
     }
 
-    /// `metadata.namespace`, empty for cluster-scoped objects.
+    /// `metadata.namespace`; empty for cluster-scoped objects.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        self.metadata.namespace.as_deref().unwrap_or_default()
+        &self.metadata.namespace
     }
 
-    /// `metadata.uid`, empty when the object does not come from an API server.
+    /// `metadata.uid`; empty if the object does not come from an API server.
     #[must_use]
     pub fn uid(&self) -> &str {
-        self.metadata.uid.as_deref().unwrap_or_default()
+        &self.metadata.uid
     }
 
-    /// The value of a label.
+    /// The value of a label; `None` if the object does not have it.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
-        self.metadata.labels.as_ref()?.get(key).map(String::as_str)
+        self.metadata.labels.get(key)
     }
 
-    /// Whether the object carries all these labels.
+    /// Whether the object has all these labels with these values.
     #[must_use]
     pub fn has_labels(&self, labels: &BTreeMap<String, String>) -> bool {
         labels.iter().all(|(key, value)| self.label(key) == Some(value))
     }
 
-    /// The value of an annotation.
+    /// The value of an annotation; `None` if the object does not have it.
     #[must_use]
     pub fn annotation(&self, key: &str) -> Option<&str> {
-        self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+        self.metadata.annotations.get(key)
     }
 
-    /// Whether the object is being deleted.
+    /// Whether the object is being deleted (`metadata.deletionTimestamp` is set).
     #[must_use]
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// The uid of the owner that controls the object, if one does.
+    /// The uid of the controller owner reference, if there is one.
     #[must_use]
     pub fn controller_uid(&self) -> Option<&str> {
-        let owners = self.metadata.owner_references.as_ref()?;
-        owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
+        self.metadata.controller().map(|owner| owner.uid.as_str())
     }
 }
 
-impl<T: Kind> kube::Resource for Object<T> {
-    type DynamicType = ();
-    type Scope = DynamicResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        T::KIND.into()
-    }
-    fn group((): &()) -> Cow<'_, str> {
-        T::GROUP.into()
-    }
-    fn version((): &()) -> Cow<'_, str> {
-        T::VERSION.into()
-    }
-    fn plural((): &()) -> Cow<'_, str> {
-        T::PLURAL.into()
-    }
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
-/// The members of an object before its halves are read.
+/// An object whose spec and status have not been decoded yet.
 #[derive(Deserialize)]
 struct Raw {
     #[serde(default)]
-    metadata: SlimMeta,
+    metadata: Metadata,
     spec: Option<Box<RawValue>>,
     data: Option<Box<RawValue>>,
     status: Option<Box<RawValue>>,
@@ -181,9 +154,9 @@ impl<'de, T: Kind> Deserialize<'de> for Object<T> {
             Err(reason) => (T::Spec::default(), Some(format!("{}{reason}", T::BODY))),
         };
         Ok(Self {
-            metadata: raw.metadata.into(),
+            metadata: raw.metadata,
             spec,
-            // An unreadable status is ours to write again.
+            // A status that cannot be read is written anew by the next reconcile.
             status: lenient::read(raw.status.as_deref()).unwrap_or_default(),
             malformed,
         })

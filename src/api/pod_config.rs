@@ -1,4 +1,4 @@
-//! Pod configurations: further network interfaces in running pods.
+//! Pod configurations: additional network interfaces for running pods.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use super::wire;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PodConfigKind;
 
-/// Further network interfaces for the pods that carry its name as label.
+/// A `PodConfig` as it is stored in the API server.
 pub type PodConfig = Object<PodConfigKind>;
 
 impl Kind for PodConfigKind {
@@ -26,117 +26,121 @@ impl Kind for PodConfigKind {
 
 impl CustomResource for PodConfigKind {
     const COLUMNS: &'static [Column] = &[];
-    const DESCRIPTION: &'static str = "Further network interfaces in running pods.";
+    const DESCRIPTION: &'static str = "Additional network interfaces for the running pods of its \
+        namespace that have the label podconfig with its name as value.";
 }
 
-/// What pods are connected to.
+/// Desired state of the pods.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct PodConfigSpec {
-    /// A deployment whose pods show the interfaces.
+    /// Sample Deployment of two pods that get the interfaces, to try them out. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub sample_deployment: Option<SampleDeployment>,
-    /// The interfaces of each pod.
+    /// Network interfaces that each pod gets. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub network_attachments: Vec<NetworkAttachment>,
-    /// Accepted and ignored.
+    /// Accepted for compatibility and ignored.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub vlans: Vec<Vlan>,
 }
 
-/// A deployment whose pods show the interfaces.
+/// Sample Deployment of two pods that get the interfaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct SampleDeployment {
-    /// Whether it is created.
+    /// Whether the Deployment is created. Defaults to false. It is not removed when this turns false.
     #[serde(skip_serializing_if = "wire::is_off")]
     #[schemars(default)]
     pub create: bool,
-    /// Its name.
+    /// Name of the Deployment, for example `lab-pods`.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub name: String,
 }
 
-/// An interface of each pod.
+/// A network interface that each pod gets: one end of a veth pair whose other end is on the node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct NetworkAttachment {
-    /// The beginning of the names of both ends.
+    /// Prefix of the names of both ends of the pair, at most 7 characters, for example `data`: the pod's end
+    /// is `data` and a process ID, the node's end has an `h` before it.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub name: String,
-    /// The type of the link; veth is the only one.
+    /// Type of the link. `veth` is the only one. Required.
     pub link_type: String,
-    /// Accepted and ignored.
+    /// Accepted for compatibility and ignored. Required.
     pub parent: String,
-    /// The bridge on the node that the interface is connected to.
+    /// Name of the Linux bridge on the node that the interface is attached to, for example `labbr0`; it is
+    /// created if it does not exist.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub master: String,
-    /// The range that addresses are taken from.
+    /// Range from which the bridge and the pods get their IP addresses, for example `10.77.0.0/24`.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub cidr: String,
 }
 
-/// A virtual LAN; accepted and ignored.
+/// A virtual LAN; accepted for compatibility and ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct Vlan {
-    /// The interface of the node.
+    /// Name of the interface on the node.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub parent_interface_name: String,
-    /// The bridge.
+    /// Name of the bridge on the node.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub bridge_name: String,
-    /// The number of the virtual LAN.
+    /// Identifier of the virtual LAN.
     #[serde(rename = "vlanID", deserialize_with = "wire::integer")]
     #[serde(skip_serializing_if = "wire::is_default")]
     #[schemars(default, schema_with = "plain_integer")]
     pub vlan_id: i64,
 }
 
-/// An integer of any size, as the schema has had it from the beginning.
+/// The schema of an integer without format and bounds, as existing CRDs have it.
 fn plain_integer(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "integer"})
 }
 
-/// What pods are connected to at present.
+/// Observed state of the pods.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct PodConfigStatus {
-    /// How far it is: unset, configuring or configured.
+    /// Phase of the configuration. `unset`: there are no pods. `configuring`: some pods lack interfaces.
+    /// `configured`: all pods have them.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub phase: String,
-    /// The pods that have their interfaces.
+    /// Pods that have interfaces, with their addresses.
     pub pod_configurations: Vec<PodConfiguration>,
-    /// The state of the pod configuration in detail.
+    /// Conditions of the pod configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,
 }
 
-/// A pod that has its interfaces.
+/// A pod that has interfaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct PodConfiguration {
-    /// The name of the pod.
+    /// Name of the pod.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub pod_name: String,
-    /// One line for each interface.
+    /// One text for each interface: the names of both ends, the IP address and the bridge.
     pub config_list: Vec<String>,
 }

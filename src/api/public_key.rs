@@ -1,22 +1,22 @@
-//! SSH public keys, as Tenants write them down.
+//! Validation of the SSH public keys of Tenants.
 
 use ssh_key::PublicKey;
 
-/// Why a text is no public key.
+/// Why a text is not a public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PublicKeyError {
-    /// It could carry options or further keys past whoever reads it.
+    /// The text has several lines, so it could add options or more keys to `authorized_keys`.
     #[error("has a line break: a key is one line, and each key an entry of its own")]
     LineBreak,
-    /// It is none.
+    /// The text is not a public key in the format of OpenSSH.
     #[error("is no SSH public key such as `ssh-ed25519 AAAA… name`")]
     Unreadable,
 }
 
-/// The key without the spaces around it.
+/// Validates a public key, and returns it without the white space around it.
 ///
 /// # Errors
-/// When the text is not exactly one key in the form of OpenSSH.
+/// If the text is not exactly one key in the format of OpenSSH.
 pub fn checked(text: &str) -> Result<&str, PublicKeyError> {
     let key = text.trim();
     if key.lines().count() > 1 || key.contains('\r') {

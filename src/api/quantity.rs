@@ -1,10 +1,9 @@
 //! Kubernetes quantities: amounts of processor, memory or disk such as `500m`, `2G` or `1.5Gi`.
 //!
-//! The arithmetic and the text forms equal those of `k8s.io/apimachinery/pkg/api/resource`, byte
-//! for byte (01 §6.1, 02 §12), since what we print is compared with what Go programs printed. The
-//! differences lie beyond what a schema admits or a cluster holds: a text without a digit and an
-//! amount above 10^29 are refused, and an amount above the largest suffix keeps it (`1000E`, where
-//! Go drops it and prints `1`).
+//! Arithmetic and text forms are those of the Go package `k8s.io/apimachinery/pkg/api/resource`, byte for
+//! byte, because the objects that we write must equal those that Go programs wrote. They differ only for
+//! values that no schema admits: a text without a digit and an amount above 10^29 are refused, and an amount
+//! above the largest suffix keeps the suffix (`1000E`, where Go prints `1`).
 
 mod parse;
 mod raw;
@@ -19,44 +18,44 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub use parse::QuantityError;
 pub use raw::{PATTERN, RawQuantity};
 
-/// Billionths in one: the resolution.
+/// The number of billionths in one; a billionth is the smallest amount.
 const NANO: i128 = 1_000_000_000;
-/// The exponent of [`NANO`].
+/// The number of decimal digits of a billionth: [`NANO`] is ten to this power.
 const NANO_DIGITS: i32 = 9;
 const DECIMAL_SUFFIXES: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY_SUFFIXES: [(&str, i32); 6] =
     [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
-/// How an amount is printed.
+/// The format in which an amount is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Powers of 1000: `500m`, `2G`.
+    /// Suffixes for powers of 1000: `500m`, `2G`.
     DecimalSi,
-    /// Powers of 1024: `512Mi`.
+    /// Suffixes for powers of 1024: `512Mi`.
     BinarySi,
-    /// Powers of 1000 as exponents: `1500e6`.
+    /// Exponents that are multiples of three: `1500e6`.
     DecimalExponent,
 }
 
-/// An amount, exact to a billionth, with the format that it prints in. Compared by amount alone.
+/// An amount, exact to a billionth, with the format in which it is printed. Only the amounts are compared.
 #[derive(Debug, Clone)]
 pub struct Quantity {
     nano: i128,
     format: Format,
-    /// The text that was parsed, where Go prints it unchanged.
+    /// The text that was parsed, if Go would print it unchanged.
     text: Option<Box<str>>,
 }
 
 impl Quantity {
-    /// Nothing.
+    /// The amount 0.
     pub const ZERO: Self = Self::new(0, Format::DecimalSi);
 
     const fn new(nano: i128, format: Format) -> Self {
         Self { nano, format, text: None }
     }
 
-    /// A whole amount.
+    /// An amount in whole units.
     #[must_use]
     pub fn from_int(value: i64) -> Self {
         Self::new(i128::from(value) * NANO, Format::DecimalSi)
@@ -68,31 +67,31 @@ impl Quantity {
         Self::new(i128::from(value) * (NANO / 1000), Format::DecimalSi)
     }
 
-    /// The format that it prints in.
+    /// The format in which the amount is printed.
     #[must_use]
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// Whether it is nothing.
+    /// Whether the amount is 0.
     #[must_use]
     pub const fn is_zero(&self) -> bool {
         self.nano == 0
     }
 
-    /// Whether it is less than nothing.
+    /// Whether the amount is below 0.
     #[must_use]
     pub const fn is_negative(&self) -> bool {
         self.nano < 0
     }
 
-    /// The amount in whole units, a fraction rounded away from zero.
+    /// The amount in whole units, rounded away from zero and limited to the range of 64 bits.
     #[must_use]
     pub fn value(&self) -> i64 {
         self.rounded(NANO)
     }
 
-    /// The amount in thousandths, a fraction rounded away from zero.
+    /// The amount in thousandths, rounded away from zero and limited to the range of 64 bits.
     #[must_use]
     pub fn milli_value(&self) -> i64 {
         self.rounded(NANO / 1000)
@@ -103,14 +102,14 @@ impl Quantity {
         i64::try_from(divide_away(self.nano, unit)).unwrap_or(limit)
     }
 
-    /// The sum, in the format of `self`, or of `other` when `self` is nothing.
+    /// The sum, in the format of `self`, or in that of `other` if `self` is 0.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let format = if self.is_zero() { other.format } else { self.format };
         Self::new(self.nano.saturating_add(other.nano), format)
     }
 
-    /// The difference, in the format of `self`, or of `other` when `self` is nothing.
+    /// The difference, in the format of `self`, or in that of `other` if `self` is 0.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
         let format = if self.is_zero() { other.format } else { self.format };
@@ -123,7 +122,7 @@ impl Quantity {
         Self::new(self.nano.saturating_mul(i128::from(factor)), self.format)
     }
 
-    /// The smaller one; `cap` itself, in its format, when both are equal.
+    /// The smaller one of the two; `cap`, in its format, if they are equal.
     #[must_use]
     pub fn capped_at(self, cap: Self) -> Self {
         if self < cap { self } else { cap }
@@ -156,7 +155,7 @@ impl Ord for Quantity {
     }
 }
 
-/// `a / b` rounded away from zero, for a positive `b`.
+/// `a / b`, rounded away from zero, for a positive `b`.
 const fn divide_away(a: i128, b: i128) -> i128 {
     a / b + (a % b).signum()
 }
@@ -188,7 +187,8 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Divides by `factor` as long as nothing is lost, at most `limit` times; the result and how often.
+/// Divides by `factor` as long as there is no remainder, at most `limit` times. Returns the result and the
+/// number of divisions.
 fn without_factor(mut value: i128, factor: i128, limit: usize) -> (i128, usize) {
     let mut times = 0;
     while times < limit && value != 0 && value % factor == 0 {

@@ -1,39 +1,39 @@
-//! References to other objects.
+//! References from one object to another.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of another object, and its namespace if it has one.
+/// A reference to another object.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(default)]
 #[schemars(!default)]
 pub struct GenericRef {
-    /// The name of the resource.
+    /// Name of the object.
     pub name: String,
-    /// The namespace of the resource; empty for a resource without namespace.
+    /// Namespace of the object. Default: empty, for cluster-scoped objects.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub namespace: String,
 }
 
 impl GenericRef {
-    /// A reference to `name` in `namespace`.
+    /// A reference to the object `name` in `namespace`.
     #[must_use]
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { name: name.to_owned(), namespace: namespace.to_owned() }
     }
 
-    /// Whether it names nothing.
+    /// Whether the name is empty, so that the reference points to nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.name.is_empty()
     }
 }
 
-/// `namespace/name`, or `name` alone.
+/// Prints `namespace/name`, or `name` alone for a reference without a namespace.
 impl fmt::Display for GenericRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.namespace.is_empty() {

@@ -1,4 +1,4 @@
-//! Shared volumes: network folders of a course.
+//! Shared volumes: NFS folders of a course, which Templates mount into their environments.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use super::wire::wire_enum;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedVolumeKind;
 
-/// A network folder of a course.
+/// A `SharedVolume` as it is stored in the API server.
 pub type SharedVolume = Object<SharedVolumeKind>;
 
 impl Kind for SharedVolumeKind {
@@ -33,62 +33,66 @@ impl CustomResource for SharedVolumeKind {
         Column::text("Phase", ".status.phase"),
         AGE,
     ];
-    const DESCRIPTION: &'static str = "A network folder of a course.";
+    const DESCRIPTION: &'static str =
+        "An NFS folder of a course, which templates mount into their environments.";
 }
 
 wire_enum!(
-    /// How far a shared volume is.
+    /// The phase of a shared volume.
     SharedVolumePhase, default "", {
-        /// Nothing is known yet.
+        /// The volume has not been looked at yet.
         Unset = "",
-        /// It waits for its storage.
+        /// The claim waits for its storage.
         Pending = "Pending",
-        /// Its storage is being prepared.
+        /// A Job prepares the folder.
         Provisioning = "Provisioning",
-        /// It can be mounted.
+        /// The volume can be mounted.
         Ready = "Ready",
-        /// It is being deleted.
+        /// The volume is being deleted; the condition `DeletionBlocked` names what still uses it.
         Deleting = "Deleting",
-        /// The quota is used up.
+        /// The quota of the namespace does not allow the claim; it is retried automatically.
         ResourceQuotaExceeded = "ResourceQuotaExceeded",
-        /// It cannot be prepared.
+        /// The volume cannot be prepared; the condition `Reconciled` says why.
         Error = "Error",
     }
 );
 
-/// What a shared volume is.
+/// Desired state of the shared volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct SharedVolumeSpec {
-    /// The name that users see.
+    /// Name shown to users, for example `Course materials`. Required.
     pub pretty_name: String,
-    /// Its size, which may only grow.
+    /// Size of the volume, for example `10Gi`. Required. It can be increased, but not decreased.
     pub size: RawQuantity,
 }
 
-/// How a shared volume is.
+/// Observed state of the shared volume.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct SharedVolumeStatus {
-    /// The NFS server that exports it.
+    /// Host name or IP address of the NFS server.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub server_address: String,
-    /// The path under which it is exported.
+    /// Path that the NFS server exports.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub export_path: String,
-    /// The persistent volume behind it.
+    /// Name of the `PersistentVolume` that is bound to the claim.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub pv_name: String,
-    /// How far it is.
+    /// Phase of the volume. `Pending`: its claim waits for storage. `Provisioning`: the folder is being
+    /// prepared. `Ready`: it can be mounted. `ResourceQuotaExceeded`: the quota of the namespace does not
+    /// allow it. `Error`: it cannot be prepared. `Deleting`: it is deleted as soon as nothing uses it.
+    /// Empty: not looked at yet. The conditions have the reason.
     #[serde(skip_serializing_if = "SharedVolumePhase::is_empty")]
     #[schemars(default)]
     pub phase: SharedVolumePhase,
-    /// The state of the shared volume in detail.
+    /// Conditions of the volume: `Ready`, `Reconciled`, and `DeletionBlocked` if it is deleted while in use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,

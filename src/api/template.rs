@@ -1,4 +1,4 @@
-//! Templates: what instances are made from.
+//! Templates: descriptions of lab machines, from which Instances are made.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,21 @@ pub use super::environment::{
 use super::object::{Kind, Object};
 use super::reference::GenericRef;
 
-/// Labels that a node must carry.
+/// A node selector: labels that a node must have, by key.
 pub type Selector = BTreeMap<String, String>;
 
-/// A duration of a template that never passes.
+/// The text of a duration that never elapses.
 pub const NEVER: &str = "never";
-/// The pattern of the older durations.
+/// The pattern of `deleteAfter` and `inactivityTimeout`: minutes, hours or days.
 const DURATION_PATTERN: &str = "^(never|[0-9]+[mhd])$";
-/// The pattern of the newer durations, which may be given in seconds too.
+/// The pattern of the durations in `cleanup`, which may also be in seconds.
 const CLEANUP_PATTERN: &str = "^(never|[0-9]+[smhd])$";
 
 /// The kind of [`Template`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TemplateKind;
 
-/// What instances are made from.
+/// A Template as it is stored in the API server.
 pub type Template = Object<TemplateKind>;
 
 impl Kind for TemplateKind {
@@ -51,42 +51,46 @@ impl CustomResource for TemplateKind {
         Column::wide("Persistent", ".spec.environmentList[0].persistent"),
         AGE,
     ];
-    const DESCRIPTION: &'static str = "What the instances of a course are made from.";
+    const DESCRIPTION: &'static str = "The description of a lab machine of a course: the environments \
+        that each instance of it consists of, and when instances are cleaned up.";
 }
 
-/// What a template offers.
+/// Desired state of the template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct TemplateSpec {
-    /// The name that users see.
+    /// Name shown to users, for example `Network laboratory`. Required.
     pub pretty_name: String,
-    /// What it is for.
+    /// Description shown to users, in one or two sentences. Required.
     pub description: String,
-    /// The workspace that it belongs to.
+    /// Workspace that the template belongs to, for example `{name: netlab}`: its quota applies to the
+    /// instances, and its managers can log in to them. Default: none.
     #[serde(rename = "workspace.crownlabs.polito.it/WorkspaceRef")]
     #[serde(skip_serializing_if = "GenericRef::is_empty")]
     #[schemars(default)]
     pub workspace_ref: GenericRef,
-    /// The machines and containers of each instance.
+    /// Virtual machines and containers of each instance, at least one. Required.
     pub environment_list: Vec<Environment>,
-    /// The age at which an instance is deleted, or never.
-    /// Deprecated: cleanup.deleteAfterCreation, where set, counts instead.
+    /// Deprecated: use `cleanup.deleteAfterCreation`, which takes precedence where it is set. Age at which
+    /// an instance is deleted: `never` (default), or digits and one of `m`, `h`, `d`, for example `30d`.
     #[schemars(default = "never", extend("pattern" = DURATION_PATTERN))]
     pub delete_after: String,
-    /// How long an instance may be idle before it is stopped, or never.
-    /// Deprecated: cleanup.stopAfterInactivity, where set, counts instead.
+    /// Deprecated: use `cleanup.stopAfterInactivity`, which takes precedence where it is set. Time without
+    /// use after which an instance is stopped: `never` (default), or a duration such as `14d`.
     #[schemars(default = "never", extend("pattern" = DURATION_PATTERN))]
     pub inactivity_timeout: String,
-    /// When instances are stopped and deleted.
+    /// Times after which instances are stopped and deleted. Default: never.
     #[schemars(default)]
     pub cleanup: Cleanup,
-    /// The labels of the nodes that environments without a selector of their own run on. If it is
-    /// present but empty, each instance may choose.
+    /// Labels of the nodes that the instances may run on, for example `{disk: fast}`; an environment may
+    /// have its own. If it is present and empty, each instance may choose its nodes. Default: absent, any
+    /// node.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub node_selector: Option<Selector>,
-    /// Whether instances may ask for ports on a public address.
+    /// Whether instances may expose ports on a public IP address (`spec.publicExposure` of the instance).
+    /// Defaults to false.
     #[schemars(default)]
     pub allow_public_exposure: bool,
 }
@@ -111,61 +115,65 @@ impl Default for TemplateSpec {
     }
 }
 
-/// When instances are stopped and deleted. An absent member leaves the decision to the older
-/// members of the template.
+/// Times after which instances are stopped and deleted: `never`, or digits and one of `s`, `m`, `h`,
+/// `d`. If a field is absent, the older field of the template with the same purpose applies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct Cleanup {
-    /// The age at which an instance is deleted, used or not, or never.
+    /// Age at which an instance is deleted, whether it is used or not, for example `30d`. Default: the
+    /// value of `spec.deleteAfter`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, extend("pattern" = CLEANUP_PATTERN))]
     pub delete_after_creation: Option<String>,
-    /// How long an instance may be idle before it is stopped, or deleted if it is not persistent,
-    /// or never.
+    /// Time without use after which an instance is stopped, or deleted if it is not persistent, for
+    /// example `24h`. Default: the value of `spec.inactivityTimeout`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, extend("pattern" = CLEANUP_PATTERN))]
     pub stop_after_inactivity: Option<String>,
-    /// How long a persistent instance may stay stopped before it is deleted, or never.
+    /// Time after which a persistent instance that stays stopped is deleted, for example `90d`. Default:
+    /// `never`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, extend("pattern" = CLEANUP_PATTERN))]
     pub delete_after_inactivity: Option<String>,
 }
 
-/// A member of [`Cleanup`] and an older member of the template that ask for different things.
+/// A field of [`Cleanup`] and the older field of the Template with the same purpose, set to different values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CleanupConflict<'a> {
-    /// The newer member, whose value counts.
+    /// The path of the newer field, whose value is used.
     pub cleanup: &'static str,
-    /// Its value.
+    /// The value that is used.
     pub effective: &'a str,
-    /// The older member.
+    /// The name of the older field.
     pub older: &'static str,
-    /// Its value.
+    /// The value that is ignored.
     pub ignored: &'a str,
 }
 
-/// Which member counts where several say the same thing (01 §4.2).
+/// Effective values: the API has older and newer fields for the same purpose, and the newer one takes
+/// precedence where it is present. Durations are texts that `Lifetime::parse` reads.
 impl TemplateSpec {
-    /// The age at which an instance is deleted.
+    /// The age at which an Instance is deleted.
     #[must_use]
     pub fn max_age(&self) -> &str {
         either(self.cleanup.delete_after_creation.as_deref(), &self.delete_after)
     }
 
-    /// How long an instance may be idle before it is stopped.
+    /// The time without use after which an Instance is stopped.
     #[must_use]
     pub fn max_idle(&self) -> &str {
         either(self.cleanup.stop_after_inactivity.as_deref(), &self.inactivity_timeout)
     }
 
-    /// How long an instance may stay stopped before it is deleted.
+    /// The time after which a stopped Instance is deleted.
     #[must_use]
     pub fn max_off(&self) -> &str {
         either(self.cleanup.delete_after_inactivity.as_deref(), NEVER)
     }
 
-    /// The older members that are set to something else than the newer ones.
+    /// The older fields that are ignored although they are set to something else than the newer ones.
+    /// Neither `never` nor an empty text is such a value.
     #[must_use]
     pub fn cleanup_conflicts(&self) -> Vec<CleanupConflict<'_>> {
         let age = self.cleanup.delete_after_creation.as_deref();
@@ -184,20 +192,20 @@ impl TemplateSpec {
             .collect()
     }
 
-    /// The node selector of an environment: its own if present, even empty, else the template's.
+    /// The node selector of an environment: its own if that is present, even if empty, else the Template's.
     #[must_use]
     pub fn node_selector_of<'a>(&'a self, environment: &'a Environment) -> Option<&'a Selector> {
         environment.node_selector.as_ref().or(self.node_selector.as_ref())
     }
 
-    /// The environment of that name.
+    /// The environment of that name, if there is one.
     #[must_use]
     pub fn environment(&self, name: &str) -> Option<&Environment> {
         self.environment_list.iter().find(|environment| environment.name == name)
     }
 }
 
-/// The first that is present; an empty older one means never.
+/// The newer value if it is present, else the older one; an empty older one means never.
 fn either<'a>(newer: Option<&'a str>, older: &'a str) -> &'a str {
     match newer {
         Some(newer) => newer,
@@ -206,12 +214,12 @@ fn either<'a>(newer: Option<&'a str>, older: &'a str) -> &'a str {
     }
 }
 
-/// What is reported of a template.
+/// Observed state of the template.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct TemplateStatus {
-    /// The state of the template in detail.
+    /// Conditions of the template.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,

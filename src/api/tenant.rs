@@ -1,4 +1,4 @@
-//! Tenants: users, the courses that they are enrolled in, and what was set up for them.
+//! Tenants: users, the Workspaces that they are enrolled in, and the state of their namespaces and accounts.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::workspace::{NameCreated, SubscriptionStatus};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TenantKind;
 
-/// A user.
+/// A Tenant as it is stored in the API server.
 pub type Tenant = Object<TenantKind>;
 
 impl Kind for TenantKind {
@@ -38,179 +38,191 @@ impl CustomResource for TenantKind {
         Column::text("Ready", ".status.ready"),
         AGE,
     ];
-    const DESCRIPTION: &'static str = "A user and the workspaces that he or she is enrolled in.";
+    const DESCRIPTION: &'static str = "A user, and the workspaces that the user is enrolled in.";
 }
 
 wire_enum!(
-    /// What a tenant may do in a workspace.
+    /// The role of a Tenant in a Workspace.
     Role, default "", {
-        /// Maintain its templates and its users.
+        /// Manages the templates, shared volumes and users of the Workspace.
         Manager = "manager",
-        /// Use its templates.
+        /// Uses the templates of the Workspace.
         User = "user",
-        /// Nothing yet: enrolment waits for a manager's approval.
+        /// Has asked to be enrolled, and waits for the approval of a manager.
         Candidate = "candidate",
     }
 );
 
-/// The pattern of an e-mail address, that of HTML forms: a domain without a dot and upper case
-/// are fine.
+/// The pattern of an e-mail address, as the HTML standard defines it for forms: upper case is valid, and
+/// so is a domain without a dot.
 const EMAIL_PATTERN: &str = r"^[a-zA-Z0-9.!#$%&'*+\/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$";
 
-/// What a tenant is.
+/// Desired state of the tenant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct TenantSpec {
-    /// The first name.
+    /// First name of the user. Required.
     pub first_name: String,
-    /// The last name.
+    /// Last name of the user. Required.
     pub last_name: String,
-    /// The e-mail address, also the name to log in with.
+    /// E-mail address of the user, for example `ada.rossi@example.org`. Required. A new address has to be
+    /// confirmed by the user.
     #[schemars(extend("pattern" = EMAIL_PATTERN))]
     pub email: String,
-    /// When the tenant last logged in.
+    /// Time of the last login, in RFC 3339. The personal namespace is removed if it is empty and the last
+    /// login is too long ago. Default: absent, never logged in.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, schema_with = "wire::date_time")]
     pub last_login: Option<Time>,
-    /// The workspaces that the tenant is enrolled in.
+    /// Workspaces that the tenant is enrolled in, or wants to be, each with a role, for example
+    /// `[{name: netlab, role: user}]`. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub workspaces: Vec<TenantWorkspace>,
-    /// The SSH public keys that open the tenant's instances.
+    /// SSH public keys that can log in to the virtual machines of the tenant, one entry for each, in the
+    /// format of OpenSSH: `ssh-ed25519 AAAA… name`. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub public_keys: Vec<String>,
-    /// Whether the tenant gets a namespace to try Kubernetes in.
+    /// Whether the tenant gets a sandbox: a namespace in which the user can try Kubernetes. Defaults to
+    /// false.
     #[schemars(default)]
     pub create_sandbox: bool,
-    /// What the tenant may use, instead of the sum over the workspaces.
+    /// Quota of the tenant. It replaces the sum over the workspaces and `personalWorkspace`, and is not
+    /// limited by the caps of the configuration. Default: absent, the sum is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub quota: Option<TenantQuota>,
-    /// What the tenant may use beside the workspaces; its presence gives the tenant a workspace of
-    /// his or her own.
+    /// Quota of the personal workspace, in which the tenant can create templates of his or her own; it is
+    /// added to that of the workspaces. Default: absent, no personal workspace. Only used where the
+    /// configuration enables personal workspaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub personal_workspace: Option<PersonalWorkspace>,
 }
 
 impl TenantSpec {
-    /// The role in a workspace, if the tenant is enrolled there.
+    /// The role in a Workspace; `None` if the Tenant does not name that Workspace.
     #[must_use]
     pub fn role_in(&self, workspace: &str) -> Option<&Role> {
         self.workspaces.iter().find(|entry| entry.name == workspace).map(|entry| &entry.role)
     }
 }
 
-/// The enrolment in a workspace.
+/// Enrolment in a workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct TenantWorkspace {
-    /// The name of the workspace.
+    /// Name of the workspace, for example `netlab`.
     pub name: String,
-    /// What the tenant may do there.
+    /// Role in the workspace. `user`: uses its templates. `manager`: manages its templates, shared volumes
+    /// and users. `candidate`: waits for the approval of a manager.
     pub role: Role,
 }
 
-/// What a tenant may use at the same time.
+/// Resources that a tenant may use at the same time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct TenantQuota {
-    /// Processor time.
+    /// Processor cores, for example `8` or `500m`.
     pub cpu: RawQuantity,
-    /// Memory.
+    /// Memory, for example `16Gi`.
     pub memory: RawQuantity,
-    /// Instances.
+    /// Number of instances, running or stopped.
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 0))]
     pub instances: i64,
 }
 
-/// The share of a tenant's own workspace.
+/// Quota of a personal workspace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct PersonalWorkspace {
-    /// Processor time.
+    /// Processor cores, for example `8` or `500m`.
     pub cpu: RawQuantity,
-    /// Memory.
+    /// Memory, for example `16Gi`.
     pub memory: RawQuantity,
-    /// Instances that may exist at the same time.
+    /// Number of instances, running or stopped, at least 1.
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 1))]
     pub instances: i64,
-    /// Storage that may be requested in total.
+    /// Total storage that claims may request, for example `100Gi`. Default: absent, not limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub disk: Option<RawQuantity>,
-    /// Extended resources, such as graphics cards, as they appear in a resource quota.
+    /// Extended resources by name, for example `{nvidia.com/gpu: "1"}`. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub other_resources: BTreeMap<String, RawQuantity>,
 }
 
-/// What was set up for a tenant.
+/// Observed state of the tenant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct TenantStatus {
-    /// The namespace of the tenant's instances.
+    /// Personal namespace, which holds the instances of the tenant.
     pub personal_namespace: NameCreated,
-    /// The namespace to try Kubernetes in.
+    /// Sandbox namespace, in which the user can try Kubernetes.
     pub sandbox_namespace: NameCreated,
-    /// The workspaces that the tenant cannot be enrolled in.
+    /// Names of the workspaces that the tenant cannot be enrolled in: they do not exist, or do not accept
+    /// the role.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub failing_workspaces: Vec<String>,
-    /// The state of each subscription to an external service.
+    /// State of the subscriptions to external services, by the name of the service: `Ok` or `Failed`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub subscriptions: BTreeMap<String, SubscriptionStatus>,
-    /// The state of the tenant's account in Keycloak.
+    /// State of the account in Keycloak.
     pub keycloak: KeycloakStatus,
-    /// Whether everything that belongs to the tenant is in place.
+    /// Whether everything that belongs to the tenant is in place; if not, the condition `Reconciled` says
+    /// why.
     pub ready: bool,
-    /// What the tenant may use in total.
+    /// Effective quota of the tenant.
     #[schemars(default, skip_serializing_if = "wire::no_default")]
     pub quota: TenantQuota,
-    /// Whether the tenant's own workspace is in place; absent if there never was one.
+    /// Whether the personal workspace is in place; absent if there never was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub personal_workspace_created: Option<bool>,
-    /// The state of the tenant in detail.
+    /// Conditions of the tenant: `Ready`, `Reconciled` and `Enrolled`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,
 }
 
-/// The state of an account in Keycloak.
+/// Observed state of an account in Keycloak.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct KeycloakStatus {
-    /// Whether the account exists; its name is the account's identifier.
+    /// Whether the account exists; `name` is the identifier of the account.
     pub user_created: NameCreated,
-    /// Whether the tenant has confirmed the e-mail address.
+    /// Whether the user has confirmed the e-mail address.
     pub user_confirmed: bool,
-    /// Whether names, address and roles of the account are up to date.
+    /// Whether names, e-mail address and roles of the account are up to date. True if Keycloak is not
+    /// configured.
     pub user_synchronized: bool,
-    /// The mail with the link to confirm the address, once the mail server has accepted it.
+    /// Last mail with the link to set a password and confirm the address; absent until the mail server has
+    /// accepted one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub action_mail: Option<ActionMailStatus>,
 }
 
-/// A mail that the mail server has accepted.
+/// Mail that the mail server has accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct ActionMailStatus {
-    /// The identifier of the account in Keycloak.
+    /// Identifier of the account in Keycloak.
     pub user: String,
-    /// The address that it went to.
+    /// E-mail address that the mail was sent to.
     pub address: String,
 }

@@ -1,5 +1,5 @@
-//! How members of custom resources are read and written: texts from a closed list, numbers that
-//! may come as text, and what is left out.
+//! How fields of custom resources are decoded and encoded: enumerations, integers that may be text, and
+//! fields that are left out.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,10 +8,11 @@ use serde::de::{Deserializer, Error, Visitor};
 
 use super::quantity::Quantity;
 
-/// Declares a text from a closed list. Any other text is kept in `Other`, so that one unknown word
-/// does not hide the rest of the object, and a loop can name it; the schema shows the list only.
+/// Declares an enumeration of texts. A text that is not in it is kept in `Other`, so that one unknown value
+/// does not make the whole object unreadable, and a control loop can report it. The schema only has the
+/// known values.
 ///
-/// The text after `default` stands for an absent member.
+/// The text after `default` is the value of an absent field.
 macro_rules! wire_enum {
     ($(#[$doc:meta])* $name:ident, default $default:literal,
      { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
@@ -19,15 +20,15 @@ macro_rules! wire_enum {
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name {
             $($(#[$variant_doc])* $variant,)+
-            /// A text that is not in the list, as it was stored; empty for an absent one.
+            /// A text that is not in the enumeration, as it was stored; empty if the field is absent.
             Other(String),
         }
 
         impl $name {
-            /// The texts that the schema admits.
+            /// The values that the schema allows.
             pub const KNOWN: &'static [&'static str] = &[$($text),+];
 
-            /// The text on the wire.
+            /// The value as it is in JSON.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
@@ -36,13 +37,13 @@ macro_rules! wire_enum {
                 }
             }
 
-            /// Whether the text is in the list.
+            /// Whether the value is in the enumeration.
             #[must_use]
             pub const fn is_known(&self) -> bool {
                 !matches!(self, Self::Other(_))
             }
 
-            /// Whether the text is empty.
+            /// Whether the value is an empty text.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.as_str().is_empty()
@@ -99,8 +100,8 @@ macro_rules! wire_enum {
 }
 pub(crate) use wire_enum;
 
-/// Reads an integer that may come as text, as the Go types accept it (01 §6 item 3): `8`, `"8"`,
-/// `"8000m"` (8), `""` (0); fractions are cut off.
+/// Decodes an integer that may also be text, as the Go types of CrownLabs accept it: `8`, `"8"`, `"8000m"`
+/// (8), `""` (0). Fractions are cut off. A number outside of the range of `T` is an error.
 pub(crate) fn integer<'de, D: Deserializer<'de>, T: TryFrom<i64>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_any(IntegerVisitor(PhantomData))
 }
@@ -136,30 +137,30 @@ impl<T: TryFrom<i64>> Visitor<'_> for IntegerVisitor<T> {
     }
 }
 
-/// The value of a switch that is on unless somebody turned it off.
+/// The value of an absent boolean whose default is true.
 pub(crate) const fn on() -> bool {
     true
 }
 
-/// Whether a switch is off, for members that are left out then.
+/// Whether a boolean is false; for `skip_serializing_if`.
 // The signature is that of `skip_serializing_if`.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 pub(crate) const fn is_off(value: &bool) -> bool {
     !*value
 }
 
-/// Whether a member has nothing to say, for members that are left out then.
+/// Whether a field has its default value; for `skip_serializing_if`.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// For the schema only: the member is optional and has no default there, although it is always
-/// written.
+/// For `schemars` only, so that a field that is always written is optional in the schema and has no default
+/// there.
 pub(crate) const fn no_default<T>(_: &T) -> bool {
     true
 }
 
-/// The schema of a point in time.
+/// The schema of a time in RFC 3339.
 pub(crate) fn date_time(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "string", "format": "date-time"})
 }

@@ -1,4 +1,4 @@
-//! Workspaces: courses, each with a namespace for its material and a share of resources.
+//! Workspaces: courses, each with a namespace for its Templates and a quota for its users.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::wire::{self, wire_enum};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceKind;
 
-/// A course.
+/// A Workspace as it is stored in the API server.
 pub type Workspace = Object<WorkspaceKind>;
 
 impl Kind for WorkspaceKind {
@@ -34,17 +34,17 @@ impl CustomResource for WorkspaceKind {
         Column::text("Ready", ".status.ready"),
         AGE,
     ];
-    const DESCRIPTION: &'static str = "A course: its users, its templates and its share of resources.";
+    const DESCRIPTION: &'static str = "A course: a namespace for its templates, and a quota for its users.";
 }
 
 wire_enum!(
-    /// Whether users may enrol themselves in a workspace.
+    /// Whether users can enrol themselves in a Workspace.
     AutoEnroll, default "", {
-        /// They may not.
+        /// Users cannot enrol themselves.
         Disabled = "",
-        /// They may ask, and a manager approves.
+        /// Users ask to be enrolled, and a manager approves.
         WithApproval = "withApproval",
-        /// They may.
+        /// Users are enrolled as soon as they ask.
         Immediate = "immediate",
     }
 );
@@ -52,81 +52,84 @@ wire_enum!(
 wire_enum!(
     /// The state of a subscription to an external service.
     SubscriptionStatus, default "", {
-        /// It succeeded.
+        /// The subscription is in place.
         Ok = "Ok",
-        /// It failed.
+        /// The subscription failed, or the service is not configured.
         Failed = "Failed",
     }
 );
 
-/// What a workspace is.
+/// Desired state of the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct WorkspaceSpec {
-    /// The name that users see.
+    /// Name shown to users, for example `Network laboratory`. Required.
     pub pretty_name: String,
-    /// Whether users may enrol themselves: with approval, at once, or not at all if empty.
+    /// Whether users can enrol themselves. `withApproval`: they ask, and a manager approves. `immediate`:
+    /// they are enrolled as soon as they ask. Default: empty, they cannot.
     #[serde(skip_serializing_if = "AutoEnroll::is_empty")]
     #[schemars(default)]
     pub auto_enroll: AutoEnroll,
-    /// What this workspace adds to the quota of each enrolled tenant.
+    /// Resources that this workspace adds to the quota of each enrolled tenant. Required.
     pub quota: WorkspaceQuota,
 }
 
-/// A share of resources.
+/// Resources that a workspace adds to the quota of each enrolled tenant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct WorkspaceQuota {
-    /// Processor time.
+    /// Processor cores, for example `8` or `500m`.
     pub cpu: RawQuantity,
-    /// Memory.
+    /// Memory, for example `16Gi`.
     pub memory: RawQuantity,
-    /// Instances that may exist at the same time.
+    /// Number of instances, running or stopped, at least 1.
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 1))]
     pub instances: i64,
-    /// Storage that may be requested in total.
+    /// Total storage that claims may request, for example `100Gi`. Default: absent, not limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub disk: Option<RawQuantity>,
-    /// Extended resources, such as graphics cards, as they appear in a resource quota.
+    /// Extended resources by name, for example `{nvidia.com/gpu: "1"}`. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub other_resources: BTreeMap<String, RawQuantity>,
 }
 
-/// What was made of a workspace.
+/// Observed state of the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct WorkspaceStatus {
-    /// The namespace of the workspace.
+    /// Namespace of the workspace, which holds its templates and shared volumes.
     #[schemars(default, skip_serializing_if = "wire::no_default")]
     pub namespace: NameCreated,
-    /// The state of each subscription to an external service, such as keycloak.
+    /// State of the subscriptions to external services, by the name of the service, for example
+    /// `{keycloak: Ok}`. `Failed` also if the service is not configured.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub subscription: BTreeMap<String, SubscriptionStatus>,
-    /// Whether everything that belongs to the workspace is in place.
+    /// Whether everything that belongs to the workspace is in place; if not, the condition `Reconciled`
+    /// says why.
     #[serde(skip_serializing_if = "wire::is_off")]
     #[schemars(default)]
     pub ready: bool,
-    /// The state of the workspace in detail.
+    /// Conditions of the workspace: `Ready` and `Reconciled`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,
 }
 
-/// Something that has a name once it was created.
+/// An object that has a name as soon as it is created.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct NameCreated {
-    /// Whether it was created.
+    /// Whether it exists.
     pub created: bool,
-    /// Its name.
+    /// Name of the object; absent if it does not exist.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub name: String,

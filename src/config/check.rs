@@ -1,8 +1,9 @@
-//! A tree against the schema: every fault with its line, and what is sound as a value to decode.
+//! Comparison of a tree with the schema: finds all faults with their lines, and returns what is valid as a
+//! value to decode.
 //!
-//! Of JSON Schema it knows what the types of the configuration make: `type`, `properties`,
-//! `required`, `additionalProperties`, `propertyNames`, `minProperties`, `items`, `const`, `enum`,
-//! `oneOf` of constants, `minimum`, `maximum`, and `format` as of [`super::formats`].
+//! It implements those keywords of JSON Schema that are generated from the types of the configuration:
+//! `type`, `properties`, `required`, `additionalProperties`, `propertyNames`, `minProperties`, `items`,
+//! `const`, `enum`, `oneOf` of constants, `minimum`, `maximum`, and `format` with [`super::formats`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,21 +14,21 @@ use super::formats::{self, Format};
 use super::suggest;
 use super::tree::{Content, Entry, Node};
 
-/// What a tree comes to.
+/// The result of a check.
 #[derive(Default)]
 pub(super) struct Checked {
-    /// The tree without what is at fault.
+    /// The valid part of the tree.
     pub value: Value,
-    /// What is at fault.
+    /// The faults.
     pub faults: Vec<Fault>,
-    /// Keys whose values are not what the administrator means: they are at fault, or an unknown
-    /// key was probably meant to be them.
+    /// Keys whose value in [`Self::value`] is probably not what the administrator meant: they have a fault,
+    /// or an unknown key is a misspelling of them.
     pub doubtful: BTreeSet<String>,
     /// The line of each known key.
     pub lines: BTreeMap<String, u64>,
 }
 
-/// Checks a tree; `file` is the name that faults are reported under.
+/// Checks a tree; `file` is the name of the file for the faults.
 pub(super) fn check(file: &str, tree: &Node, schema: &Value) -> Checked {
     let mut checker = Checker { file, root: schema, checked: Checked::default() };
     let place = Place { key: String::new(), line: tree.line };
@@ -43,7 +44,7 @@ pub(super) fn check(file: &str, tree: &Node, schema: &Value) -> Checked {
             Map::new()
         }
     };
-    // What is missing at the top has a default; it is reported, and the rest can be decoded.
+    // Required keys at the top have defaults: if they are missing, the rest can still be decoded.
     checker.checked.value = Value::Object(value);
     checker.checked
 }
@@ -54,11 +55,11 @@ struct Checker<'a> {
     checked: Checked,
 }
 
-/// Where a value stands.
+/// The place of a value in the file.
 struct Place {
-    /// Its key with those above it.
+    /// The path of its key, for example `leaderElection.leaseDuration`.
     key: String,
-    /// The line of the key, or of the value where there is none.
+    /// The line of the key, or of the value if it has no key.
     line: Option<u64>,
 }
 
@@ -72,7 +73,7 @@ impl Place {
     }
 }
 
-/// The key of a key below another. One that is not a plain word is put in brackets.
+/// The path of `key` below `above`. A key that is not a plain word is put in brackets and quotes.
 fn join(above: &str, key: &str) -> String {
     let plain = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
     match (plain, above) {
@@ -88,7 +89,7 @@ impl Checker<'_> {
         self.checked.faults.push(Fault::new(self.file, place.line, &place.key, problem, expected));
     }
 
-    /// The value of a node, unless the node itself is at fault.
+    /// The value of a node; `None` if the node itself is not valid.
     fn node(&mut self, place: &Place, node: &Node, schema: &Value) -> Option<Value> {
         match (kind(schema), &node.content) {
             ("object", Content::Map(entries)) => {
@@ -129,7 +130,7 @@ impl Checker<'_> {
         }
         for required in strings(schema, "required").filter(|required| !first.contains_key(required)) {
             let expected = schema.pointer(&format!("/properties/{required}")).map(expected_value);
-            // The file as a whole has no line; an item of a list has that of its first key.
+            // The file as a whole has no line; an item of a list has the line of its first key.
             let line = place.line.filter(|_| !place.key.is_empty());
             let missing = Place { key: join(&place.key, required), line };
             self.fault(&missing, "missing", format!("expected {}", expected.unwrap_or_default()));
@@ -140,7 +141,7 @@ impl Checker<'_> {
         value
     }
 
-    /// The schema of a key's value; a fault where there is none.
+    /// The schema of a key's value. For an unknown key, it adds a fault and returns `None`.
     fn known<'s>(
         &mut self,
         above: &Place,
@@ -215,7 +216,7 @@ impl Checker<'_> {
     }
 }
 
-/// The type of value that a schema asks for; constants are text.
+/// The type that a schema requires; constants have none and are text.
 fn kind(schema: &Value) -> &str {
     schema.get("type").and_then(Value::as_str).unwrap_or("string")
 }
@@ -232,14 +233,14 @@ fn format(schema: &Value) -> Option<&'static Format> {
     schema.get("format").and_then(Value::as_str).and_then(formats::find)
 }
 
-/// The only texts that a schema allows; none if it allows others.
+/// The texts that a schema allows; empty if it is not an enumeration.
 fn constants(schema: &Value) -> Vec<&str> {
     let alternatives = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
     let constant = |schema| Value::as_str(Value::get(schema, "const")?);
     alternatives.chain([schema]).filter_map(constant).chain(strings(schema, "enum")).collect()
 }
 
-/// All keys of a schema that end in a word, with those above them.
+/// The paths of all keys of that name in a schema.
 fn places(schema: &Value, above: &str, word: &str) -> Vec<String> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let mut found = Vec::new();
@@ -253,7 +254,7 @@ fn places(schema: &Value, above: &str, word: &str) -> Vec<String> {
     found
 }
 
-/// What a value is, where it is of the wrong type.
+/// Describes a value of the wrong type.
 fn describe(content: &Content, schema: &Value) -> String {
     let secret = format(schema).is_some_and(|format| format.secret);
     match content {
@@ -268,7 +269,7 @@ fn describe(content: &Content, schema: &Value) -> String {
     }
 }
 
-/// What a value of the wrong type should have been.
+/// Describes what is expected instead of a value of the wrong type.
 fn expected_instead(content: &Content, schema: &Value) -> String {
     let accepted = |text: &str| format(schema).is_none_or(|format| (format.accepts)(text));
     match content {
@@ -281,7 +282,7 @@ fn expected_instead(content: &Content, schema: &Value) -> String {
     }
 }
 
-/// What a schema asks for, behind "expected".
+/// Describes the values that a schema allows, to be read after "expected".
 fn expected_value(schema: &Value) -> String {
     let constants = constants(schema);
     if let Some((last, others)) = constants.split_last() {

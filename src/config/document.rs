@@ -1,18 +1,18 @@
-//! The default file: every key with its default, and its description as a comment above it.
+//! The default file: every key with its default value, and above it its description as a comment.
 
 use serde_json::{Map, Value};
 
 use super::schema::schema;
 use super::types::Config;
 
-/// The longest line of a comment, with its indentation.
+/// The maximum length of a line with a comment, including the indentation.
 const WIDTH: usize = 100;
 
-/// The file with every key at its default, as YAML with comments. Reads back as [`Config::default`].
+/// The default file as YAML with comments. It is read back as [`Config::default`].
 #[must_use]
 pub fn default_document() -> String {
     let schema = schema();
-    // Serialisation of plain data to a value has no case that fails.
+    // Plain data can always be converted to a JSON value.
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     let mut document = String::new();
     comment(&mut document, &schema, 0);
@@ -22,7 +22,7 @@ pub fn default_document() -> String {
     document
 }
 
-/// Writes the keys of a mapping, in the order of the schema.
+/// Writes the keys of a mapping with their values, in the order of the types' fields.
 fn mapping(document: &mut String, schema: &Value, values: &Map<String, Value>, depth: usize) {
     for (key, value) in values {
         let described = schema.get("properties").and_then(|properties| properties.get(key));
@@ -45,7 +45,7 @@ fn mapping(document: &mut String, schema: &Value, values: &Map<String, Value>, d
                 document.push_str(&scalar(text));
                 document.push('\n');
             }
-            // JSON is YAML in flow style.
+            // JSON is valid YAML in flow style.
             other => {
                 document.push(' ');
                 document.push_str(&other.to_string());
@@ -55,7 +55,7 @@ fn mapping(document: &mut String, schema: &Value, values: &Map<String, Value>, d
     }
 }
 
-/// Writes the description of a key, in as many lines as it needs.
+/// Writes the description of a key as a comment, wrapped at [`WIDTH`].
 fn comment(document: &mut String, schema: &Value, depth: usize) {
     let words = schema.get("description").and_then(Value::as_str).unwrap_or_default().split_whitespace();
     let mut column = 0;
@@ -82,13 +82,13 @@ fn indent(document: &mut String, depth: usize) {
     document.push_str(&"  ".repeat(depth));
 }
 
-/// A text as YAML: plain where no reader can take it for anything else, else in double quotes as in
+/// Writes a text as YAML: without quotes if every parser reads it as text, otherwise in double quotes as in
 /// JSON.
 fn scalar(text: &str) -> String {
     let inside = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(inside);
     let is_duration = text.parse::<super::ConfigDuration>().is_ok();
-    // Booleans and null of YAML 1.1 and 1.2, with the shortened ones.
+    // Booleans and null of YAML 1.1 and 1.2, and their short forms.
     let words = ["true", "false", "yes", "no", "on", "off", "y", "n", "null"];
     let is_reserved = words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if (is_word || is_duration) && !is_reserved { text.to_owned() } else { Value::from(text).to_string() }

@@ -1,4 +1,4 @@
-//! Lengths of time as people write them: `30s`, `5m`, `24h`, `7d`.
+//! Durations in the configuration: `30s`, `5m`, `24h`, `7d`.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -10,44 +10,44 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::formats;
 
-/// The units and their milliseconds, from the longest.
+/// The units with their lengths in milliseconds, from the longest to the shortest.
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-/// The longest length, a hundred years: sums with it stay within what dates can tell.
+/// The longest duration in milliseconds, a hundred years, so that a date plus a duration is always valid.
 const LONGEST: u64 = 36_500 * 86_400_000;
 
-/// A length of time from zero to a hundred years, in whole milliseconds. Written with the units
-/// `d`, `h`, `m`, `s` and `ms`, each at most once and longer ones first: `90m`, `1h30m`.
+/// A duration from zero to a hundred years, in whole milliseconds. It is written with the units `d`, `h`,
+/// `m`, `s` and `ms`, each at most once and longer ones first: `90m`, `1h30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConfigDuration(Duration);
 
-/// A text that is not a length of time, or one beyond a hundred years.
+/// The error for a text that is not a duration, or for one above a hundred years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}", formats::DURATION.expected)]
 pub struct DurationError;
 
 impl ConfigDuration {
-    /// A length in seconds; a hundred years if they are more.
+    /// A duration in seconds, limited to a hundred years.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self::from_millis(seconds.saturating_mul(1_000))
     }
 
-    /// A length in milliseconds; a hundred years if they are more.
+    /// A duration in milliseconds, limited to a hundred years.
     #[must_use]
     pub const fn from_millis(milliseconds: u64) -> Self {
         let length = if milliseconds < LONGEST { milliseconds } else { LONGEST };
         Self(Duration::from_millis(length))
     }
 
-    /// As the standard library has it.
+    /// The duration as the type of the standard library.
     #[must_use]
     pub const fn get(self) -> Duration {
         self.0
     }
 
     fn milliseconds(self) -> u64 {
-        // At most `LONGEST`.
+        // The value is at most `LONGEST`.
         u64::try_from(self.0.as_millis()).unwrap_or(LONGEST)
     }
 }
@@ -68,7 +68,7 @@ impl FromStr for ConfigDuration {
         while !rest.is_empty() {
             let (number, tail) = split(rest, |byte| byte.is_ascii_digit());
             let (unit, tail) = split(tail, |byte| byte.is_ascii_alphabetic());
-            // What a unit has skipped cannot follow: longer units come first, each once.
+            // The iterator does not go back, so that longer units come first and each comes once.
             let (_, length) = units.find(|(name, _)| *name == unit).ok_or(DurationError)?;
             let number: u64 = number.parse().map_err(|_| DurationError)?;
             let part = number.checked_mul(*length).ok_or(DurationError)?;
@@ -79,14 +79,15 @@ impl FromStr for ConfigDuration {
     }
 }
 
-/// Splits where the bytes no longer match; the bytes asked for are ASCII, so it is between characters.
+/// Splits a text before the first byte that does not match. `matches` only accepts ASCII, so that this is
+/// always between two characters.
 fn split(text: &str, matches: fn(u8) -> bool) -> (&str, &str) {
     let end = text.bytes().position(|byte| !matches(byte)).unwrap_or(text.len());
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
 impl fmt::Display for ConfigDuration {
-    /// The shortest text that reads back as the same length; of two, the one with a single unit.
+    /// Writes the shortest text for the duration; of two that are equally short, the one with a single unit.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.milliseconds();
         if total == 0 {

@@ -1,5 +1,4 @@
-//! The keys of the loop over public exposure: the flags of 03 §1.2, and those that its tables of
-//! required behaviour add.
+//! The keys of the public exposure loop; see `docs/public-exposure.md`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,36 +11,36 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::formats;
 
-/// The loop over the public exposure of Instances.
+/// The public exposure loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PublicExposureConfig {
-    /// Whether the loop runs; one that is off costs nothing and needs no rights.
+    /// Whether this loop runs; if not, it watches nothing and needs no RBAC permissions.
     pub enabled: bool,
-    /// How many Instances are worked on at the same time, 1 to 256.
+    /// The number of Instances that are reconciled at the same time, from 1 to 256.
     #[schemars(range(min = 1, max = 256))]
     pub concurrency: usize,
-    /// The addresses that the load balancer announces for us: single ones, ranges `first-last` and
-    /// networks. They are ours alone.
+    /// The IP addresses to assign, as single addresses, ranges `first-last` or networks; the load balancer
+    /// must announce them, and nothing else may use them.
     #[schemars(extend("items" = {"type": "string", "format": formats::ADDRESSES.name}))]
     pub ip_pool: Vec<String>,
-    /// The ports that are given where an Instance leaves the choice, the lowest free one first.
+    /// The ports to assign if an Instance requests port 0; the lowest free one is taken.
     pub automatic_port_range: PortRange,
-    /// The annotations of every Service, such as those by which the load balancer lets Services share an
-    /// address.
+    /// The annotations of every Service, such as the one that makes the load balancer assign one address to
+    /// several Services.
     #[schemars(extend("propertyNames" = {"format": formats::LABEL_KEY.name}))]
     pub common_annotations: BTreeMap<String, String>,
-    /// The labels of every Service, beside our own.
+    /// The labels of every Service, in addition to those that the loop sets.
     #[schemars(extend(
         "propertyNames" = {"format": formats::LABEL_KEY.name},
         "additionalProperties" = {"type": "string", "format": formats::LABEL_VALUE.name},
     ))]
     pub common_labels: BTreeMap<String, String>,
-    /// The annotation that tells the load balancer which address a Service is to have.
+    /// The annotation by which a Service requests its address from the load balancer.
     #[serde(rename = "loadBalancerIpsKey")]
     #[schemars(extend("format" = formats::LABEL_KEY.name))]
     pub load_balancer_ips_key: String,
-    /// Whether an exposure is ready only once the load balancer has given the address.
+    /// Whether an exposure is only ready once the load balancer has assigned the requested address.
     pub wait_for_address: bool,
 }
 
@@ -60,20 +59,20 @@ impl Default for PublicExposureConfig {
     }
 }
 
-/// Ports from the first to the last, written as `first-last`.
+/// A range of ports, written as `first-last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortRange {
     first: u16,
     last: u16,
 }
 
-/// A text that is not a range of ports.
+/// The error for a text that is not a range of ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}", formats::PORT_RANGE.expected)]
 pub struct PortRangeError;
 
 impl PortRange {
-    /// All of them.
+    /// All ports of the range.
     #[must_use]
     pub const fn ports(self) -> RangeInclusive<u16> {
         self.first..=self.last
@@ -81,7 +80,7 @@ impl PortRange {
 }
 
 impl Default for PortRange {
-    /// The ports that nobody is registered for (RFC 6335 §6).
+    /// The dynamic ports of RFC 6335, section 6, which are not registered for any service.
     fn default() -> Self {
         Self { first: 49_152, last: 65_535 }
     }

@@ -1,37 +1,37 @@
-//! What is wrong with a configuration file, in words for an administrator.
+//! Faults of a configuration file, as messages for administrators.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a configuration cannot be used.
+/// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
     #[error("the configuration file {} cannot be read: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// All that is wrong in it, in the order of the lines; displayed as one line each.
+    /// The file has faults. They are in the order of their lines, and displayed one on each line.
     #[error("{}", one_per_line(.0))]
     Faults(Vec<Fault>),
 }
 
-/// One thing that is wrong in a file.
+/// One fault of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The name of the file.
     pub file: String,
-    /// The line, from 1; none where something is missing that has no place.
+    /// The line, from 1; `None` for a key that is missing at the top level.
     pub line: Option<u64>,
-    /// The key with those above it, `leaderElection.leaseDuration`; empty for the file as a whole.
+    /// The path of the key, for example `leaderElection.leaseDuration`; empty for the file as a whole.
     pub key: String,
-    /// What is wrong.
+    /// What is wrong with the value.
     pub problem: String,
-    /// What would be right; empty where the problem says it.
+    /// What would be valid; empty if the problem already says it.
     pub expected: String,
 }
 

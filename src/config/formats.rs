@@ -1,5 +1,5 @@
-//! The kinds of text that values are made of. The schema names them in `format`, which other
-//! validators ignore; [`super::check`] looks them up here.
+//! The formats of text values. The schema names them in `format`, which other validators ignore;
+//! [`super::check`] looks them up here.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,15 +12,15 @@ use crate::api::image::is_repository;
 use crate::api::names::{DnsLabel, LabelValue, ObjectName};
 use crate::api::quantity::Quantity;
 
-/// A kind of text.
+/// A format of text values.
 pub(super) struct Format {
-    /// Its name in the schema.
+    /// The name in the schema.
     pub name: &'static str,
-    /// What is right, behind "expected".
+    /// A description of valid texts, to be read after "expected".
     pub expected: &'static str,
-    /// Whether a text is of this kind.
+    /// Whether a text is valid.
     pub accepts: fn(&str) -> bool,
-    /// Whether a text that is refused is kept out of the message.
+    /// Whether messages must not repeat an invalid text, because it may be a secret.
     pub secret: bool,
 }
 
@@ -154,12 +154,12 @@ const ALL: [&Format; 20] = [
     &PASSWORD_HASH,
 ];
 
-/// The format of a name in the schema.
+/// Finds a format by its name in the schema.
 pub(super) fn find(name: &str) -> Option<&'static Format> {
     ALL.into_iter().find(|format| format.name == name)
 }
 
-/// A DNS name; the API takes no IP address as the host of an Ingress.
+/// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.
 fn is_host(text: &str) -> bool {
     ObjectName::new(text).is_ok()
         && text.split('.').all(|label| DnsLabel::new(label).is_ok())
@@ -174,7 +174,7 @@ fn is_host_port(text: &str) -> bool {
         .is_some_and(|(host, port)| is_host(host) && port.parse::<u16>().is_ok_and(|port| port != 0))
 }
 
-/// `/auth` and `/start?rd=…` are put behind it (02 §4.2).
+/// Whether a text is a URL to which the instance loop can append `/auth` and `/start?rd=…`.
 fn is_http_url(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
         return false;
@@ -185,7 +185,8 @@ fn is_http_url(text: &str) -> bool {
         && text.parse::<http::Uri>().is_ok_and(|uri| valid(&uri))
 }
 
-/// `IsQualifiedName` of apimachinery: a name, and before it a DNS name and a slash or nothing.
+/// Whether a text is the key of a label, as `IsQualifiedName` of apimachinery checks it: a name, optionally
+/// after a DNS name and a slash.
 fn is_label_key(text: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && LabelValue::new(name).is_ok();
     match text.split_once('/') {
@@ -194,7 +195,8 @@ fn is_label_key(text: &str) -> bool {
     }
 }
 
-/// A repository of the OCI distribution specification, and before it a registry or nothing.
+/// Whether a text is the name of an image without tag: a repository of the OCI distribution specification,
+/// optionally after a registry.
 fn is_image_name(text: &str) -> bool {
     let (registry, repository) = match text.split_once('/') {
         Some((first, rest)) if is_host_port(first) => (Some(first), rest),
@@ -204,11 +206,11 @@ fn is_image_name(text: &str) -> bool {
     length <= 255 && is_repository(repository)
 }
 
-/// An image: its name, and behind it a tag, or a digest, or both, or nothing.
+/// Whether a text is an image: its name, optionally with a tag, a digest or both.
 fn is_image(text: &str) -> bool {
     let (text, digest) = text.split_once('@').map_or((text, None), |(text, digest)| (text, Some(digest)));
     let (name, tag) = match text.rsplit_once(':') {
-        // A colon before a slash is that of a port.
+        // If a slash follows, the colon belongs to the port of the registry.
         Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
         _ => (text, None),
     };
@@ -220,21 +222,22 @@ fn is_image(text: &str) -> bool {
     is_image_name(name) && tag.is_none_or(is_image_tag) && digest.is_none_or(is_digest)
 }
 
-/// The host of a registry, and behind it a port, or a part of its repositories, or both, or nothing.
+/// Whether a text is empty or a registry: its host, optionally with a port, and with the first components of
+/// repositories.
 fn is_registry(text: &str) -> bool {
     let (host, path) = text.split_once('/').map_or((text, None), |(host, path)| (host, Some(path)));
     text.is_empty() || (is_host(host) || is_host_port(host)) && path.is_none_or(is_repository)
 }
 
-/// A tag of the OCI distribution specification.
+/// Whether a text is a tag of the OCI distribution specification.
 fn is_image_tag(text: &str) -> bool {
     text.len() <= 128
         && text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
 }
 
-/// What the log takes, less what is a slip: the library reads `inof` as "everything of the module
-/// inof", and `info=` alike, and nothing else would be logged.
+/// Whether a text is a filter of `tracing-subscriber`. This is stricter than the library, which reads a
+/// misspelt level such as `inof` or `info=` as the name of a module, so that nothing else would be logged.
 fn is_log_filter(text: &str) -> bool {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     let is_level = |word: &str| LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level));
@@ -245,7 +248,8 @@ fn is_log_filter(text: &str) -> bool {
     text.split(',').all(is_directive) && EnvFilter::try_new(text).is_ok()
 }
 
-/// `$id$salt$hash` of crypt(3) in one line of /etc/shadow, or an account without password.
+/// Whether a text is a hash `$id$salt$hash` of crypt(3) as in `/etc/shadow`, or `!` or `*` for an account
+/// without password.
 fn is_password_hash(text: &str) -> bool {
     let fits = |text: &str| text.chars().all(|c| c.is_ascii_graphic() && c != ':' && c != '*' && c != '!');
     match text {
@@ -262,7 +266,7 @@ fn is_password_hash(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Each text with whether the format accepts it.
+    /// Checks that a format accepts the texts in `right` and refuses those in `wrong`.
     fn table(format: &Format, right: &[&str], wrong: &[&str]) {
         for text in right {
             assert!((format.accepts)(text), "{}: {text:?}", format.name);

@@ -1,4 +1,4 @@
-//! The keys of the Instance loop: the flags of 02 §11.1, and those that its chapters add.
+//! The keys of the instance loop.
 
 use std::fmt;
 
@@ -7,103 +7,103 @@ use serde::{Deserialize, Serialize};
 
 use super::formats;
 
-/// The hash of the password `crownlabs` that the images of the baseline know (02 §5.1). Public.
+/// The hash of the password `crownlabs`, which the Go operators set as well. It is not a secret.
 const PUBLIC_PASSWORD_HASH: &str = "$6$rounds=4096$tBS1sNBpnw6feehB$lS9b7VKH6WMAFOB0SrHCgjD2BKs9CegDe51EiMRWbxQeCVnoGL4u0jNaRsYhvVoBFaRlXZkNsxfFhXvCBaNeQ.";
 
-/// The loop over Instances.
+/// The instance loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct InstanceConfig {
-    /// Whether the loop runs; one that is off costs nothing and needs no rights.
+    /// Whether this loop runs; if not, it watches nothing and needs no RBAC permissions.
     pub enabled: bool,
-    /// How many Instances are worked on at the same time, 1 to 256.
+    /// The number of Instances that are reconciled at the same time, from 1 to 256.
     #[schemars(range(min = 1, max = 256))]
     pub concurrency: usize,
-    /// The host name that Instances are reached under, without scheme or path; exams and exercises
-    /// have `exam.` and `exercise.` before it.
+    /// The host name of the URLs of Instances, without scheme and path; exams and exercises get the prefixes
+    /// `exam.` and `exercise.`.
     #[schemars(extend("format" = formats::HOST.name))]
     pub website_base_url: String,
-    /// The URL of the OAuth2 proxy that guards Instances, without a slash at the end.
+    /// The URL of the OAuth2 proxy that authenticates users of Instances, without a slash at the end.
     #[schemars(extend("format" = formats::HTTP_URL.name))]
     pub instances_auth_url: String,
-    /// The file with the public SSH key of the web terminal, which enters every virtual machine;
-    /// empty for none. It is read again when it changes.
+    /// The file with the public SSH key of the web terminal, which can log in to every virtual machine;
+    /// empty for none; it is read again when it changes.
     pub webssh_master_key_file: String,
-    /// The images of what runs beside a container environment.
+    /// The images of the containers that run beside the container of an environment.
     pub container_images: ContainerImages,
-    /// Who may open an Instance in a browser.
+    /// The authentication of users who open an Instance in a browser.
     pub access: Access,
-    /// The user `crownlabs` in virtual machines.
+    /// The login of the user `crownlabs` in virtual machines.
     pub vm_login: VmLogin,
-    /// `HTTPRoutes` instead of Ingresses, where the Gateway API is installed.
+    /// The Gateway API, which can be used instead of Ingresses where it is installed.
     pub gateway_api: GatewayApi,
-    /// Virtual machines whose disk is a clone of a volume in the cluster.
+    /// Virtual machines of type `LocalVM`, whose disk is a clone of a volume in the cluster.
     pub local_vm: LocalVm,
 }
 
-/// The images of the containers beside the user's, by name without tag.
+/// The images of the containers that run beside the container of an environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ContainerImages {
     /// The tag of all images below.
     #[schemars(extend("format" = formats::IMAGE_TAG.name))]
     pub tag: String,
-    /// The X server with VNC, without tag.
+    /// The image of the X server with VNC, without tag.
     #[schemars(extend("format" = formats::IMAGE_NAME.name))]
     pub x_vnc: String,
-    /// The bridge from the browser to VNC, without tag.
+    /// The image of the proxy between browser and VNC, without tag.
     #[schemars(extend("format" = formats::IMAGE_NAME.name))]
     pub websockify: String,
-    /// What fetches the content that an Instance starts from, without tag.
+    /// The image that downloads the initial content of an Instance, without tag.
     #[schemars(extend("format" = formats::IMAGE_NAME.name))]
     pub content_downloader: String,
-    /// What sends the content that an exam hands in, without tag.
+    /// The image that uploads the content of an Instance that was terminated, without tag.
     #[schemars(extend("format" = formats::IMAGE_NAME.name))]
     pub content_uploader: String,
-    /// The host and port that the usage of containers is asked from.
+    /// The host and port of the server that tells how much CPU and memory containers use.
     #[schemars(extend("format" = formats::HOST_PORT.name))]
     pub instmetrics_server_endpoint: String,
 }
 
-/// Who may open an Instance.
+/// The authentication of users who open an Instance in a browser.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Access {
-    /// Either `shared`, one OAuth2 proxy for all Instances at `instancesAuthUrl`, or `none`, where
-    /// something else guards them.
+    /// Either `shared`, the OAuth2 proxy at `instancesAuthUrl` for all Instances, or `none`, if
+    /// authentication is done elsewhere.
     pub mode: AccessMode,
 }
 
-/// What guards Instances in the browser.
+/// How users of Instances are authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum AccessMode {
-    /// One OAuth2 proxy for all, named in annotations of the Ingress.
+    /// By one OAuth2 proxy, which annotations of the Ingress refer to.
     #[default]
     Shared,
-    /// Nothing of ours.
+    /// Not by the daemon's Ingresses.
     None,
 }
 
-/// How the user `crownlabs` of a virtual machine logs in.
+/// The login of the user `crownlabs` in virtual machines.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct VmLogin {
-    /// The crypt(3) hash of the password for console and desktop; the default is the hash of
-    /// `crownlabs`, which everybody knows.
+    /// The crypt(3) hash of the password for console and desktop; the default is the hash of the
+    /// publicly known password `crownlabs`.
     #[schemars(extend("format" = formats::PASSWORD_HASH.name, "writeOnly" = true))]
     pub password_hash: String,
-    /// Whether the password also opens SSH; leave it off while the password is a known one.
+    /// Whether the password can be used over SSH; leave it off while the password is publicly known.
     pub ssh_password: bool,
 }
 
-/// `HTTPRoutes` instead of Ingresses.
+/// The use of the Gateway API instead of Ingresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct GatewayApi {
-    /// Whether Instances are exposed by `HTTPRoutes`; authentication is then the gateway's.
+    /// Whether Instances get an `HTTPRoute` instead of an Ingress; the Gateway then authenticates users.
     pub enabled: bool,
-    /// The Gateways that the routes attach to, each as `{name, namespace}`; needed when enabled.
+    /// The Gateways that the routes attach to, each as `{name, namespace}`; at least one if enabled.
     pub parent_refs: Vec<ParentRef>,
 }
 
@@ -111,26 +111,26 @@ pub struct GatewayApi {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ParentRef {
-    /// Its name.
+    /// The name of the Gateway.
     #[schemars(extend("format" = formats::OBJECT_NAME.name))]
     pub name: String,
-    /// Its namespace.
+    /// The namespace of the Gateway.
     #[schemars(extend("format" = formats::DNS_LABEL.name))]
     pub namespace: String,
 }
 
-/// Virtual machines from volumes of the cluster.
+/// Virtual machines whose disk is a clone of a volume in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LocalVm {
-    /// Whether Templates may have environments of the type `LocalVM`.
+    /// Whether Templates may have environments of type `LocalVM`.
     pub enabled: bool,
-    /// The namespaces whose volumes any Template may clone, beside the Template's own.
+    /// The namespaces whose volumes every Template may clone, in addition to its own namespace.
     #[schemars(extend("items" = {"type": "string", "format": formats::DNS_LABEL.name}))]
     pub namespaces: Vec<String>,
 }
 
-/// The hash of a password of the administrator's own is not for logs.
+/// Leaves the hash out, because a configuration may be logged.
 impl fmt::Debug for VmLogin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hash = if self.password_hash == PUBLIC_PASSWORD_HASH { "(the default)" } else { "(set)" };

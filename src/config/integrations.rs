@@ -1,4 +1,4 @@
-//! The keys of the services outside of the cluster.
+//! The keys of external services.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize};
 use super::duration::ConfigDuration;
 use super::formats;
 
-/// The services outside of the cluster.
+/// The external services.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Integrations {
-    /// Keycloak, where Tenants have an account and Workspaces have roles.
+    /// Keycloak, in which Tenants have accounts and Workspaces have roles.
     pub keycloak: KeycloakConfig,
 }
 
-/// The Keycloak realm of the users (05 §1, `--keycloak-*`).
+/// The Keycloak realm with the accounts of users; see `docs/keycloak.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct KeycloakConfig {
-    /// Whether accounts and roles are kept in Keycloak; then `url`, `realm`, `clientId` and
-    /// `clientSecretFile` are needed.
+    /// Whether accounts and roles are managed in Keycloak; if so, `url`, `realm`, `clientId` and
+    /// `clientSecretFile` are required.
     pub enabled: bool,
     /// The URL of the server, such as `https://auth.example.com`, without `/realms` or `/admin`.
     #[schemars(extend("format" = formats::SERVER_URL.name))]
     pub url: String,
-    /// The realm of the users.
+    /// The realm with the accounts of users.
     pub realm: String,
-    /// The client whose service account may manage users, and the roles of `rolesClientId`.
+    /// The client whose service account may manage users and the roles of `rolesClientId`.
     pub client_id: String,
-    /// The file with the secret of that client. It is read again for each new token.
+    /// The file with the secret of this client, which is read again for each new token.
     pub client_secret_file: String,
-    /// The client that holds the roles of Workspaces; empty for `clientId`.
+    /// The client that has the roles of Workspaces; empty for `clientId`.
     pub roles_client_id: String,
-    /// Whether the server is an old one that has `/auth` before `/realms` and `/admin`.
+    /// Whether the paths of the server begin with `/auth`, as they do before Keycloak 17.
     pub compatibility_mode: bool,
-    /// The file with the certificates, in PEM, of the authorities that the server's certificate is
-    /// checked against; empty for those of the platform. It is read again when it changes.
+    /// The file with the certificates of the authorities to trust, in PEM, which is read again when it
+    /// changes; empty for those of the operating system.
     pub ca_file: String,
-    /// How long an answer may take.
+    /// The time limit of a request.
     pub timeout: ConfigDuration,
 }
 

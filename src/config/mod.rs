@@ -1,13 +1,12 @@
-//! The configuration file: types, defaults, validation, schema.
+//! The configuration file: types, defaults, validation and JSON Schema.
 //!
-//! The types are the single source: their doc comments are the comments of the default file and the
-//! descriptions of the JSON Schema. A file goes through four steps, and the faults of all of them
-//! are reported together:
+//! Everything is generated from the types: their doc comments are the comments of the default file and the
+//! descriptions of the JSON Schema. A file is read in four steps, whose faults are reported together:
 //!
-//! - [`tree`]: YAML text → a tree whose keys know their lines;
-//! - [`check`]: the tree against the schema (unknown keys, types, ranges, [`formats`] of text);
-//! - decoding of what is sound into [`Config`];
-//! - [`rules`]: what holds between several keys.
+//! - [`tree`] parses the YAML text into a tree that has the line of each key;
+//! - [`check`] compares the tree with the schema: unknown keys, types, ranges, [`formats`] of text;
+//! - what is valid is decoded into [`Config`];
+//! - [`rules`] checks what must hold between several keys.
 
 mod check;
 mod document;
@@ -17,6 +16,7 @@ mod fault;
 mod formats;
 mod instance;
 mod integrations;
+pub mod loops;
 pub mod pool;
 mod rules;
 mod schema;
@@ -57,17 +57,17 @@ impl Config {
     /// Reads and validates a file.
     ///
     /// # Errors
-    /// When the file cannot be read, or with every fault that it has.
+    /// If the file cannot be read, or with all of its faults.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
         Self::parse(&path.display().to_string(), &text)
     }
 
-    /// Validates a text; `file_name` is what its faults are reported under.
+    /// Validates the text of a file; `file_name` is the name that its faults are reported with.
     ///
     /// # Errors
-    /// With every fault that the text has, in the order of the lines.
+    /// With all faults of the text, in the order of their lines.
     pub fn parse(file_name: &str, text: &str) -> Result<Self, ConfigError> {
         let checked = match tree::read(text) {
             Ok(tree) => check::check(file_name, &tree, &schema()),
@@ -82,7 +82,7 @@ impl Config {
                     return Ok(config);
                 }
             }
-            // Only when the schema allows what the types do not: the decoder's words are all there is.
+            // The schema allows something that the types do not: only the decoder's message says what.
             Err(error) if faults.is_empty() => {
                 faults.push(Fault::new(file_name, None, "", error.to_string(), ""));
             }

@@ -1,49 +1,49 @@
-//! The addresses that may be given to Instances (03 §1.2).
+//! The pool of IP addresses for the public exposure of Instances.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// The most addresses that a pool may have: more than any load balancer announces, and few enough to
-/// be looked through.
+/// The maximum number of addresses in a pool: more than a load balancer announces, and few enough for the
+/// allocator to look at each.
 pub const LIMIT: u128 = 65_536;
 
-/// Why an entry is no part of a pool.
+/// Why an entry of the pool is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
-    /// It has a slash, and is no network.
+    /// The entry has a slash, but is not a network.
     #[error("invalid CIDR address: {0}; a network is written 172.18.0.248/30 or 2001:db8::/120")]
     Cidr(String),
-    /// It has a dash, and is not two addresses.
+    /// The entry has a dash, but does not consist of two addresses.
     #[error("invalid IP range: {0}; a range is written 172.18.0.240-172.18.0.249")]
     Range(String),
-    /// An end of a range is no address.
+    /// An end of a range is not an address.
     #[error("invalid IP in range: {0}")]
     RangeEnd(String),
-    /// The ends of a range are of two families.
+    /// One end of a range is an IPv4 address and the other an IPv6 address.
     #[error("the range {0} mixes IPv4 and IPv6")]
     Mixed(String),
     /// The first address of a range comes after the last.
     #[error("the range {0} ends before it begins")]
     Backwards(String),
-    /// It is no address.
+    /// The entry is not an address.
     #[error("invalid IP entry: {0}; addresses have no leading zeros, zones or ports")]
     Address(String),
-    /// It is too large by itself, or with those before it.
+    /// With this entry, the pool has more than [`LIMIT`] addresses.
     #[error(
         "{0} brings the pool to more than {LIMIT} addresses: name the addresses that the load balancer announces"
     )]
     TooLarge(String),
 }
 
-/// Addresses from the first to the last, of one family.
+/// A range of addresses of one family, including both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Span {
     first: IpAddr,
     last: IpAddr,
 }
 
-/// A number for an address, in its family.
+/// The number of an address within its family.
 fn number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => u128::from(address.to_bits()),
@@ -51,10 +51,10 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
-/// The address of that number in the family of `like`.
+/// The address with that number in the family of `like`.
 fn address(number: u128, like: IpAddr) -> IpAddr {
     match like {
-        // A number that came from an IPv4 address and was kept below the last one fits.
+        // The number lies between two IPv4 addresses, so it fits into 32 bits.
         IpAddr::V4(_) => Ipv4Addr::from_bits(u32::try_from(number).unwrap_or(u32::MAX)).into(),
         IpAddr::V6(_) => Ipv6Addr::from_bits(number).into(),
     }
@@ -73,14 +73,15 @@ impl Span {
         self.first.is_ipv4() == other.first.is_ipv4() && self.first <= other.last && other.first <= self.last
     }
 
-    /// The network `text`: host bits are masked away, and every address of it counts.
+    /// Parses a network such as `172.18.0.248/30`; `None` if it is not one. Host bits are ignored. The range
+    /// includes the first and the last address of the network.
     fn network(text: &str) -> Option<Self> {
         let (address, bits) = text.split_once('/')?;
         let address = parse(address)?;
         let width: u32 = if address.is_ipv4() { 32 } else { 128 };
         let valid = bits.bytes().all(|byte| byte.is_ascii_digit()) && (bits == "0" || !bits.starts_with('0'));
         let bits: u32 = bits.parse().ok().filter(|bits| valid && *bits <= width)?;
-        // A shift by the whole width leaves nothing.
+        // A shift by 128 bits is `None`: there are no host bits.
         let hosts = u128::MAX.checked_shr(128 - (width - bits)).unwrap_or(0);
         let first = number(address) & !hosts;
         Some(Self { first: self::address(first, address), last: self::address(first | hosts, address) })
@@ -113,25 +114,26 @@ impl FromStr for Span {
     }
 }
 
-/// An address in its canonical form: an IPv4 address that is written as IPv6 is an IPv4 address.
+/// Parses an address; `None` if the text is not one. An IPv4-mapped IPv6 address becomes the IPv4 address.
 pub fn parse(text: &str) -> Option<IpAddr> {
     text.trim().parse().ok().map(|address: IpAddr| address.to_canonical())
 }
 
-/// A set of addresses, in the order of their numbers, IPv4 first.
+/// A set of IP addresses, ordered by their numbers, IPv4 first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pool {
-    /// In order, without overlaps.
+    /// Ordered ranges that do not overlap.
     spans: Vec<Span>,
 }
 
 impl Pool {
-    /// Reads the entries; the second half are sentences about entries that name the same addresses.
+    /// Parses the entries. Returns the pool, and warnings about entries that overlap. Fails with the first
+    /// entry that is not valid.
     pub fn parse<T: AsRef<str>>(entries: &[T]) -> Result<(Self, Vec<String>), PoolError> {
         let mut pool = Self::default();
         let mut warnings = Vec::new();
         let mut read: Vec<(Span, &str)> = Vec::new();
-        // A list may also come as one text, as the flag of the Go operator had it.
+        // An entry may be several, separated by commas, as in the flag of the Go operator.
         let pieces = entries.iter().flat_map(|entry| entry.as_ref().split(',')).map(str::trim);
         for piece in pieces.filter(|piece| !piece.is_empty()) {
             let span: Span = piece.parse()?;
@@ -159,25 +161,25 @@ impl Pool {
         self.spans = apart;
     }
 
-    /// How many addresses there are.
+    /// The number of addresses.
     #[must_use]
     pub fn len(&self) -> u128 {
         self.spans.iter().fold(0, |sum, span| sum.saturating_add(span.len()))
     }
 
-    /// Whether there are none.
+    /// Whether the pool has no addresses.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Whether the address is one of them.
+    /// Whether an address is in the pool.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.spans.iter().any(|span| span.contains(address))
     }
 
-    /// All of them, in order.
+    /// All addresses, in order.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.spans.iter().flat_map(|span| {
             (number(span.first)..=number(span.last)).map(|number| address(number, span.first))
@@ -266,7 +268,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the order and the overlaps, a pool has each address once, in order.
+        /// A pool has each address of its entries once, in order, even if entries overlap.
         #[test]
         fn a_pool_is_the_union_of_its_entries(spans in proptest::collection::vec((0_u32..300, 0_u32..40), 0..8)) {
             let base = 0x0A00_0000_u32;

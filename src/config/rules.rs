@@ -1,4 +1,4 @@
-//! What holds between several keys, or needs more than the form of one.
+//! Rules that the schema cannot express: between several keys, or about the value of one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use super::integrations::KeycloakConfig;
 use super::pool::Pool;
 use super::types::Config;
 
-/// Something that must hold.
+/// A rule that a configuration must follow.
 struct Rule {
-    /// The keys that it looks at; the fault is reported at the first that the file has.
+    /// The keys that the rule reads. A fault is reported for the first of them that is in the file.
     keys: &'static [&'static str],
-    /// What is wrong, if it does not hold.
+    /// Returns what is wrong, or `None` if the rule is followed.
     broken: fn(&Config) -> Option<String>,
-    /// What would be right.
+    /// What would be valid.
     expected: &'static str,
 }
 
@@ -59,7 +59,7 @@ const RULES: &[Rule] = &[
         broken: |config| {
             let (period, deadline) =
                 (config.leader_election.retry_period, config.leader_election.renew_deadline);
-            // Each wait is longer by up to a fifth, at random.
+            // The election adds a random fifth at most to each wait.
             let longest = Duration::from(period).saturating_mul(6) / 5;
             (longest >= deadline.get())
                 .then(|| format!("retryPeriod is {period} and renewDeadline is {deadline}"))
@@ -69,7 +69,7 @@ const RULES: &[Rule] = &[
     Rule {
         keys: &["leaderElection.retryPeriod"],
         broken: |config| {
-            config.leader_election.retry_period.get().is_zero().then(|| "0s is no pause".to_owned())
+            config.leader_election.retry_period.get().is_zero().then(|| "0s is too short".to_owned())
         },
         expected: "expected more than 0s",
     },
@@ -77,7 +77,7 @@ const RULES: &[Rule] = &[
         keys: &["server.health", "server.metrics"],
         broken: |config| {
             let (health, metrics) = (config.server.health.address()?, config.server.metrics.address()?);
-            // Port 0 is any that is free.
+            // Port 0 means any free port, so two servers may have it.
             (health == metrics && health.port() != 0)
                 .then(|| format!("metrics and health are both at {health}"))
         },
@@ -96,7 +96,7 @@ const RULES: &[Rule] = &[
         keys: &["server.webhook.bypassGroups"],
         broken: |config| {
             let groups = &config.server.webhook.bypass_groups;
-            groups.iter().any(|group| group.trim().is_empty()).then(|| "a name is empty".to_owned())
+            groups.iter().any(|group| group.trim().is_empty()).then(|| "a group name is empty".to_owned())
         },
         expected: "expected the names of groups",
     },
@@ -118,7 +118,7 @@ const RULES: &[Rule] = &[
     Rule {
         keys: &["controllers.tenant.keepAlive"],
         broken: |config| {
-            config.controllers.tenant.keep_alive.get().is_zero().then(|| "0s keeps nothing".to_owned())
+            config.controllers.tenant.keep_alive.get().is_zero().then(|| "0s is too short".to_owned())
         },
         expected: "expected more than 0s",
     },
@@ -155,21 +155,21 @@ const RULES: &[Rule] = &[
         keys: &["integrations.keycloak.timeout"],
         broken: |config| {
             let timeout = config.integrations.keycloak.timeout;
-            timeout.get().is_zero().then(|| format!("{timeout} leaves no time for an answer"))
+            timeout.get().is_zero().then(|| format!("{timeout} is too short"))
         },
         expected: "expected more than 0s",
     },
 ];
 
-/// Says that Keycloak is to be used and this key of it is empty.
+/// The problem that Keycloak is enabled and a required key of it is empty; `None` if it is not so.
 fn keycloak_lacks(config: &Config, key: &str, value: fn(&KeycloakConfig) -> &str) -> Option<String> {
     let keycloak = &config.integrations.keycloak;
     (keycloak.enabled && value(keycloak).is_empty())
         .then(|| format!("keycloak is enabled and {key} is empty"))
 }
 
-/// The faults of a configuration. Keys that were refused before have their default in it: rules that
-/// look at those (`doubtful`) say nothing.
+/// The faults of a configuration. Rules that read a key in `doubtful` are skipped: the value of that key was
+/// refused before, and the configuration has its default instead.
 pub(super) fn broken(
     config: &Config,
     file: &str,
@@ -187,7 +187,7 @@ pub(super) fn broken(
     RULES.iter().filter(certain).filter_map(fault).collect()
 }
 
-/// Whether two keys are the same, or one is above the other.
+/// Whether two keys are the same, or one contains the other.
 fn overlap(key: &str, other: &str) -> bool {
     let above = |upper: &str, lower: &str| {
         lower.strip_prefix(upper).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

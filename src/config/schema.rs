@@ -1,4 +1,4 @@
-//! The JSON Schema of the file, from the types.
+//! The JSON Schema of the file, generated from the types.
 
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::types::Config;
 
-/// The JSON Schema (draft 2020-12) of the file, without references: every key is described in its
-/// place. Formats of text that begin with `crownlabs-` are for people; other validators ignore them.
+/// The JSON Schema (draft 2020-12) of the file. It has no references: each key is described where it is
+/// used. Formats that begin with `crownlabs-` are ours, and other validators ignore them.
 #[must_use]
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
@@ -16,8 +16,8 @@ pub fn schema() -> Value {
     settings.into_generator().into_root_schema_for::<Config>().to_value()
 }
 
-/// Undoes the line breaks that a description has from the source, and drops the defaults of
-/// mappings: each key below has its own.
+/// Joins the lines of descriptions, and removes the defaults of mappings, whose keys have defaults of their
+/// own.
 fn tidy(schema: &mut Schema) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         *description = description.split_whitespace().collect::<Vec<_>>().join(" ");

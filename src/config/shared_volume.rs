@@ -1,23 +1,23 @@
-//! The keys of the loop over shared volumes: the flags of 03 §4.
+//! The keys of the shared volume loop; see `docs/shared-volumes.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::formats;
 
-/// The loop over `SharedVolumes`.
+/// The shared volume loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SharedVolumeConfig {
-    /// Whether the loop runs; one that is off costs nothing and needs no rights.
+    /// Whether this loop runs; if not, it watches nothing and needs no RBAC permissions.
     pub enabled: bool,
-    /// How many volumes are worked on at the same time, 1 to 256.
+    /// The number of shared volumes that are reconciled at the same time, from 1 to 256.
     #[schemars(range(min = 1, max = 256))]
     pub concurrency: usize,
-    /// The storage class of new volumes: one on NFS that lets claims grow.
+    /// The storage class of new volumes, which must provide NFS and allow volumes to be expanded.
     #[schemars(extend("format" = formats::OBJECT_NAME.name))]
     pub storage_class: String,
-    /// The image of the Job that gives a new volume to the user of the machines; it has `chown`.
+    /// The image of the Job that sets the owner of a new volume; it must contain `chown`.
     #[schemars(extend("format" = formats::IMAGE.name))]
     pub provisioning_image: String,
 }

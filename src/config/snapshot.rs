@@ -1,4 +1,4 @@
-//! The keys of the loop over snapshots: the flags of 03 §2.2, and what makes the pusher a choice.
+//! The keys of the snapshot loop; see `docs/snapshots.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,44 +6,43 @@ use serde::{Deserialize, Serialize};
 use super::formats;
 use crate::api::quantity::Quantity;
 
-/// The loop over `InstanceSnapshots`.
+/// The snapshot loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SnapshotConfig {
-    /// Whether the loop runs; one that is off costs nothing and needs no rights.
+    /// Whether this loop runs; if not, it watches nothing and needs no RBAC permissions.
     pub enabled: bool,
-    /// How many snapshots are looked at at the same time, 1 to 256; the Jobs of all of them run at once.
+    /// The number of snapshots that are reconciled at the same time, from 1 to 256; it does not limit the
+    /// number of Jobs that run.
     #[schemars(range(min = 1, max = 256))]
     pub concurrency: usize,
-    /// The registry that the images are pushed to, with the path that they share, if any. Every snapshot
-    /// fails while it is empty.
+    /// The registry that images are pushed to, with an optional path; all snapshots fail while it is empty.
     #[schemars(extend("format" = formats::REGISTRY.name))]
     pub vm_registry: String,
     /// The Secret (`kubernetes.io/dockerconfigjson`) with the login to the registry, in the namespace of each
-    /// snapshot. Every snapshot fails while it is empty.
+    /// snapshot; all snapshots fail while it is empty.
     #[schemars(extend("format" = formats::OPTIONAL_NAME.name))]
     pub vm_registry_secret: String,
-    /// The image that turns a disk into what an image is built from: `images/img-exporter`.
+    /// The image that exports a disk as a QCOW2 file; it is built from `images/img-exporter`.
     #[schemars(extend("format" = formats::IMAGE.name))]
     pub container_export_img: String,
-    /// What builds the image and pushes it: `kaniko`, or `buildah` as an ordinary user.
+    /// The program that builds and pushes the image: `kaniko`, or `buildah`, which does not need root.
     pub pusher: Pusher,
-    /// The image of Kaniko's executor, or of a fork that takes the same arguments.
+    /// The image of Kaniko's executor, or of a fork that accepts the same arguments.
     #[schemars(extend("format" = formats::IMAGE.name))]
     pub container_kaniko_img: String,
     /// The image of Buildah.
     #[schemars(extend("format" = formats::IMAGE.name))]
     pub container_buildah_img: String,
-    /// The memory that the pusher asks for.
+    /// The memory request of the pusher.
     #[schemars(with = "String", extend("format" = formats::QUANTITY.name))]
     pub pusher_memory_request: Quantity,
-    /// The memory that the pusher may use. It counts against the quota of the snapshot's namespace, like
-    /// that of a machine.
+    /// The memory limit of the pusher, which counts against the quota of the snapshot's namespace.
     #[schemars(with = "String", extend("format" = formats::QUANTITY.name))]
     pub pusher_memory_limit: Quantity,
 }
 
-/// What builds an image and pushes it.
+/// The program that builds and pushes an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Pusher {

@@ -1,5 +1,4 @@
-//! The keys of the loops over Tenants and Workspaces: the flags of 05 §1, and those that its tables
-//! of required behaviour add.
+//! The keys of the tenant and workspace loops.
 
 use std::collections::BTreeMap;
 
@@ -11,103 +10,103 @@ use super::formats;
 use crate::api::labels;
 use crate::api::quantity::Quantity;
 
-/// The loop over Tenants.
+/// The tenant loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TenantConfig {
-    /// Whether the loop runs; one that is off costs nothing and needs no rights.
+    /// Whether this loop runs; if not, it watches nothing and needs no RBAC permissions.
     pub enabled: bool,
-    /// How many Tenants are worked on at the same time, 1 to 256.
+    /// The number of Tenants that are reconciled at the same time, from 1 to 256.
     #[schemars(range(min = 1, max = 256))]
     pub concurrency: usize,
-    /// Whether a Tenant gets nothing before the e-mail address is confirmed in Keycloak.
+    /// Whether a Tenant only gets an account until its e-mail address is confirmed in Keycloak.
     pub wait_user_verification: bool,
-    /// How often Keycloak is asked whether a Tenant has confirmed the address meanwhile.
+    /// The time between two queries whether a Tenant has confirmed its e-mail address, at least `10s`.
     pub verification_poll: ConfigDuration,
-    /// How long after the last login a personal namespace without Instances is kept.
+    /// The time after the last login for which a personal namespace without Instances is kept.
     pub keep_alive: ConfigDuration,
-    /// The Workspaces that every Tenant belongs to; they do not count as enrolment.
+    /// The Workspaces in which every Tenant is enrolled; they do not count for the label `no-workspaces`.
     #[schemars(extend("items" = {"type": "string", "format": formats::OBJECT_NAME.name}))]
     pub base_workspaces: Vec<String>,
-    /// The labels that every personal namespace carries beside those of this loop.
+    /// The labels of every personal namespace, in addition to those that the loop sets.
     #[schemars(extend(
         "propertyNames" = {"format": formats::LABEL_KEY.name},
         "additionalProperties" = {"type": "string", "format": formats::LABEL_VALUE.name},
     ))]
     pub namespace_labels: BTreeMap<String, String>,
-    /// The personal volumes.
+    /// The personal volumes of Tenants (MyDrive).
     pub my_drive: MyDrive,
-    /// The `ClusterRole` that a Tenant has in the namespace to try Kubernetes in.
+    /// The `ClusterRole` that a Tenant has in its sandbox namespace.
     #[schemars(extend("format" = formats::OBJECT_NAME.name))]
     pub sandbox_cluster_role: String,
-    /// What the sum over all Workspaces of a Tenant may not exceed.
+    /// The upper limits of a Tenant's quota, which is the sum over its Workspaces; 0 for no limit.
     pub quota_caps: QuotaCaps,
-    /// Workspaces of the Tenants' own.
+    /// Personal workspaces, in which Tenants have Templates of their own.
     pub personal_workspace: PersonalWorkspaceConfig,
 }
 
-/// The personal volumes.
+/// The personal volumes of Tenants (MyDrive).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MyDrive {
-    /// The namespace of the claims; it must exist.
+    /// The namespace of the claims, which must exist.
     #[schemars(extend("format" = formats::DNS_LABEL.name))]
     pub namespace: String,
-    /// The size of a volume; a larger one is never made smaller.
+    /// The size of a volume; existing volumes are enlarged to it, but never reduced.
     #[schemars(with = "String", extend("format" = formats::QUANTITY.name))]
     pub size: Quantity,
-    /// The storage class of new volumes.
+    /// The storage class of new volumes, which must provide NFS.
     #[schemars(extend("format" = formats::OBJECT_NAME.name))]
     pub storage_class_name: String,
-    /// Whether the volume of a deleted Tenant is kept (`retain`) or deleted (`delete`). A kept one is
-    /// given back to a Tenant of the same name and e-mail address.
+    /// Whether the volume of a deleted Tenant is kept (`retain`) or deleted (`delete`); a new Tenant with the
+    /// same name and e-mail address gets the kept volume.
     pub on_tenant_deletion: OnTenantDeletion,
-    /// The image of the Job that gives a new volume to the user of the machines; it has `chown`.
+    /// The image of the Job that sets the owner of a new volume; it must contain `chown`.
     #[schemars(extend("format" = formats::IMAGE.name))]
     pub provisioning_image: String,
 }
 
-/// What becomes of the volume of a deleted Tenant.
+/// What happens to the volume of a deleted Tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OnTenantDeletion {
-    /// It is kept.
+    /// The volume is kept.
     #[default]
     Retain,
-    /// It is deleted.
+    /// The volume is deleted.
     Delete,
 }
 
-/// What a sum of shares may not exceed; 0 is no cap.
+/// The upper limits of a Tenant's quota; 0 for no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct QuotaCaps {
-    /// Processor cores.
+    /// The number of processor cores; 0 for no limit.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub cpu: usize,
-    /// Memory.
+    /// The memory; 0 for no limit.
     #[schemars(with = "String", extend("format" = formats::QUANTITY.name))]
     pub memory: Quantity,
-    /// Instances.
+    /// The number of Instances; 0 for no limit.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub instances: usize,
 }
 
-/// Workspaces of the Tenants' own.
+/// Personal workspaces, in which Tenants have Templates of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PersonalWorkspaceConfig {
-    /// Whether a Tenant with `spec.personalWorkspace` may have Templates in the personal namespace.
+    /// Whether a Tenant with `spec.personalWorkspace` may create Templates in its personal namespace.
     pub enabled: bool,
 }
 
-/// The loop over Workspaces.
+/// The workspace loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WorkspaceConfig {
-    /// Whether the loop runs; one that is off costs nothing and needs no rights.
+    /// Whether this loop runs; if not, it watches nothing and needs no RBAC permissions.
     pub enabled: bool,
-    /// How many Workspaces are worked on at the same time, 1 to 256.
+    /// The number of Workspaces that are reconciled at the same time, from 1 to 256.
     #[schemars(range(min = 1, max = 256))]
     pub concurrency: usize,
 }
@@ -154,7 +153,7 @@ impl Default for WorkspaceConfig {
     }
 }
 
-/// A quantity that is written in this file.
+/// Parses a quantity that is a constant of this file.
 fn quantity(text: &str) -> Quantity {
     text.parse().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Whole files: what is read, and what is said about what is wrong.
+//! Tests of whole files: what is read, and which faults are reported.
 
 mod described;
 mod faults;
@@ -18,7 +18,7 @@ fn faults(text: &str) -> Vec<String> {
     }
 }
 
-/// The faults of what follows the head; its first line is line 3.
+/// The faults of a text below the head; its first line is line 3.
 fn faults_below(text: &str) -> Vec<String> {
     faults(&format!("{HEAD}{text}"))
 }
@@ -47,7 +47,7 @@ fn every_key_of_the_default_file_has_a_comment() {
     let lines: Vec<&str> = document.lines().collect();
     for (index, line) in lines.iter().enumerate() {
         assert!(line.chars().count() <= 100 || !line.trim_start().starts_with('#'), "too long: {line}");
-        // Labels are the administrator's own.
+        // Labels are chosen by the administrator.
         let is_key = !line.is_empty() && !line.trim_start().starts_with('#');
         if is_key && !line.contains("crownlabs.polito.it/") || line.starts_with("apiVersion") {
             assert!(lines[index - 1].trim_start().starts_with("# "), "no comment above {line:?}");
@@ -56,9 +56,9 @@ fn every_key_of_the_default_file_has_a_comment() {
     let keys =
         document.lines().filter(|line| !line.trim_start().starts_with('#') && line.contains(':')).count();
     // 9 at the top with 1 label, 2 of resync, 6 of leaderElection, 4 of server, 6 of webhook, 2 of
-    // keycloakEvents, 2 of log, the loop, its 10 keys, 6 images, 1 of access, 2 of vmLogin, 2 of gatewayApi,
-    // 2 of localVm, the exposure loop with its 8, the snapshot loop with its 10, the loop of shared volumes with its 4,
-    // the tenant loop with its 11, 1 label, 5 of myDrive, 3 of quotaCaps, 1 of
+    // keycloakEvents, 2 of log, the instance loop with its 10, 6 images, 1 of access, 2 of vmLogin, 2 of
+    // gatewayApi, 2 of localVm, the exposure loop with its 8, the snapshot loop with its 10, the shared volume
+    // loop with its 4, the tenant loop with its 11, 1 label, 5 of myDrive, 3 of quotaCaps, 1 of
     // personalWorkspace, the workspace loop with its 2, keycloak with its 9.
     let known = [
         9,
@@ -143,7 +143,7 @@ integrations:
     timeout: 3s
 ",
     );
-    assert_eq!(crate::controllers::children::selector_string(&config.selector), "a=,b=x");
+    assert_eq!(crate::api::labels::selector_string(&config.selector), "a=,b=x");
     assert_eq!(config.resync.min.get().as_secs(), 5_400);
     assert_eq!(config.resync.max.get().as_secs(), 86_400);
     assert!(!config.leader_election.enabled);
@@ -213,7 +213,7 @@ fn a_second_document_is_refused() {
     let second = format!("{HEAD}---\n{HEAD}");
     let problem = "a second YAML document begins; expected one document in the file";
     assert_eq!(faults(&second), [format!("f.yaml:4: {problem}")]);
-    // The mark at the beginning and at the end is no second document.
+    // The markers of beginning and end do not begin a second document.
     assert!(Config::parse("f.yaml", &format!("---\n{HEAD}...\n")).is_ok());
 }
 

@@ -1,4 +1,4 @@
-//! YAML text as a tree whose keys know their lines.
+//! Parsing of YAML text into a tree that has the line of each key and value.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use serde_saphyr::{DefaultMessageFormatter, Location, MessageFormatter, Spanned}
 
 use super::fault::Fault;
 
-/// A value and the line that it begins in.
+/// A value, and the line in which it begins.
 pub(super) struct Node {
     pub line: Option<u64>,
     pub content: Content,
 }
 
-/// What a node holds.
+/// The content of a node.
 pub(super) enum Content {
-    /// In the order of the file; a key may come twice.
+    /// Entries in the order of the file; a key may occur twice.
     Map(Vec<Entry>),
     List(Vec<Node>),
-    /// Text, number, boolean or null.
+    /// A text, number, boolean or null.
     Scalar(Value),
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Entry {
     pub value: Node,
 }
 
-/// Why a text is not one YAML document.
+/// Why a text is not a single valid YAML document.
 pub(super) struct SyntaxError {
     line: Option<u64>,
     problem: String,
@@ -64,16 +64,16 @@ impl From<serde_saphyr::Error> for SyntaxError {
     }
 }
 
-/// Reads a text that is one YAML document.
+/// Parses a text that is one YAML document.
 ///
 /// # Errors
-/// Where it is not; the reader cannot go on behind that place.
+/// With the first syntax error: the parser cannot continue after it.
 pub(super) fn read(text: &str) -> Result<Node, SyntaxError> {
     match parse(text, DuplicateKeyPolicy::Error) {
-        // The parser would stop at the first. With this policy it hands all of them over.
+        // The parser stops at the first duplicate key. With this policy it returns all of them.
         Err(error) if is_duplicate(&error) => match parse(text, DuplicateKeyPolicy::LastWins) {
             Ok(node) if has_duplicates(&node) => Ok(node),
-            // It does not do so for keys that are numbers: there one has to do.
+            // It does not do so for keys that are numbers, so only the first is reported.
             Ok(_) => Err(error.into()),
             Err(other) => Err(other.into()),
         },
@@ -83,10 +83,10 @@ pub(super) fn read(text: &str) -> Result<Node, SyntaxError> {
 
 fn parse(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Node, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
-        // Reading recurses, and must fit the stack of any thread; the deepest key is at 6.
+        // Decoding is recursive and must not overflow the stack; the deepest key is at depth 6.
         budget: serde_saphyr::budget! { max_depth: 32 },
         duplicate_keys: duplicate_keys,
-        // Not YAML 1.2: `<<` is a key like any other, and unknown.
+        // Merge keys are not part of YAML 1.2, so `<<` is an ordinary, unknown key.
         merge_keys: MergeKeyPolicy::AsOrdinary,
         strict_booleans: true,
         reject_unsupported_tags: true,
@@ -109,7 +109,7 @@ fn has_duplicates(node: &Node) -> bool {
     }
 }
 
-/// Lines count from 1; the parser says 0 where it does not know.
+/// The line of a location, from 1; `None` if the parser does not know it (it returns 0).
 fn line(location: Location) -> Option<u64> {
     Some(location.line()).filter(|line| *line > 0)
 }

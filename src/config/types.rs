@@ -1,5 +1,5 @@
-//! The keys of the file that are not a loop's own. A key's comment here is its comment in the
-//! default file and its description in the schema: one sentence for an administrator.
+//! The keys of the file that do not belong to one loop. The doc comment of a key is its comment in the
+//! default file and its description in the schema, so it is one sentence for administrators.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,46 +13,47 @@ use super::exposure::PublicExposureConfig;
 use super::formats;
 use super::instance::InstanceConfig;
 use super::integrations::Integrations;
+use super::loops::for_each_loop;
 use super::shared_volume::SharedVolumeConfig;
 use super::snapshot::SnapshotConfig;
 use super::tenant::{TenantConfig, WorkspaceConfig};
 use super::webhook::WebhookConfig;
 
-/// The configuration of the control loops of a CrownLabs cluster. A key that is left out has the
-/// value that `crownlabs config default` prints for it; only `apiVersion` and `kind` must be there.
+/// The configuration of the control loops of a CrownLabs cluster. Only `apiVersion` and `kind` are
+/// required; any other key that is left out has the value that `crownlabs config default` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(title = "CrownLabs controller manager", extend("required" = ["apiVersion", "kind"]))]
 pub struct Config {
     /// The version of the format of this file.
     pub api_version: ApiVersion,
-    /// What this file configures.
+    /// The kind of configuration that this file contains.
     pub kind: Kind,
-    /// The labels of the namespaces, Tenants and Workspaces that are ours; others are left alone.
+    /// The labels of the namespaces, Tenants and Workspaces that the daemon manages; it ignores all others.
     #[schemars(extend(
         "minProperties" = 1,
         "propertyNames" = {"format": formats::LABEL_KEY.name},
         "additionalProperties" = {"type": "string", "format": formats::LABEL_VALUE.name},
     ))]
     pub selector: BTreeMap<String, String>,
-    /// The periodic pass over objects that did not change, which finds what no watch reports.
+    /// The periodic reconciliation of objects that do not change, which repairs what no watch reports.
     pub resync: Resync,
-    /// The lease that lets one replica of several write to the cluster.
+    /// The leader election, by which only one of several replicas writes to the cluster.
     pub leader_election: LeaderElection,
-    /// Where the process listens.
+    /// The addresses on which the daemon serves metrics, probes, webhooks and events.
     pub server: Server,
-    /// The log on standard error.
+    /// The log, which is written to standard error.
     pub log: Log,
-    /// The control loops; each is a key of its own.
+    /// The control loops, one key for each.
     pub controllers: Controllers,
-    /// The services outside of the cluster that the loops use; each is a key of its own.
+    /// The external services that the loops use, one key for each.
     pub integrations: Integrations,
 }
 
-/// The version of the format.
+/// The version of the format of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum ApiVersion {
-    /// The first.
+    /// The first version.
     #[default]
     #[serde(rename = "config.crownlabs.polito.it/v1alpha1")]
     V1alpha1,
@@ -61,112 +62,106 @@ pub enum ApiVersion {
 /// The kind of configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Kind {
-    /// That of the daemon which runs the control loops.
+    /// The configuration of the daemon that runs the control loops.
     #[default]
     ControllerManagerConfiguration,
 }
 
-/// The periodic pass: each object is looked at again after a random time between the two.
+/// The periodic reconciliation: each object is reconciled again after a random time between the two.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resync {
-    /// The shortest time between two passes over an object, at least `1m`.
+    /// The shortest time between two reconciliations of an object that does not change, at least `1m`.
     pub min: ConfigDuration,
-    /// The longest time between two passes over an object.
+    /// The longest time between two reconciliations of an object that does not change.
     pub max: ConfigDuration,
 }
 
-/// The election of the replica that writes.
+/// The leader election.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LeaderElection {
-    /// Whether the loops wait for the lease; without it, run one replica only.
+    /// Whether the loops only run while the replica holds the Lease; if false, run a single replica.
     pub enabled: bool,
     /// The namespace of the Lease.
     #[schemars(extend("format" = formats::DNS_LABEL.name))]
     pub namespace: String,
-    /// The name of the Lease; two daemons with other loops need two names.
+    /// The name of the Lease; daemons that run different loops need different names.
     #[schemars(extend("format" = formats::OBJECT_NAME.name))]
     pub name: String,
-    /// How long after the last renewal a standby takes over, in whole seconds.
+    /// The time after the last renewal at which another replica takes over, in whole seconds.
     pub lease_duration: ConfigDuration,
-    /// How long after the last renewal the leader gives up and ends; below `leaseDuration`.
+    /// The time after the last renewal at which the leader exits; it must be below `leaseDuration`.
     pub renew_deadline: ConfigDuration,
-    /// The time between two renewals or attempts; 1.2 times it is below `renewDeadline`.
+    /// The time between two renewals or attempts; 1.2 times this time must be below `renewDeadline`.
     pub retry_period: ConfigDuration,
 }
 
-/// The servers.
+/// The servers of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Server {
-    /// The address and port of `/metrics`; empty for none.
+    /// The address and port of `/metrics`; empty to turn it off.
     pub metrics: ListenAddress,
-    /// The address and port of the probes `/healthz` and `/readyz`; empty for none.
+    /// The address and port of the probes `/healthz` and `/readyz`; empty to turn them off.
     pub health: ListenAddress,
-    /// The admission webhooks, which the API server asks before it stores a Tenant or an Instance.
+    /// The admission webhooks, which the API server calls before it stores a Tenant or an Instance.
     pub webhook: WebhookConfig,
-    /// Where Keycloak's events about accounts arrive; served while Keycloak is enabled.
+    /// The endpoint for Keycloak's events about accounts, which is only served if Keycloak is enabled.
     pub keycloak_events: KeycloakEvents,
 }
 
-/// The endpoint for events of Keycloak's plugin `ext-event-webhook`, at `/tenant-webhook`.
+/// The endpoint `/tenant-webhook` for events of Keycloak's extension `ext-event-webhook`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct KeycloakEvents {
-    /// The address and port; empty for none.
+    /// The address and port of `/tenant-webhook`; empty to turn it off.
     pub listen: ListenAddress,
-    /// The file with the secret that events are signed with; empty takes unsigned ones.
+    /// The file with the secret that events are signed with; empty to accept events without a signature.
     pub secret_file: String,
 }
 
-/// What is logged, and how.
+/// The format and the filter of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Log {
-    /// The form of a line: `text` for people, `json` for machines.
+    /// The format of a line: `text` to be read by people, `json` to be processed by programs.
     pub format: LogFormat,
-    /// A level, and others for single modules: `info,crownlabs::runtime=debug`. It may change while
-    /// the daemon runs.
+    /// The lowest level that is logged, and others for single modules, such as
+    /// `info,crownlabs::runtime=debug`; a change is applied while the daemon runs.
     #[schemars(extend("format" = formats::LOG_FILTER.name))]
     pub filter: String,
 }
 
-/// The form of a log line.
+/// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum LogFormat {
-    /// For people.
+    /// Text to be read by people.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object on each line.
     Json,
 }
 
-/// The control loops.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Controllers {
-    /// Instances: virtual machines, containers and their exposure.
-    pub instance: InstanceConfig,
-    /// Public exposure: ports of Instances on addresses that the world can reach.
-    pub public_exposure: PublicExposureConfig,
-    /// Snapshots: images made from the disks of stopped virtual machines.
-    pub snapshot: SnapshotConfig,
-    /// Shared volumes: network folders of courses.
-    pub shared_volume: SharedVolumeConfig,
-    /// Tenants: namespaces, quotas, rights, personal volumes and accounts of users.
-    pub tenant: TenantConfig,
-    /// Workspaces: namespaces and rights of courses, and who is enrolled in them.
-    pub workspace: WorkspaceConfig,
+macro_rules! controllers {
+    ($(#[doc = $description:literal] $key:ident: $config:ident => $reconciler:ident;)*) => {
+        /// The control loops.
+        #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+        pub struct Controllers {
+            $(#[doc = $description] pub $key: $config,)*
+        }
+    };
 }
+for_each_loop!(controllers);
 
-/// Where a server listens; written as `ADDRESS:PORT`, or empty for a server that is off.
+/// The address on which a server listens, written as `ADDRESS:PORT`; empty if the server is turned off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListenAddress(pub Option<SocketAddr>);
 
 impl ListenAddress {
-    /// The address, unless the server is off.
+    /// The address; `None` if the server is turned off.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.0

@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 use super::formats;
 use super::types::ListenAddress;
 
-/// The admission webhooks, which the API server asks before it stores a Tenant or an Instance.
+/// The admission webhooks, which the API server calls before it stores a Tenant or an Instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WebhookConfig {
-    /// Whether they are served; `manifests/40-webhooks.yaml` makes the API server ask.
+    /// Whether the webhooks are served; `manifests/40-webhooks.yaml` registers them in the API server.
     pub enabled: bool,
     /// The address and port of the HTTPS server.
     pub listen: ListenAddress,
-    /// The folder with `tls.crt` and `tls.key`, which are read again when they change; empty for a
-    /// certificate of our own authority, which the leader renews and makes the API server trust.
+    /// The folder with `tls.crt` and `tls.key`, which are read again when they change; empty to use a
+    /// certificate authority of the daemon, which the leader creates, renews and registers.
     pub certificate_dir: String,
-    /// The name of the Service in the namespace of the Lease, and of the Secret and the webhook
-    /// configurations that go with it.
+    /// The name of the Service and the Secret, in the namespace of the Lease, and of the webhook
+    /// configurations.
     #[schemars(extend("format" = formats::DNS_LABEL.name))]
     pub service_name: String,
-    /// The groups whose members change Tenants without being asked by what right.
+    /// The groups whose members may change Tenants without restrictions.
     pub bypass_groups: Vec<String>,
-    /// Whether an Instance starts only within what its Workspace lends to each user.
+    /// Whether an Instance is refused if it exceeds the quota that its Workspace grants to each user.
     pub instance_quota: bool,
 }
 

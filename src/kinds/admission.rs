@@ -1,42 +1,42 @@
-//! What tells the API server which webhooks to ask.
+//! Configurations of admission webhooks.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Unread, kind};
 
-/// How a webhook is reached, as far as we read it.
+/// The fields that we read of the client configuration of a webhook.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WebhookClientConfig {
-    /// The authorities that its certificate is checked by, in PEM, base64 as on the wire.
+    /// The certificates of the authorities that the API server trusts, in PEM, still in base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_bundle: Option<String>,
 }
 
-/// A webhook, as far as we read it.
+/// The fields that we read of a webhook.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WebhookEntry {
-    /// Its name.
+    /// The name of the webhook.
     pub name: String,
-    /// How it is reached.
+    /// How the API server connects to the webhook.
     pub client_config: WebhookClientConfig,
 }
 
-/// The webhooks of a configuration.
+/// The fields that we read of a webhook configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WebhookEntries {
-    /// Each of them.
+    /// The webhooks of the configuration.
     pub webhooks: Vec<WebhookEntry>,
 }
 
-kind!(/// The webhooks that may change objects.
+kind!(/// A `MutatingWebhookConfiguration`.
     MutatingWebhookConfigurationKind, MutatingWebhookConfiguration, "admissionregistration.k8s.io", "v1",
     "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced: false, WebhookEntries, Unread,
     body: "");
 
-kind!(/// The webhooks that may refuse objects.
+kind!(/// A `ValidatingWebhookConfiguration`.
     ValidatingWebhookConfigurationKind, ValidatingWebhookConfiguration, "admissionregistration.k8s.io", "v1",
     "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced: false, WebhookEntries, Unread,
     body: "");

@@ -1,4 +1,4 @@
-//! Kinds that every Kubernetes cluster has.
+//! Kinds of Kubernetes itself that several control loops read.
 
 use std::collections::BTreeMap;
 
@@ -6,61 +6,61 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Unread, kind};
 
-/// What we read of a condition of another controller.
+/// The fields that we read of a condition that another controller sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ForeignCondition {
-    /// Type.
+    /// The type of the condition.
     #[serde(rename = "type")]
     pub type_: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// A word.
+    /// The reason for the status, as one word.
     pub reason: String,
-    /// A sentence.
+    /// The explanation of the status, as a sentence.
     pub message: String,
 }
 
-kind!(/// A namespace: its labels say whether it is ours.
+kind!(/// A Namespace, of which only the metadata is read: its labels say whether it is ours.
     NamespaceKind, Namespace, "", "v1", "Namespace", "namespaces", namespaced: false, Unread, Unread);
 
-/// The part of a Service's spec that we read.
+/// The fields that we read of the spec of a Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServiceSpec {
-    /// The address that the cluster gave it.
+    /// The IP address inside the cluster that the API server has assigned.
     #[serde(rename = "clusterIP", skip_serializing_if = "Option::is_none")]
     pub cluster_ip: Option<String>,
 }
 kind!(/// A Service.
     ServiceKind, Service, "", "v1", "Service", "services", namespaced: true, ServiceSpec, Unread);
 
-kind!(/// An Ingress.
+kind!(/// An Ingress, of which only the metadata is read.
     IngressKind, Ingress, "networking.k8s.io", "v1", "Ingress", "ingresses", namespaced: true, Unread, Unread);
 
-kind!(/// A Secret; its "spec" is its data, base64 as on the wire.
+kind!(/// A Secret. Its `spec` is the field `data`, whose values are still in base64.
     SecretKind, Secret, "", "v1", "Secret", "secrets", namespaced: true, BTreeMap<String, String>, Unread,
     body: "data");
 
-kind!(/// A claim on storage.
+kind!(/// A `PersistentVolumeClaim`, of which only the metadata is read.
     PersistentVolumeClaimKind, PersistentVolumeClaim, "", "v1", "PersistentVolumeClaim",
     "persistentvolumeclaims", namespaced: true, Unread, Unread);
 
-/// The part of a Deployment's spec that we read.
+/// The fields that we read of the spec of a Deployment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeploymentSpec {
-    /// Wanted pods; the API server fills in 1.
+    /// The desired number of pods; 1 is the default of the API server.
     pub replicas: Option<i32>,
 }
-/// The part of a Deployment's status that we read.
+/// The fields that we read of the status of a Deployment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeploymentStatus {
-    /// Pods that are ready.
+    /// The number of pods that are ready.
     pub ready_replicas: Option<i32>,
-    /// `ReplicaFailure` alone: the others change with every step of a roll-out and tell us nothing,
-    /// and a change that is not kept asks for no pass.
+    /// The condition `ReplicaFailure`. All others are dropped while decoding: they change several times in a
+    /// rollout, and each change would cause a reconcile for nothing.
     #[serde(deserialize_with = "replica_failure")]
     pub conditions: Vec<ForeignCondition>,
 }
@@ -74,17 +74,17 @@ kind!(/// A Deployment.
     DeploymentKind, Deployment, "apps", "v1", "Deployment", "deployments", namespaced: true,
     DeploymentSpec, DeploymentStatus);
 
-/// The part of a Pod's spec that we read.
+/// The fields that we read of the spec of a Pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
-    /// The node that it runs on.
+    /// The name of the node that the pod is scheduled to.
     pub node_name: Option<String>,
-    /// The labels that its node must carry.
+    /// The labels that the node must have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_selector: Option<BTreeMap<String, String>>,
 }
-/// The part of a Pod's status that we read.
+/// The fields that we read of the status of a Pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PodStatus {

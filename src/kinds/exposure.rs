@@ -1,4 +1,4 @@
-//! What the exposure of Instances reads of its Services.
+//! Services of type `LoadBalancer`, as the public exposure loop reads them.
 
 use std::collections::BTreeMap;
 
@@ -7,46 +7,46 @@ use serde_json::Value;
 
 use super::kind;
 
-/// The part of the spec of a Service of type `LoadBalancer` that we read.
+/// The fields that we read of the spec of a Service of type `LoadBalancer`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LoadBalancerServiceSpec {
-    /// `LoadBalancer`, unless somebody changed it.
+    /// The type of the Service: `LoadBalancer`, unless somebody changed it.
     #[serde(rename = "type")]
     pub type_: String,
-    /// The labels of the pods behind it.
+    /// The labels of the pods that receive the traffic.
     pub selector: BTreeMap<String, String>,
-    /// Its ports.
+    /// The ports of the Service.
     pub ports: Vec<ServicePort>,
 }
 
-/// A port of such a Service.
+/// A port of a Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServicePort {
-    /// Its name.
+    /// The name of the port.
     pub name: String,
-    /// The public port.
+    /// The port number on the public address.
     pub port: u16,
-    /// The port of the pod: a number, unless somebody wrote a name.
+    /// The port of the pod: a number, unless somebody changed it to a name.
     pub target_port: Value,
-    /// `TCP`, `UDP` or `SCTP`; the API server fills in `TCP`.
+    /// `TCP`, `UDP` or `SCTP`; `TCP` is the default of the API server.
     pub protocol: String,
 }
 
-/// The part of its status that we read.
+/// The fields that we read of its status.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LoadBalancerServiceStatus {
-    /// What the load balancer has given it.
+    /// What the load balancer has reported.
     pub load_balancer: LoadBalancerStatus,
 }
 
-/// What the load balancer has given.
+/// What a load balancer has reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadBalancerStatus {
-    /// Where it can be reached.
+    /// The addresses at which the Service can be reached.
     pub ingress: Vec<LoadBalancerIngress>,
 }
 
@@ -54,10 +54,10 @@ pub struct LoadBalancerStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadBalancerIngress {
-    /// The address, where it is given as such.
+    /// The IP address; empty if there is only a host name.
     pub ip: String,
-    /// The name, where it is given as such.
+    /// The host name; empty if there is only an IP address.
     pub hostname: String,
 }
-kind!(/// A Service that is reached from outside.
+kind!(/// A Service of type `LoadBalancer`.
     LoadBalancerServiceKind, LoadBalancerService, "", "v1", "Service", "services", namespaced: true, LoadBalancerServiceSpec, LoadBalancerServiceStatus);

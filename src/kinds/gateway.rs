@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{ForeignCondition, Unread, kind};
 
-/// What one Gateway says of a route.
+/// The state of a route at one Gateway.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RouteParentStatus {
-    /// `Accepted`, `ResolvedRefs`.
+    /// The conditions that the Gateway's controller sets: `Accepted`, `ResolvedRefs`.
     pub conditions: Vec<ForeignCondition>,
 }
 
-/// The part of an `HTTPRoute`'s status that we read.
+/// The fields that we read of the status of an `HTTPRoute`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HttpRouteStatus {
-    /// One entry a Gateway.
+    /// One entry for each Gateway.
     pub parents: Vec<RouteParentStatus>,
 }
-kind!(/// A route through a Gateway.
+kind!(/// An `HTTPRoute`.
     HttpRouteKind, HttpRoute, "gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes",
     namespaced: true, Unread, HttpRouteStatus);

@@ -1,60 +1,60 @@
-//! Jobs: what they were told to do, and how far they are.
+//! Jobs: the arguments of their containers and their result.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{ForeignCondition, kind};
 
-/// The part of a container that we read.
+/// The fields that we read of a container.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobContainer {
-    /// What its program is told.
+    /// The arguments of its entry point.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
 }
 
-/// The part of a pod that we read.
+/// The fields that we read of the spec of a Job's pods.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobPod {
-    /// Its containers.
+    /// The containers of the pod.
     pub containers: Vec<JobContainer>,
 }
 
-/// The part of a pod's template that we read.
+/// The fields that we read of a pod template.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobTemplate {
-    /// The pod.
+    /// The spec of the pods.
     pub spec: JobPod,
 }
 
-/// The part of a Job's spec that we read.
+/// The fields that we read of the spec of a Job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobSpec {
-    /// What its pods are.
+    /// The template of its pods.
     pub template: JobTemplate,
 }
 
-/// The part of a Job's status that we read.
+/// The fields that we read of the status of a Job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobStatus {
-    /// How many of its pods are there and have not ended.
+    /// The number of its pods that are pending or running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<i32>,
-    /// How many of its pods have succeeded.
+    /// The number of its pods that have succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub succeeded: Option<i32>,
-    /// When it began.
+    /// The time at which the Job controller started the Job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Time>,
-    /// When it was complete.
+    /// The time at which the Job was complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
-    /// How it has ended, if it has: `Complete` or `Failed`. The other conditions tell us nothing.
+    /// The conditions `Complete` and `Failed`, if they are true. All others are dropped while decoding.
     #[serde(deserialize_with = "ends")]
     pub conditions: Vec<ForeignCondition>,
 }
@@ -70,7 +70,7 @@ kind!(/// A Job.
     JobKind, Job, "batch", "v1", "Job", "jobs", namespaced: true, JobSpec, JobStatus, encoded: true);
 
 impl Job {
-    /// How it has ended, if it has: the first of its conditions that tells decides.
+    /// The result of the Job, from the first of its final conditions; `None` while it is not finished.
     #[must_use]
     pub fn end(&self) -> Option<JobEnd<'_>> {
         let condition = self.status.conditions.first()?;
@@ -78,11 +78,11 @@ impl Job {
     }
 }
 
-/// How a Job has ended.
+/// The result of a Job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobEnd<'a> {
-    /// All is done.
+    /// The Job has succeeded.
     Complete,
-    /// It was given up; the condition says why.
+    /// The Job has failed; the condition says why.
     Failed(&'a ForeignCondition),
 }

@@ -1,5 +1,5 @@
-//! The kinds of others, as far as we read them: every member that is not named here is skipped
-//! while decoding and never kept.
+//! Kinds of Kubernetes and of other projects, with those of their fields that a control loop reads. All other
+//! fields are skipped while decoding.
 
 mod admission;
 mod core;
@@ -17,7 +17,7 @@ pub use self::job::*;
 pub use self::kubevirt::*;
 pub use self::tenancy::*;
 
-/// Declares a kind: its marker, its names, and the parts of it that we read.
+/// Declares a kind: a marker type that implements `Kind`, and an alias for `Object` of it.
 macro_rules! kind {
     ($(#[$doc:meta])* $marker:ident, $alias:ident, $group:literal, $version:literal, $kind:literal,
      $plural:literal, namespaced: $namespaced:literal, $spec:ty, $status:ty $(, body: $body:literal)? $(, encoded: $encoded:literal)?) => {
@@ -43,6 +43,6 @@ macro_rules! kind {
 }
 pub(crate) use kind;
 
-/// A half that we do not read.
+/// A spec or status of which we read nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Unread {}

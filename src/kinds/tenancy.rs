@@ -1,6 +1,6 @@
-//! Kinds that the rooms of tenants and workspaces make: rights, shares, walls and storage.
+//! Kinds that the tenant and workspace loops create: RBAC, quotas, network policies and storage.
 //!
-//! What is enforced of them is kept as it stands on the wire: it is compared as a whole.
+//! Fields that we enforce are JSON values as they come from the API server, because they are only compared.
 
 use std::collections::BTreeMap;
 
@@ -9,110 +9,110 @@ use serde_json::Value;
 
 use super::{Unread, kind};
 
-/// The part of a `ResourceQuota`'s spec that we read.
+/// The fields that we read of the spec of a `ResourceQuota`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ResourceQuotaSpec {
-    /// The limit of each resource.
+    /// The limit of each resource by its name, for example `limits.cpu`.
     pub hard: BTreeMap<String, String>,
 }
-kind!(/// A share of resources.
+kind!(/// A `ResourceQuota`.
     ResourceQuotaKind, ResourceQuota, "", "v1", "ResourceQuota", "resourcequotas", namespaced: true,
     ResourceQuotaSpec, Unread, encoded: true);
 
-/// The part of a `LimitRange`'s spec that we read.
+/// The fields that we read of the spec of a `LimitRange`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitRangeSpec {
-    /// What each type of object may ask for, and gets if it does not.
+    /// Default and maximum requests and limits for each type of object.
     pub limits: Value,
 }
-kind!(/// Defaults of what containers ask for.
+kind!(/// A `LimitRange`.
     LimitRangeKind, LimitRange, "", "v1", "LimitRange", "limitranges", namespaced: true,
     LimitRangeSpec, Unread, encoded: true);
 
-/// The part of a `NetworkPolicy`'s spec that we read.
+/// The fields that we read of the spec of a `NetworkPolicy`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkPolicySpec {
-    /// The pods that it is about.
+    /// The pods that the policy applies to.
     pub pod_selector: Value,
-    /// Who may reach them.
+    /// The traffic that these pods accept.
     pub ingress: Value,
 }
-kind!(/// A wall around pods.
+kind!(/// A `NetworkPolicy`.
     NetworkPolicyKind, NetworkPolicy, "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies",
     namespaced: true, NetworkPolicySpec, Unread, encoded: true);
 
-/// The members of a role.
+/// The fields that we read of a role.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rules {
-    /// What it allows.
+    /// What the role allows.
     pub rules: Value,
 }
-kind!(/// Rights in the whole cluster.
+kind!(/// A `ClusterRole`.
     ClusterRoleKind, ClusterRole, "rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles",
     namespaced: false, Rules, Unread, body: "", encoded: true);
 
-/// The members of a binding.
+/// The fields that we read of a role binding.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Binding {
-    /// The role. It cannot be changed.
+    /// The role. The API server does not allow it to be changed.
     pub role_ref: Value,
-    /// Who has it.
+    /// The users, groups and service accounts that have the role.
     pub subjects: Value,
 }
-kind!(/// Gives somebody a role in the whole cluster.
+kind!(/// A `ClusterRoleBinding`.
     ClusterRoleBindingKind, ClusterRoleBinding, "rbac.authorization.k8s.io", "v1", "ClusterRoleBinding",
     "clusterrolebindings", namespaced: false, Binding, Unread, body: "", encoded: true);
-kind!(/// Gives somebody a role in a namespace.
+kind!(/// A `RoleBinding`.
     RoleBindingKind, RoleBinding, "rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings",
     namespaced: true, Binding, Unread, body: "", encoded: true);
 
-/// The part of a claim's spec that we read of a personal volume.
+/// The fields that we read of the spec of a claim for an NFS volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NfsClaimSpec {
-    /// How much is asked for.
+    /// The storage that the claim requests.
     pub resources: Requests,
-    /// The volume that it got.
+    /// The name of the volume that the claim is bound to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_name: Option<String>,
 }
-/// What is asked for.
+/// Requested resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Requests {
-    /// The amount of each resource.
+    /// The amount of each resource by its name, for example `storage`.
     pub requests: BTreeMap<String, String>,
 }
-/// The part of a claim's status that we read.
+/// The fields that we read of the status of a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NfsClaimStatus {
     /// `Pending`, `Bound` or `Lost`.
     pub phase: Option<String>,
 }
-kind!(/// A claim on storage of which the state counts: a personal volume.
+kind!(/// A `PersistentVolumeClaim` for an NFS volume: a personal or shared volume.
     NfsClaimKind, NfsClaim, "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced: true,
     NfsClaimSpec, NfsClaimStatus, encoded: true);
 
-/// The part of a volume's spec that we read.
+/// The fields that we read of the spec of a `PersistentVolume`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VolumeSpec {
-    /// How its driver finds it.
+    /// The source of the volume, if it is provided by a CSI driver.
     pub csi: Option<VolumeSource>,
 }
-/// How a storage driver finds a volume.
+/// The source of a CSI volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct VolumeSource {
-    /// What the driver has noted: for NFS, server and share.
+    /// The attributes that the CSI driver has set; for NFS, `server` and `share` among them.
     pub volume_attributes: BTreeMap<String, String>,
 }
-kind!(/// A volume.
+kind!(/// A `PersistentVolume`.
     PersistentVolumeKind, PersistentVolume, "", "v1", "PersistentVolume", "persistentvolumes",
     namespaced: false, VolumeSpec, Unread, encoded: true);

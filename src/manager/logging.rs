@@ -1,4 +1,4 @@
-//! The log: text for people, JSON for machines, and a filter that can be changed while running.
+//! The log: text or JSON on standard error, with a filter that can be changed while the daemon runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::config::{Log, LogFormat};
 
 type Set = Arc<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>;
 
-/// The filter of the running log.
+/// A handle to the filter of the log.
 #[derive(Clone)]
 pub struct LogFilter {
     set: Set,
@@ -24,20 +24,20 @@ impl fmt::Debug for LogFilter {
 }
 
 impl LogFilter {
-    /// Filters by these directives from now on, for example `info,crownlabs::runtime=debug`.
+    /// Replaces the filter, for example by `info,crownlabs::runtime=debug`.
     ///
     /// # Errors
-    /// When the directives cannot be parsed.
+    /// If the directives cannot be parsed; the filter is unchanged then.
     pub fn set(&self, directives: &str) -> anyhow::Result<()> {
         (self.set)(EnvFilter::try_new(directives)?)?;
         Ok(())
     }
 }
 
-/// Starts the log on standard error.
+/// Starts logging to standard error.
 ///
 /// # Errors
-/// When the filter cannot be parsed, or a log runs already.
+/// If the filter cannot be parsed, or logging was started before.
 pub fn start(log: &Log) -> anyhow::Result<LogFilter> {
     let (filter, handle) = reload::Layer::new(EnvFilter::try_new(&log.filter)?);
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);

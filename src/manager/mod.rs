@@ -7,51 +7,44 @@
 //! The process ends when the lease is lost: a restart is the one way back that needs no proof that
 //! nothing of the former leader is left.
 
-pub mod control;
-mod files;
+mod configuration_file;
 pub mod lease;
 pub mod logging;
-pub mod process;
-pub mod readiness;
-pub mod telemetry;
+mod process;
+mod servers;
+mod start_up;
+mod telemetry;
 
-use std::collections::HashMap;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
-use futures::future::{BoxFuture, FutureExt, join_all};
-use http::StatusCode;
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::ObjectReference;
-use metrics_exporter_prometheus::PrometheusHandle;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::JoinSet;
 use tracing::{info, warn};
 
-use crate::clients::keycloak::Keycloak;
+use self::configuration_file::configuration_file;
+use self::lease::{Election, Watchdog};
+use self::logging::LogFilter;
+use self::servers::{serve, servers};
+use self::start_up::{accounts, connect, kubeconfig, stop_signal};
 use crate::config::Config;
-use crate::controllers::accounts::Accounts;
-use crate::controllers::{instance, public_exposure, shared_volume, snapshot, tenant, workspace};
-use crate::runtime::apply::Engine;
+use crate::config::loops::Toggle;
+use crate::controllers::{Endpoint, LOOPS, Setup};
 use crate::runtime::client::{self, Writer};
-use crate::runtime::controller::{Reconciler, Source};
-use crate::runtime::desk::Desk;
+use crate::runtime::context::Connections;
+use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::events::Recorder;
-use crate::runtime::factory::StoreFactory;
+use crate::runtime::files;
 use crate::runtime::gate::Gate;
-use crate::runtime::http_server::{self, Handler, Server, response, text};
-use crate::runtime::queue::{Backoff, Queue};
-use crate::runtime::registry::Registry;
+use crate::runtime::queue::Queue;
+use crate::runtime::readiness::Readiness;
+use crate::runtime::store::StoreFactory;
+use crate::runtime::task::{Task, first_ended};
 use crate::webhook::setup::{self as webhook, Ending};
-use control::ControlLoop;
-pub use files::Watched;
-use lease::{Election, Watchdog};
-use logging::LogFilter;
-use readiness::Readiness;
 
 /// The exit code after the lease was lost.
 pub const EXIT_LEASE_LOST: u8 = 3;
@@ -90,61 +83,57 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let writer = Writer::new(kubeconfig, gate.clone())?;
     connect(&ungated).await?;
 
-    let setup = Setup { client: gated, writer, config: &config };
+    let identity = process::identity();
+    let resync = (config.resync.min.into(), config.resync.max.into());
+    let connections = Connections { client: gated, writer, identity: identity.clone(), resync };
     let mut factory = StoreFactory::default();
-    let mut running = Vec::new();
-    if config.controllers.instance.enabled {
-        running.push(instance::set_up(&setup, &mut factory));
-    }
-    if config.controllers.public_exposure.enabled {
-        running.push(public_exposure::set_up(&setup, &mut factory)?);
-    }
-    if config.controllers.snapshot.enabled {
-        running.push(snapshot::set_up(&setup, &mut factory));
-    }
-    if config.controllers.shared_volume.enabled {
-        running.push(shared_volume::set_up(&setup, &mut factory));
-    }
-    let accounts = accounts(&config, &gate)?;
-    if config.controllers.workspace.enabled {
-        running.push(workspace::set_up(&setup, &mut factory, accounts.clone()));
-    }
-    if config.controllers.tenant.enabled {
-        let keycloak = accounts.is_some();
-        let mut tenants = tenant::set_up(&setup, &mut factory, accounts);
-        if keycloak {
-            let events = &config.server.keycloak_events;
-            let (handler, secret) =
-                tenant::account_events(tenants.control.queue(), &gate, &events.secret_file);
-            tasks.extend(serve("keycloakEvents", events.listen.address(), handler).await?);
-            tenants.files.extend(secret);
-        }
-        running.push(tenants);
+    let (mut loops, setup) = build_loops(&config, &gate, &connections, &mut factory)?;
+    let mut files = vec![configuration_file(options.config_file, Arc::clone(&config), options.log_filter)];
+    files.extend(setup.files);
+    for Endpoint { name, address, handler } in setup.endpoints {
+        tasks.extend(serve(name, address, handler).await?);
     }
     let mut ending = None;
-    let mut files = vec![Watched::config(options.config_file, Arc::clone(&config), options.log_filter)];
     if config.server.webhook.enabled {
-        let webhooks = webhook::set_up(&setup, &mut factory, ungated.clone(), readiness.clone()).await?;
+        let webhooks =
+            webhook::set_up(&config, &connections, &mut factory, ungated.clone(), readiness.clone()).await?;
         tasks.extend(webhooks.tasks);
         files.extend(webhooks.files);
-        running.extend(webhooks.rotator);
+        loops.extend(webhooks.rotator);
         ending = Some(webhooks.ending);
     }
-    tasks.extend(factory.watches(&setup.client).map(|(kind, watch)| Task::new(kind, watch)));
-    let events = Recorder::new(ungated.clone(), "crownlabs");
-    let mut loops = Vec::new();
-    for Running { control, files: watched } in running {
-        tasks
-            .push(Task::new("readiness", control.track(readiness.clone(), events.clone(), subject(&config))));
-        files.extend(watched);
-        loops.push(control);
+    tasks.extend(factory.watches(&connections.client).map(|(kind, watch)| Task::new(kind, watch)));
+    let events = Recorder::new(ungated.clone(), "crownlabs", &identity);
+    for control_loop in &loops {
+        let track = control_loop.track(readiness.clone(), events.clone(), subject(&config));
+        tasks.push(Task::new("readiness", track));
     }
     readiness.complete();
     // Set once: the loops are fixed from here on.
-    let _ = queues.set(loops.iter().map(|control| Arc::clone(control.queue())).collect());
+    let _ = queues.set(loops.iter().map(|control_loop| Arc::clone(control_loop.queue())).collect());
     tasks.push(Task::new("files", files::watch(files)));
-    let stop = Stop { asked: stop, webhooks: ending };
-    lead(&config, ungated, gate, loops, tasks, stop).await
+    let election = Election::new(ungated, config.leader_election.clone(), identity, gate.clone());
+    lead(&config, &election, gate, loops, tasks, Stop { asked: stop, webhooks: ending }).await
+}
+
+/// The loops that are enabled, and what they ask of the process.
+fn build_loops<'a>(
+    config: &'a Config,
+    gate: &Gate,
+    connections: &Connections,
+    factory: &mut StoreFactory,
+) -> anyhow::Result<(Vec<ControlLoop>, Setup<'a>)> {
+    let accounts = accounts(config, gate)?;
+    let mut setup = Setup { config, gate: gate.clone(), accounts, files: Vec::new(), endpoints: Vec::new() };
+    let mut loops = Vec::new();
+    for entry in LOOPS {
+        let Toggle { enabled, concurrency } = (entry.toggle)(&config.controllers);
+        if enabled {
+            let built = (entry.build)(&mut setup, factory)?;
+            loops.push(built.into_control_loop(connections, concurrency));
+        }
+    }
+    Ok((loops, setup))
 }
 
 /// How the process is asked to stop, and what has an end of its own then.
@@ -156,14 +145,12 @@ struct Stop<F> {
 /// Waits for the lease, runs the loops, and ends them when asked to.
 async fn lead(
     config: &Config,
-    client: kube::Client,
+    election: &Election,
     gate: Gate,
     loops: Vec<ControlLoop>,
     tasks: Vec<Task>,
     stop: Stop<impl Future<Output = ()>>,
 ) -> anyhow::Result<()> {
-    let identity = process::identity();
-    let election = Election::new(client, config.leader_election.clone(), identity, gate.clone());
     let mut asked = pin!(stop.asked);
     let mut ended = pin!(first_ended(tasks));
     let work = async {
@@ -215,51 +202,6 @@ async fn run_all(loops: &[ControlLoop]) {
     join_all(loops.iter().map(ControlLoop::run)).await;
 }
 
-/// What a loop is put together from.
-pub struct Setup<'a> {
-    /// The client whose writes pass only while the lease is held.
-    pub client: kube::Client,
-    /// What the apply engine writes through, gated in the same way.
-    pub writer: Writer,
-    /// The configuration.
-    pub config: &'a Config,
-}
-
-impl Setup<'_> {
-    /// What the room of a loop writes with, beside the stores of what it writes. `component` is the source
-    /// that its events name.
-    pub fn desk<R: Reconciler>(&self, stores: Registry, component: &'static str) -> Desk {
-        let engine = Engine::new(self.writer.clone(), stores, R::NAME);
-        let resync = &self.config.resync;
-        Desk::new(
-            engine,
-            Recorder::new(self.client.clone(), component),
-            (resync.min.into(), resync.max.into()),
-        )
-    }
-
-    /// The loop of a room, which `source` wakes.
-    pub fn control<R: Reconciler, S: Source>(
-        &self,
-        room: R,
-        source: &Arc<S>,
-        concurrency: usize,
-    ) -> ControlLoop {
-        let queue = Arc::new(Queue::new(R::NAME, Backoff::default()));
-        source.subscribe(&queue);
-        let (all, woken) = (Arc::clone(source), Arc::clone(&queue));
-        ControlLoop::new(room, queue, concurrency, move || all.enqueue_all(&woken))
-    }
-}
-
-/// A loop that has been put together.
-pub struct Running {
-    /// The loop.
-    pub control: ControlLoop,
-    /// The files that it reads.
-    pub files: Vec<Watched>,
-}
-
 /// What events about the daemon itself are about: its lease.
 fn subject(config: &Config) -> ObjectReference {
     ObjectReference {
@@ -268,135 +210,5 @@ fn subject(config: &Config) -> ObjectReference {
         name: Some(config.leader_election.name.clone()),
         namespace: Some(config.leader_election.namespace.clone()),
         ..ObjectReference::default()
-    }
-}
-
-/// A task that must not end.
-pub struct Task {
-    name: &'static str,
-    future: BoxFuture<'static, ()>,
-}
-
-impl Task {
-    /// A task of that name.
-    pub fn new(name: &'static str, future: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self { name, future: future.boxed() }
-    }
-}
-
-/// Runs all tasks, and names the first one that ends.
-async fn first_ended(tasks: Vec<Task>) -> &'static str {
-    let mut running = JoinSet::new();
-    let names: HashMap<_, _> =
-        tasks.into_iter().map(|task| (running.spawn(task.future).id(), task.name)).collect();
-    match running.join_next_with_id().await {
-        Some(Ok((id, ()))) => names.get(&id).copied().unwrap_or_default(),
-        Some(Err(panicked)) => names.get(&panicked.id()).copied().unwrap_or_default(),
-        None => std::future::pending().await,
-    }
-}
-
-async fn servers(
-    config: &Config,
-    readiness: &Readiness,
-    metrics: &PrometheusHandle,
-    queues: Arc<OnceLock<Vec<Arc<Queue>>>>,
-) -> anyhow::Result<Vec<Task>> {
-    let (readiness, metrics, upkeep) = (readiness.clone(), metrics.clone(), metrics.clone());
-    let health = http_server::read_only(move |path| match path {
-        "/healthz" | "/livez" => Some(text(StatusCode::OK, "ok\n")),
-        "/readyz" | "/ready" => {
-            let (ready, report) = readiness.report();
-            let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-            Some(text(status, report))
-        }
-        _ => None,
-    });
-    let exposition = http_server::read_only(move |path| {
-        (path == "/metrics").then(|| {
-            process::record();
-            queues.get().into_iter().flatten().for_each(|queue| queue.measure());
-            response(StatusCode::OK, telemetry::CONTENT_TYPE, metrics.render())
-        })
-    });
-    let mut tasks = Vec::new();
-    let wanted: [(&'static str, Option<SocketAddr>, Handler); 2] = [
-        ("health", config.server.health.address(), health),
-        ("metrics", config.server.metrics.address(), exposition),
-    ];
-    for (name, address, pages) in wanted {
-        tasks.extend(serve(name, address, pages).await?);
-    }
-    tasks.push(Task::new("metrics upkeep", telemetry::upkeep(upkeep)));
-    Ok(tasks)
-}
-
-/// A server, unless it is off.
-async fn serve(
-    name: &'static str,
-    address: Option<SocketAddr>,
-    handler: Handler,
-) -> anyhow::Result<Option<Task>> {
-    let Some(address) = address else { return Ok(None) };
-    let listener = http_server::bind(&format!("server.{name}"), address).await?;
-    info!(%address, "serving {name}");
-    Ok(Some(Task::new(name, Server::new(handler).serve(listener, std::future::pending()))))
-}
-
-/// Ends at the first SIGTERM or SIGINT.
-fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
-    let mut term = signal(SignalKind::terminate()).context("SIGTERM cannot be caught")?;
-    let mut int = signal(SignalKind::interrupt()).context("SIGINT cannot be caught")?;
-    Ok(async move {
-        tokio::select! {
-            _ = term.recv() => {}
-            _ = int.recv() => {}
-        }
-    })
-}
-
-/// `--kubeconfig`, else `KUBECONFIG`, else that of the pod.
-async fn kubeconfig(file: Option<&std::path::Path>) -> anyhow::Result<kube::Config> {
-    let Some(file) = file else {
-        return kube::Config::infer()
-            .await
-            .context("no cluster to talk to: give --kubeconfig FILE, set KUBECONFIG, or run in a pod");
-    };
-    let read = kube::config::Kubeconfig::read_from(file)
-        .with_context(|| format!("--kubeconfig {} cannot be read", file.display()))?;
-    kube::Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default())
-        .await
-        .with_context(|| format!("--kubeconfig {} cannot be used", file.display()))
-}
-
-/// The way to accounts and roles, where Keycloak is configured. Nothing is sent yet.
-fn accounts(config: &Config, gate: &Gate) -> anyhow::Result<Option<Accounts>> {
-    let keycloak = &config.integrations.keycloak;
-    if !keycloak.enabled {
-        return Ok(None);
-    }
-    let keycloak = Keycloak::new(keycloak.into(), gate.clone()).context("Keycloak cannot be used")?;
-    Ok(Some(Accounts::new(keycloak)))
-}
-
-/// Waits for the API server to answer.
-async fn connect(client: &kube::Client) -> anyhow::Result<()> {
-    let mut wait = Duration::from_millis(500);
-    loop {
-        match client.apiserver_version().await {
-            Ok(version) => {
-                info!(version = version.git_version, "connected to the API server");
-                return Ok(());
-            }
-            Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
-                anyhow::bail!("the API server refuses this account: {}", status.message)
-            }
-            Err(error) => {
-                let error = crate::runtime::error::with_sources(&error);
-                warn!(error, "the API server does not answer; trying again");
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(Duration::from_secs(10));
-            }
-        }
     }
 }

@@ -1,16 +1,19 @@
-//! This process: its name in the election, and the metrics that every Prometheus client exports.
+//! This process: its identity in the leader election, and the `process_*` metrics that Prometheus clients
+//! export.
 
 use std::fs;
 
-use metrics::{counter, gauge};
+use metrics::gauge;
 
 use crate::runtime::clock;
 use crate::runtime::metrics::precise;
 
-/// Ticks of `/proc` a second: `USER_HZ`, fixed on Linux (`man 5 proc`).
-const TICKS: f64 = 100.0;
+/// Clock ticks in a second, the unit of times in `/proc`: `USER_HZ`, which is 100 on Linux (`man 5 proc`).
+const TICKS: u64 = 100;
+/// Bytes in a page of memory, the unit of sizes in `/proc/self/stat`.
+const PAGE: f64 = 4096.0;
 
-/// A name that no other process has: the pod's, or the host's, and a random part.
+/// An identity that no other process has: the name of the pod, or of the host, and a random part.
 pub fn identity() -> String {
     let host = std::env::var("POD_NAME")
         .or_else(|_| fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()))
@@ -20,21 +23,71 @@ pub fn identity() -> String {
     format!("{host}_{}", random.trim())
 }
 
-/// Sets the `process_*` metrics to what the kernel says now.
+/// Sets the gauges of the process to the present values. One that cannot be read keeps its last value.
 pub fn record() {
-    // Fields after the command's name, which may hold anything: `man 5 proc`, /proc/pid/stat.
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok());
-    if let (Some(user), Some(system)) = (number(11), number(12)) {
-        // Whole seconds: a counter of the recorder holds integers.
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        counter!("process_cpu_seconds_total").absolute(((user + system) as f64 / TICKS) as u64);
-    }
-    if let Some(pages) = number(21).and_then(|pages| usize::try_from(pages).ok()) {
-        gauge!("process_resident_memory_bytes").set(precise(pages) * 4096.0);
+    if let Some(pages) = field(&stat(), 24).and_then(|pages| usize::try_from(pages).ok()) {
+        gauge!("process_resident_memory_bytes").set(precise(pages) * PAGE);
     }
     if let Ok(open) = fs::read_dir("/proc/self/fd") {
         gauge!("process_open_fds").set(precise(open.count()));
+    }
+}
+
+/// The CPU time of the process in the text format of Prometheus, to be appended to the exporter's text: the
+/// exporter's counters are integers, and whole seconds are too coarse. Empty if the time cannot be read.
+pub fn exposition() -> String {
+    cpu_time(&stat()).unwrap_or_default()
+}
+
+fn cpu_time(stat: &str) -> Option<String> {
+    let ticks = field(stat, 14)?.checked_add(field(stat, 15)?)?;
+    Some(format!(
+        "# HELP process_cpu_seconds_total Total user and system CPU time spent in seconds\n\
+         # TYPE process_cpu_seconds_total counter\n\
+         process_cpu_seconds_total {}.{:02}\n",
+        ticks / TICKS,
+        ticks % TICKS
+    ))
+}
+
+/// The content of `/proc/self/stat`; empty if it cannot be read.
+fn stat() -> String {
+    fs::read_to_string("/proc/self/stat").unwrap_or_default()
+}
+
+/// A field of `/proc/self/stat` by its number in `man 5 proc`, from 3: 14 and 15 are the user and system
+/// time, 24 is the resident memory. Field 2, the name of the program in parentheses, may contain anything.
+fn field(stat: &str, number: usize) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpu_time_has_a_fraction() {
+        let stat = "7 (a) b (c) S 1 1 1 0 -1 4194560 100 0 0 0 1234 71 0 0 20 0 4 0 9 1000 512 1";
+        let text = cpu_time(stat).expect("the fields are there");
+        let expected = [
+            "# HELP process_cpu_seconds_total Total user and system CPU time spent in seconds",
+            "# TYPE process_cpu_seconds_total counter",
+            "process_cpu_seconds_total 13.05",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+        assert_eq!(field(stat, 24), Some(512));
+        assert_eq!(cpu_time("7 (a) S 1"), None);
+        assert_eq!(cpu_time(""), None);
+    }
+
+    #[test]
+    fn the_cpu_time_of_this_process_is_valid_exposition() {
+        let text = exposition();
+        assert!(text.ends_with('\n') && text.lines().count() == 3, "{text}");
+        let sample = text.lines().find(|line| !line.starts_with('#')).expect("a sample");
+        let (name, value) = sample.split_once(' ').expect("a name and a value");
+        assert_eq!(name, "process_cpu_seconds_total");
+        assert!(value.contains('.') && value.parse::<f64>().is_ok_and(|seconds| seconds >= 0.0), "{value}");
     }
 }

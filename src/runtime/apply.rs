@@ -5,14 +5,14 @@
 //! write replaces a list), every answer goes into the store at once, and a failure stops nothing
 //! but what depends on it. The lease is checked below, in the client ([`super::gate`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use futures::future::join_all;
 use futures::join;
 use http::{Method, Request};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value, json};
 use tracing::debug;
 
@@ -21,7 +21,8 @@ use super::error::ApiError;
 use super::key::ObjectKey;
 use super::merge;
 use super::plan::{Desired, KindInfo, ObjectPatch, Ownership, Plan, Removal, to_value};
-use super::registry::{AnyObject, Registry};
+use super::store::{AnyObject, WrittenStores};
+use crate::api::meta::{Labels, Metadata};
 use crate::api::{Kind, Object};
 
 /// A part of a plan that could not be carried out.
@@ -47,19 +48,19 @@ impl std::fmt::Display for Failure {
 #[derive(Clone)]
 pub struct Engine {
     writer: Writer,
-    stores: Registry,
+    stores: WrittenStores,
     /// The name of the loop, see [`super::store::Change::origin`].
     origin: &'static str,
 }
 
 /// An object that stands outside of what we watch, as the API server answered it.
 struct Found {
-    metadata: ObjectMeta,
+    metadata: Metadata,
     object: Value,
 }
 
 impl AnyObject for Found {
-    fn metadata(&self) -> &ObjectMeta {
+    fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
@@ -80,29 +81,26 @@ enum Belongs {
 
 impl Engine {
     /// An engine that writes through `writer` and keeps `stores` up to date with the answers.
-    pub fn new(writer: Writer, stores: Registry, origin: &'static str) -> Self {
+    pub fn new(writer: Writer, stores: WrittenStores, origin: &'static str) -> Self {
         Self { writer, stores, origin }
     }
 
     /// Carries out a plan as far as possible and returns every failure.
-    pub async fn apply(&self, plan: &Plan) -> Vec<Failure> {
+    pub async fn apply<E>(&self, plan: &Plan<E>) -> Vec<Failure> {
         let patches =
             join_all(plan.patches.iter().map(async |patch| {
                 failure(&patch.component, patch.kind, &patch.key, self.patch(patch).await)
             }));
-        let removals = join_all(plan.remove.iter().map(async |removal| {
-            let result = self.remove(removal).await;
-            failure(&removal.component, removal.kind, &removal.key, result)
-        }));
+        let removals = join_all(plan.remove.iter().map(async |removal| self.remove_guarded(removal).await));
         let mut waves: Vec<u8> = plan.ensure.iter().map(|desired| desired.wave).collect();
         waves.sort_unstable();
         waves.dedup();
         let mut failures = Vec::new();
         // The first wave has the API server for itself: what comes later waits for it.
         let (first, later) = waves.split_at(waves.len().min(1));
-        self.ensure_waves(&plan.ensure, first, &mut failures).await;
+        self.ensure_waves(plan, first, &mut failures).await;
         // Patches depend on nothing, and nothing on them.
-        let ensured = self.ensure_waves(&plan.ensure, later, &mut failures);
+        let ensured = self.ensure_waves(plan, later, &mut failures);
         let (others, removed, ()) = join!(patches, removals, ensured);
         failures.extend(removed.into_iter().chain(others).flatten());
         failures
@@ -110,14 +108,18 @@ impl Engine {
 
     /// Makes the objects of these waves exist, wave by wave. What belongs to a component in which a
     /// name was taken is left out from the next wave on.
-    async fn ensure_waves(&self, ensure: &[Desired], waves: &[u8], failures: &mut Vec<Failure>) {
+    async fn ensure_waves<E>(&self, plan: &Plan<E>, waves: &[u8], failures: &mut Vec<Failure>) {
         for wave in waves {
+            if plan.stop_at_failure && !failures.is_empty() {
+                return;
+            }
             let conflicted: BTreeSet<String> = failures
                 .iter()
                 .filter(|failure| matches!(failure.error, ApiError::NameConflict { .. }))
                 .map(|failure| failure.component.clone())
                 .collect();
-            let wanted = ensure
+            let wanted = plan
+                .ensure
                 .iter()
                 .filter(|desired| desired.wave == *wave && !is_within(&desired.component, &conflicted));
             let writes = wanted.map(async |desired| {
@@ -149,7 +151,7 @@ impl Engine {
                 let object: Value = serde_json::from_slice(&body)
                     .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
                 let metadata = object.get("metadata").cloned().unwrap_or_default();
-                let metadata: ObjectMeta = serde_json::from_value(metadata).unwrap_or_default();
+                let metadata: Metadata = serde_json::from_value(metadata).unwrap_or_default();
                 self.enforce(desired, &Found { metadata, object }).await
             }
             Err(error) => Err(error),
@@ -170,7 +172,7 @@ impl Engine {
             }
             Belongs::Other(owner) => {
                 let (kind, name) = (desired.kind.kind, desired.key.name.clone());
-                return Err(ApiError::NameConflict { kind, name, owner });
+                return Err(ApiError::NameConflict { kind, name: name.to_string(), owner });
             }
         }
         if metadata.deletion_timestamp.is_some() {
@@ -180,14 +182,16 @@ impl Engine {
             )));
         }
         let Some((patch, exact)) = repair(desired, seen) else { return Ok(()) };
-        debug!(kind = desired.kind.kind, name = desired.key.name, %patch, "repairing");
+        debug!(kind = desired.kind.kind, name = %desired.key.name, %patch, "repairing");
         self.patch(&ObjectPatch {
             component: String::new(),
             kind: desired.kind,
             key: desired.key.clone(),
             subresource: None,
-            uid: metadata.uid.clone().unwrap_or_default(),
-            resource_version: if exact { metadata.resource_version.clone() } else { None },
+            uid: metadata.uid.to_string(),
+            resource_version: exact
+                .then(|| metadata.resource_version.as_ref().map(ToString::to_string))
+                .flatten(),
             patch,
         })
         .await
@@ -230,7 +234,7 @@ impl Engine {
             key: ObjectKey::of(object),
             subresource: Some("status"),
             uid: object.uid().to_owned(),
-            resource_version: object.metadata.resource_version.clone(),
+            resource_version: object.metadata.resource_version.as_ref().map(ToString::to_string),
             patch: json!({"status": difference}),
         })
         .await?;
@@ -238,7 +242,7 @@ impl Engine {
     }
 
     /// Whether a namespace holds no object of a kind, as the API server has it now.
-    pub async fn is_empty(&self, kind: KindInfo, namespace: &str) -> Result<bool, ApiError> {
+    async fn is_empty(&self, kind: KindInfo, namespace: &str) -> Result<bool, ApiError> {
         let answer = self.send(Method::GET, &format!("{}?limit=1", kind.path(namespace)), None).await?;
         let list: Value = serde_json::from_slice(&answer)
             .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
@@ -257,6 +261,19 @@ impl Engine {
             Err(ApiError::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Deletes a namespace only if it is empty; other objects as they are.
+    async fn remove_guarded(&self, removal: &Removal) -> Option<Failure> {
+        for kind in &removal.only_if_empty {
+            match self.is_empty(*kind, &removal.key.name).await {
+                Ok(true) => {}
+                // The store will say what is there.
+                Ok(false) => return None,
+                Err(error) => return failure(&removal.component, *kind, &removal.key, Err(error)),
+            }
+        }
+        failure(&removal.component, removal.kind, &removal.key, self.remove(removal).await)
     }
 
     /// Deletes an object, provided that it is still the one that was seen.
@@ -307,7 +324,7 @@ fn failure(
     result: Result<(), ApiError>,
 ) -> Option<Failure> {
     let error = result.err()?;
-    Some(Failure { component: component.to_owned(), kind: kind.kind, name: key.name.clone(), error })
+    Some(Failure { component: component.to_owned(), kind: kind.kind, name: key.name.to_string(), error })
 }
 
 fn path(kind: KindInfo, key: &ObjectKey) -> String {
@@ -322,10 +339,9 @@ fn is_within(component: &str, components: &BTreeSet<String>) -> bool {
 }
 
 /// Whose the object is that stands where `desired` should.
-fn belongs(metadata: &ObjectMeta, desired: &Desired) -> Belongs {
+fn belongs(metadata: &Metadata, desired: &Desired) -> Belongs {
     let owner = &desired.owner;
-    let owners = metadata.owner_references.as_deref().unwrap_or_default();
-    match owners.iter().find(|owner| owner.controller == Some(true)) {
+    match metadata.controller() {
         Some(controller) if controller.uid == owner.uid => Belongs::Us,
         Some(controller) if controller.kind == owner.kind && controller.name == owner.name => {
             Belongs::Leftover
@@ -337,11 +353,9 @@ fn belongs(metadata: &ObjectMeta, desired: &Desired) -> Belongs {
 }
 
 /// Whether the object carries the labels by which it is known as ours.
-fn carries(metadata: &ObjectMeta, desired: &Desired) -> bool {
-    let labels = metadata.labels.as_ref();
+fn carries(metadata: &Metadata, desired: &Desired) -> bool {
     let known_by = desired.known_by.as_ref().unwrap_or(&desired.labels);
-    !known_by.is_empty()
-        && known_by.iter().all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value))
+    !known_by.is_empty() && known_by.iter().all(|(key, value)| metadata.labels.get(key) == Some(value))
 }
 
 /// The patch that repairs an object, and whether it is valid only for the version that was seen
@@ -350,9 +364,9 @@ fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> {
     let current = seen.metadata();
     let mut metadata = Map::new();
     let wanted = desired.labels.iter().map(|(key, value)| (key, Some(value)));
-    let labels = entries(current.labels.as_ref(), wanted);
+    let labels = entries(&current.labels, wanted);
     let wanted = desired.annotations.iter().map(|(key, value)| (key, value.as_ref()));
-    let annotations = entries(current.annotations.as_ref(), wanted);
+    let annotations = entries(&current.annotations, wanted);
     for (name, entries) in [("labels", labels), ("annotations", annotations)] {
         if !entries.is_empty() {
             metadata.insert(name.to_owned(), Value::Object(entries));
@@ -380,28 +394,27 @@ fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> {
 
 /// The entries of a map that are not as they should be; `None` asks for absence.
 fn entries<'a>(
-    current: Option<&BTreeMap<String, String>>,
+    current: &Labels,
     wanted: impl Iterator<Item = (&'a String, Option<&'a String>)>,
 ) -> Map<String, Value> {
     wanted
-        .filter(|(key, value)| current.and_then(|current| current.get(*key)) != *value)
+        .filter(|(key, value)| current.get(key) != value.map(String::as_str))
         .map(|(key, value)| (key.clone(), value.map_or(Value::Null, |value| value.as_str().into())))
         .collect()
 }
 
 /// The owners that an object should have, unless it has them.
-fn owners(metadata: &ObjectMeta, ours: &OwnerReference, ownership: Ownership) -> Option<Vec<OwnerReference>> {
-    let current = metadata.owner_references.as_deref().unwrap_or_default();
+fn owners(metadata: &Metadata, ours: &OwnerReference, ownership: Ownership) -> Option<Vec<OwnerReference>> {
+    let current = || metadata.owner_references.iter().map(OwnerReference::from);
     let as_wanted = match ownership {
-        Ownership::Controlled => current.contains(ours),
-        Ownership::Kept => current.iter().all(|owner| owner.uid != ours.uid),
+        Ownership::Controlled => current().any(|owner| owner == *ours),
+        Ownership::Kept => current().all(|owner| owner.uid != ours.uid),
     };
     if as_wanted {
         return None;
     }
-    let others = current.iter().filter(|owner| owner.uid != ours.uid);
-    let ours = (ownership == Ownership::Controlled).then_some(ours);
-    Some(others.chain(ours).cloned().collect())
+    let others = current().filter(|owner| owner.uid != ours.uid);
+    Some(others.chain((ownership == Ownership::Controlled).then(|| ours.clone())).collect())
 }
 
 fn contains_array(value: &Value) -> bool {

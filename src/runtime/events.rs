@@ -1,39 +1,43 @@
 //! Events, for those who read `kubectl describe`.
 //!
-//! An event says that something changed; loops publish one when a condition changes, so a fault
-//! that lasts is told once. Events are best effort: one that cannot be written is logged.
+//! An event says that something changed; loops publish one when a condition changes, so a fault that lasts
+//! is told once. Events are best effort: one that cannot be written is logged. `kube`'s recorder aggregates
+//! them: the same event about the same object within six minutes is counted, not written again.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use http::Request;
-use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
+use kube::runtime::events::{self, Reporter};
 use tracing::warn;
 
-use super::clock;
-use super::error::{ApiError, with_sources};
-use super::plan::to_value;
+use super::error::with_sources;
+use super::plan::KindInfo;
 use crate::api::{Kind, Object};
 
-/// Whether an event asks for attention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventType {
-    /// For information.
-    Normal,
-    /// Somebody should look.
-    Warning,
-}
+pub use kube::runtime::events::EventType;
 
 /// An event before it is published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventNote {
-    /// Type.
+    /// Whether it asks for attention.
     pub type_: EventType,
-    /// A stable word.
+    /// A stable word in `CamelCase`.
     pub reason: String,
     /// A sentence.
     pub message: String,
+}
+
+impl EventNote {
+    /// An event for information.
+    pub fn normal(reason: &str, message: impl Into<String>) -> Self {
+        Self { type_: EventType::Normal, reason: reason.to_owned(), message: message.into() }
+    }
+
+    /// An event that asks for attention.
+    pub fn warning(reason: &str, message: impl Into<String>) -> Self {
+        Self { type_: EventType::Warning, reason: reason.to_owned(), message: message.into() }
+    }
 }
 
 /// The longest event message that the API accepts, in bytes.
@@ -41,75 +45,52 @@ const MESSAGE_LIMIT: usize = 1024;
 
 /// Publishes the events of one loop.
 #[derive(Clone)]
-pub struct Recorder {
-    client: Client,
-    component: &'static str,
-}
+pub struct Recorder(events::Recorder);
 
 impl Recorder {
-    /// A recorder that names `component` as the source.
-    pub fn new(client: Client, component: &'static str) -> Self {
-        Self { client, component }
+    /// A recorder that names `controller` as the source of its events, and this process, `identity`, as the
+    /// instance of it.
+    pub fn new(client: Client, controller: &str, identity: &str) -> Self {
+        let reporter = Reporter { controller: controller.to_owned(), instance: Some(identity.to_owned()) };
+        Self(events::Recorder::new(client, reporter))
     }
 
     /// Publishes an event about an object.
     pub async fn publish<T: Kind>(&self, object: &Object<T>, note: &EventNote) {
-        let version =
-            if T::GROUP.is_empty() { T::VERSION.to_owned() } else { format!("{}/{}", T::GROUP, T::VERSION) };
         let reference = ObjectReference {
-            api_version: Some(version),
+            api_version: Some(KindInfo::of::<T>().api_version()),
             kind: Some(T::KIND.to_owned()),
-            name: object.metadata.name.clone(),
-            namespace: object.metadata.namespace.clone(),
-            uid: object.metadata.uid.clone(),
-            resource_version: object.metadata.resource_version.clone(),
-            field_path: None,
+            name: Some(object.name().to_owned()),
+            namespace: Some(object.namespace().to_owned()).filter(|namespace| !namespace.is_empty()),
+            uid: Some(object.uid().to_owned()),
+            ..ObjectReference::default()
         };
-        self.publish_about(reference, note).await;
+        self.publish_about(&reference, note).await;
     }
 
     /// Publishes an event about what the reference names.
-    pub async fn publish_about(&self, reference: ObjectReference, note: &EventNote) {
-        if let Err(error) = self.send(reference.clone(), note).await {
-            let (name, reason) = (reference.name.unwrap_or_default(), &note.reason);
-            warn!(name, reason, error = with_sources(&error), "an event could not be published");
-        }
-    }
-
-    async fn send(&self, reference: ObjectReference, note: &EventNote) -> Result<(), ApiError> {
-        let now = clock::now();
-        let mut hasher = DefaultHasher::new();
-        (&reference.uid, &note.reason, &note.message, now.as_millisecond()).hash(&mut hasher);
-        let name = format!("{}.{:016x}", reference.name.as_deref().unwrap_or_default(), hasher.finish());
-        // Events about cluster-scoped objects live in `default` (client-go does the same).
-        let namespace = reference.namespace.clone().unwrap_or_else(|| "default".to_owned());
+    pub async fn publish_about(&self, reference: &ObjectReference, note: &EventNote) {
         let mut message = note.message.clone();
-        while message.len() > MESSAGE_LIMIT {
-            message.pop();
-        }
-        let event = Event {
-            metadata: ObjectMeta {
-                name: Some(name),
-                namespace: Some(namespace.clone()),
-                ..ObjectMeta::default()
-            },
-            involved_object: reference,
-            type_: Some(format!("{:?}", note.type_)),
-            reason: Some(note.reason.clone()),
-            message: Some(message),
-            first_timestamp: Some(Time(now)),
-            last_timestamp: Some(Time(now)),
-            count: Some(1),
-            source: Some(EventSource { component: Some(self.component.to_owned()), host: None }),
-            ..Event::default()
+        message.truncate(message.floor_char_boundary(MESSAGE_LIMIT));
+        // The recorder counts events of one action and reason as one and keeps the first message, so events
+        // that say something else are another action.
+        let mut hasher = DefaultHasher::new();
+        message.hash(&mut hasher);
+        let event = events::Event {
+            type_: note.type_,
+            reason: note.reason.clone(),
+            action: format!("Reconcile-{:08x}", hasher.finish() >> 32),
+            note: Some(message),
+            secondary: None,
         };
-        let request = Request::builder()
-            .method("POST")
-            .uri(format!("/api/v1/namespaces/{namespace}/events?fieldManager=crownlabs"))
-            .header("content-type", "application/json")
-            .body(to_value(&event).to_string().into_bytes())
-            .map_err(|error| ApiError::Invalid(error.to_string()))?;
-        self.client.request_text(request).await?;
-        Ok(())
+        if let Err(error) = self.0.publish(&event, reference).await {
+            let name = reference.name.as_deref().unwrap_or_default();
+            warn!(
+                name,
+                reason = note.reason,
+                error = with_sources(&error),
+                "an event could not be published"
+            );
+        }
     }
 }

@@ -1,29 +1,12 @@
-//! JSON merge patches (RFC 7396): what differs, and whether anything does.
+//! JSON merge patches (RFC 7396): applying them, and finding the patch that is needed.
 
+/// Applies a merge patch to a value (RFC 7396, section 2).
+pub use json_patch::merge as apply;
 use serde_json::{Map, Value};
 
-/// Applies a merge patch: RFC 7396 §2.
-pub fn apply(target: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(Map::new());
-    }
-    let Some(target) = target.as_object_mut() else { return };
-    for (key, value) in patch {
-        if value.is_null() {
-            target.remove(key);
-        } else {
-            apply(target.entry(key.clone()).or_insert(Value::Null), value);
-        }
-    }
-}
-
-/// The smallest merge patch that makes every member of `wanted` true of `current`; `None` when it
-/// is. Members that `wanted` does not name are left alone; `null` asks for absence; arrays are
-/// compared and replaced whole.
+/// The smallest merge patch after which `current` has every field of `wanted`; `None` if it already has them.
+/// Fields that `wanted` does not name are left as they are, a `null` in it means that the field must be
+/// absent, and arrays are compared and replaced as a whole.
 #[must_use]
 pub fn required(current: &Value, wanted: &Value) -> Option<Value> {
     match (current, wanted) {
@@ -44,7 +27,8 @@ pub fn required(current: &Value, wanted: &Value) -> Option<Value> {
     }
 }
 
-/// The merge patch from `old` to `new`, with `null` for what has gone; `None` when they are equal.
+/// The merge patch from `old` to `new`, with `null` for fields that are no longer there; `None` if they are
+/// equal.
 #[must_use]
 pub fn difference(old: &Value, new: &Value) -> Option<Value> {
     match (old, new) {
@@ -74,7 +58,7 @@ mod tests {
     use super::*;
 
     fn json_value() -> impl Strategy<Value = Value> {
-        // No nulls: a stored object has none, and a merge patch cannot make one.
+        // Without null: a stored object has none, and a merge patch cannot set one.
         let leaf = prop_oneof![any::<bool>().prop_map(Value::from), (0..3i32).prop_map(Value::from)];
         leaf.prop_recursive(3, 24, 4, |inner| {
             prop_oneof![
@@ -108,7 +92,7 @@ mod tests {
                 apply(&mut patched, &patch);
             }
             prop_assert_eq!(required(&patched, &wanted), None);
-            // Nothing that was not asked for has changed.
+            // Fields that `wanted` does not name have not changed.
             for (key, value) in current.as_object().into_iter().flatten() {
                 if wanted.get(key).is_none() {
                     prop_assert_eq!(patched.get(key), Some(value));

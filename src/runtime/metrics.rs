@@ -57,9 +57,9 @@ impl QueueMetrics {
     }
 }
 
-/// How a pass ended: the values of the `result` label.
+/// How a reconcile ended: the values of the `result` label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PassResult {
+pub enum ReconcileResult {
     /// Nothing more to do until something changes.
     Success,
     /// It failed and is retried.
@@ -68,7 +68,7 @@ pub enum PassResult {
     RequeueAfter,
 }
 
-impl PassResult {
+impl ReconcileResult {
     fn label(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -95,12 +95,12 @@ impl std::fmt::Debug for LoopMetrics {
 }
 
 impl LoopMetrics {
-    /// Metrics of the loop of that name, which runs up to `concurrency` passes at once. All series
+    /// Metrics of the loop of that name, which runs up to `concurrency` reconciles at once. All series
     /// start at zero.
     pub fn new(name: &'static str, concurrency: usize) -> Self {
         gauge!("controller_runtime_max_concurrent_reconciles", "controller" => name)
             .set(precise(concurrency));
-        for result in [PassResult::Success, PassResult::Error, PassResult::RequeueAfter] {
+        for result in [ReconcileResult::Success, ReconcileResult::Error, ReconcileResult::RequeueAfter] {
             counter!("controller_runtime_reconcile_total", "controller" => name, "result" => result.label())
                 .increment(0);
         }
@@ -125,10 +125,10 @@ impl LoopMetrics {
         self.active.increment(1.0);
     }
 
-    pub(super) fn end(&self, result: PassResult, took: Duration) {
+    pub(super) fn end(&self, result: ReconcileResult, took: Duration) {
         self.active.decrement(1.0);
         self.time.record(took);
-        if result == PassResult::Error {
+        if result == ReconcileResult::Error {
             self.errors.increment(1);
         }
         counter!("controller_runtime_reconcile_total", "controller" => self.name, "result" => result.label())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::key::ObjectKey;
 use super::merge;
@@ -149,6 +149,9 @@ pub struct Removal {
     pub uid: String,
     /// Its resource version.
     pub resource_version: String,
+    /// The object, a namespace, is removed only if the API server says at that moment that it holds no
+    /// object of these kinds: the stores may be late.
+    pub only_if_empty: Vec<KindInfo>,
 }
 
 impl Removal {
@@ -159,7 +162,13 @@ impl Removal {
             key: ObjectKey::of(object),
             component: component.to_owned(),
             uid: object.uid().to_owned(),
-            resource_version: object.metadata.resource_version.clone().unwrap_or_default(),
+            resource_version: object
+                .metadata
+                .resource_version
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+            only_if_empty: Vec::new(),
         }
     }
 }
@@ -183,24 +192,85 @@ pub struct ObjectPatch {
     pub patch: Value,
 }
 
-/// Everything that a reconcile intends to do.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Plan {
+/// Everything that a reconcile intends to do; `E` is what it may want done outside of the cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<E = ()> {
     /// What to change on the object itself, and on others that exist already.
     pub patches: Vec<ObjectPatch>,
     /// What must exist.
     pub ensure: Vec<Desired>,
     /// What must not exist any more.
     pub remove: Vec<Removal>,
+    /// What is to be done outside of the cluster, beside the writes.
+    pub effects: Vec<E>,
     /// What cannot be done, and why.
     pub problems: Vec<Problem>,
-    /// When to look again although nothing has changed.
-    pub requeue: Option<Duration>,
+    /// When the object is wanted again although nothing has changed.
+    pub requeue: Requeue,
+    /// What the plan rests on and a watch may be late with: these objects are read from the API server, and
+    /// the plan is made anew, before it is carried out. For refusals that are final.
+    pub confirm: Vec<(KindInfo, ObjectKey)>,
+    /// Whether the report is written before the plan is carried out as well. That write is valid for the
+    /// version that was seen only, so nobody whose view is out of date gets any further.
+    pub announce: bool,
+    /// Whether a failure in one wave leaves out the waves after it.
+    pub stop_at_failure: bool,
+    /// The finalizer that is taken off the object once everything else has been carried out.
+    pub remove_finalizer: Option<&'static str>,
 }
 
-impl Plan {
-    /// Asks for another look after this time at the latest.
-    pub fn look_again(&mut self, after: Duration) {
-        self.requeue = Some(self.requeue.map_or(after, |sooner| sooner.min(after)));
+impl ObjectPatch {
+    /// A patch of an object that exists, valid only for the version that was seen; `None` when `wanted`
+    /// holds already.
+    pub fn of<T: Kind>(object: &Object<T>, wanted: &Value) -> Option<Self> {
+        let current = json!({"metadata": to_value(&object.metadata), "spec": to_value(&object.spec)});
+        Some(Self {
+            component: String::new(),
+            kind: KindInfo::of::<T>(),
+            key: ObjectKey::of(object),
+            subresource: None,
+            uid: object.uid().to_owned(),
+            resource_version: object.metadata.resource_version.as_ref().map(ToString::to_string),
+            patch: merge::required(&current, wanted)?,
+        })
+    }
+}
+
+/// When an object is wanted again although nothing has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Requeue {
+    /// At its periodic reconcile.
+    #[default]
+    Resync,
+    /// After this time, or at its periodic reconcile if that is sooner.
+    After(Duration),
+    /// Never: only a change can make a difference.
+    OnChange,
+}
+
+impl<E> Default for Plan<E> {
+    fn default() -> Self {
+        Self {
+            patches: Vec::new(),
+            ensure: Vec::new(),
+            remove: Vec::new(),
+            effects: Vec::new(),
+            problems: Vec::new(),
+            requeue: Requeue::default(),
+            confirm: Vec::new(),
+            announce: false,
+            stop_at_failure: false,
+            remove_finalizer: None,
+        }
+    }
+}
+
+impl<E> Plan<E> {
+    /// Asks for another reconcile after this time at the latest.
+    pub fn requeue_after(&mut self, after: Duration) {
+        self.requeue = Requeue::After(match self.requeue {
+            Requeue::After(sooner) => sooner.min(after),
+            Requeue::Resync | Requeue::OnChange => after,
+        });
     }
 }

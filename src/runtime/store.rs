@@ -4,9 +4,16 @@
 //! never plans on a world older than what it has itself done; the watch event of the same write,
 //! which arrives later, then changes nothing and wakes nobody.
 
+mod factory;
+mod index;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod written;
+
+pub use self::factory::StoreFactory;
+pub use self::index::{ByController, ByNamespace, Index};
+pub use self::written::{AnyObject, AnyStore, WrittenStores};
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -14,12 +21,11 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
+use self::index::Indexes;
 use self::stored::StoredObject;
 use super::key::ObjectKey;
+use crate::api::text::Text;
 use crate::api::{Kind, Object};
-
-/// A name under which objects can be looked up, for example the uid of their owner.
-pub type IndexFn<T> = fn(&Object<T>) -> Vec<String>;
 
 /// A change of one object, as the loops see it.
 #[derive(Debug, Clone)]
@@ -69,16 +75,14 @@ struct Entry<T: Kind> {
 }
 
 struct Inner<T: Kind> {
-    indices: Vec<IndexFn<T>>,
     objects: HashMap<ObjectKey, Entry<T>>,
-    /// The names that the indices give, each with the objects that have it, in order.
-    by_index: HashMap<String, Vec<ObjectKey>>,
+    indexes: Indexes<T>,
     /// Uids of objects that we deleted ourselves, until the watch says so too, and of those that
     /// the last list no longer named: what arrives late about one of them must not bring it back.
-    deleted: HashSet<String>,
+    deleted: HashSet<Text>,
     epoch: u64,
     /// The latest version that the watch has shown, of any object.
-    shown: u128,
+    shown: u64,
 }
 
 impl<T: Kind> Debug for Store<T> {
@@ -91,9 +95,8 @@ impl<T: Kind> Default for Store<T> {
     fn default() -> Self {
         Self {
             inner: RwLock::new(Inner {
-                indices: Vec::new(),
                 objects: HashMap::new(),
-                by_index: HashMap::new(),
+                indexes: Indexes::default(),
                 deleted: HashSet::new(),
                 epoch: 0,
                 shown: 0,
@@ -116,14 +119,14 @@ impl<T: Kind> Store<T> {
         self.whole
     }
 
-    /// Lets objects be found by the names that `index` gives them too. Loops share a store, so
-    /// the names of one index must not be names of another.
-    pub fn index(&self, index: IndexFn<T>) {
+    /// Keeps the index `I` from now on; it may be asked for several times.
+    pub fn index<I: Index<T>>(&self) {
         let mut inner = self.write();
-        inner.indices.push(index);
-        let Inner { objects, by_index, .. } = &mut *inner;
-        for (key, entry) in objects {
-            place(by_index, key, index(&entry.object.open()));
+        let Inner { objects, indexes, .. } = &mut *inner;
+        if indexes.register::<I>() {
+            for (key, entry) in objects {
+                indexes.add::<I>(key, &entry.object.open());
+            }
         }
     }
 
@@ -149,11 +152,17 @@ impl<T: Kind> Store<T> {
         self.read().objects.get(&key).map(|entry| entry.object.open())
     }
 
-    /// The objects that the index lists under `name`, in the order of their keys.
-    pub fn indexed(&self, name: &str) -> Vec<Arc<Object<T>>> {
+    /// The objects that the index `I` lists under a key, in the order of their names; none where the index
+    /// is not kept.
+    pub fn by<I: Index<T>>(&self, key: impl Into<I::Key>) -> Vec<Arc<Object<T>>> {
         let inner = self.read();
-        let keys = inner.by_index.get(name).into_iter().flatten();
+        let keys = inner.indexes.get::<I>(&key.into()).iter();
         keys.filter_map(|key| inner.objects.get(key)).map(|entry| entry.object.open()).collect()
+    }
+
+    /// The names of the objects that the index `I` lists under a key, in order.
+    pub fn keys_by<I: Index<T>>(&self, key: impl Into<I::Key>) -> Vec<ObjectKey> {
+        self.read().indexes.get::<I>(&key.into()).to_vec()
     }
 
     /// All keys.
@@ -175,7 +184,7 @@ impl<T: Kind> Store<T> {
             return;
         }
         let old = take(&mut inner, key);
-        inner.deleted.insert(uid.to_owned());
+        inner.deleted.insert(uid.into());
         drop(inner);
         self.notify(&Change { old, new: None, origin: Some(origin) });
     }
@@ -196,7 +205,7 @@ impl<T: Kind> Store<T> {
             .map(|(key, _)| key.clone())
             .collect();
         let gone: Vec<_> = gone.iter().filter_map(|key| take(&mut inner, key)).collect();
-        inner.deleted = gone.iter().map(|object| object.uid().to_owned()).collect();
+        inner.deleted = gone.iter().map(|object| object.metadata.uid.clone()).collect();
         drop(inner);
         for old in gone {
             self.notify(&Change { old: Some(old), new: None, origin: None });
@@ -251,13 +260,7 @@ impl<T: Kind> Store<T> {
         if same.is_some_and(|old| !is_newer(&object, old)) {
             return;
         }
-        // Most changes leave an object under the names that it had.
-        let before = old.as_deref().map(|old| names(&inner, old)).unwrap_or_default();
-        let now = names(&inner, &object);
-        if before != now {
-            displace(&mut inner.by_index, &key, &before);
-            place(&mut inner.by_index, &key, now);
-        }
+        inner.indexes.update(&key, old.as_deref(), Some(&object));
         let new = Arc::new(object);
         inner.objects.insert(key, Entry { object: StoredObject::new(&new), epoch });
         drop(inner);
@@ -285,46 +288,16 @@ impl<T: Kind> Store<T> {
     }
 }
 
-/// The names of an object in all indices.
-fn names<T: Kind>(inner: &Inner<T>, object: &Object<T>) -> Vec<String> {
-    inner.indices.iter().flat_map(|index| index(object)).collect()
-}
-
 fn take<T: Kind>(inner: &mut Inner<T>, key: &ObjectKey) -> Option<Arc<Object<T>>> {
     let object = inner.objects.remove(key)?.object.open();
-    let names = names(inner, &object);
-    displace(&mut inner.by_index, key, &names);
+    inner.indexes.update(key, Some(&object), None);
     Some(object)
-}
-
-/// Lets an object be found under these names.
-fn place(by_index: &mut HashMap<String, Vec<ObjectKey>>, key: &ObjectKey, names: Vec<String>) {
-    for name in names {
-        // Most names have one object.
-        let keys = by_index.entry(name).or_insert_with(|| Vec::with_capacity(1));
-        if let Err(place) = keys.binary_search(key) {
-            keys.insert(place, key.clone());
-        }
-    }
-}
-
-/// Lets an object be found under these names no more.
-fn displace(by_index: &mut HashMap<String, Vec<ObjectKey>>, key: &ObjectKey, names: &[String]) {
-    for name in names {
-        let Some(keys) = by_index.get_mut(name) else { continue };
-        if let Ok(place) = keys.binary_search(key) {
-            keys.remove(place);
-        }
-        if keys.is_empty() {
-            by_index.remove(name);
-        }
-    }
 }
 
 /// The version of an object, comparable with that of every object of its kind. Resource versions
 /// are integers that grow (Kubernetes API conventions since 1.35, and etcd revisions before).
-fn version<T: Kind>(object: &Object<T>) -> Option<u128> {
-    object.metadata.resource_version.as_ref()?.parse().ok()
+fn version<T: Kind>(object: &Object<T>) -> Option<u64> {
+    object.metadata.resource_version.as_ref()?.number()
 }
 
 /// Whether `new` is a later version than `old` of the same object; where versions are no numbers,

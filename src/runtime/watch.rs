@@ -1,13 +1,18 @@
 //! Fills a store: discovery, first list, watch, and again whenever any of them ends.
 
+use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::DynamicResourceScope;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use tracing::warn;
 
 use super::error::with_sources;
@@ -22,36 +27,126 @@ const MISSING_RETRY: Duration = Duration::from_secs(10);
 /// a bookmark, for which the API server takes up to a second: a second more for every restart.
 const PAGE: u32 = 250;
 
-/// What to watch of a kind.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection {
-    /// Label selector, empty for all.
-    pub labels: String,
-    /// Field selector, empty for all.
-    pub fields: String,
+/// Which objects of a kind are watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// All of them.
+    All,
+    /// Those with this label, and with this value of it where one is given.
+    Label {
+        /// The key of the label.
+        key: &'static str,
+        /// Its value; any where it is `None`.
+        value: Option<&'static str>,
+    },
+    /// Those of this name, in all namespaces or in one.
+    Named {
+        /// The namespace; all where it is `None`.
+        namespace: Option<String>,
+        /// The name.
+        name: String,
+    },
 }
 
 impl Selection {
-    /// Objects with these labels.
-    pub fn labels(selector: impl Into<String>) -> Self {
-        Self { labels: selector.into(), fields: String::new() }
+    /// Those with this label, whatever its value.
+    pub fn labelled(key: &'static str) -> Self {
+        Self::Label { key, value: None }
     }
 
-    /// Objects with these fields.
-    pub fn fields(selector: impl Into<String>) -> Self {
-        Self { labels: String::new(), fields: selector.into() }
+    /// Those with this label and value.
+    pub fn label(key: &'static str, value: &'static str) -> Self {
+        Self::Label { key, value: Some(value) }
+    }
+
+    /// Those of this name in any namespace.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self::Named { namespace: None, name: name.into() }
+    }
+
+    fn label_selector(&self) -> Option<String> {
+        match self {
+            Self::Label { key, value: None } => Some((*key).to_owned()),
+            Self::Label { key, value: Some(value) } => Some(format!("{key}={value}")),
+            _ => None,
+        }
+    }
+
+    fn field_selector(&self) -> Option<String> {
+        match self {
+            Self::Named { namespace: None, name } => Some(format!("metadata.name={name}")),
+            Self::Named { namespace: Some(namespace), name } => {
+                Some(format!("metadata.name={name},metadata.namespace={namespace}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an object, as JSON, is one of them.
+    pub fn matches(&self, object: &Value) -> bool {
+        let text = |member: &str| object["metadata"][member].as_str();
+        match self {
+            Self::All => true,
+            Self::Label { key, value } => {
+                let label = object["metadata"]["labels"][*key].as_str();
+                label.is_some() && (value.is_none() || label == *value)
+            }
+            Self::Named { namespace, name } => {
+                text("name") == Some(name)
+                    && (namespace.is_none() || text("namespace") == namespace.as_deref())
+            }
+        }
+    }
+}
+
+/// An object as `kube` reads it: with the metadata that it needs itself.
+#[derive(Debug, Clone)]
+pub struct Watched<T: Kind> {
+    /// The version, by which a watch goes on where it broke off.
+    metadata: ObjectMeta,
+    /// The object.
+    pub object: Object<T>,
+}
+
+impl<'de, T: Kind> Deserialize<'de> for Watched<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = Object::<T>::deserialize(deserializer)?;
+        let resource_version = object.metadata.resource_version.as_ref().map(ToString::to_string);
+        Ok(Self { metadata: ObjectMeta { resource_version, ..ObjectMeta::default() }, object })
+    }
+}
+
+impl<T: Kind> kube::Resource for Watched<T> {
+    type DynamicType = ();
+    type Scope = DynamicResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        T::KIND.into()
+    }
+    fn group((): &()) -> Cow<'_, str> {
+        T::GROUP.into()
+    }
+    fn version((): &()) -> Cow<'_, str> {
+        T::VERSION.into()
+    }
+    fn plural((): &()) -> Cow<'_, str> {
+        T::PLURAL.into()
+    }
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
     }
 }
 
 /// Keeps `store` equal to the cluster, for ever. The watch resumes where it broke off; a kind that
 /// is not served is asked for again until it is.
 pub async fn run<T: Kind>(client: Client, store: Arc<Store<T>>, selection: Selection) {
-    let api: Api<Object<T>> = Api::all(client);
-    // An empty selector would be sent as such.
-    let given = |selector: String| Some(selector).filter(|selector| !selector.is_empty());
+    let api: Api<Watched<T>> = Api::all(client);
     let config = watcher::Config {
-        label_selector: given(selection.labels),
-        field_selector: given(selection.fields),
+        label_selector: selection.label_selector(),
+        field_selector: selection.field_selector(),
         page_size: Some(PAGE),
         ..watcher::Config::default()
     };
@@ -74,12 +169,12 @@ pub async fn run<T: Kind>(client: Client, store: Arc<Store<T>>, selection: Selec
     }
 }
 
-fn take<T: Kind>(store: &Store<T>, event: Event<Object<T>>) {
+fn take<T: Kind>(store: &Store<T>, event: Event<Watched<T>>) {
     match event {
         Event::Init => store.begin_list(),
-        Event::InitApply(object) | Event::Apply(object) => store.apply_event(object),
+        Event::InitApply(object) | Event::Apply(object) => store.apply_event(object.object),
         Event::InitDone => store.end_list(),
-        Event::Delete(object) => store.delete_event(&object),
+        Event::Delete(object) => store.delete_event(&object.object),
     }
 }
 

@@ -20,7 +20,8 @@ use crate::api::workspace::WorkspaceKind;
 use crate::api::{Instance, Kind, Object, Template, Tenant, Workspace};
 use crate::runtime::ObjectKey;
 use crate::runtime::error::with_sources;
-use crate::runtime::store::Store;
+use crate::runtime::store::{ByNamespace, Store};
+use crate::runtime::watch::Watched;
 
 /// The stores that the rules read.
 #[derive(Clone)]
@@ -33,16 +34,6 @@ pub struct Stores {
     pub templates: Arc<Store<TemplateKind>>,
     /// All Instances.
     pub instances: Arc<Store<InstanceKind>>,
-}
-
-/// The index key of an Instance: its namespace.
-pub fn of_namespace(instance: &Instance) -> Vec<String> {
-    vec![in_namespace(instance.namespace())]
-}
-
-/// The key of a namespace in the index of [`of_namespace`].
-fn in_namespace(namespace: &str) -> String {
-    format!("admission:{namespace}")
 }
 
 /// An object that was not in its store.
@@ -120,13 +111,13 @@ impl Lookup {
         if key.name.is_empty() || (T::NAMESPACED && key.namespace.is_empty()) {
             return None;
         }
-        let api: Api<Object<T>> = if T::NAMESPACED {
+        let api: Api<Watched<T>> = if T::NAMESPACED {
             Api::namespaced_with(self.client.clone(), &key.namespace, &())
         } else {
             Api::all(self.client.clone())
         };
         match api.get_opt(&key.name).await {
-            Ok(found) => found.map(Arc::new),
+            Ok(found) => found.map(|found| Arc::new(found.object)),
             Err(error) => {
                 let error = with_sources(&error);
                 warn!(kind = T::KIND, object = %key, error, "an object cannot be looked up");
@@ -178,6 +169,6 @@ impl View for StoreView<'_> {
     }
 
     fn instances(&self, namespace: &str) -> Vec<Arc<Instance>> {
-        self.stores.instances.indexed(&in_namespace(namespace))
+        self.stores.instances.by::<ByNamespace>(namespace)
     }
 }

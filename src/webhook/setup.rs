@@ -22,21 +22,23 @@ use super::certificate::folder;
 use super::certificate::resolver::CertificateResolver;
 use super::certificate::rotator::{self, Rotator};
 use super::instance::quota;
-use super::lookup::{Lookup, Stores, of_namespace};
+use super::lookup::{Lookup, Stores};
 use super::requester::Bypass;
 use super::server;
 use super::tenant;
 use crate::api::Kind;
 use crate::config::{Config, WebhookConfig};
-use crate::manager::control::ControlLoop;
-use crate::manager::readiness::{LoopState, Readiness};
-use crate::manager::{Running, Setup, Task, Watched};
 use crate::runtime::ObjectKey;
-use crate::runtime::controller::Reconciler;
-use crate::runtime::factory::StoreFactory;
+use crate::runtime::context::Connections;
+use crate::runtime::control_loop::ControlLoop;
+use crate::runtime::controller::ReconcileKey;
+use crate::runtime::files::WatchedFile;
 use crate::runtime::http_server::bind;
-use crate::runtime::queue::{Backoff, Priority, Queue};
-use crate::runtime::store::{Store, StoreState};
+use crate::runtime::queue::Priority;
+use crate::runtime::readiness::{LoopState, Readiness};
+use crate::runtime::store::{ByNamespace, Store, StoreFactory, StoreState};
+use crate::runtime::store_set::StoreSet;
+use crate::runtime::task::Task;
 use crate::runtime::watch::Selection;
 
 /// The name in readiness and in the configuration.
@@ -52,9 +54,9 @@ pub struct Webhooks {
     /// Its server and its readiness.
     pub tasks: Vec<Task>,
     /// The files of its certificate.
-    pub files: Vec<Watched>,
+    pub files: Vec<WatchedFile>,
     /// The loop that renews its certificate, unless that comes from a folder.
-    pub rotator: Option<Running>,
+    pub rotator: Option<ControlLoop>,
     /// How it ends.
     pub ending: Ending,
 }
@@ -83,12 +85,13 @@ impl Ending {
 /// # Errors
 /// When the address is not ours, or the API server does not say who we are.
 pub async fn set_up(
-    setup: &Setup<'_>,
+    config: &Config,
+    connections: &Connections,
     factory: &mut StoreFactory,
     ungated: Client,
     readiness: Readiness,
 ) -> anyhow::Result<Webhooks> {
-    let config = &setup.config.server.webhook;
+    let (whole, config) = (config, &config.server.webhook);
     let address = config.listen.address().context("server.webhook.listen is empty")?;
     let listener = bind("server.webhook.listen", address).await?;
     let own_user = own_user(ungated).await?;
@@ -96,14 +99,14 @@ pub async fn set_up(
     let stores = stores(factory);
     let resolver = Arc::new(CertificateResolver::default());
     let (files, rotator) = if config.certificate_dir.is_empty() {
-        (Vec::new(), Some(rotation(setup, factory, &resolver, names(setup.config, address))))
+        (Vec::new(), Some(rotation(whole, connections, factory, &resolver, names(whole, address))))
     } else {
         (folder::watched(Path::new(&config.certificate_dir), &resolver).into(), None)
     };
-    let tenants = &setup.config.controllers.tenant;
+    let tenants = &whole.controllers.tenant;
     let admission = Arc::new(Admission::new(
         tenant::Settings {
-            selector: setup.config.selector.clone(),
+            selector: whole.selector.clone(),
             bypass: Bypass { groups: config.bypass_groups.clone(), own_user: own_user.clone() },
             base_workspaces: tenants.base_workspaces.clone(),
             personal_workspaces: tenants.personal_workspace.enabled,
@@ -113,7 +116,7 @@ pub async fn set_up(
             own_user,
             personal_workspaces: tenants.personal_workspace.enabled,
         },
-        Lookup::new(stores.clone(), setup.client.clone()),
+        Lookup::new(stores.clone(), connections.client.clone()),
     ));
     let noting = Arc::clone(&admission);
     stores.instances.subscribe(move |change| noting.note(change));
@@ -135,53 +138,56 @@ async fn own_user(client: Client) -> anyhow::Result<String> {
 }
 
 fn stores(factory: &mut StoreFactory) -> Stores {
+    let all = Selection::All;
     let stores = Stores {
-        tenants: factory.store(Selection::default()),
-        workspaces: factory.store(Selection::default()),
-        templates: factory.store(Selection::default()),
-        instances: factory.store(Selection::default()),
+        tenants: factory.store(&all),
+        workspaces: factory.store(&all),
+        templates: factory.store(&all),
+        instances: factory.store(&all),
     };
-    stores.instances.index(of_namespace);
+    stores.instances.index::<ByNamespace>();
     stores
 }
 
 /// The loop that renews the certificate, and the watch by which every replica hears of it.
 fn rotation(
-    setup: &Setup<'_>,
+    config: &Config,
+    connections: &Connections,
     factory: &mut StoreFactory,
     resolver: &Arc<CertificateResolver>,
     names: Vec<String>,
-) -> Running {
-    let WebhookConfig { service_name, .. } = &setup.config.server.webhook;
-    let secret = ObjectKey::new(&setup.config.leader_election.namespace, service_name);
-    let of_name = || Selection::fields(format!("metadata.name={service_name}"));
+) -> ControlLoop {
+    let WebhookConfig { service_name, .. } = &config.server.webhook;
+    let secret = ObjectKey::new(&config.leader_election.namespace, service_name);
+    let of_name = Selection::named(service_name);
     let of_secret =
-        Selection::fields(format!("metadata.name={service_name},metadata.namespace={}", secret.namespace));
+        Selection::Named { namespace: Some(secret.namespace.to_string()), name: service_name.clone() };
+    let mut set = StoreSet::new(Rotator::NAME, factory);
+    let (served, key) = (Arc::clone(resolver), secret.clone());
+    let (of_mutating, of_validating) = (secret.clone(), secret.clone());
     let stores = rotator::Stores {
-        secrets: factory.store(of_secret),
-        mutating: factory.store(of_name()),
-        validating: factory.store(of_name()),
+        secrets: set
+            .store(&of_secret)
+            .on_change(move |change, queue| {
+                if let Some(secret) = &change.new {
+                    rotator::serve(secret, &served);
+                }
+                queue.add(key.clone(), Priority::Change);
+            })
+            .get(),
+        mutating: set
+            .store(&of_name)
+            .on_change(move |_, queue| queue.add(of_mutating.clone(), Priority::Change))
+            .get(),
+        validating: set
+            .store(&of_name)
+            .on_change(move |_, queue| queue.add(of_validating.clone(), Priority::Change))
+            .get(),
     };
-    let queue = Arc::new(Queue::new(Rotator::NAME, Backoff::default()));
-    let (woken, served, key) = (Arc::clone(&queue), Arc::clone(resolver), secret.clone());
-    stores.secrets.subscribe(move |change| {
-        if let Some(secret) = &change.new {
-            rotator::serve(secret, &served);
-        }
-        woken.add(key.clone(), Priority::Change);
-    });
-    let (woken, key) = (Arc::clone(&queue), secret.clone());
-    stores.mutating.subscribe(move |_| woken.add(key.clone(), Priority::Change));
-    let (woken, key) = (Arc::clone(&queue), secret.clone());
-    stores.validating.subscribe(move |_| woken.add(key.clone(), Priority::Change));
     // Nothing may be there yet, so that nothing would wake it.
-    queue.add(secret.clone(), Priority::Change);
-    let rotator = Rotator::new(stores.clone(), setup.writer.clone(), secret, names);
-    let control = ControlLoop::new(rotator, queue, 1, || {})
-        .requires(&stores.secrets)
-        .requires(&stores.mutating)
-        .requires(&stores.validating);
-    Running { control, files: Vec::new() }
+    set.queue().add(secret.clone(), Priority::Change);
+    let rotator = Rotator::new(stores, connections.writer.clone(), secret, names);
+    ControlLoop::new(rotator, set.finish(), 1)
 }
 
 /// What the certificate is for: the Service, as API servers call it, and the address itself where it

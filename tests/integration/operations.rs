@@ -35,6 +35,7 @@ fn probes_metrics_log_filter_and_stop() {
         "instance_initial_ready_time_second_bucket",
         "process_resident_memory_bytes",
         "process_open_fds",
+        "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total ",
     ] {
         assert!(metrics.contains(name), "{name} is missing:\n{metrics}");
     }

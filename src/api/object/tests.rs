@@ -43,7 +43,7 @@ fn recorded() -> Vec<Value> {
     objects
 }
 
-/// Reads an object as its kind; what it says when written again, and why it is malformed.
+/// Decodes an object as its kind. Returns what it is encoded to, and why it is malformed.
 fn reread(object: &Value) -> (Value, Option<String>) {
     fn with<K: Kind>(object: &Value) -> (Value, Option<String>) {
         let text = object.to_string();
@@ -63,7 +63,7 @@ fn reread(object: &Value) -> (Value, Option<String>) {
     }
 }
 
-/// Whether a member may be left out.
+/// Whether a field may be left out when it is encoded.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Bool(value) => !value,
@@ -74,7 +74,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The members of `before` that `after` lacks or changes, except empty ones that are left out.
+/// The fields of `before` that `after` lacks or changes, except empty ones, which may be left out.
 fn lost(before: &Value, after: Option<&Value>, path: &str) -> Vec<String> {
     match (before, after) {
         (before, None) if is_empty(before) => vec![],
@@ -87,14 +87,14 @@ fn lost(before: &Value, after: Option<&Value>, path: &str) -> Vec<String> {
             .zip(others)
             .flat_map(|(item, other)| lost(item, Some(other), &format!("{path}[]")))
             .collect(),
-        // Quantities are written as text.
+        // Quantities are encoded as text.
         (Value::Number(number), Some(Value::String(text))) if number.to_string() == *text => vec![],
         (before, Some(after)) if before == after => vec![],
         (before, after) => vec![format!("{path}: {before} became {after:?}")],
     }
 }
 
-/// The pointers to all members and items of a value.
+/// The JSON pointers of all fields and items in a value.
 fn pointers(value: &Value, pointer: &str) -> Vec<String> {
     let inner = |name: &str, inner: &Value| {
         let pointer = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
@@ -110,10 +110,10 @@ fn pointers(value: &Value, pointer: &str) -> Vec<String> {
     }
 }
 
-/// Every object with each of its members replaced, one at a time.
+/// Every object with each of its fields replaced, one at a time.
 fn replaced(by: impl Fn(&Value) -> Value) -> impl Iterator<Item = (Value, String)> {
     let mut objects = recorded();
-    // The others differ in values only.
+    // The other maximal objects only differ in values.
     objects.retain(|object| {
         object["metadata"]["name"]
             .as_str()
@@ -190,7 +190,7 @@ fn an_object_without_spec_is_one_with_nothing_in_it() {
     }
 }
 
-// By value, for callers that write it in place.
+// By value, because callers pass a literal.
 #[allow(clippy::needless_pass_by_value)]
 fn instance(spec: Value) -> Instance {
     serde_json::from_value(json!({"metadata": {"name": "a"}, "spec": spec})).unwrap()

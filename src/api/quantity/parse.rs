@@ -1,4 +1,4 @@
-//! Reading a quantity's text, as `ParseQuantity` of apimachinery reads it.
+//! Parsing of quantities, as `ParseQuantity` of apimachinery does it.
 
 use std::str::FromStr;
 
@@ -6,18 +6,18 @@ use super::{BINARY_SUFFIXES, DECIMAL_SUFFIXES, Format, NANO, NANO_DIGITS, Quanti
 
 /// The largest amount in binary format, the largest signed 64-bit integer.
 const BINARY_LIMIT: i128 = 9_223_372_036_854_775_807 * NANO;
-/// Digits that Go's short representation holds.
+/// The most digits of a number that Go keeps in its short representation (a 64-bit integer and a scale).
 const SHORT_DIGITS: i32 = 18;
-/// Digits that it holds of a number with a binary suffix.
+/// The most digits that Go keeps in it of a number with a binary suffix.
 const SHORT_BINARY_DIGITS: i32 = 14;
 
 /// Why a text is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    /// Not a number followed by a suffix.
+    /// The text is not a number followed by a suffix.
     #[error("{0:?} is not a quantity: expected a number and a suffix, such as 500m, 2G or 1.5Gi")]
     Format(String),
-    /// The number is followed by something that is no suffix.
+    /// What follows the number is not a known suffix.
     #[error("{text:?} is not a quantity: unknown suffix {suffix:?}")]
     Suffix {
         /// The whole text.
@@ -25,23 +25,23 @@ pub enum QuantityError {
         /// What follows the number.
         suffix: String,
     },
-    /// More than can be computed with.
+    /// The amount is above 10^29.
     #[error("{0:?} is too large")]
     TooLarge(String),
 }
 
-/// A quantity's text, taken apart.
+/// The parts of a quantity's text.
 struct Parts<'a> {
     negative: bool,
-    /// Digits before the point, without leading zeros; `0` when there are none.
+    /// Digits before the decimal point, without leading zeros; `0` if there are none.
     whole: &'a str,
-    /// Digits after the point.
+    /// Digits after the decimal point.
     fraction: &'a str,
     suffix: &'a str,
 }
 
 impl<'a> Parts<'a> {
-    /// `None` if there is no digit.
+    /// Splits a text into its parts; `None` if it has no digit.
     fn split(text: &'a str) -> Option<Self> {
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
         let (digits, rest) = leading_digits(unsigned);
@@ -55,7 +55,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The power of the base that the suffix stands for, and its format.
+    /// The exponent that the suffix stands for, and the format; `None` for an unknown suffix.
     fn exponent(&self) -> Option<(i32, Format)> {
         let find = |list: &[(&str, i32)]| {
             list.iter().find(|(suffix, _)| *suffix == self.suffix).map(|(_, exponent)| *exponent)
@@ -70,7 +70,7 @@ impl<'a> Parts<'a> {
         Some((exponent.parse().ok()?, Format::DecimalExponent))
     }
 
-    /// Digits on both sides of the point.
+    /// The number of digits before and after the decimal point.
     fn digits(&self) -> i32 {
         i32::try_from(self.whole.len() + self.fraction.len()).unwrap_or(i32::MAX)
     }
@@ -79,7 +79,7 @@ impl<'a> Parts<'a> {
         i32::try_from(self.fraction.len()).unwrap_or(i32::MAX)
     }
 
-    /// Billionths of a number times `10^exponent`, rounded up; `None` when too large.
+    /// The number times `10^exponent` in billionths, rounded up; `None` if it is too large.
     fn decimal(&self, exponent: i32) -> Option<i128> {
         let digits = format!("{}{}", self.whole, self.fraction);
         let shift = exponent.checked_sub(self.fraction_digits())?.checked_add(NANO_DIGITS)?;
@@ -93,10 +93,10 @@ impl<'a> Parts<'a> {
         kept.checked_add(i128::from(lost.bytes().any(|digit| digit != b'0')))
     }
 
-    /// Billionths of a number times `2^exponent`, rounded up and limited to [`BINARY_LIMIT`].
+    /// The number times `2^exponent` in billionths, rounded up and limited to [`BINARY_LIMIT`].
     fn binary(&self, exponent: i32) -> i128 {
         let unit = NANO << exponent;
-        // 0.d1d2…dn times the unit, from the last digit to the first.
+        // Computes 0.d1d2…dn times the unit, from the last digit to the first.
         let mut fraction = 0;
         let mut inexact = false;
         for digit in self.fraction.bytes().rev() {
@@ -109,11 +109,11 @@ impl<'a> Parts<'a> {
         sum.map_or(BINARY_LIMIT, |sum| sum.min(BINARY_LIMIT))
     }
 
-    /// Whether Go keeps the text of this number as it was typed: numbers that fit its short
+    /// Whether Go prints this number as it was typed: it does for numbers that fit into its short
     /// representation and look canonical.
     fn kept_as_typed(&self, exponent: i32, format: Format) -> bool {
         if format == Format::BinarySi {
-            // Each power of 2^10 takes three digits.
+            // Each factor of 2^10 counts as three digits.
             let fits = self.digits() + exponent * 3 / 10 <= SHORT_BINARY_DIGITS;
             return self.fraction.is_empty()
                 && fits

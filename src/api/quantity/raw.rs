@@ -1,4 +1,4 @@
-//! Quantities as they are stored.
+//! Quantities as they are stored in objects.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,22 +8,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Quantity, QuantityError};
 
-/// The schema's pattern of a quantity, that of every Kubernetes API.
+/// The pattern of a quantity in schemas, the same as in Kubernetes' own APIs.
 pub const PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
-/// A quantity as it is stored: any text, since an unreadable amount must not hide the rest of the
-/// object. Reads texts and numbers, writes texts; absent means `0`.
+/// A quantity as it is stored in an object: any text, because one invalid amount must not make the whole
+/// object unreadable. It is read from a text or a number, and written as text; the default is `0`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RawQuantity(String);
 
 impl RawQuantity {
-    /// The text.
+    /// The text, unchanged.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The amount.
+    /// Parses the text.
     pub fn parse(&self) -> Result<Quantity, QuantityError> {
         self.0.parse()
     }

@@ -49,7 +49,7 @@ fn results_equal_those_of_apimachinery() {
         assert_eq!(a.minus(&b).to_string(), vector.difference, "{vector:?}");
         assert_eq!(a.times(vector.factor).to_string(), vector.product, "{vector:?}");
         assert_eq!(a.cmp(&b) as i8, vector.compare, "{vector:?}");
-        // Not recorded where a 64-bit integer is too small.
+        // Not recorded if the value does not fit into 64 bits.
         if vector.value >= 0 {
             assert_eq!((a.value(), a.milli_value()), (vector.value, vector.milli), "{vector:?}");
         }
@@ -58,7 +58,7 @@ fn results_equal_those_of_apimachinery() {
 
 #[test]
 fn text_is_canonical() {
-    // 01 §6.1 and 02 §12.
+    // As the Go package prints them.
     let cases = [
         ("8", "8"),
         ("1000m", "1"),
@@ -89,7 +89,7 @@ fn text_is_canonical() {
 
 #[test]
 fn a_sum_keeps_the_format_of_its_left_side() {
-    // 01 §6.1 and 02 §12.
+    // As the Go package prints them.
     let cases = [
         ("15Gi", "25Gi", "40Gi"),
         ("15Gi", "20G", "35259890Ki"),
@@ -116,7 +116,7 @@ fn a_sum_keeps_the_format_of_its_left_side() {
 
 #[test]
 fn shares_of_processors_are_exact() {
-    // 02 §12: cores, percent, request.
+    // Cores, percent, request.
     for (cores, percent, request) in [(2, 25, "500m"), (4, 25, "1"), (2, 100, "2")] {
         assert_eq!(Quantity::from_milli(cores * percent * 10).to_string(), request);
     }
@@ -178,7 +178,7 @@ fn texts_and_numbers_are_read_and_texts_are_written() {
     assert_eq!(serde_json::to_value(quantity("1.5Gi")).unwrap(), json!("1536Mi"));
 }
 
-/// Texts that the schema admits.
+/// Texts that the schema allows.
 fn texts() -> impl Strategy<Value = String> {
     "[-+]?[0-9]{1,8}(\\.[0-9]{0,6})?(n|u|m|k|M|G|T|P|Ki|Mi|Gi|Ti|e[0-9]|E-[0-9])?"
 }
@@ -189,7 +189,7 @@ proptest! {
         let amount = quantity(&text);
         let printed = amount.to_string();
         prop_assert_eq!(&quantity(&printed), &amount);
-        // What was computed prints in its shortest form, which does not change again.
+        // A computed amount is printed in its canonical form, which is stable.
         let computed = amount.plus(&Quantity::ZERO);
         let printed = computed.to_string();
         prop_assert_eq!(quantity(&printed).to_string(), printed.clone());

@@ -1,10 +1,10 @@
-//! The schema, and that the check knows all that it says.
+//! The schema: it describes every key, and the check implements every keyword that it uses.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// Visits a schema and all below it, with where it is.
+/// Calls `seen` for a schema and all schemas below it, with the path of each.
 fn visit(schema: &Value, place: &str, seen: &mut impl FnMut(&Value, &str)) {
     seen(schema, place);
     for (key, inner) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
@@ -18,7 +18,7 @@ fn visit(schema: &Value, place: &str, seen: &mut impl FnMut(&Value, &str)) {
 }
 
 #[test]
-fn the_schema_has_only_what_the_check_knows() {
+fn the_check_implements_every_keyword_of_the_schema() {
     let known = [
         "$schema",
         "title",
@@ -47,10 +47,10 @@ fn the_schema_has_only_what_the_check_knows() {
             match (keyword.as_str(), value.as_str()) {
                 ("type", Some(name)) => assert!(types.contains(&name), "{place}: {name}"),
                 ("type", None) => panic!("{place}: {value}"),
-                // Of the library, for whole numbers; the bounds are beside it.
+                // The format that schemars gives to `usize`; the bounds are checked separately.
                 ("format", Some("uint")) => assert!(schema["maximum"].is_u64(), "{place}"),
                 ("format", Some(name)) => assert!(formats::find(name).is_some(), "{place}: {name}"),
-                // Other validators see the form of a duration; ours reads it.
+                // Other validators check durations by a pattern; ours parses them.
                 ("pattern", _) => assert_eq!(schema["format"], formats::DURATION.name, "{place}"),
                 ("oneOf", _) => {
                     assert!(value.as_array().unwrap().iter().all(|one| one["const"].is_string()), "{place}");
@@ -81,6 +81,6 @@ fn the_schema_describes_every_key_and_knows_no_other() {
             );
         }
     });
-    // Those of the default file without the labels, and two of a parentRef.
+    // The keys of the default file without the labels, and two of a parentRef.
     assert_eq!(keys, 98 + 2 + 16);
 }

@@ -1,4 +1,4 @@
-//! What is said about a key that is wrong.
+//! The faults that are reported for invalid keys and values.
 
 use super::*;
 
@@ -90,7 +90,7 @@ log: {}
         "f.yaml:9: log: given twice, first in line 3; expected it once",
     ];
     assert_eq!(faults_below(text), expected);
-    // The parser itself tells of keys that are the same number.
+    // Duplicate keys that are numbers are reported by the parser itself.
     let expected = ["f.yaml:4: the key 0x1 is given twice; expected it once"];
     assert_eq!(faults_below("selector: {1: x,\n0x1: y}\n"), expected);
 }
@@ -135,10 +135,10 @@ fn numbers_have_bounds() {
 }
 
 #[test]
-fn a_key_in_the_wrong_place_is_sent_to_its_own() {
+fn the_right_place_of_a_misplaced_key_is_suggested() {
     let expected = [
         "f.yaml:3: leaseDuration: unknown key; did you mean \"leaderElection.leaseDuration\"?",
-        // `enabled` belongs to several.
+        // `enabled` is a key of several mappings.
         "f.yaml:4: enabled: unknown key; \
          known here: apiVersion, kind, selector, resync, leaderElection, server, log, controllers, \
          integrations",
@@ -150,7 +150,7 @@ fn a_key_in_the_wrong_place_is_sent_to_its_own() {
 }
 
 #[test]
-fn the_selector_selects() {
+fn the_selector_is_validated() {
     assert_eq!(faults_below("selector: {}\n"), ["f.yaml:3: selector: empty; expected at least one entry"]);
     let expected = [
         "f.yaml:3: selector[\"a b\"]: not a valid key; \
@@ -188,7 +188,7 @@ fn rules_between_keys() {
         ),
         (
             "leaderElection: {retryPeriod: 0s}",
-            "leaderElection.retryPeriod: 0s is no pause; expected more than 0s",
+            "leaderElection.retryPeriod: 0s is too short; expected more than 0s",
         ),
         (
             "server: {metrics: '0.0.0.0:8081'}",
@@ -201,7 +201,7 @@ fn rules_between_keys() {
         ),
         (
             "server: {webhook: {bypassGroups: ['a', ' ']}}",
-            "server.webhook.bypassGroups: a name is empty; expected the names of groups",
+            "server.webhook.bypassGroups: a group name is empty; expected the names of groups",
         ),
         (
             "controllers: {instance: {gatewayApi: {enabled: true}}}",
@@ -210,7 +210,7 @@ fn rules_between_keys() {
         ),
         (
             "integrations: {keycloak: {timeout: 0s}}",
-            "integrations.keycloak.timeout: 0s leaves no time for an answer; expected more than 0s",
+            "integrations.keycloak.timeout: 0s is too short; expected more than 0s",
         ),
         (
             "integrations: {keycloak: {enabled: true, realm: r, clientId: c, clientSecretFile: /f, url: ''}}",
@@ -220,14 +220,14 @@ fn rules_between_keys() {
     for (text, fault) in cases {
         assert_eq!(faults_below(&format!("{text}\n")), [format!("f.yaml:3: {fault}")]);
     }
-    // On the border.
+    // At the limits, the rules are followed.
     parsed("resync: {min: 1m, max: 1m}\n");
     parsed("leaderElection: {leaseDuration: 11s, renewDeadline: 6001ms, retryPeriod: 5s}\n");
     parsed("server: {metrics: '127.0.0.1:0', health: '127.0.0.1:0'}\n");
 }
 
 #[test]
-fn keycloak_needs_all_that_it_is_asked_by() {
+fn keycloak_has_required_keys() {
     let expected = [
         "f.yaml:3: integrations.keycloak.enabled: keycloak is enabled and url is empty; \
          expected the URL of the server",
@@ -239,7 +239,7 @@ fn keycloak_needs_all_that_it_is_asked_by() {
          expected the file with the client's secret",
     ];
     assert_eq!(faults_below("integrations: {keycloak: {enabled: true}}\n"), expected);
-    // Off, nothing is needed.
+    // While it is disabled, nothing is required.
     parsed("integrations: {keycloak: {enabled: false, realm: r}}\n");
 }
 
@@ -250,7 +250,7 @@ fn rules_are_silent_about_keys_that_are_at_fault() {
         let faults = faults_below(&format!("leaderElection: {{{lease}, renewDeadline: 50s}}\n"));
         assert_eq!(faults.len(), 1, "{faults:?}");
     }
-    // The key at the wrong depth, and nothing but its place is wrong.
+    // A misplaced key is only reported once, for its place.
     assert_eq!(faults_below("leaseDuration: 60s\nleaderElection: {renewDeadline: 50s}\n").len(), 1);
 }
 

@@ -16,12 +16,13 @@ use serde_json::{Value, json};
 
 use super::environment::{EnvironmentContext, wave};
 use super::exposure::GUI_PORT;
-use super::mounts::{self, Mount};
+use super::mounts::Mount;
 use super::observe::Observed;
 use super::resources::Resources;
 use crate::api::environment::{EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
 use crate::config::InstanceConfig;
+use crate::controllers::shared::references;
 use crate::kinds::{DeploymentKind, PersistentVolumeClaimKind};
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
 
@@ -87,7 +88,8 @@ pub fn deployment(
     // What it mounts is fixed when it is made; one of an operator before us has no note yet.
     let existing = observed.own(&observed.children.deployments, &context.name);
     let has_note = existing.is_some_and(|existing| existing.annotation(labels::SHARED_VOLUMES).is_some());
-    let note = mounts::note(&mounts::shared(context.environment)).filter(|_| !has_note);
+    let note = references::mounted_volumes_annotation(&references::shared_volumes(context.environment))
+        .filter(|_| !has_note);
     let annotations = note.map(|note| (labels::SHARED_VOLUMES.to_owned(), note));
     let manifest = built.map(|(resources, mounts)| {
         let spec = DeploymentSpec {

@@ -9,7 +9,7 @@ use super::observe::Observed;
 use crate::api::environment::{Environment, EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
 use crate::config::InstanceConfig;
-use crate::controllers::children;
+use crate::controllers::shared::children;
 use crate::runtime::ObjectKey;
 
 /// The order in which an environment's objects are written.

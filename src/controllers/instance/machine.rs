@@ -8,12 +8,13 @@ use serde_json::{Map, Value, json};
 use super::cloud_init::{self, Keys};
 use super::environment::{EnvironmentContext, wave};
 use super::exposure::GUI_PORT;
-use super::mounts::{self, Mount};
+use super::mounts::Mount;
 use super::observe::{Observed, named};
 use super::resources::Resources;
 use crate::api::environment::EnvironmentType;
 use crate::api::labels;
 use crate::config::InstanceConfig;
+use crate::controllers::shared::references;
 use crate::kinds::{SecretKind, VirtualMachine, VirtualMachineInstanceKind, VirtualMachineKind};
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, to_value};
 
@@ -57,13 +58,13 @@ pub fn secret(
 /// The shared volumes that the machine mounts: those of the Template, and while it runs also those that it
 /// was started with.
 fn note(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<String> {
-    let mut volumes = mounts::shared(context.environment);
+    let mut volumes = references::shared_volumes(context.environment);
     if named(&observed.children.machine_instances, &context.name).is_some()
         && let Some(secret) = observed.own(&observed.children.secrets, &context.name)
     {
-        volumes.extend(mounts::noted(&**secret));
+        volumes.extend(references::mounted_volumes(&**secret));
     }
-    mounts::note(&volumes)
+    references::mounted_volumes_annotation(&volumes)
 }
 
 /// The keys that may log in: the user's, the managers' of the course, and the web terminal's.

@@ -1,15 +1,10 @@
 //! Network folders of an environment: the user's own (`MyDrive`) and those of the course (02 §7).
 
-use std::collections::BTreeSet;
-
 use super::observe::Observed;
 use crate::api::environment::Environment;
-use crate::api::{Kind, Object, labels};
-use crate::runtime::ObjectKey;
+use crate::controllers::shared::references::MY_DRIVE_SECRET;
 use crate::runtime::problem::Problem;
 
-/// The Secret that says where a user's `MyDrive` is. The tenant loop writes it.
-pub const MY_DRIVE_SECRET: &str = "mydrive-info";
 /// Where `MyDrive` appears in the environment.
 const MY_DRIVE_PATH: &str = "/media/mydrive";
 
@@ -62,25 +57,6 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
         });
     }
     Ok(mounts)
-}
-
-/// The shared volumes of an environment.
-pub fn shared(environment: &Environment) -> BTreeSet<ObjectKey> {
-    let mounts = environment.shared_volume_mounts.iter().map(|mount| &mount.shared_volume);
-    mounts.map(|volume| ObjectKey::new(&*volume.namespace, &*volume.name)).collect()
-}
-
-/// The shared volumes that an object of an Instance is noted to mount: none of them is deleted meanwhile.
-pub fn noted<T: Kind>(object: &Object<T>) -> BTreeSet<ObjectKey> {
-    let note = object.annotation(labels::SHARED_VOLUMES).unwrap_or_default();
-    let parts = note.split(',').filter_map(|part| part.split_once('/'));
-    parts.map(|(namespace, name)| ObjectKey::new(namespace, name)).collect()
-}
-
-/// The note of [`noted`] as an annotation: `namespace/name,…`; `None` for none.
-pub fn note(volumes: &BTreeSet<ObjectKey>) -> Option<String> {
-    let names: Vec<String> = volumes.iter().map(ToString::to_string).collect();
-    (!names.is_empty()).then(|| names.join(","))
 }
 
 fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Problem> {

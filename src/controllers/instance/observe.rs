@@ -1,5 +1,6 @@
-//! What a pass over an Instance knows: read from the stores, never from the API server.
+//! What a reconcile of an Instance knows: read from the stores, never from the API server.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::api::environment::Environment;
@@ -14,7 +15,6 @@ use crate::kinds::{
     DataVolume, Deployment, HttpRoute, Ingress, PersistentVolumeClaim, Pod, Secret, Service, VirtualMachine,
     VirtualMachineInstance,
 };
-use crate::runtime::ObjectKey;
 
 /// What the cluster can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Observed {
     pub my_drive: Option<Arc<Secret>>,
     /// The shared volumes that the Template mounts, those that exist.
     pub shared_volumes: Vec<Arc<SharedVolume>>,
-    /// An older Instance of the namespace whose objects would have the same names.
+    /// Another Instance of the namespace that the names of the objects belong to.
     pub name_owner: Option<String>,
     /// The content of the web terminal's public key file.
     pub master_key: Option<Arc<str>>,
@@ -74,6 +74,17 @@ pub struct Children {
     pub machine_instances: Vec<Arc<VirtualMachineInstance>>,
     /// Disks being filled.
     pub data_volumes: Vec<Arc<DataVolume>>,
+}
+
+impl Children {
+    /// The uids of those that control a Service or a workload.
+    pub fn controllers(&self) -> BTreeSet<&str> {
+        let services = self.services.iter().map(|object| object.controller_uid());
+        let deployments = self.deployments.iter().map(|object| object.controller_uid());
+        let machines = self.machines.iter().map(|object| object.controller_uid());
+        let running = self.machine_instances.iter().map(|object| object.controller_uid());
+        services.chain(deployments).chain(machines).chain(running).flatten().collect()
+    }
 }
 
 /// The object of that name.
@@ -114,10 +125,4 @@ impl Observed {
     pub fn canonical(&self) -> String {
         canonical(self.instance.name())
     }
-}
-
-/// The key of the Template of an Instance.
-pub fn template_key(instance: &Instance) -> ObjectKey {
-    let reference = &instance.spec.template_ref;
-    ObjectKey::new(&reference.namespace, &reference.name)
 }

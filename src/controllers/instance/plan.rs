@@ -1,23 +1,18 @@
 //! The plan of an Instance: a pure function of what is observed.
 //!
-//! What is planned, and what it takes for the next pass to finish the work if the process dies in
-//! between: nothing. Every object is named after the Instance and carries its uid, so a pass finds
-//! what an earlier one has made, and asks for what is missing.
-
-use std::collections::BTreeSet;
+//! Every object is named after the Instance and carries its uid, so a reconcile finds what an earlier one
+//! has made, and plans what is missing.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::container;
 use super::environment::{EnvironmentContext, node_selector};
 use super::exposure;
-use super::machine;
-use super::mounts;
-use super::observe::{Observed, named, template_key};
+use super::observe::Observed;
 use super::pretty_name::pretty_name;
-use super::resources::Resources;
-use crate::api::environment::{Environment, EnvironmentType};
+use super::refusal::{conflict, refusal};
+use super::workload;
+use crate::api::environment::Environment;
 use crate::api::instance::InstanceKind;
 use crate::api::{Kind, Object, labels};
 use crate::config::InstanceConfig;
@@ -36,8 +31,9 @@ pub struct Chosen<'a> {
     pub classic: bool,
 }
 
-/// The environments of the Instance: fixed when its objects are first made (00 decisions 2, 26).
-/// The second part names those that the Template no longer has.
+/// The environments of the Instance, and the names of those that the Template no longer has. They are fixed
+/// when its objects are first made, so that the selectors of a classic Instance never meet the pods of an
+/// environment that was added to the Template later.
 pub fn environments(observed: &Observed) -> (Vec<Chosen<'_>>, Vec<String>) {
     let all = observed.environments();
     let fixed = &observed.instance.status.environments;
@@ -77,8 +73,7 @@ fn has_workload(observed: &Observed, name: &str) -> bool {
         || observed.own(&children.claims, name).is_some()
 }
 
-/// The plan. It must not be asked for an Instance that is being deleted: the garbage collector has
-/// it (02 D10).
+/// The plan of an Instance that is to be.
 pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     if let Some(problem) = refusal(observed) {
@@ -100,94 +95,12 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
             continue;
         }
         expose(observed, config, &context, &mut plan);
-        if context.is_machine() {
-            virtual_machine(observed, config, &context, &mut plan);
-        } else {
-            container(observed, config, &context, &mut plan);
-        }
+        workload::plan(observed, config, &context, &mut plan);
     }
     plan
 }
 
-fn problem(reason: &'static str, message: String) -> Problem {
-    Problem { component: String::new(), reason, message, waiting: false }
-}
-
-/// What makes it impossible to do anything for the Instance.
-fn refusal(observed: &Observed) -> Option<Problem> {
-    let spec = &observed.instance.spec;
-    if let Some(fault) = &observed.instance.malformed {
-        return Some(problem("InvalidSpec", format!("the Instance cannot be read: {fault}")));
-    }
-    let key = template_key(&observed.instance);
-    let Some(template) = &observed.template else {
-        return Some(problem(
-            "TemplateNotFound",
-            format!("Template {}/{} not found", key.namespace, key.name),
-        ));
-    };
-    if observed.tenant.is_none() {
-        return Some(problem("TenantNotFound", format!("Tenant {} not found", spec.tenant_ref.name)));
-    }
-    if let Some(fault) = &template.malformed {
-        return Some(problem("InvalidTemplate", format!("Template {key} cannot be read: {fault}")));
-    }
-    if template.spec.environment_list.is_empty() {
-        let message =
-            format!("Template {key} has no environment: spec.environmentList must name at least one");
-        return Some(problem("InvalidTemplate", message));
-    }
-    let mut names = BTreeSet::new();
-    for environment in &template.spec.environment_list {
-        if !names.insert(&environment.name) {
-            let message = format!("Template {key} has two environments named {}", environment.name);
-            return Some(problem("InvalidTemplate", message));
-        }
-    }
-    let name_owner = observed.name_owner.as_ref()?;
-    let message = format!(
-        "the objects of this Instance would have the names of those of Instance {name_owner}, which is older: \
-         give it another name (dots and dashes count as the same)"
-    );
-    Some(problem("NameConflict", message))
-}
-
-/// Whether something of another owner stands where an object of the environment should.
-fn conflict(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<Problem> {
-    fn other<T: Kind>(observed: &Observed, list: &[std::sync::Arc<Object<T>>], name: &str) -> Option<String> {
-        let object = named(list, name)?;
-        let owners = object.metadata.owner_references.as_deref().unwrap_or_default();
-        let controller = owners.iter().find(|owner| owner.controller == Some(true))?;
-        let leftover = controller.kind == InstanceKind::KIND && controller.name == observed.instance.name();
-        if observed.owns(object) || leftover {
-            return None;
-        }
-        Some(format!("{} {name} belongs to {} {}", T::KIND, controller.kind, controller.name))
-    }
-    let children = &observed.children;
-    let name = &context.name;
-    let taken = other(observed, &children.services, name)
-        .or_else(|| other(observed, &children.ingresses, &context.ingress_name()))
-        .or_else(|| {
-            if context.is_machine() && context.environment.persistent {
-                other(observed, &children.machines, name)
-            } else if context.is_machine() {
-                other(observed, &children.machine_instances, name)
-            } else {
-                other(observed, &children.deployments, name)
-                    .or_else(|| other(observed, &children.claims, name))
-            }
-        })
-        .or_else(|| other(observed, &children.secrets, name).filter(|_| context.is_machine()))?;
-    Some(Problem {
-        component: context.environment.name.clone(),
-        reason: "NameConflict",
-        message: format!("{taken}: it is left alone, and nothing is made for this Instance"),
-        waiting: false,
-    })
-}
-
-/// Labels, pretty name and power-off stamp of the Instance itself (02 §2.2, §15).
+/// The patch of the Instance itself: its labels, its pretty name, and the time since when it is off.
 fn own_patch(observed: &Observed, chosen: &[Chosen<'_>], now: Timestamp) -> Option<ObjectPatch> {
     let (instance, template) = (&observed.instance, observed.template.as_ref()?);
     let spec = &instance.spec;
@@ -270,178 +183,6 @@ fn expose(observed: &Observed, config: &InstanceConfig, context: &EnvironmentCon
     if context.environment.gui_enabled || observed.own(&children.ingresses, &ingress).is_some() {
         plan.ensure.push(exposure::ingress(observed, config, context));
     }
-}
-
-fn container(
-    observed: &Observed,
-    config: &InstanceConfig,
-    context: &EnvironmentContext<'_>,
-    plan: &mut Plan,
-) {
-    let children = &observed.children;
-    if let EnvironmentType::Other(name) = &context.environment.environment_type {
-        let message = format!(
-            "environment {}: environmentType \"{name}\" is not known; VirtualMachine, CloudVM, LocalVM, \
-             Container or Standalone is expected",
-            context.environment.name
-        );
-        plan.problems.push(Problem {
-            component: context.environment.name.clone(),
-            ..problem("InvalidTemplate", message)
-        });
-        return;
-    }
-    let mut complete = true;
-    if context.environment.persistent {
-        let disk = if observed.own(&children.claims, &context.name).is_some() {
-            Ok(String::new()) // it has its size; the Template's matters at creation only
-        } else {
-            Resources::disk(context.environment)
-        };
-        match disk {
-            Ok(disk) => plan.ensure.push(container::claim(observed, context, &disk)),
-            Err(problem) => {
-                plan.problems.push(problem);
-                complete = false;
-            }
-        }
-    }
-    if observed.own(&children.deployments, &context.name).is_some() {
-        plan.ensure.push(container::deployment(observed, config, context, None));
-        return;
-    }
-    match (Resources::of(context.environment), mounts::resolve(observed, context.environment)) {
-        (Ok(resources), Ok(mounts)) if complete => {
-            let built = Some((&resources, mounts.as_slice()));
-            plan.ensure.push(container::deployment(observed, config, context, built));
-        }
-        (resources, mounts) => plan.problems.extend(resources.err().into_iter().chain(mounts.err())),
-    }
-}
-
-fn virtual_machine(
-    observed: &Observed,
-    config: &InstanceConfig,
-    context: &EnvironmentContext<'_>,
-    plan: &mut Plan,
-) {
-    let children = &observed.children;
-    let environment = context.environment;
-    let running = observed.instance.spec.running;
-    let exists = if environment.persistent {
-        observed.own(&children.machines, &context.name).is_some()
-    } else {
-        observed.own(&children.machine_instances, &context.name).is_some()
-    };
-    if !exists && let Some(problem) = unsupported(observed, config, environment) {
-        plan.problems.push(problem);
-        return;
-    }
-    if context.is_standard() {
-        let keys = machine::keys(observed);
-        plan.problems.extend(keys.rejected.iter().map(|(tenant, count)| Problem {
-            component: environment.name.clone(),
-            reason: "InvalidPublicKey",
-            message: format!(
-                "{count} of the public keys of Tenant {tenant} cannot be parsed and are left out"
-            ),
-            waiting: true,
-        }));
-        match mounts::resolve(observed, environment) {
-            Ok(mounts) => plan.ensure.push(machine::secret(observed, config, context, &keys, &mounts)),
-            Err(problem) => {
-                plan.problems.push(problem);
-                if !exists {
-                    return;
-                }
-            }
-        }
-    }
-    if exists {
-        plan.ensure.push(if environment.persistent {
-            machine::virtual_machine(observed, context, None)
-        } else {
-            machine::virtual_machine_instance(context, None)
-        });
-        return;
-    }
-    let resources = match Resources::of(environment) {
-        Ok(resources) => resources,
-        Err(problem) => {
-            plan.problems.push(problem);
-            return;
-        }
-    };
-    if environment.persistent {
-        match Resources::disk(environment) {
-            Ok(disk) => {
-                plan.ensure.push(machine::virtual_machine(observed, context, Some((&resources, &disk))))
-            }
-            Err(problem) => plan.problems.push(problem),
-        }
-    } else if running {
-        plan.ensure.push(machine::virtual_machine_instance(context, Some(&resources)));
-    }
-}
-
-/// Why a virtual machine of that kind cannot be made.
-fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
-    let name = &environment.name;
-    if environment.environment_type == EnvironmentType::LocalVm
-        && environment.persistent
-        && let Some(problem) = local_image(observed, config, environment)
-    {
-        return Some(problem);
-    }
-    let (reason, message, waiting) = match environment.environment_type {
-        EnvironmentType::CloudVm | EnvironmentType::LocalVm if !environment.persistent => {
-            let kind = &environment.environment_type;
-            (
-                "NotPersistent",
-                format!("environment {name}: a {kind} must be persistent, its image is a disk"),
-                false,
-            )
-        }
-        _ if !observed.platform.kubevirt => {
-            let message = format!(
-                "environment {name}: the cluster has no virtual machines (KubeVirt's CRDs are not installed); \
-                 it starts when they are"
-            );
-            ("KubeVirtMissing", message, true)
-        }
-        _ => return None,
-    };
-    Some(Problem { component: name.clone(), reason, message, waiting })
-}
-
-/// Whether the volume of a `LocalVM` may be cloned: its owner decides, by the namespace that it is
-/// in (02 §15).
-fn local_image(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
-    let (name, image) = (&environment.name, &environment.image);
-    let own = observed.template.as_ref().map_or("", |template| template.namespace());
-    let refuse = |reason, message| Some(Problem { component: name.clone(), reason, message, waiting: false });
-    if !config.local_vm.enabled {
-        let message =
-            format!("environment {name}: LocalVM is switched off (controllers.instance.localVm.enabled)");
-        return refuse("LocalVMDisabled", message);
-    }
-    let Some((namespace, claim)) = image.split_once('/').filter(|(_, claim)| !claim.contains('/')) else {
-        let message =
-            format!("environment {name}: the image of a LocalVM is \"{image}\"; NAMESPACE/CLAIM is expected");
-        return refuse("InvalidImage", message);
-    };
-    if namespace.is_empty() || claim.is_empty() {
-        let message = format!("environment {name}: image \"{image}\" lacks a namespace or a claim");
-        return refuse("InvalidImage", message);
-    }
-    if namespace != own && !config.local_vm.namespaces.iter().any(|allowed| allowed == namespace) {
-        let message = format!(
-            "environment {name}: volumes of namespace {namespace} may not be cloned; only those of {own}, or \
-             of controllers.instance.localVm.namespaces"
-        );
-        return refuse("ImageNotAllowed", message);
-    }
-    None
 }
 
 #[cfg(test)]

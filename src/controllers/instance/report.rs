@@ -10,32 +10,25 @@ use super::exposure;
 use super::observe::{Observed, named};
 use super::phase::{self, Phased};
 use super::plan::{Chosen, environments};
-use crate::api::instance::{EnvironmentStatus, InstancePhase as Phase, InstanceStatus};
+use super::workload::Workload;
+use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Phase, InstanceStatus};
 use crate::config::InstanceConfig;
-use crate::controllers::problems::{self, NAME_CONFLICT};
+use crate::controllers::shared::problems::{self, NAME_CONFLICT};
 use crate::kinds::Pod;
+use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
-use crate::runtime::events::EventNote;
 use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
+use crate::runtime::reconciler::{Measurement, Outcome, Report};
 
 /// Whether the Instance can be used.
 const READY: &str = "Ready";
+/// The longest ready time that is measured, in seconds.
+const READY_TIME_LIMIT: i64 = 30 * 60;
 /// A label that KubeVirt puts on the selectors of its pods, which says nothing to a user.
 const SCHEDULABLE: &str = "kubevirt.io/schedulable";
-
-/// What a pass reports.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    /// The whole status.
-    pub status: InstanceStatus,
-    /// What changed, for `kubectl describe`.
-    pub events: Vec<EventNote>,
-    /// Environments that have become ready for the first time, and the seconds that it took.
-    pub first_ready: Vec<(String, i64)>,
-}
 
 /// Failures in the words of 02 §9.
 fn describe(failure: &Failure) -> (&'static str, String) {
@@ -57,11 +50,11 @@ pub fn report(
     observed: &Observed,
     config: &InstanceConfig,
     plan: &Plan,
-    failures: &[Failure],
+    outcome: &Outcome<()>,
     now: Timestamp,
-) -> Report {
+) -> Report<InstanceKind> {
     let old = &observed.instance.status;
-    let problems = problems::problems(plan, failures, describe);
+    let problems = problems::problems(plan, outcome, describe);
     let mut status = old.clone();
     let mut first_ready = Vec::new();
     let mut causes = Vec::new();
@@ -86,7 +79,7 @@ pub fn report(
             }
             let known = before.is_some_and(|before| !before.initial_ready_time.is_empty());
             if !known && !new.initial_ready_time.is_empty() {
-                first_ready.push((new.name.clone(), age(observed, now)));
+                first_ready.extend(ready_time(observed, &new.name, age(observed, now)));
             }
             status.environments.push(new);
         }
@@ -100,7 +93,31 @@ pub fn report(
     let retired = problems::retired(&observations);
     let generation = observed.instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
-    Report { events: problems::events(&old.conditions, &problems), status, first_ready }
+    let log = (old.phase != status.phase).then(|| {
+        let name = ObjectKey::of(&*observed.instance);
+        format!("phase changed: instance={name} from={} to={}", old.phase, status.phase)
+    });
+    let events = problems::events(&old.conditions, &problems);
+    Report { log, measurements: first_ready, ..Report::new(status, events) }
+}
+
+/// `instance_initial_ready_time_second`: how long an environment took to be ready for the first time. Longer
+/// than [`READY_TIME_LIMIT`] is not the time of a start: the Instance was made while it was switched off.
+fn ready_time(observed: &Observed, environment: &str, seconds: i64) -> Option<Measurement> {
+    let template = observed.template.as_ref()?;
+    let found = template.spec.environment_list.iter().find(|found| found.name == environment)?;
+    let value = f64::from(i32::try_from(seconds).ok()?);
+    (seconds <= READY_TIME_LIMIT).then(|| Measurement {
+        name: "instance_initial_ready_time_second",
+        labels: vec![
+            ("workspace", template.spec.workspace_ref.name.clone()),
+            ("template", template.name().to_owned()),
+            ("environment", environment.to_owned()),
+            ("type", found.environment_type.to_string()),
+            ("persistent", found.persistent.to_string()),
+        ],
+        value,
+    })
 }
 
 /// The members of the status that describe the Instance as a whole.
@@ -182,20 +199,19 @@ fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Pro
     if has(NAME_CONFLICT) || has("EnvironmentEnforcementFailed") {
         return Phase::CreationLoopBackoff.into();
     }
-    let workload = if !context.is_machine() {
-        observed
+    let workload = match Workload::of(context.environment) {
+        Workload::Deployment => observed
             .own(&children.deployments, &context.name)
-            .map(|deployment| phase::deployment(deployment, running, persistent))
-    } else if persistent {
-        observed.own(&children.machines, &context.name).map(|machine| {
+            .map(|deployment| phase::deployment(deployment, running, persistent)),
+        Workload::VirtualMachine => observed.own(&children.machines, &context.name).map(|machine| {
             let running = named(&children.machine_instances, &context.name).map(AsRef::as_ref);
             let disk = named(&children.data_volumes, &context.name).map(AsRef::as_ref);
             phase::virtual_machine(machine, running, disk)
-        })
-    } else if running {
-        observed.own(&children.machine_instances, &context.name).map(|m| phase::virtual_machine_instance(m))
-    } else {
-        Some(Phase::Off.into())
+        }),
+        Workload::VirtualMachineInstance if running => observed
+            .own(&children.machine_instances, &context.name)
+            .map(|machine| phase::virtual_machine_instance(machine)),
+        Workload::VirtualMachineInstance => Some(Phase::Off.into()),
     };
     if has("NotPersistent") {
         return Phase::Failed.into();

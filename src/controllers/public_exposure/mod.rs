@@ -1,33 +1,30 @@
-//! The public exposure room: ports of an Instance on an address of the pool (03 §1).
+//! The loop over public exposure: ports of an Instance on an address of the pool.
 //!
 //! | stage | what |
 //! |---|---|
-//! | observe | the Instance, its Template, and the Service and `NetworkPolicy` that stand under its names, from the stores |
-//! | wish | what is asked for, or why it cannot be had: a pure function |
-//! | allocate | address and ports, from the allocator, which knows every claim: shown by the store, or given a moment ago |
+//! | observe | the Instance, its Template, and the Service and `NetworkPolicy` that stand under its names, from the stores; what it asks for, validated; address and ports from the allocator, which knows every claim: shown by the store, or given a moment ago |
 //! | plan | Service, then `NetworkPolicy`; or their removal |
+//! | apply | the shared engine |
 //! | report | `status.publicExposure` and the condition `PublicExposureReady`; one patch, if they differ |
 //!
-//! All that is allocated stands in the Services themselves. If the process dies before one is written,
-//! the next pass allocates again; after it, the store of the next process shows the claim. One whose
+//! Everything that is allocated stands in the Services themselves. If the process dies before one is written,
+//! the next reconcile allocates again; after it, the store of the next process shows the claim. One whose
 //! write was under way when its process died may come late and meet another: then the younger of the
 //! two moves.
 
-pub mod allocator;
-pub mod observe;
-pub mod plan;
-pub mod report;
-mod room;
-mod setup;
-pub mod wish;
-mod world;
+mod addresses;
+mod allocator;
+mod observe;
+mod plan;
+mod reconcile;
+mod report;
+mod stores;
+mod validate;
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-pub use room::Room;
-pub use setup::{set_up, settings};
-pub use world::World;
+pub use reconcile::PublicExposureReconciler;
 
 use crate::config::pool::Pool;
 

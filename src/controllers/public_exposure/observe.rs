@@ -1,28 +1,39 @@
-//! What a pass over the exposure of an Instance knows.
+//! What a reconcile of the exposure of an Instance knows.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::Settings;
 use super::allocator::{Claim, Port, Transport};
+use super::validate::{Validated, WantedPort};
 use crate::api::instance::Instance;
 use crate::api::names::canonical;
-use crate::api::template::Template;
 use crate::api::{Kind, Object};
 use crate::config::pool;
 use crate::kinds::{LoadBalancerService, NetworkPolicy};
 
-/// Everything that wish, plan and report depend on.
+/// Everything that plan and report depend on.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// The Instance.
     pub instance: Arc<Instance>,
-    /// Its Template, unless it does not exist.
-    pub template: Option<Arc<Template>>,
     /// Whatever stands where its Service should.
     pub service: Option<Arc<LoadBalancerService>>,
     /// Whatever stands where its `NetworkPolicy` should.
     pub policy: Option<Arc<NetworkPolicy>>,
+    /// What it asks for.
+    pub request: Validated,
+    /// What it has got of that: `None` where it asks for nothing, or no address has room.
+    pub allocation: Option<Allocation>,
+}
+
+/// The address and ports of an Instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allocation {
+    /// The address.
+    pub address: IpAddr,
+    /// The ports that are wanted, each with its public port.
+    pub ports: Vec<(WantedPort, u16)>,
 }
 
 impl Observed {
@@ -49,7 +60,7 @@ pub fn policy_name(instance: &str) -> String {
     format!("crownlabs-allow-publicexposure-ingress-traffic-{instance}")
 }
 
-/// The protocol of a port; an absent one is TCP (B-PE-6).
+/// The protocol of a port; an absent one is TCP.
 #[must_use]
 pub fn transport(protocol: &str) -> Option<Transport> {
     match protocol {

@@ -1,56 +1,53 @@
-//! The objects of an exposure (03 §1.8), and their removal.
+//! The plan of an exposure: its objects, or their removal.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::Settings;
-use super::allocator::{Allocator, Request, Transport};
-use super::observe::{Observed, address, policy_name, service_name};
-use super::wish::{WantedPort, held};
+use super::allocator::Transport;
+use super::observe::{Allocation, Observed, policy_name, service_name};
+use super::validate::{Validated, no_free_port};
 use crate::api::labels;
-use crate::controllers::children::{ChildBuilder, Place, owner};
+use crate::controllers::shared::children::{ChildBuilder, Place, owner};
 use crate::kinds::{LoadBalancerServiceKind, NetworkPolicyKind};
-use crate::runtime::ObjectKey;
-use crate::runtime::plan::{Desired, Plan, Removal, to_value};
+use crate::runtime::plan::{Desired, Plan, Removal, Requeue, to_value};
 
-/// What an Instance is given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
-    /// The address.
-    pub address: IpAddr,
-    /// The ports that are wanted, each with its public port.
-    pub ports: Vec<(WantedPort, u16)>,
-}
+/// How long an Instance for which no address has room waits at most before it is looked at again.
+const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The address and ports of an Instance: those that it has, or new ones. `None` when no address has room.
-pub fn give(
-    allocator: &mut Allocator,
-    observed: &Observed,
-    service: &ObjectKey,
-    wanted: Vec<WantedPort>,
-    settings: &Settings,
-) -> Option<Given> {
-    let existing = observed.own_service();
-    let held = held(observed, &wanted, settings).filter(|_| !allocator.must_move(service));
-    let held = held.zip(existing.and_then(|existing| address(existing, settings)));
-    let (ports, address) = if let Some(held) = held {
-        held
-    } else {
-        let before = existing.map_or(&[][..], |service| &service.spec.ports);
-        let requests: Vec<Request> = wanted.iter().map(|port| port.request(before)).collect();
-        let claim = allocator.allocate(service, &requests, &settings.pool, &settings.automatic)?;
-        (claim.ports.iter().map(|(_, port)| *port).collect(), claim.address)
-    };
-    Some(Given { address, ports: wanted.into_iter().zip(ports).collect() })
+/// The plan.
+#[must_use]
+pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
+    let mut plan = Plan { stop_at_failure: true, ..Plan::default() };
+    match &observed.request {
+        Validated::Unknown => plan.requeue = Requeue::OnChange,
+        Validated::Nothing => plan.remove = removals(observed),
+        Validated::Denied(problem) => {
+            plan.remove = removals(observed);
+            plan.problems.push(problem.clone());
+        }
+        Validated::Kept(problem) => plan.problems.push(problem.clone()),
+        Validated::Ports(_) => match &observed.allocation {
+            Some(allocation) => {
+                plan.ensure.push(service(observed, settings, allocation));
+                plan.ensure.extend(policy(observed, allocation));
+            }
+            None => {
+                plan.problems.push(no_free_port());
+                plan.requeue_after(PATIENCE);
+            }
+        },
+    }
+    plan
 }
 
 /// The Service.
 #[must_use]
-pub fn service(observed: &Observed, settings: &Settings, given: &Given) -> Plan {
+pub fn service(observed: &Observed, settings: &Settings, allocation: &Allocation) -> Desired {
     let instance = &observed.instance;
-    let ports: Vec<Value> = given
+    let ports: Vec<Value> = allocation
         .ports
         .iter()
         .map(|(wanted, port)| {
@@ -74,15 +71,15 @@ pub fn service(observed: &Observed, settings: &Settings, given: &Given) -> Plan 
     let name = service_name(instance.name());
     let mut desired = builder.enforced::<LoadBalancerServiceKind>(
         existing,
-        place(observed, &name),
+        place(observed, &name, 1),
         &json!({"spec": fixed}),
     );
     let mut annotations = settings.annotations.clone();
-    annotations.insert(settings.address_key.clone(), given.address.to_string());
+    annotations.insert(settings.address_key.clone(), allocation.address.to_string());
     desired.manifest =
         desired.manifest.map(|manifest| manifest.merged(&json!({"metadata": {"annotations": annotations}})));
     desired.annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
-    only(desired)
+    desired
 }
 
 /// Whether two lists of ports are equal but for their order.
@@ -93,16 +90,16 @@ fn in_any_order(wanted: &Value, found: &Value) -> bool {
 
 /// The `NetworkPolicy` that lets the world in, to these ports and no others.
 #[must_use]
-pub fn policy(observed: &Observed, given: &Given) -> Plan {
+pub fn policy(observed: &Observed, allocation: &Allocation) -> Option<Desired> {
     let instance = &observed.instance;
-    let ports: Vec<Value> = given
+    let ports: Vec<Value> = allocation
         .ports
         .iter()
         .map(|(wanted, _)| json!({"port": wanted.target, "protocol": protocol(wanted.transport)}))
         .collect();
     if ports.is_empty() {
         // An entry without ports would open all of them.
-        return Plan::default();
+        return None;
     }
     let mut labels = selector(observed);
     labels.insert(labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_INSTANCE.to_owned());
@@ -114,25 +111,21 @@ pub fn policy(observed: &Observed, given: &Given) -> Plan {
     });
     let mut desired = builder.enforced::<NetworkPolicyKind>(
         observed.policy.as_deref(),
-        place(observed, &name),
+        place(observed, &name, 1),
         &json!({"spec": spec}),
     );
     desired.manifest =
         desired.manifest.map(|manifest| manifest.merged(&json!({"spec": {"policyTypes": ["Ingress"]}})));
-    only(desired)
+    Some(desired)
 }
 
 /// What is there and should not be.
-#[must_use]
-pub fn removal(observed: &Observed) -> Plan {
-    let mut plan = Plan::default();
-    if let Some(service) = observed.own_service().filter(|service| !service.is_terminating()) {
-        plan.remove.push(Removal::of(service, ""));
-    }
+fn removals(observed: &Observed) -> Vec<Removal> {
+    let service = observed.own_service().filter(|service| !service.is_terminating());
     let policy =
         observed.policy.as_deref().filter(|policy| observed.owns(policy) && !policy.is_terminating());
-    plan.remove.extend(policy.map(|policy| Removal::of(policy, "")));
-    plan
+    let service = service.map(|service| Removal::of(service, ""));
+    service.into_iter().chain(policy.map(|policy| Removal::of(policy, ""))).collect()
 }
 
 /// The labels that the pods of the Instance carry.
@@ -156,10 +149,6 @@ fn protocol(transport: Transport) -> &'static str {
     }
 }
 
-fn place<'a>(observed: &'a Observed, name: &'a str) -> Place<'a> {
-    Place { namespace: observed.instance.namespace(), name, component: "", wave: 0 }
-}
-
-fn only(desired: Desired) -> Plan {
-    Plan { ensure: vec![desired], ..Plan::default() }
+fn place<'a>(observed: &'a Observed, name: &'a str, wave: u8) -> Place<'a> {
+    Place { namespace: observed.instance.namespace(), name, component: "", wave }
 }

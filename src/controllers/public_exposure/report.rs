@@ -1,46 +1,23 @@
-//! The status of an exposure (03 §1.10, 00 decision 11), and what is told of it.
+//! The status of an exposure, and what is told of it.
 
 use jiff::Timestamp;
 
 use super::Settings;
 use super::allocator::Transport;
-use super::observe::Observed;
-use super::plan::Given;
-use super::wish::Denial;
-use crate::api::instance::{ExposedPort, ExposurePhase, InstanceStatus, Protocol, PublicExposureStatus};
+use super::observe::{Allocation, Observed};
+use super::validate::{Validated, no_free_port};
+use crate::api::Kind;
+use crate::api::instance::{ExposedPort, ExposurePhase, InstanceKind, Protocol, PublicExposureStatus};
 use crate::config::pool;
+use crate::kinds::NetworkPolicyKind;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::events::{EventNote, EventType};
+use crate::runtime::problem::Problem;
+use crate::runtime::reconciler::{Outcome, Report};
 
 /// Condition: whether the ports that are asked for can be reached; absent where none are.
 pub const EXPOSED: &str = "PublicExposureReady";
-
-/// What a pass came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing is exposed.
-    Nothing,
-    /// Nothing is exposed, for this reason.
-    Denied(Denial),
-    /// What was exposed before stays, for this reason.
-    Kept(Denial),
-    /// The Service could not be made or repaired.
-    ServiceFailed(Failure),
-    /// The Service is there, the `NetworkPolicy` could not be made or repaired.
-    PolicyFailed(Given, Failure),
-    /// Service and `NetworkPolicy` are there.
-    Given(Given),
-}
-
-/// What a pass reports.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    /// The whole status of the Instance.
-    pub status: InstanceStatus,
-    /// What changed.
-    pub events: Vec<EventNote>,
-}
 
 /// A phase, with its reason and sentences: that of the status, and that of the condition.
 struct Told {
@@ -57,30 +34,46 @@ impl Told {
     }
 }
 
-/// The report of a pass.
+/// The report of a reconcile.
 #[must_use]
-pub fn report(observed: &Observed, settings: &Settings, outcome: &Outcome, now: Timestamp) -> Report {
+pub fn report(
+    observed: &Observed,
+    settings: &Settings,
+    outcome: &Outcome<()>,
+    now: Timestamp,
+) -> Report<InstanceKind> {
     let old = &observed.instance.status;
     let before = old.public_exposure.clone().unwrap_or_default();
-    let (told, address, ports) = match outcome {
-        Outcome::Nothing => {
+    let failure = outcome.failures.first();
+    let (told, address, ports) = match (&observed.request, &observed.allocation, failure) {
+        (Validated::Unknown, ..) => return Report::unchanged(&observed.instance),
+        (_, _, Some(failure)) if failure.error.is_transient() => {
+            return Report::unchanged(&observed.instance);
+        }
+        (Validated::Nothing | Validated::Denied(_), _, Some(_)) => {
+            return Report::unchanged(&observed.instance);
+        }
+        (Validated::Nothing, ..) => {
             let mut status = old.clone();
             status.public_exposure = None;
             status.conditions = conditions::merge(&old.conditions, &[], &[EXPOSED], None, now);
-            return Report { status, events: Vec::new() };
+            return Report::new(status, Vec::new());
         }
-        Outcome::Denied(denial) => (error(denial), String::new(), Vec::new()),
-        Outcome::Kept(denial) => (error(denial), before.external_ip, before.ports),
-        Outcome::ServiceFailed(failure) => {
+        (Validated::Denied(problem), ..) => (error(problem), String::new(), Vec::new()),
+        (Validated::Kept(problem), ..) => (error(problem), before.external_ip, before.ports),
+        (Validated::Ports(_), None, _) => (error(&no_free_port()), before.external_ip, before.ports),
+        (Validated::Ports(_), Some(allocation), Some(failure)) if failure.kind == NetworkPolicyKind::KIND => {
+            let message = "Failed to enforce the network policy, contact the administrator.";
+            let told = failed("NetworkPolicyFailed", message, failure);
+            (told, allocation.address.to_string(), ports(allocation))
+        }
+        (Validated::Ports(_), Some(_), Some(failure)) => {
             let message = "Failed to create or update the LoadBalancer service, contact the administrator.";
             (failed("ServiceFailed", message, failure), before.external_ip, before.ports)
         }
-        Outcome::PolicyFailed(given, failure) => {
-            let message = "Failed to enforce the network policy, contact the administrator.";
-            (failed("NetworkPolicyFailed", message, failure), given.address.to_string(), ports(given))
-        }
-        Outcome::Given(given) => {
-            (assigned(observed, settings, given), given.address.to_string(), ports(given))
+        (Validated::Ports(_), Some(allocation), None) => {
+            let told = assigned(observed, settings, allocation);
+            (told, allocation.address.to_string(), ports(allocation))
         }
     };
     let observation = Observation {
@@ -101,11 +94,11 @@ pub fn report(observed: &Observed, settings: &Settings, outcome: &Outcome, now: 
         Some(PublicExposureStatus { external_ip: address, ports, phase: told.phase, message: told.message });
     let generation = observed.instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &[observation], &[], generation, now);
-    Report { status, events: is_news.then_some(event).into_iter().collect() }
+    Report::new(status, is_news.then_some(event).into_iter().collect())
 }
 
-fn error(denial: &Denial) -> Told {
-    Told::new(ExposurePhase::Error, denial.reason, denial.message.clone())
+fn error(problem: &Problem) -> Told {
+    Told::new(ExposurePhase::Error, problem.reason, problem.message.clone())
 }
 
 fn failed(reason: &'static str, message: &str, failure: &Failure) -> Told {
@@ -113,12 +106,12 @@ fn failed(reason: &'static str, message: &str, failure: &Failure) -> Told {
 }
 
 /// How far the load balancer is.
-fn assigned(observed: &Observed, settings: &Settings, given: &Given) -> Told {
-    let address = given.address.to_string();
+fn assigned(observed: &Observed, settings: &Settings, allocation: &Allocation) -> Told {
+    let address = allocation.address.to_string();
     let balancer = observed.own_service().map_or(&[][..], |service| &service.status.load_balancer.ingress);
     let has = |wanted: &str| balancer.iter().any(|found| pool::parse(&found.ip) == pool::parse(wanted));
     if !settings.wait_for_address || has(&address) {
-        let ports: Vec<String> = given
+        let ports: Vec<String> = allocation
             .ports
             .iter()
             .map(|(wanted, port)| format!("{} at {port} ({})", wanted.name, protocol(wanted.transport)))
@@ -149,8 +142,8 @@ fn assigned(observed: &Observed, settings: &Settings, given: &Given) -> Told {
     }
 }
 
-fn ports(given: &Given) -> Vec<ExposedPort> {
-    given
+fn ports(allocation: &Allocation) -> Vec<ExposedPort> {
+    allocation
         .ports
         .iter()
         .map(|(wanted, port)| ExposedPort {

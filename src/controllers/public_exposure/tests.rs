@@ -1,4 +1,4 @@
-//! Wishes, objects and reports, from JSON as the API server has it.
+//! Validation, objects and reports, from JSON as the API server has it.
 
 use std::sync::Arc;
 
@@ -6,17 +6,21 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Settings;
-use super::allocator::Allocator;
-use super::observe::{Observed, claim, service_name};
-use super::plan::{Given, give, policy, removal, service};
-use super::report::{Outcome, Report, report};
-use super::wish::{Denial, Wish, held, wish};
+use super::addresses::Addresses;
+use super::observe::{Allocation, Observed, claim, service_name};
+use super::plan::{plan, policy, service};
+use super::report::report;
+use super::validate::{Validated, WantedPort, held, validate};
+use crate::api::instance::InstanceKind;
+use crate::api::template::Template;
 use crate::api::{Kind, Object};
 use crate::config::PublicExposureConfig;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::error::ApiError;
 use crate::runtime::merge;
+use crate::runtime::problem::Problem;
+use crate::runtime::reconciler::{Outcome, Report};
 
 fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
     Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
@@ -28,7 +32,7 @@ fn settings(pool: &[&str]) -> Settings {
         common_annotations: [("share".to_owned(), "pe".to_owned())].into(),
         ..PublicExposureConfig::default()
     };
-    super::settings(&config).expect("a pool")
+    super::reconcile::settings(&config).expect("a pool")
 }
 
 /// An Instance with these ports, and further members.
@@ -43,11 +47,16 @@ fn observed(ports: &Value, more: &Value) -> Observed {
         },
     });
     merge::apply(&mut instance, more);
-    let template = json!({
+    let (request, allocation) = (Validated::Unknown, None);
+    Observed { instance: object(instance), service: None, policy: None, request, allocation }
+}
+
+/// A Template that allows public exposure.
+fn template() -> Arc<Template> {
+    object(json!({
         "metadata": {"name": "box", "namespace": "workspace-tea"},
         "spec": {"allowPublicExposure": true, "environmentList": [{"name": "main"}]},
-    });
-    Observed { instance: object(instance), template: Some(object(template)), service: None, policy: None }
+    }))
 }
 
 fn two() -> Value {
@@ -58,17 +67,29 @@ fn key() -> ObjectKey {
     ObjectKey::new("tenant-ada", service_name("my.box"))
 }
 
-fn wanted(observed: &Observed, settings: &Settings) -> Vec<super::wish::WantedPort> {
-    match wish(observed, settings) {
-        Wish::Ports(wanted) => wanted,
+fn wanted(observed: &Observed, settings: &Settings) -> Vec<WantedPort> {
+    match validate(&observed.instance, Some(&template()), settings) {
+        Validated::Ports(wanted) => wanted,
         other => panic!("{other:?}"),
     }
 }
 
+/// What is allocated for an Instance.
+fn allocate(addresses: &Addresses, observed: &Observed, settings: &Settings) -> Allocation {
+    let (instance, wanted) = (ObjectKey::of(&*observed.instance), wanted(observed, settings));
+    let allocated = addresses.allocate(&instance, &key(), observed.own_service(), &wanted, settings);
+    allocated.expect("room")
+}
+
+/// The public ports that the Service has of what an Instance wants.
+fn held_by(observed: &Observed, settings: &Settings) -> Option<Vec<u16>> {
+    held(observed.own_service(), &wanted(observed, settings), settings)
+}
+
 /// The Service as the API server would have made it.
-fn made(observed: &mut Observed, settings: &Settings, given: &Given) {
-    let plan = service(observed, settings, given);
-    let mut manifest = plan.ensure[0].manifest.as_ref().expect("to be made").json().clone();
+fn made(observed: &mut Observed, settings: &Settings, allocation: &Allocation) {
+    let mut manifest =
+        service(observed, settings, allocation).manifest.as_ref().expect("to be made").json().clone();
     manifest["metadata"]["uid"] = "s1".into();
     manifest["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
     observed.service = Some(object(manifest));
@@ -77,27 +98,30 @@ fn made(observed: &mut Observed, settings: &Settings, given: &Given) {
 #[test]
 fn what_is_asked_for_decides() {
     let pool = settings(&["10.0.0.1"]);
-    let said = |observed: &Observed, settings: &Settings| match wish(observed, settings) {
-        Wish::Unknown => "unknown".to_owned(),
-        Wish::Nothing => "nothing".to_owned(),
-        Wish::Denied(denial) => format!("denied {}", denial.reason),
-        Wish::Kept(denial) => format!("kept {}: {}", denial.reason, denial.message),
-        Wish::Ports(ports) => ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>().join(" "),
+    let word = |validated: Validated| match validated {
+        Validated::Unknown => "unknown".to_owned(),
+        Validated::Nothing => "nothing".to_owned(),
+        Validated::Denied(problem) => format!("denied {}", problem.reason),
+        Validated::Kept(problem) => format!("kept {}: {}", problem.reason, problem.message),
+        Validated::Ports(ports) => ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>().join(" "),
+    };
+    let said = |observed: &Observed, settings: &Settings| {
+        word(validate(&observed.instance, Some(&template()), settings))
     };
     assert_eq!(said(&observed(&two(), &json!({})), &pool), "ssh http", "specified ones first");
     assert_eq!(said(&observed(&json!([]), &json!({})), &pool), "nothing");
     assert_eq!(said(&observed(&two(), &json!({"spec": {"publicExposure": null}})), &pool), "nothing");
     assert_eq!(said(&observed(&two(), &json!({"spec": {"running": false}})), &pool), "nothing");
     assert_eq!(said(&observed(&two(), &json!({"spec": {"running": "yes"}})), &pool), "unknown");
-    let mut case = observed(&two(), &json!({}));
-    case.template = None;
-    assert_eq!(said(&case, &pool), "unknown");
-    let template = |spec: &Value| object(json!({"metadata": {"name": "box"}, "spec": spec}));
-    case.template = Some(template(&json!({"environmentList": [{"name": "main"}]})));
-    assert_eq!(said(&case, &pool), "denied NotAllowed");
+    let case = observed(&two(), &json!({}));
+    let of = |template: Option<&Template>| word(validate(&case.instance, template, &pool));
+    assert_eq!(of(None), "unknown");
+    let template =
+        |spec: &Value| -> Arc<Template> { object(json!({"metadata": {"name": "box"}, "spec": spec})) };
+    let silent = template(&json!({"environmentList": [{"name": "main"}]}));
+    assert_eq!(of(Some(&silent)), "denied NotAllowed");
     let several = json!({"allowPublicExposure": true, "environmentList": [{"name": "a"}, {"name": "b"}]});
-    case.template = Some(template(&several));
-    assert_eq!(said(&case, &pool), "denied PublicExposureMultipleEnvironments");
+    assert_eq!(of(Some(&template(&several))), "denied PublicExposureMultipleEnvironments");
     assert!(said(&observed(&two(), &json!({})), &settings(&[])).starts_with("kept NoAddresses: "));
     let port = |port: i64, target: i64, protocol: &str| json!({"name": format!("p{port}-{target}"), "port": port, "targetPort": target, "protocol": protocol});
     for (ports, words) in [
@@ -123,21 +147,20 @@ fn what_is_asked_for_decides() {
 fn what_is_held_is_kept_in_whatever_order() {
     let settings = settings(&["10.0.0.1-10.0.0.2"]);
     let mut case = observed(&two(), &json!({}));
-    let mut allocator = Allocator::default();
-    let given = give(&mut allocator, &case, &key(), wanted(&case, &settings), &settings).expect("room");
+    let addresses = Addresses::default();
+    let given = allocate(&addresses, &case, &settings);
     assert_eq!(given.address.to_string(), "10.0.0.1");
     assert_eq!(given.ports.iter().map(|(_, port)| *port).collect::<Vec<_>>(), [22, 49152]);
     made(&mut case, &settings, &given);
-    allocator.observe(&key(), claim(case.service.as_ref().expect("made"), &settings));
+    addresses.observe(&key(), || claim(case.service.as_ref().expect("made"), &settings));
     // Nothing changed, nothing to do.
-    let plan = service(&case, &settings, &given);
-    let desired = &plan.ensure[0];
+    let desired = service(&case, &settings, &given);
     assert_eq!((&desired.manifest, &desired.fields), (&None, &Value::Null));
     // The same in another order: the same.
     let reversed = json!([two()[1], two()[0]]);
     let mut other = observed(&reversed, &json!({}));
     other.service = case.service.clone();
-    assert_eq!(held(&other, &wanted(&other, &settings), &settings), Some(vec![22, 49152]));
+    assert_eq!(held_by(&other, &settings), Some(vec![22, 49152]));
     // A number instead of any, any instead of a number out of the range, another name: new ones.
     for ports in [
         json!([{"name": "http", "port": 80, "targetPort": 8080}, two()[1]]),
@@ -147,19 +170,19 @@ fn what_is_held_is_kept_in_whatever_order() {
     ] {
         let mut other = observed(&ports, &json!({}));
         other.service = case.service.clone();
-        assert_eq!(held(&other, &wanted(&other, &settings), &settings), None, "{ports}");
+        assert_eq!(held_by(&other, &settings), None, "{ports}");
         // The automatic one stays, where it still is one.
-        let given = give(&mut allocator.clone(), &other, &key(), wanted(&other, &settings), &settings);
-        let given = given.expect("room");
+        let given = allocate(&addresses, &other, &settings);
+        addresses.settle(&key());
         let http = given.ports.iter().find(|(wanted, _)| wanted.name == "http").expect("there");
         assert_eq!(http.1, http.0.port.unwrap_or(49152), "{ports}");
     }
     // Out of the pool.
     let moved = self::settings(&["10.0.0.2"]);
-    assert_eq!(held(&case, &wanted(&case, &moved), &moved), None);
-    let given = give(&mut allocator, &case, &key(), wanted(&case, &moved), &moved).expect("room");
+    assert_eq!(held_by(&case, &moved), None);
+    let given = allocate(&addresses, &case, &moved);
     assert_eq!(given.address.to_string(), "10.0.0.2");
-    let desired = &service(&case, &moved, &given).ensure[0];
+    let desired = service(&case, &moved, &given);
     let address = desired.annotations["metallb.universe.tf/loadBalancerIPs"].as_deref();
     assert_eq!((address, &desired.fields), (Some("10.0.0.2"), &Value::Null), "the address alone changes");
 }
@@ -167,21 +190,22 @@ fn what_is_held_is_kept_in_whatever_order() {
 #[test]
 fn no_policy_opens_every_port_and_only_ones_own_is_removed() {
     let case = observed(&two(), &json!({}));
-    let none = Given { address: "10.0.0.1".parse().expect("an address"), ports: Vec::new() };
-    assert_eq!(policy(&case, &none).ensure, []);
+    let none = Allocation { address: "10.0.0.1".parse().expect("an address"), ports: Vec::new() };
+    assert_eq!(policy(&case, &none), None);
     let mut case = observed(&json!([]), &json!({}));
+    case.request = Validated::Nothing;
     let of = |owner: &str| {
         object(json!({"metadata": {"name": "my-box-pe", "uid": "s", "ownerReferences": [
             {"kind": "Instance", "name": "my.box", "uid": owner, "controller": true},
         ]}}))
     };
     case.service = Some(of("u2"));
-    assert_eq!(removal(&case).remove, []);
+    assert_eq!(plan(&case, &settings(&[])).remove, []);
     case.service = Some(of("u1"));
-    assert_eq!(removal(&case).remove.len(), 1);
+    assert_eq!(plan(&case, &settings(&[])).remove.len(), 1);
 }
 
-fn told(report: &Report) -> String {
+fn told(report: &Report<InstanceKind>) -> String {
     let exposure = report.status.public_exposure.clone().unwrap_or_default();
     let condition = report.status.conditions.first();
     let events: Vec<&str> = report.events.iter().map(|event| event.reason.as_str()).collect();
@@ -199,11 +223,12 @@ fn told(report: &Report) -> String {
 fn what_is_reported() {
     let mut settings = settings(&["10.0.0.1"]);
     let mut case = observed(&two(), &json!({}));
-    let given =
-        give(&mut Allocator::default(), &case, &key(), wanted(&case, &settings), &settings).expect("room");
+    let given = allocate(&Addresses::default(), &case, &settings);
+    case.request = Validated::Ports(wanted(&case, &settings));
+    case.allocation = Some(given.clone());
     made(&mut case, &settings, &given);
     let now = Timestamp::from_second(1_000).expect("in range");
-    let outcome = Outcome::Given(given.clone());
+    let outcome = Outcome::default();
     let waiting = report(&case, &settings, &outcome, now);
     assert_eq!(
         told(&waiting),
@@ -233,13 +258,14 @@ fn what_is_reported() {
     let again = report(&later, &settings, &outcome, Timestamp::from_second(9_000).expect("in range"));
     assert_eq!((again.status, again.events.len()), (first.status, 0));
     // What was there stays shown while a request is wrong.
-    let denial = Denial { reason: "InvalidRequest", message: "no".to_owned() };
-    let kept = report(&later, &settings, &Outcome::Kept(denial.clone()), now);
+    let asked = |request: Validated| Observed { request, allocation: None, ..later.clone() };
+    let problem = Problem::fault("", "InvalidRequest", "no");
+    let kept = report(&asked(Validated::Kept(problem.clone())), &settings, &outcome, now);
     assert_eq!(told(&kept), "Error 10.0.0.1 no | InvalidRequest | InvalidRequest");
     assert_eq!(kept.status.public_exposure.expect("told").ports.len(), 2);
-    let denied = report(&later, &settings, &Outcome::Denied(denial), now);
+    let denied = report(&asked(Validated::Denied(problem)), &settings, &outcome, now);
     assert_eq!(told(&denied), "Error  no | InvalidRequest | InvalidRequest");
-    let nothing = report(&later, &settings, &Outcome::Nothing, now).status;
+    let nothing = report(&asked(Validated::Nothing), &settings, &outcome, now).status;
     assert_eq!((nothing.public_exposure, nothing.conditions), (None, Vec::new()));
     let failure = Failure {
         component: String::new(),
@@ -247,7 +273,7 @@ fn what_is_reported() {
         name: "my-box-pe".to_owned(),
         error: ApiError::Invalid("because".to_owned()),
     };
-    let failed = report(&later, &settings, &Outcome::ServiceFailed(failure), now);
+    let failed = report(&later, &settings, &Outcome::of(vec![failure]), now);
     assert!(failed.events[0].message.contains("because"), "{failed:?}");
     assert_eq!(
         told(&failed),

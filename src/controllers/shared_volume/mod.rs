@@ -1,25 +1,22 @@
-//! Shared volumes: network folders of courses (03 §4-5).
+//! The loop of shared volumes: network folders of courses.
 //!
 //! | stage | what |
 //! |---|---|
-//! | observe | the volume, its claim, the storage behind that, its Job, and who uses it, from the stores |
+//! | observe | the volume, its claim, the PersistentVolume behind that, its Job, and who uses it, from the stores |
 //! | plan | label and finalizer on the volume; claim (which grows and never shrinks); Job that prepares it, once |
 //! | apply | the shared engine |
 //! | report | phase, server and path, conditions; one patch of the status, if it differs |
 //!
-//! A volume that is being deleted is let go once no Template mounts it and no Instance has been made to. If
-//! the process dies between any two writes, the next pass plans from what it finds.
+//! A volume that is being deleted loses its finalizer once no Template mounts it and no Instance has been made
+//! to. If the process dies between any two writes, the next reconcile plans from what it finds.
 
-pub mod observe;
-pub mod plan;
+mod observe;
+mod plan;
+mod reconcile;
 mod report;
-mod room;
-mod setup;
-mod world;
+mod stores;
 
 #[cfg(test)]
 mod tests;
 
-pub use room::Room;
-pub use setup::set_up;
-pub use world::World;
+pub use reconcile::SharedVolumeReconciler;

@@ -7,10 +7,10 @@ use crate::api::labels;
 use crate::api::names::canonical;
 use crate::api::shared_volume::SharedVolume;
 use crate::api::{Kind, Object};
-use crate::controllers::children::holds_finalizer;
-use crate::controllers::nfs_volume::job_name;
+use crate::controllers::shared::nfs_volume::job_name;
 use crate::kinds::{Job, NfsClaim, PersistentVolume};
 use crate::runtime::ObjectKey;
+use crate::runtime::finalizer;
 
 /// Everything that plan and report depend on, but for the configuration and the time.
 #[derive(Debug, Clone)]
@@ -19,8 +19,8 @@ pub struct Observed {
     pub volume: Arc<SharedVolume>,
     /// Whatever stands where its claim should.
     pub claim: Option<Arc<NfsClaim>>,
-    /// The storage that the claim has got.
-    pub storage: Option<Arc<PersistentVolume>>,
+    /// The PersistentVolume that the claim has got.
+    pub persistent_volume: Option<Arc<PersistentVolume>>,
     /// Whatever stands where its Job should.
     pub job: Option<Arc<Job>>,
     /// The name of that Job.
@@ -40,6 +40,11 @@ impl Observed {
     /// Its claim, if there is one.
     pub fn own_claim(&self) -> Option<&NfsClaim> {
         self.claim.as_deref().filter(|claim| self.owns(claim))
+    }
+
+    /// Whether a Template or an Instance uses it.
+    pub fn is_used(&self) -> bool {
+        !self.templates.is_empty() || !self.instances.is_empty()
     }
 
     /// Its Job, if there is one.
@@ -65,5 +70,5 @@ pub fn job_names(volume: &str) -> [String; 2] {
 /// Whether the shared volume waits for us before it can go.
 #[must_use]
 pub fn is_protected(volume: &SharedVolume) -> bool {
-    holds_finalizer(volume, labels::SHARED_VOLUME_FINALIZER)
+    finalizer::holds(volume, labels::SHARED_VOLUME_FINALIZER)
 }

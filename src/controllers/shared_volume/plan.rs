@@ -4,25 +4,30 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::observe::{Observed, claim_name, is_protected};
+use super::observe::{Observed, claim_name};
 use crate::api::labels;
 use crate::api::quantity::Quantity;
 use crate::config::SharedVolumeConfig;
-use crate::controllers::children::{ChildBuilder, Place, owner, patch_of};
-use crate::controllers::nfs_volume::{
+use crate::controllers::shared::children::{ChildBuilder, Place, owner};
+use crate::controllers::shared::nfs_volume::{
     claim_spec, failure, growth, is_bound, job, location, provisioning, requested,
 };
 use crate::kinds::{NfsClaim, NfsClaimKind};
+use crate::runtime::finalizer;
 use crate::runtime::plan::{Desired, ObjectPatch, Plan};
 use crate::runtime::problem::Problem;
 
 /// The only component: all of it depends on the claim.
-const STEP: &str = "volume";
+const VOLUME: &str = "volume";
 
-/// The plan for a shared volume that is to be.
+/// The plan of a shared volume. One that is being deleted waits for its users, and can go without them.
 #[must_use]
 pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
     let mut plan = Plan::default();
+    if observed.volume.is_terminating() {
+        plan.remove_finalizer = (!observed.is_used()).then_some(labels::SHARED_VOLUME_FINALIZER);
+        return plan;
+    }
     let claim = observed.own_claim();
     let provisioned = provisioning(claim, observed.own_job());
     plan.patches.extend(own_patch(observed, provisioned == Some(labels::PROVISIONING_COMPLETED)));
@@ -35,20 +40,20 @@ pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
     };
     plan.ensure.push(desired(observed, config, &size, provisioned));
     let Some(claim) = claim else { return plan };
-    plan.patches.extend(growth(claim, &size, STEP));
+    plan.patches.extend(growth(claim, &size, VOLUME));
     plan.problems.extend(shrinks(claim, &size));
     if !is_bound(claim) {
         return plan;
     }
-    match &observed.storage {
+    match &observed.persistent_volume {
         None => {
             plan.problems.push(problem("VolumeMissing", "the storage of the claim is not there yet", true))
         }
-        Some(storage) if location(storage).is_none() => {
+        Some(volume) if location(volume).is_none() => {
             let message = format!(
                 "PV misses CSI params: PersistentVolume {} names no NFS server and share \
                  (spec.csi.volumeAttributes); is controllers.sharedVolume.storageClass an NFS class?",
-                storage.name()
+                volume.name()
             );
             plan.problems.push(problem("MissingCSI", message, false));
             return plan;
@@ -62,7 +67,7 @@ pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
 }
 
 fn problem(reason: &'static str, message: impl Into<String>, waiting: bool) -> Problem {
-    Problem { component: STEP.to_owned(), reason, message: message.into(), waiting }
+    Problem { component: VOLUME.to_owned(), reason, message: message.into(), waiting }
 }
 
 /// The size that is asked for.
@@ -97,11 +102,10 @@ fn shrinks(claim: &NfsClaim, size: &Quantity) -> Option<Problem> {
 fn own_patch(observed: &Observed, is_complete: bool) -> Option<ObjectPatch> {
     let volume = &observed.volume;
     let mut metadata = json!({"labels": {labels::MANAGED_BY: labels::MANAGED_BY_INSTANCE}});
-    if is_complete && !is_protected(volume) {
-        let finalizers = volume.metadata.finalizers.iter().flatten().map(String::as_str);
-        metadata["finalizers"] = finalizers.chain([labels::SHARED_VOLUME_FINALIZER]).collect();
+    if is_complete && let Some(finalizers) = finalizer::added(volume, labels::SHARED_VOLUME_FINALIZER) {
+        metadata["finalizers"] = json!(finalizers);
     }
-    patch_of(volume, &json!({"metadata": metadata}))
+    ObjectPatch::of(volume, &json!({"metadata": metadata}))
 }
 
 fn builder(observed: &Observed) -> ChildBuilder {
@@ -121,7 +125,7 @@ fn desired(
 ) -> Desired {
     let volume = &observed.volume;
     let name = claim_name(volume.name());
-    let place = Place { namespace: volume.namespace(), name: &name, component: STEP, wave: 0 };
+    let place = Place { namespace: volume.namespace(), name: &name, component: VOLUME, wave: 0 };
     let body: Value = claim_spec(&config.storage_class, size);
     let mut claim = builder(observed).created::<NfsClaimKind>(observed.claim.as_deref(), place, &body);
     let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned()));
@@ -144,7 +148,7 @@ fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, p
     // One that runs is left alone; one of somebody else is refused by the apply engine.
     if own.is_none() {
         let place =
-            Place { namespace: claim.namespace(), name: &observed.job_name, component: STEP, wave: 1 };
+            Place { namespace: claim.namespace(), name: &observed.job_name, component: VOLUME, wave: 1 };
         let existing = observed.job.as_deref();
         plan.ensure.push(job(existing, claim.name(), &config.provisioning_image, &builder(observed), place));
     }

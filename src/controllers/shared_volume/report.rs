@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 use super::observe::{Observed, is_protected};
 use crate::api::labels;
-use crate::api::shared_volume::{SharedVolumePhase, SharedVolumeStatus};
-use crate::controllers::nfs_volume::{is_bound, location};
-use crate::controllers::problems::{self, NAME_CONFLICT};
+use crate::api::shared_volume::{SharedVolumeKind, SharedVolumePhase};
+use crate::controllers::shared::nfs_volume::{is_bound, location};
+use crate::controllers::shared::problems::{self, NAME_CONFLICT};
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
@@ -16,6 +16,7 @@ use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
+use crate::runtime::reconciler::{Outcome, Report};
 
 /// Condition: whether the volume can be mounted.
 const READY: &str = "Ready";
@@ -26,15 +27,6 @@ pub const QUOTA: &str = "ResourceQuotaExceeded";
 /// So many users are named.
 const NAMED: usize = 20;
 
-/// What a pass reports.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    /// The whole status.
-    pub status: SharedVolumeStatus,
-    /// What changed, for `kubectl describe`.
-    pub events: Vec<EventNote>,
-}
-
 /// Failures in words.
 fn describe(failure: &Failure) -> (&'static str, String) {
     match &failure.error {
@@ -43,13 +35,22 @@ fn describe(failure: &Failure) -> (&'static str, String) {
     }
 }
 
-/// The report of a pass over a volume that is to be.
+/// The report of a reconcile.
 #[must_use]
-pub fn report(observed: &Observed, plan: &Plan, failures: &[Failure], now: Timestamp) -> Report {
+pub fn report(
+    observed: &Observed,
+    plan: &Plan,
+    outcome: &Outcome<()>,
+    now: Timestamp,
+) -> Report<SharedVolumeKind> {
+    if observed.volume.is_terminating() {
+        return deleting(observed, now);
+    }
     let old = &observed.volume.status;
-    let problems = problems::problems(plan, failures, describe);
+    let problems = problems::problems(plan, outcome, describe);
     let mut status = old.clone();
-    let storage = observed.own_claim().filter(|claim| is_bound(claim)).and(observed.storage.as_deref());
+    let storage =
+        observed.own_claim().filter(|claim| is_bound(claim)).and(observed.persistent_volume.as_deref());
     if let Some((storage, place)) = storage.and_then(|storage| Some((storage, location(storage)?))) {
         status.server_address = place.server;
         status.export_path = place.share;
@@ -62,7 +63,7 @@ pub fn report(observed: &Observed, plan: &Plan, failures: &[Failure], now: Times
     retired.extend(problems::retired(&observations));
     let generation = observed.volume.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &observations, &retired, generation, now);
-    Report { events: problems::events(&old.conditions, &problems), status }
+    Report::new(status, problems::events(&old.conditions, &problems))
 }
 
 fn phase(observed: &Observed, problems: &[Problem]) -> SharedVolumePhase {
@@ -75,7 +76,7 @@ fn phase(observed: &Observed, problems: &[Problem]) -> SharedVolumePhase {
     let Some(claim) = observed.own_claim().filter(|claim| is_bound(claim)) else {
         return SharedVolumePhase::Pending;
     };
-    if observed.storage.is_none() {
+    if observed.persistent_volume.is_none() {
         return SharedVolumePhase::Pending;
     }
     let is_prepared = claim.label(labels::VOLUME_PROVISIONING) == Some(labels::PROVISIONING_COMPLETED);
@@ -100,9 +101,8 @@ fn ready(phase: &SharedVolumePhase, problems: &[Problem]) -> Observation {
     Observation { type_: READY, holds, reason, message: message.to_owned() }
 }
 
-/// The report of a pass over a volume that is being deleted and has users.
-#[must_use]
-pub fn leaving(observed: &Observed, now: Timestamp) -> Report {
+/// The report of a volume that is being deleted and has users.
+fn deleting(observed: &Observed, now: Timestamp) -> Report<SharedVolumeKind> {
     let old = &observed.volume.status;
     let mut status = old.clone();
     status.phase = SharedVolumePhase::Deleting;
@@ -127,7 +127,7 @@ pub fn leaving(observed: &Observed, now: Timestamp) -> Report {
         if observations.len() > 1 { &[NAME_CONFLICT] } else { &[NAME_CONFLICT, DELETION_BLOCKED] };
     let generation = observed.volume.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
-    Report { status, events }
+    Report::new(status, events)
 }
 
 /// What keeps the volume from being deleted, if anything does.

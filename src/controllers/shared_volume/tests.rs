@@ -8,17 +8,18 @@ use serde_json::{Value, json};
 
 use super::observe::{Observed, job_names};
 use super::plan::plan;
-use super::report::{Report, leaving, report};
-use crate::api::shared_volume::SharedVolumePhase;
-use crate::api::{Kind, Object, labels};
+use super::report::report;
+use crate::api::shared_volume::{SharedVolumeKind, SharedVolumePhase};
+use crate::api::{Kind, Object};
 use crate::config::SharedVolumeConfig;
-use crate::controllers::children::remove_finalizer;
 use crate::kinds::NfsClaim;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::error::ApiError;
+use crate::runtime::finalizer;
 use crate::runtime::merge;
 use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Outcome, Report};
 
 fn object<T: Kind>(value: &Value) -> Arc<Object<T>> {
     Arc::new(serde_json::from_value(value.clone()).expect("objects are read leniently"))
@@ -45,7 +46,7 @@ fn fresh(more: &Value) -> Observed {
     Observed {
         volume: object(&volume),
         claim: None,
-        storage: None,
+        persistent_volume: None,
         job: None,
         job_name: job_names("data.one")[0].clone(),
         templates: BTreeSet::new(),
@@ -72,7 +73,7 @@ fn claim(more: &Value) -> Arc<NfsClaim> {
 fn bound(more: &Value, of_claim: &Value) -> Observed {
     let attributes = json!({"server": "nfs", "clusterID": "rook", "share": "/exports/pv"});
     let storage = json!({"metadata": {"name": "pv"}, "spec": {"csi": {"volumeAttributes": attributes}}});
-    Observed { claim: Some(claim(of_claim)), storage: Some(object(&storage)), ..fresh(more) }
+    Observed { claim: Some(claim(of_claim)), persistent_volume: Some(object(&storage)), ..fresh(more) }
 }
 
 fn made(plan: &Plan, kind: &str) -> Value {
@@ -84,11 +85,11 @@ fn planned(observed: &Observed) -> Plan {
     plan(observed, &SharedVolumeConfig::default())
 }
 
-fn reported(observed: &Observed, failures: &[Failure]) -> Report {
-    report(observed, &planned(observed), failures, now())
+fn reported(observed: &Observed, failures: &[Failure]) -> Report<SharedVolumeKind> {
+    report(observed, &planned(observed), &Outcome::of(failures.to_vec()), now())
 }
 
-fn condition<'a>(report: &'a Report, kind: &str) -> (&'a str, &'a str) {
+fn condition<'a>(report: &'a Report<SharedVolumeKind>, kind: &str) -> (&'a str, &'a str) {
     let conditions = &report.status.conditions;
     let found = conditions.iter().find(|condition| condition.type_ == kind).expect("the condition");
     (&found.reason, &found.message)
@@ -158,7 +159,7 @@ fn the_phase_follows_the_claim_and_the_job() {
     let unbound = bound(&json!({}), &json!({"status": {"phase": "Pending"}}));
     assert_eq!(phase(&unbound), SharedVolumePhase::Pending);
     assert_eq!(
-        phase(&Observed { storage: None, ..bound(&json!({}), &json!({})) }),
+        phase(&Observed { persistent_volume: None, ..bound(&json!({}), &json!({})) }),
         SharedVolumePhase::Pending
     );
     let preparing = reported(&bound(&json!({}), &json!({})), &[]);
@@ -212,7 +213,7 @@ fn what_is_wrong_is_told_with_a_sentence() {
         "Size cannot be less than previous value: the volume has 10Gi and spec.size asks for 5Gi; set it to 10Gi",
     );
     let local = object(&json!({"metadata": {"name": "pv"}, "spec": {}}));
-    let local = Observed { storage: Some(local), ..bound(&json!({}), &json!({})) };
+    let local = Observed { persistent_volume: Some(local), ..bound(&json!({}), &json!({})) };
     error(&local, "MissingCSI", "PV misses CSI params: PersistentVolume pv names no NFS server and share");
     let failed = json!({"metadata": {"ownerReferences": owners()}, "status": {"conditions": [
         {"type": "Failed", "status": "True", "message": "too often"},
@@ -263,7 +264,7 @@ fn a_volume_with_users_is_not_let_go() {
         .map(|(namespace, name)| ObjectKey::new(namespace, name))
         .into();
     observed.instances = [ObjectKey::new("tenant-ada", "lab")].into();
-    let told = leaving(&observed, now());
+    let told = reported(&observed, &[]);
     let expected = "Cannot delete shvol since it is mounted on [a b lab] (Templates workspace-milk/a, \
                     workspace-tea/a, workspace-tea/b; Instances tenant-ada/lab): it is deleted as soon as none of \
                     them mounts it";
@@ -273,13 +274,15 @@ fn a_volume_with_users_is_not_let_go() {
     let mut again = Object::clone(&observed.volume);
     again.status = told.status;
     let again = Observed { volume: Arc::new(again), ..observed };
-    assert_eq!(leaving(&again, now()).events, Vec::new(), "told once");
+    assert_eq!(reported(&again, &[]).events, Vec::new(), "told once");
     let many = (0..30).map(|n| ObjectKey::new("tenant-ada", format!("lab-{n:02}"))).collect();
-    let crowded = leaving(&Observed { templates: BTreeSet::new(), instances: many, ..again }, now());
+    let crowded = reported(&Observed { templates: BTreeSet::new(), instances: many, ..again.clone() }, &[]);
     assert!(condition(&crowded, "DeletionBlocked").1.contains("tenant-ada/lab-19 and 10 more)"));
     let free = bound(&more, &json!({}));
+    assert_eq!(planned(&again).remove_finalizer, None, "it is used");
+    let finalizer = planned(&free).remove_finalizer.expect("nobody uses it");
     assert_eq!(
-        remove_finalizer(&free.volume, labels::SHARED_VOLUME_FINALIZER).expect("a patch").patch,
+        finalizer::removal(&*free.volume, finalizer).expect("a patch").patch,
         json!({"metadata": {"finalizers": ["other"]}})
     );
 }

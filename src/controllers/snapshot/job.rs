@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::decide::Export;
 use super::observe::Observed;
-use super::step::Export;
 use crate::config::{Pusher, SnapshotConfig};
-use crate::controllers::children::{ChildBuilder, Place, label_sized, owner};
+use crate::controllers::shared::children::{ChildBuilder, Place, label_sized, owner};
 use crate::kinds::{Job, JobKind};
-use crate::runtime::plan::Plan;
+use crate::runtime::plan::Desired;
 
 /// The argument of Kaniko that names the image.
 const DESTINATION: &str = "--destination=";
@@ -35,7 +35,7 @@ pub fn destination(job: &Job) -> String {
 
 /// The Job.
 #[must_use]
-pub fn plan(observed: &Observed, config: &SnapshotConfig, export: &Export) -> Plan {
+pub fn desired(observed: &Observed, config: &SnapshotConfig, export: &Export) -> Desired {
     let snapshot = &observed.snapshot;
     let exporter = json!({"cpu": "1", "memory": "128Mi"});
     let body = json!({"spec": {
@@ -65,8 +65,7 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, export: &Export) -> Pl
     let builder = ChildBuilder { owner: owner(snapshot), labels: BTreeMap::new() };
     let name = name(snapshot.name());
     let place = Place { namespace: snapshot.namespace(), name: &name, component: "", wave: 0 };
-    let job = builder.created::<JobKind>(observed.job.as_deref(), place, &body);
-    Plan { ensure: vec![job], ..Plan::default() }
+    builder.created::<JobKind>(observed.job.as_deref(), place, &body)
 }
 
 /// What builds the image and pushes it.

@@ -1,23 +1,25 @@
-//! Snapshots: images made from the disks of stopped virtual machines (03 §2).
+//! The snapshot loop: images made from the disks of stopped virtual machines.
 //!
-//! What is observed: the snapshot, the Instance, its Template, the Job of the snapshot, and what keeps the
-//! disk busy. What is planned ([`step`]): nothing, waiting, the Job, or an end. What is written: first that
-//! the Job is about to be made, which fails if the snapshot has changed meanwhile; then the Job; then that
-//! it runs. A Job that is there tells a successor all it needs, so dying between any two of these neither
-//! loses a snapshot nor makes one twice. What has ended stays ended.
+//! | stage | what |
+//! |---|---|
+//! | observe | the snapshot, the Instance, its Template, the Job of the snapshot, and what keeps the disk busy, from the stores |
+//! | plan | what is decided: nothing, waiting, the Job, or an end; a refusal only after Instance and Template were read anew |
+//! | apply | first the status says that the Job is about to be made, which fails if the snapshot has changed meanwhile; then the Job |
+//! | report | phase and condition; on a snapshot that failed, for which generation of its spec |
+//!
+//! A Job that is there tells a successor all it needs, so dying between any two writes neither loses a snapshot
+//! nor makes one twice. What has ended stays ended.
 
+mod decide;
 mod image;
-pub mod job;
-pub mod observe;
+mod job;
+mod observe;
+mod plan;
+mod reconcile;
 mod report;
-mod room;
-mod setup;
-pub mod step;
-mod world;
+mod stores;
 
 #[cfg(test)]
 mod tests;
 
-pub use room::Room;
-pub use setup::set_up;
-pub use world::World;
+pub use reconcile::SnapshotReconciler;

@@ -1,4 +1,4 @@
-//! What a pass over a snapshot knows.
+//! What a reconcile of a snapshot knows.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::api::{Kind, Object};
 use crate::kinds::{DataVolume, Job, Pod, VirtualMachine, VirtualMachineInstance};
 use crate::runtime::ObjectKey;
 
-/// Everything that step and report depend on, but for the configuration and the time.
+/// Everything that plan and report depend on, but for the configuration and the time.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// The snapshot.
@@ -41,11 +41,6 @@ impl Observed {
     /// Whether the snapshot controls the object.
     pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
         object.controller_uid() == Some(self.snapshot.uid())
-    }
-
-    /// The Job of the snapshot, if there is one.
-    pub fn own_job(&self) -> Option<&Job> {
-        self.job.as_deref().filter(|job| self.owns(job))
     }
 
     /// The name of the disk of an environment: that of its machine. The only environment of a Template

@@ -1,14 +1,14 @@
-//! Steps, the Job and reports, from JSON as the API server has it.
+//! Decisions, the Job and reports, from JSON as the API server has it.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::decide::{Decision, Export, decide};
 use super::job;
 use super::observe::Observed;
-use super::report::report;
-use super::step::{Export, Step, step};
+use super::report::tell;
 use crate::api::instance_snapshot::SnapshotPhase;
 use crate::api::{Kind, Object};
 use crate::config::{Pusher, SnapshotConfig};
@@ -87,14 +87,14 @@ fn export() -> Export {
     }
 }
 
-fn next(observed: &Observed) -> Step {
-    step(observed, &config(), now())
+fn next(observed: &Observed) -> Decision {
+    decide(observed, &config(), now())
 }
 
 /// The Job as the API server has it, of the snapshot, with this status.
 fn with_job(mut observed: Observed, status: &Value) -> Observed {
-    let plan = job::plan(&observed, &config(), &export());
-    let mut made = plan.ensure[0].manifest.as_ref().expect("a Job").json().clone();
+    let desired = job::desired(&observed, &config(), &export());
+    let mut made = desired.manifest.as_ref().expect("a Job").json().clone();
     made["metadata"]["uid"] = "j1".into();
     made["status"] = status.clone();
     observed.job = Some(object(&made));
@@ -103,14 +103,14 @@ fn with_job(mut observed: Observed, status: &Value) -> Observed {
 
 #[test]
 fn a_stopped_machine_is_exported() {
-    assert_eq!(next(&usual()), Step::Export(export()));
+    assert_eq!(next(&usual()), Decision::Export(export()));
     // The pass after the one that announced the Job, and died.
     let announced = observed(&json!({"status": {"phase": "Pending"}}), &json!({}));
-    assert_eq!(next(&announced), Step::Export(export()));
+    assert_eq!(next(&announced), Decision::Export(export()));
     let cloud = json!([{"name": "main", "environmentType": "CloudVM", "persistent": true}]);
     assert!(matches!(
         next(&Observed { template: Some(object(&template(&cloud))), ..usual() }),
-        Step::Export(_)
+        Decision::Export(_)
     ));
 }
 
@@ -124,7 +124,7 @@ fn the_disk_is_that_of_the_machine() {
     let mut chosen = observed(&of_db, &json!({}));
     chosen.template = Some(object(&template(&several)));
     let disk = |observed: &Observed| match next(observed) {
-        Step::Export(export) => export.disk,
+        Decision::Export(export) => export.disk,
         other => panic!("{other:?}"),
     };
     // A Template that has grown: the machine kept its name.
@@ -185,7 +185,7 @@ fn what_cannot_be_made_is_refused_with_a_sentence() {
         (of_snapshot(json!({"imageName": 5})), "the spec cannot be read: spec.imageName: invalid type"),
     ];
     for (observed, expected) in cases {
-        let Step::Refuse(message) = next(&observed) else { panic!("{expected}") };
+        let Decision::Refuse(message) = next(&observed) else { panic!("{expected}") };
         assert!(message.starts_with(expected), "{message}\nexpected {expected}");
         assert!(
             message.ends_with(" It is not possible to complete the InstanceSnapshot snap.one"),
@@ -199,19 +199,19 @@ fn what_cannot_be_made_is_refused_with_a_sentence() {
         } else {
             config.vm_registry_secret.clear();
         }
-        let Step::Refuse(message) = step(&usual(), &config, now()) else { panic!("{key}") };
+        let Decision::Refuse(message) = decide(&usual(), &config, now()) else { panic!("{key}") };
         assert!(message.contains(&format!("(controllers.snapshot.{key} is empty)")), "{message}");
     }
     // A namespace that is nobody's own.
     let mut shared = of_instance(tenant("eve"));
     shared.resident = None;
-    assert!(matches!(next(&shared), Step::Export(_)));
+    assert!(matches!(next(&shared), Decision::Export(_)));
 }
 
 #[test]
 fn it_waits_until_the_disk_is_free() {
     let reason = |observed: &Observed| match next(observed) {
-        Step::Wait { reason, message } => (reason, message),
+        Decision::Wait { reason, message } => (reason, message),
         other => panic!("{other:?}"),
     };
     let machine = json!({"metadata": {"name": "my-box"}, "status": {"phase": "Running"}});
@@ -227,7 +227,7 @@ fn it_waits_until_the_disk_is_free() {
     }
     assert!(matches!(
         next(&Observed { pods: vec![pod("Succeeded"), pod("Failed")], ..usual() }),
-        Step::Export(_)
+        Decision::Export(_)
     ));
     let disk = |phase: &str| object(&json!({"metadata": {"name": "my-box"}, "status": {"phase": phase}}));
     let filling = Observed { disks: vec![disk("ImportInProgress")], ..usual() };
@@ -235,7 +235,7 @@ fn it_waits_until_the_disk_is_free() {
         reason(&filling),
         ("DiskNotReady", "waiting until disk my-box is filled: it is ImportInProgress".to_owned())
     );
-    assert!(matches!(next(&Observed { disks: vec![disk("Succeeded")], ..usual() }), Step::Export(_)));
+    assert!(matches!(next(&Observed { disks: vec![disk("Succeeded")], ..usual() }), Decision::Export(_)));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn snapshots_of_an_instance_are_made_one_after_the_other() {
     let after = |other| {
         matches!(
             next(&Observed { others: vec![other], ..usual() }),
-            Step::Wait { reason: "AnotherSnapshot", .. }
+            Decision::Wait { reason: "AnotherSnapshot", .. }
         )
     };
     assert!(after(other("z", "2026-03-04T06:00:00Z", "Processing")), "one that is being made comes first");
@@ -264,10 +264,13 @@ fn the_job_decides_how_it_ends() {
         let at =
             |status: Value| with_job(observed(&json!({"status": {"phase": phase}}), &json!({})), &status);
         let destination = export().destination;
-        assert_eq!(next(&at(json!({}))), Step::Running { destination: destination.clone(), starved: false });
+        assert_eq!(
+            next(&at(json!({}))),
+            Decision::Running { destination: destination.clone(), starved: false }
+        );
         assert_eq!(
             next(&at(json!({"active": 1}))),
-            Step::Running { destination: destination.clone(), starved: false }
+            Decision::Running { destination: destination.clone(), starved: false }
         );
         let complete = json!({
             "startTime": "2026-03-04T05:06:07Z", "completionTime": "2026-03-04T05:10:07Z",
@@ -277,14 +280,16 @@ fn the_job_decides_how_it_ends() {
                 {"type": "Complete", "status": "True"},
             ],
         });
-        assert_eq!(next(&at(complete)), Step::Complete { destination, took: Some(240) });
+        assert_eq!(next(&at(complete)), Decision::Complete { destination, took: Some(240) });
         let failed = json!({"conditions": [
             {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
         ]});
-        assert_eq!(next(&at(failed)), Step::Fail("BackoffLimitExceeded: too often".to_owned()));
+        assert_eq!(next(&at(failed)), Decision::Fail("BackoffLimitExceeded: too often".to_owned()));
     }
     let gone = observed(&json!({"status": {"phase": "Processing"}}), &json!({}));
-    assert!(matches!(next(&gone), Step::Fail(message) if message.starts_with("Job snap.one was deleted")));
+    assert!(
+        matches!(next(&gone), Decision::Fail(message) if message.starts_with("Job snap.one was deleted"))
+    );
 }
 
 #[test]
@@ -292,8 +297,8 @@ fn what_has_ended_stays_ended() {
     let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});
     for phase in ["Completed", "Failed"] {
         let ended = observed(&json!({"status": {"phase": phase}}), &json!({}));
-        assert_eq!(next(&ended), Step::Ended, "without Job");
-        assert_eq!(next(&with_job(ended, &complete)), Step::Ended, "with Job");
+        assert_eq!(next(&ended), Decision::Ended, "without Job");
+        assert_eq!(next(&with_job(ended, &complete)), Decision::Ended, "with Job");
     }
     let failed_at = |generation: &str| {
         let key = "crownlabs.polito.it/snapshot-observed-generation";
@@ -302,9 +307,9 @@ fn what_has_ended_stays_ended() {
         });
         observed(&more, &json!({}))
     };
-    assert_eq!(next(&failed_at("2")), Step::Ended);
-    assert_eq!(next(&failed_at("1")), Step::Export(export()), "the spec was changed since");
-    assert_eq!(next(&with_job(failed_at("1"), &json!({}))), Step::Ended, "there is a Job");
+    assert_eq!(next(&failed_at("2")), Decision::Ended);
+    assert_eq!(next(&failed_at("1")), Decision::Export(export()), "the spec was changed since");
+    assert_eq!(next(&with_job(failed_at("1"), &json!({}))), Decision::Ended, "there is a Job");
 }
 
 #[test]
@@ -314,17 +319,17 @@ fn a_job_of_somebody_else_is_left_alone() {
         let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});
         Observed { job: Some(object(&json!({"metadata": metadata, "status": complete}))), ..usual() }
     };
-    let Step::Refuse(message) = next(&with_owner(json!([]))) else { panic!("it is somebody else's") };
+    let Decision::Refuse(message) = next(&with_owner(json!([]))) else { panic!("it is somebody else's") };
     assert!(message.contains("a Job named snap.one exists already and is not of this snapshot"), "{message}");
     let former = json!([{"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "InstanceSnapshot",
         "name": "snap.one", "uid": "former", "controller": true}]);
-    assert!(matches!(next(&with_owner(former)), Step::Wait { reason: "PredecessorLeaving", .. }));
+    assert!(matches!(next(&with_owner(former)), Decision::Wait { reason: "PredecessorLeaving", .. }));
 }
 
 #[test]
 fn the_job_has_the_shape_that_operators_know() {
     let job = |config: &SnapshotConfig| {
-        job::plan(&usual(), config, &export()).ensure[0].manifest.as_ref().expect("a Job").json().clone()
+        job::desired(&usual(), config, &export()).manifest.as_ref().expect("a Job").json().clone()
     };
     // 03 §2.5, field by field.
     let expected = json!({
@@ -401,9 +406,9 @@ fn names_of_jobs_fit_labels() {
     assert!(!job::name(&format!("{}.{}", "a".repeat(53), "b".repeat(80))).contains(".-"));
 }
 
-/// The reasons of the events of a step, and the phase and reason that it leaves.
-fn told(observed: &Observed, step: &Step) -> (Vec<String>, SnapshotPhase, String) {
-    let report = report(&observed.snapshot, step, now()).expect("news");
+/// The reasons of the events of a decision, and the phase and reason that it leaves.
+fn told(observed: &Observed, decision: &Decision) -> (Vec<String>, SnapshotPhase, String) {
+    let report = tell(&observed.snapshot, decision, now());
     let condition = report.status.conditions.first().expect("Ready");
     let events = report.events.iter().map(|event| event.reason.clone()).collect();
     (events, report.status.phase.clone(), condition.reason.clone())
@@ -418,29 +423,29 @@ fn each_transition_is_told_once() {
     };
     let owned = |reasons: &[&str]| reasons.iter().map(|&reason| reason.to_owned()).collect::<Vec<_>>();
     let pending = SnapshotPhase::Pending;
-    let export = Step::Export(export());
+    let export = Decision::Export(export());
     assert_eq!(told(&usual(), &export), (owned(&["Validating"]), pending.clone(), "Creating".to_owned()));
-    let wait = Step::Wait { reason: "MachineStopping", message: "wait".to_owned() };
+    let wait = Decision::Wait { reason: "MachineStopping", message: "wait".to_owned() };
     assert_eq!(
         told(&usual(), &wait),
         (owned(&["Validating", "MachineStopping"]), pending.clone(), "MachineStopping".to_owned())
     );
     let waiting = at("Pending", "MachineStopping", "wait");
     assert_eq!(told(&waiting, &wait), (owned(&[]), pending, "MachineStopping".to_owned()));
-    let refuse = Step::Refuse("no".to_owned());
+    let refuse = Decision::Refuse("no".to_owned());
     let failed = SnapshotPhase::Failed;
     assert_eq!(
         told(&usual(), &refuse),
         (owned(&["Validating", "ValidationError"]), failed.clone(), "ValidationError".to_owned())
     );
     assert_eq!(told(&waiting, &refuse).0, owned(&["ValidationError"]));
-    let running = Step::Running { destination: "r/a:1".to_owned(), starved: false };
+    let running = Decision::Running { destination: "r/a:1".to_owned(), starved: false };
     let processing = SnapshotPhase::Processing;
     assert_eq!(told(&waiting, &running), (owned(&["Creation"]), processing.clone(), "JobRunning".to_owned()));
     let known = at("Processing", "JobRunning", "Job snap.one makes image r/a:1");
     assert_eq!(told(&known, &running), (owned(&[]), processing.clone(), "JobRunning".to_owned()));
-    let complete = Step::Complete { destination: "r/a:1".to_owned(), took: Some(240) };
-    let completed = report(&known.snapshot, &complete, now()).expect("news");
+    let complete = Decision::Complete { destination: "r/a:1".to_owned(), took: Some(240) };
+    let completed = tell(&known.snapshot, &complete, now());
     assert_eq!(completed.events[0].message, "Image my-image created and uploaded in 4m0s");
     assert_eq!(completed.status.phase, SnapshotPhase::Completed);
     let ready = &completed.status.conditions[0];
@@ -449,10 +454,11 @@ fn each_transition_is_told_once() {
         ("True", "Image r/a:1 created and uploaded in 4m0s")
     );
     assert_eq!(
-        told(&known, &Step::Fail("why".to_owned())),
+        told(&known, &Decision::Fail("why".to_owned())),
         (owned(&["CreationFailed"]), failed, "CreationFailed".to_owned())
     );
-    assert_eq!(report(&usual().snapshot, &Step::Ended, now()), None);
+    let ended = tell(&known.snapshot, &Decision::Ended, now());
+    assert_eq!((ended.status, ended.events), (known.snapshot.status.clone(), Vec::new()));
 }
 
 #[test]
@@ -464,12 +470,12 @@ fn a_job_that_gets_no_pod_is_told_after_a_while() {
         job.metadata.creation_timestamp = serde_json::from_value(time.into()).expect("a time");
         next(&Observed { job: Some(Arc::new(job)), ..observed })
     };
-    let is_starved = |step: &Step| matches!(step, Step::Running { starved: true, .. });
+    let is_starved = |decision: &Decision| matches!(decision, Decision::Running { starved: true, .. });
     assert!(!is_starved(&since("2026-03-04T05:05:08Z", 0)));
     assert!(!is_starved(&since("2026-03-04T05:05:07Z", 1)), "it has one");
-    let step = since("2026-03-04T05:05:07Z", 0);
-    assert!(is_starved(&step));
-    let (events, phase, reason) = told(&processing(), &step);
+    let decision = since("2026-03-04T05:05:07Z", 0);
+    assert!(is_starved(&decision));
+    let (events, phase, reason) = told(&processing(), &decision);
     assert_eq!((events, phase), (vec!["WaitingForPod".to_owned()], SnapshotPhase::Processing));
     assert_eq!(reason, "WaitingForPod");
 }

@@ -63,9 +63,9 @@ pub fn wanted_labels(
 ) -> BTreeMap<String, Option<String>> {
     let spec = &observed.tenant.spec;
     let mut wanted: BTreeMap<String, Option<String>> = BTreeMap::new();
-    let present = observed.tenant.metadata.labels.iter().flatten().map(|(key, _)| key);
+    let present = observed.tenant.metadata.labels.iter().map(|(key, _)| key);
     wanted.extend(
-        present.filter(|key| key.starts_with(labels::WORKSPACE_PREFIX)).map(|key| (key.clone(), None)),
+        present.filter(|key| key.starts_with(labels::WORKSPACE_PREFIX)).map(|key| (key.to_owned(), None)),
     );
     wanted.extend(selector.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
     wanted.insert(labels::MANAGED_BY.to_owned(), Some(labels::MANAGED_BY_TENANT.to_owned()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Settings;
-use super::observe::{Account, Children, Observed};
+use super::observe::{Children, Observed};
 use crate::api::{Kind, Object};
 use crate::config::TenantConfig;
 
@@ -20,6 +20,7 @@ pub fn settings() -> Settings {
     Settings {
         selector: BTreeMap::from([("crownlabs.polito.it/operator-selector".to_owned(), "test".to_owned())]),
         config: TenantConfig::default(),
+        has_keycloak: false,
     }
 }
 
@@ -36,10 +37,9 @@ pub fn observed(spec: &Value, workspaces: &[(&str, Value)]) -> Observed {
         tenant: object(json!({"metadata": {"name": "ada.rossi", "uid": "u1"}, "spec": whole})),
         workspaces: workspaces.collect(),
         name_owner: None,
-        account: Account::Off,
         instances: 0,
         templates: 0,
-        drive_namespace: true,
+        has_my_drive_namespace: true,
         children: Children::default(),
     }
 }

@@ -22,7 +22,7 @@ pub enum Presence {
 /// Templates of their own, one with Templates.
 pub fn presence(observed: &Observed, settings: &Settings, now: Timestamp) -> Presence {
     let config = &settings.config;
-    if config.wait_user_verification && !observed.is_confirmed() {
+    if config.wait_user_verification && !observed.is_confirmed(settings) {
         return Presence::Undecided;
     }
     let keep_alive = SignedDuration::try_from(config.keep_alive.get()).unwrap_or(SignedDuration::MAX);
@@ -40,4 +40,11 @@ pub fn presence(observed: &Observed, settings: &Settings, now: Timestamp) -> Pre
     }
     let templates = config.personal_workspace.enabled && observed.templates > 0;
     if observed.instances > 0 || templates { Presence::Wanted(None) } else { Presence::Unwanted }
+}
+
+/// What `crownlabs plan` says of a Tenant without a personal namespace.
+pub fn remark(observed: &Observed, settings: &Settings, now: Timestamp) -> Option<String> {
+    let message = "the last login is too long ago for a personal namespace (spec.lastLogin, \
+                   controllers.tenant.keepAlive): it is made at the next";
+    (presence(observed, settings, now) == Presence::Unwanted).then(|| message.to_owned())
 }

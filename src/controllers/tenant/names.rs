@@ -1,7 +1,7 @@
 //! Names and label values made from a Tenant (05 §3, §4.3).
 
 use crate::api::names::{CanonicalName, DnsLabel, NameError};
-use crate::controllers::nfs_volume::job_name;
+use crate::controllers::shared::nfs_volume::job_name;
 
 /// Labels have at most this many characters.
 const LABEL_LIMIT: usize = 63;
@@ -25,7 +25,7 @@ pub struct Names {
     /// `crownlabs-manage-tenant-<c>`: `ClusterRole` and binding.
     pub cluster_role: String,
     /// `<c>-drive`.
-    pub drive: String,
+    pub claim: String,
     /// `<c>-drive-provision`, shortened where that is too long for a Job.
     pub provision: String,
 }
@@ -38,7 +38,7 @@ impl Names {
         Self {
             sandbox: canonical.sandbox_namespace(),
             cluster_role: format!("crownlabs-manage-{namespace}"),
-            drive: canonical.drive(),
+            claim: canonical.drive(),
             provision: job_name(&canonical.drive()),
             namespace,
         }
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(names.namespace, "tenant-john-doe");
         assert_eq!(names.sandbox, "sandbox-john-doe");
         assert_eq!(names.cluster_role, "crownlabs-manage-tenant-john-doe");
-        assert_eq!(names.drive, "john-doe-drive");
+        assert_eq!(names.claim, "john-doe-drive");
         assert_eq!(names.provision, "john-doe-drive-provision");
         let (a, b) = (Names::of(&"a".repeat(55)).provision, Names::of(&"a".repeat(56)).provision);
         assert!(a.len() <= 63 && b.len() <= 63 && a != b, "{a} {b}");

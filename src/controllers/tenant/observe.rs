@@ -1,26 +1,17 @@
-//! What a pass over a Tenant knows.
+//! What a reconcile of a Tenant knows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Settings;
 use super::names::Names;
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
 use crate::api::{Kind, Object};
-use crate::controllers::accounts::Synchronized;
 use crate::kinds::{
     ClusterRole, ClusterRoleBinding, Job, LimitRange, Namespace, NetworkPolicy, NfsClaim, PersistentVolume,
     ResourceQuota, RoleBinding, Secret,
 };
-
-/// What Keycloak says of the Tenant's account.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Account {
-    /// Keycloak is not configured.
-    Off,
-    /// It was brought to where it should be, as far as that was possible.
-    On(Synchronized),
-}
 
 /// Everything that the plan and the status of a Tenant depend on, but for the settings and the time.
 #[derive(Debug, Clone)]
@@ -29,16 +20,14 @@ pub struct Observed {
     pub tenant: Arc<Tenant>,
     /// The Workspaces that its spec names, those that exist.
     pub workspaces: BTreeMap<String, Arc<Workspace>>,
-    /// An older Tenant whose objects would have the same names.
+    /// Another Tenant that the names of the objects belong to.
     pub name_owner: Option<String>,
-    /// Its account.
-    pub account: Account,
     /// How many Instances are in its personal namespace.
     pub instances: usize,
     /// How many Templates are in its personal namespace.
     pub templates: usize,
     /// Whether the namespace of personal volumes exists.
-    pub drive_namespace: bool,
+    pub has_my_drive_namespace: bool,
     /// Whatever stands where its objects should.
     pub children: Children,
 }
@@ -71,7 +60,7 @@ pub struct Children {
     /// The defaults there.
     pub sandbox_limits: Option<Arc<LimitRange>>,
     /// The claim of the personal volume.
-    pub drive: Option<Arc<NfsClaim>>,
+    pub claim: Option<Arc<NfsClaim>>,
     /// The volume that it got.
     pub volume: Option<Arc<PersistentVolume>>,
     /// The Job that prepares it.
@@ -96,12 +85,8 @@ impl Observed {
         Names::of(self.tenant.name())
     }
 
-    /// Whether the address is confirmed, as far as it is known. Without Keycloak nobody is asked.
-    pub fn is_confirmed(&self) -> bool {
-        match &self.account {
-            Account::Off => true,
-            Account::On(Synchronized { user: Some(user), .. }) => user.confirmed,
-            Account::On(Synchronized { user: None, .. }) => self.tenant.status.keycloak.user_confirmed,
-        }
+    /// Whether the e-mail address is confirmed, as Keycloak said last. Without Keycloak nobody is asked.
+    pub fn is_confirmed(&self, settings: &Settings) -> bool {
+        !settings.has_keycloak || self.tenant.status.keycloak.user_confirmed
     }
 }

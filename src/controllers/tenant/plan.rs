@@ -5,22 +5,24 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::Settings;
-use super::drive;
 use super::enrolment::{Enrolment, wanted_labels};
 use super::lifetime::{Presence, presence};
+use super::my_drive;
 use super::names::Names;
 use super::objects::{self, MANAGE_INSTANCES, MANAGE_TEMPLATES};
 use super::observe::Observed;
 use super::quota::{QUOTA, share};
+use super::{Effect, Settings};
+use crate::api::instance::InstanceKind;
+use crate::api::template::TemplateKind;
 use crate::api::{Object, labels, public_key};
 use crate::config::OnTenantDeletion;
-use crate::controllers::children::{ChildBuilder, Place, add_finalizer, binding, owner};
+use crate::controllers::shared::children::{ChildBuilder, Place, add_finalizer, binding, owner};
 use crate::kinds::{
     ClusterRoleBindingKind, ClusterRoleKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
     ResourceQuotaKind, RoleBindingKind,
 };
-use crate::runtime::plan::{Desired, ObjectPatch, Plan, Removal};
+use crate::runtime::plan::{Desired, KindInfo, ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
 
 /// The component of the Tenant's rights in the whole cluster.
@@ -31,11 +33,12 @@ pub const PERSONAL: &str = "personal-namespace";
 pub const PERSONAL_WORKSPACE: &str = "personal-namespace/personal-workspace";
 /// The component of the namespace to try Kubernetes in.
 pub const SANDBOX: &str = "sandbox-resources";
-/// The component of Workspaces.
-pub const WORKSPACES: &str = "workspaces";
 
-/// The plan for a Tenant that is to be.
-pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
+/// The plan of a Tenant.
+pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
+    if observed.tenant.is_terminating() {
+        return deletion(observed, settings);
+    }
     let mut plan = Plan::default();
     let enrolment = Enrolment::of(observed);
     plan.patches.extend(own_patch(observed, &enrolment, settings));
@@ -49,6 +52,8 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
         plan.patches.clear();
         return plan;
     }
+    let roles = || Effect::SynchronizeAccount { roles: enrolment.roles() };
+    plan.effects.extend(settings.has_keycloak.then(roles));
     if let Some(name_owner) = &observed.name_owner {
         let message = format!(
             "the objects of this Tenant would have the names of those of Tenant {name_owner}, which is older: \
@@ -60,7 +65,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     plan.problems.extend(key_faults(observed));
     let presence = presence(observed, settings, now);
     if presence == Presence::Undecided {
-        plan.look_again(settings.config.verification_poll.into());
+        plan.requeue_after(settings.config.verification_poll.into());
         return plan;
     }
     let builder = builder(observed, settings);
@@ -71,13 +76,13 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     match presence {
         Presence::Wanted(left) => {
             if let Some(left) = left {
-                plan.look_again(left);
+                plan.requeue_after(left);
             }
             if personal.namespace(&mut plan) {
                 personal.quota(&share, &mut plan);
-                personal.furniture(&mut plan);
+                personal.fixtures(&mut plan);
                 personal.own_workspace(&mut plan);
-                drive::plan(observed, settings, &builder, &mut plan);
+                my_drive::plan(observed, settings, &builder, &mut plan);
             }
         }
         _ => personal.removal(&mut plan),
@@ -115,7 +120,7 @@ fn own_patch(observed: &Observed, enrolment: &Enrolment<'_>, settings: &Settings
 }
 
 /// The Tenant's right to read and edit itself.
-fn cluster_objects(observed: &Observed, builder: &ChildBuilder, plan: &mut Plan) {
+fn cluster_objects(observed: &Observed, builder: &ChildBuilder, plan: &mut Plan<Effect>) {
     let tenant = observed.tenant.name();
     let names = observed.names();
     let place = |wave| Place { namespace: "", name: &names.cluster_role, component: CLUSTER, wave };
@@ -125,7 +130,7 @@ fn cluster_objects(observed: &Observed, builder: &ChildBuilder, plan: &mut Plan)
         &objects::own_rules(tenant),
     ));
     let body = binding(&names.cluster_role, "User", tenant);
-    builder.bind::<ClusterRoleBindingKind>(
+    builder.bind::<ClusterRoleBindingKind, _>(
         observed.children.cluster_binding.as_deref(),
         place(1),
         &body,
@@ -140,7 +145,7 @@ fn namespace(
     name: &str,
     component: &str,
     make: impl FnOnce(Place<'_>) -> Desired,
-    plan: &mut Plan,
+    plan: &mut Plan<Effect>,
 ) -> bool {
     if let Err(error) = Names::check(name) {
         let message = format!(
@@ -172,7 +177,7 @@ impl Personal<'_> {
         Place { namespace: &self.names.namespace, name, component, wave: 1 }
     }
 
-    fn namespace(&self, plan: &mut Plan) -> bool {
+    fn namespace(&self, plan: &mut Plan<Effect>) -> bool {
         let existing = self.observed.children.namespace.as_deref();
         let make = |place: Place<'_>| {
             let mut builder = self.builder.clone();
@@ -187,15 +192,15 @@ impl Personal<'_> {
         namespace(self.observed, existing, &self.names.namespace, PERSONAL, make, plan)
     }
 
-    fn quota(&self, share: &super::quota::Share, plan: &mut Plan) {
+    fn quota(&self, share: &super::quota::Share, plan: &mut Plan<Effect>) {
         let existing = self.observed.children.quota.as_deref();
         let body = objects::quota(share, existing);
         let place = Place { component: QUOTA, ..self.place(objects::RESOURCE_QUOTA, QUOTA) };
         plan.ensure.push(self.builder.enforced::<ResourceQuotaKind>(existing, place, &body));
     }
 
-    /// Walls, and the right to manage Instances.
-    fn furniture(&self, plan: &mut Plan) {
+    /// Network policies, and the binding by which the Tenant manages its Instances.
+    fn fixtures(&self, plan: &mut Plan<Effect>) {
         let children = &self.observed.children;
         plan.ensure.push(self.builder.enforced::<NetworkPolicyKind>(
             children.deny.as_deref(),
@@ -210,16 +215,16 @@ impl Personal<'_> {
         // Nobody starts anything before share and walls are there.
         let place = Place { wave: 2, ..self.place(MANAGE_INSTANCES, PERSONAL) };
         let body = binding(MANAGE_INSTANCES, "User", self.observed.tenant.name());
-        self.builder.bind::<RoleBindingKind>(children.instances.as_deref(), place, &body, plan);
+        self.builder.bind::<RoleBindingKind, _>(children.instances.as_deref(), place, &body, plan);
     }
 
     /// The right to have Templates of one's own (05 §17).
-    fn own_workspace(&self, plan: &mut Plan) {
+    fn own_workspace(&self, plan: &mut Plan<Effect>) {
         let existing = self.observed.children.templates.as_deref();
         if wants_own_workspace(self.observed, self.settings) {
             let place = Place { wave: 2, ..self.place(MANAGE_TEMPLATES, PERSONAL_WORKSPACE) };
             let body = binding(MANAGE_TEMPLATES, "User", self.observed.tenant.name());
-            self.builder.bind::<RoleBindingKind>(existing, place, &body, plan);
+            self.builder.bind::<RoleBindingKind, _>(existing, place, &body, plan);
         } else {
             let ours = existing.filter(|binding| self.observed.owns(*binding));
             plan.remove.extend(ours.map(|binding| Removal::of(binding, PERSONAL_WORKSPACE)));
@@ -227,10 +232,18 @@ impl Personal<'_> {
     }
 
     /// The namespace takes with it all that is in it.
-    fn removal(&self, plan: &mut Plan) {
+    fn removal(&self, plan: &mut Plan<Effect>) {
         let existing = self.observed.children.namespace.as_ref();
         if self.observed.usable(existing) {
-            plan.remove.extend(existing.map(|namespace| Removal::of(namespace, PERSONAL)));
+            let mut kinds = vec![KindInfo::of::<InstanceKind>()];
+            if self.settings.config.personal_workspace.enabled {
+                kinds.push(KindInfo::of::<TemplateKind>());
+            }
+            // A user may have logged in and made something a moment ago.
+            plan.remove.extend(
+                existing
+                    .map(|namespace| Removal { only_if_empty: kinds, ..Removal::of(namespace, PERSONAL) }),
+            );
         }
     }
 }
@@ -241,7 +254,7 @@ pub fn wants_own_workspace(observed: &Observed, settings: &Settings) -> bool {
 }
 
 /// The namespace to try Kubernetes in, or its removal.
-fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan) {
+fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan<Effect>) {
     let children = &observed.children;
     let existing = children.sandbox.as_ref();
     if !observed.tenant.spec.create_sandbox {
@@ -275,7 +288,7 @@ fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan) {
         &objects::sandbox_limits(),
     ));
     let body = binding(&settings.config.sandbox_cluster_role, "User", tenant);
-    builder.bind::<RoleBindingKind>(
+    builder.bind::<RoleBindingKind, _>(
         children.sandbox_binding.as_deref(),
         place(objects::SANDBOX_EDITOR, 2),
         &body,
@@ -285,8 +298,9 @@ fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan) {
 
 /// The plan for a Tenant that is being deleted: its namespaces and rights go, its volume where it is
 /// configured so.
-pub fn deletion(observed: &Observed, settings: &Settings) -> Plan {
-    let mut plan = Plan::default();
+fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
+    let mut plan = Plan { remove_finalizer: Some(labels::TENANT_FINALIZER), ..Plan::default() };
+    plan.effects.extend(settings.has_keycloak.then_some(Effect::RemoveAccount));
     let children = &observed.children;
     for (namespace, component) in [(&children.namespace, PERSONAL), (&children.sandbox, SANDBOX)] {
         if observed.usable(namespace.as_ref()) {
@@ -298,12 +312,12 @@ pub fn deletion(observed: &Observed, settings: &Settings) -> Plan {
     let role = children.cluster_role.iter().filter(|role| observed.owns(role));
     plan.remove.extend(role.map(|role| Removal::of(role, CLUSTER)));
     let delete = settings.config.my_drive.on_tenant_deletion == OnTenantDeletion::Delete;
-    if let Some(claim) = children.drive.as_deref().filter(|claim| drive::is_of(observed, claim)) {
+    if let Some(claim) = children.claim.as_deref().filter(|claim| my_drive::is_of(observed, claim)) {
         if delete {
-            plan.remove.push(Removal::of(claim, drive::MY_DRIVE));
+            plan.remove.push(Removal::of(claim, my_drive::MY_DRIVE));
         } else {
             // Made by an operator that lets it go with the Tenant: kept from now on.
-            plan.ensure.push(drive::kept(observed, settings, claim));
+            plan.ensure.push(my_drive::kept(observed, settings, claim));
         }
     }
     plan

@@ -3,61 +3,56 @@
 
 use jiff::Timestamp;
 
-use super::Settings;
 use super::enrolment::Enrolment;
 use super::lifetime::{Presence, presence};
-use super::observe::{Account, Observed};
-use super::plan::{PERSONAL_WORKSPACE, wants_own_workspace};
-use super::quota::share;
-use crate::api::tenant::TenantStatus;
+use super::my_drive;
+use super::observe::Observed;
+use super::plan::{CLUSTER, PERSONAL, PERSONAL_WORKSPACE, SANDBOX, wants_own_workspace};
+use super::quota::{QUOTA, share};
+use super::{Effect, Settings};
+use crate::api::Kind;
+use crate::api::instance::InstanceKind;
+use crate::api::template::TemplateKind;
+use crate::api::tenant::{TenantKind, TenantStatus};
 use crate::api::workspace::NameCreated;
-use crate::controllers::problems;
+use crate::controllers::shared::accounts::{KEYCLOAK, Known};
+use crate::controllers::shared::problems;
 use crate::kinds::Namespace;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
+use crate::runtime::reconciler::{Counter, Outcome, Report};
 
-/// The component of the account.
-pub const KEYCLOAK: &str = "keycloak";
 /// The name of the personal workspace among those that fail.
 const OWN_WORKSPACE: &str = "personal-workspace";
 /// Whether every Workspace that the Tenant names counts.
 const ENROLLED: &str = "Enrolled";
-
-/// What a pass reports.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    /// The whole status.
-    pub status: TenantStatus,
-    /// What changed, for `kubectl describe`.
-    pub events: Vec<EventNote>,
-}
 
 /// Failures in words.
 fn describe(failure: &Failure) -> (&'static str, String) {
     ("EnforcementFailed", failure.to_string())
 }
 
-/// The report of a pass.
+/// The report of a reconcile.
 pub fn report(
     observed: &Observed,
     settings: &Settings,
-    plan: &Plan,
-    failures: &[Failure],
+    plan: &Plan<Effect>,
+    outcome: &Outcome<Known>,
     now: Timestamp,
-) -> Report {
+) -> Report<TenantKind> {
     let old = &observed.tenant.status;
-    let mut problems = problems::problems(plan, failures, describe);
+    let problems = problems::problems(plan, outcome, describe);
     let mut status = old.clone();
-    account(&observed.account, &mut status, &mut problems);
+    account(outcome, &mut status);
     let enrolment = Enrolment::of(observed);
     let children = &observed.children;
     status.failing_workspaces.clone_from(&enrolment.failing);
     status.personal_namespace = namespace(observed, children.namespace.as_deref());
     status.sandbox_namespace = namespace(observed, children.sandbox.as_deref());
-    // A sandbox without its share is not complete.
+    // A sandbox without its quota is not complete.
     let quota = children.sandbox_quota.as_ref().is_some_and(|quota| observed.owns(&**quota));
     status.sandbox_namespace.created &= quota;
     let undecided = presence(observed, settings, now) == Presence::Undecided;
@@ -66,7 +61,7 @@ pub fn report(
         status.quota = share(observed, &enrolment, &settings.config).0.status();
     }
     own_workspace(observed, settings, &problems, &mut status);
-    status.ready = problems.is_empty() && failures.is_empty();
+    status.ready = problems.is_empty() && outcome.is_success();
     let mut observations = vec![ready(&status, &problems, undecided), enrolled(&status.failing_workspaces)];
     observations.extend(problems::observations(&problems, "Everything that the Tenant needs is in place"));
     let retired = problems::retired(&observations);
@@ -74,30 +69,54 @@ pub fn report(
     status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
     let mut events = problems::events(&old.conditions, &problems);
     events.extend(failing_event(old, &status));
-    Report { status, events }
+    let has_changed = old.keycloak.user_confirmed != status.keycloak.user_confirmed;
+    Report {
+        // Nothing but the account is made before the address is confirmed, and everything after.
+        requeue_at_once: settings.config.wait_user_verification && has_changed,
+        counters: counters(observed, plan, outcome),
+        ..Report::new(status, events)
+    }
 }
 
-/// What is known of the account. An account that could not be asked for stays as it was known.
-fn account(account: &Account, status: &mut TenantStatus, problems: &mut Vec<Problem>) {
+/// What is known of the account. One that could not be asked for stays as it was known.
+fn account(outcome: &Outcome<Known>, status: &mut TenantStatus) {
     let keycloak = &mut status.keycloak;
-    let Account::On(synchronized) = account else {
-        keycloak.user_synchronized = true;
-        return;
-    };
-    if let Some(user) = &synchronized.user {
+    let effect = outcome.effects.first();
+    if let Some(user) = effect.and_then(|effect| effect.result.as_ref()) {
         keycloak.user_created = NameCreated { created: true, name: user.id.clone() };
         keycloak.user_confirmed = user.confirmed;
         keycloak.action_mail.clone_from(&user.mail);
     }
-    keycloak.user_synchronized = synchronized.error.is_none();
-    if let Some(error) = &synchronized.error {
-        problems.push(Problem {
-            component: KEYCLOAK.to_owned(),
-            reason: error.reason(),
-            message: error.to_string(),
-            waiting: false,
-        });
-    }
+    keycloak.user_synchronized = effect.is_none_or(|effect| effect.error.is_none());
+}
+
+/// `tenant_operator_internal_errors`, with the reasons that the Go operator counts under.
+pub fn internal_error(reason: &'static str) -> Counter {
+    let labels = vec![("controller", "tenant".to_owned()), ("reason", reason.to_owned())];
+    Counter { name: "tenant_operator_internal_errors", labels }
+}
+
+fn counters(observed: &Observed, plan: &Plan<Effect>, outcome: &Outcome<Known>) -> Vec<Counter> {
+    const CHECK: &str = "check-keep-alive";
+    let is_check = |failure: &Failure| [InstanceKind::KIND, TemplateKind::KIND].contains(&failure.kind);
+    let component = |failure| if is_check(failure) { CHECK } else { failure.component.as_str() };
+    let failed = outcome.failures.iter().map(component);
+    let planned = plan.problems.iter().filter(|problem| !problem.waiting);
+    let components = planned.map(|problem| problem.component.as_str()).chain(failed);
+    let reasons = components.map(|component| match component {
+        CLUSTER => "cluster-resources",
+        QUOTA => "quota-forge",
+        PERSONAL if plan.remove.is_empty() => "create-personal-namespace",
+        PERSONAL => "delete-personal-namespace",
+        PERSONAL_WORKSPACE => "handle-personal-workspace",
+        SANDBOX => "sandbox-resources",
+        my_drive::MY_DRIVE | my_drive::SECRET => "mydrive",
+        CHECK => CHECK,
+        _ => "labels",
+    });
+    let failing = Enrolment::of(observed).failing.into_iter().map(|_| "workspace-not-exist");
+    let keycloak = outcome.effect_problems().map(|_| KEYCLOAK);
+    reasons.chain(failing).chain(keycloak).map(internal_error).collect()
 }
 
 /// A namespace counts once it takes objects, and no longer when it is being deleted.

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::observe::Observed;
+use super::reconcile::{Effect, Settings};
 use crate::api::labels;
 use crate::api::names::DnsLabel;
 use crate::api::tenant::{Role, Tenant};
 use crate::api::workspace::AutoEnroll;
-use crate::controllers::children::{ChildBuilder, Place, add_finalizer, binding, owner, patch_of};
+use crate::controllers::shared::children::{ChildBuilder, Place, add_finalizer, binding, owner};
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::plan::{ObjectPatch, Plan, Removal, to_value};
 use crate::runtime::problem::Problem;
@@ -30,9 +31,14 @@ fn group(workspace: &str, role: &str) -> String {
     format!("kubernetes:workspace-{workspace}:{role}")
 }
 
-/// The plan for a Workspace that is to be.
-pub fn plan(observed: &Observed) -> Plan {
+/// The plan of a Workspace.
+pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
+    if observed.workspace.is_terminating() {
+        return deletion(observed, settings);
+    }
     let mut plan = Plan::default();
+    let pretty_name = observed.workspace.spec.pretty_name.clone();
+    plan.effects.extend(settings.has_keycloak.then_some(Effect::EnsureRoles { pretty_name }));
     plan.patches.extend(own_patch(observed));
     plan.patches.extend(enrolments(observed));
     let builder = builder(observed);
@@ -73,7 +79,7 @@ pub fn plan(observed: &Observed) -> Plan {
         let existing = observed.bindings.iter().find(|binding| binding.name() == role);
         let body = binding(role, "Group", &group(observed.workspace.name(), whose));
         let place = Place { namespace: &name, name: role, component: NAMESPACE, wave: 1 };
-        builder.bind::<RoleBindingKind>(existing.map(AsRef::as_ref), place, &body, &mut plan);
+        builder.bind::<RoleBindingKind, _>(existing.map(AsRef::as_ref), place, &body, &mut plan);
     }
     plan
 }
@@ -83,13 +89,13 @@ fn builder(observed: &Observed) -> ChildBuilder {
     builder.with(&[(labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE)])
 }
 
-fn cluster_binding(observed: &Observed, builder: &ChildBuilder, role: &str, plan: &mut Plan) {
+fn cluster_binding(observed: &Observed, builder: &ChildBuilder, role: &str, plan: &mut Plan<Effect>) {
     let workspace = observed.workspace.name();
     let name = format!("{role}-{workspace}");
     let existing = observed.cluster_bindings.iter().find(|binding| binding.name() == name);
     let place = Place { namespace: "", name: &name, component: CLUSTER, wave: 0 };
     let body = binding(role, "Group", &group(workspace, "manager"));
-    builder.bind::<ClusterRoleBindingKind>(existing.map(AsRef::as_ref), place, &body, plan);
+    builder.bind::<ClusterRoleBindingKind, _>(existing.map(AsRef::as_ref), place, &body, plan);
 }
 
 /// Finalizer and label of the Workspace itself.
@@ -121,13 +127,14 @@ fn enrolment(tenant: &Tenant, workspace: &str, role: Option<&Role>) -> Option<Ob
     let others = tenant.spec.workspaces.iter().filter(|entry| entry.name != workspace);
     let mut workspaces: Vec<Value> = others.map(to_value).collect();
     workspaces.extend(role.map(|role| json!({"name": workspace, "role": role})));
-    patch_of(tenant, &json!({"spec": {"workspaces": workspaces}}))
+    ObjectPatch::of(tenant, &json!({"spec": {"workspaces": workspaces}}))
 }
 
 /// The plan for a Workspace that is being deleted: nobody is enrolled in it, nobody has rights by it,
 /// its namespace goes.
-pub fn deletion(observed: &Observed) -> Plan {
-    let mut plan = Plan::default();
+fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
+    let mut plan = Plan { remove_finalizer: Some(labels::TENANT_FINALIZER), ..Plan::default() };
+    plan.effects.extend(settings.has_keycloak.then_some(Effect::RemoveRoles));
     let name = observed.workspace.name();
     plan.patches.extend(
         observed

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::*;
@@ -84,7 +86,7 @@ fn an_owner_that_no_longer_blocks_is_repaired() {
 fn only_our_own_objects_are_touched() {
     let of = |owners: Value, labels: Value| {
         let metadata = json!({"name": "i", "ownerReferences": owners, "labels": labels});
-        let metadata: ObjectMeta = serde_json::from_value(metadata).expect("metadata");
+        let metadata: Metadata = serde_json::from_value(metadata).expect("metadata");
         let desired = desired();
         match belongs(&metadata, &desired) {
             Belongs::Us => "us".to_owned(),

@@ -1,21 +1,33 @@
 use std::sync::Mutex;
 
 use super::*;
+use crate::api::meta::ResourceVersion;
 use crate::kinds::{
     ClusterRoleKind, JobKind, NetworkPolicyKind, NfsClaimKind, Service, ServiceKind, ServiceSpec,
 };
 
 fn service(name: &str, uid: &str, version: u64, ip: &str) -> Service {
     let mut object = Service::new(Some("ns"), name, ServiceSpec { cluster_ip: Some(ip.to_owned()) });
-    object.metadata.uid = Some(uid.to_owned());
-    object.metadata.resource_version = Some(version.to_string());
+    object.metadata.uid = uid.into();
+    object.metadata.resource_version = Some(ResourceVersion::Number(version));
     object
+}
+
+/// Objects by their uid.
+struct ByUid;
+
+impl<T: Kind> Index<T> for ByUid {
+    type Key = String;
+
+    fn keys(object: &Object<T>) -> Vec<String> {
+        vec![object.uid().to_owned()]
+    }
 }
 
 /// What was seen: `+name`, `~name`, `-name`, with `!` for one's own writes.
 fn recorded() -> (Arc<Store<ServiceKind>>, Arc<Mutex<Vec<String>>>) {
     let store = Arc::new(Store::default());
-    store.index(|service: &Service| vec![service.uid().to_owned()]);
+    store.index::<ByUid>();
     let log = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&log);
     store.subscribe(move |change: &Change<ServiceKind>| {
@@ -48,7 +60,10 @@ fn the_event_of_an_own_write_tells_nothing_new() {
     assert_eq!(store.get("ns", "a").expect("kept").spec.cluster_ip.as_deref(), Some("x"), "an older event");
     store.apply_event(service("a", "1", 6, "x"));
     assert_eq!(drain(&log), Vec::<String>::new(), "only the version differs");
-    assert_eq!(store.get("ns", "a").expect("kept").metadata.resource_version.as_deref(), Some("6"));
+    assert_eq!(
+        store.get("ns", "a").expect("kept").metadata.resource_version,
+        Some(ResourceVersion::Number(6))
+    );
     store.apply_event(service("a", "1", 7, "y"));
     assert_eq!(drain(&log), ["~a"]);
 }
@@ -120,13 +135,14 @@ fn the_index_follows_the_objects() {
     let (store, _) = recorded();
     store.apply_event(service("b", "1", 1, "x"));
     store.apply_event(service("a", "1", 2, "x"));
-    let names: Vec<_> = store.indexed("1").iter().map(|object| object.name().to_owned()).collect();
+    let names: Vec<_> =
+        store.by::<ByUid>(&"1".to_owned()).iter().map(|object| object.name().to_owned()).collect();
     assert_eq!(names, ["a", "b"]);
     store.apply_event(service("a", "2", 3, "x"));
-    assert_eq!(store.indexed("1").len(), 1);
-    assert_eq!(store.indexed("2").len(), 1);
+    assert_eq!(store.by::<ByUid>(&"1".to_owned()).len(), 1);
+    assert_eq!(store.by::<ByUid>(&"2".to_owned()).len(), 1);
     store.delete_event(&service("b", "1", 4, "x"));
-    assert!(store.indexed("1").is_empty());
+    assert!(store.by::<ByUid>(&"1".to_owned()).is_empty());
 }
 
 #[test]
@@ -135,11 +151,11 @@ fn what_is_kept_as_text_comes_back_as_it_was() {
         assert!(T::ENCODED, "{} is kept as text", T::KIND);
         let object: Object<T> = serde_json::from_value(json).expect("an object");
         let store = Store::<T>::default();
-        store.index(|object| vec![object.uid().to_owned()]);
+        store.index::<ByUid>();
         store.apply_event(object.clone());
         let back = store.get(object.namespace(), object.name()).expect("kept");
         assert_eq!(*back, object);
-        assert_eq!(store.indexed(object.uid()), [Arc::clone(&back)]);
+        assert_eq!(store.by::<ByUid>(object.uid()), [Arc::clone(&back)]);
         back
     }
     let metadata = serde_json::json!({
@@ -158,7 +174,7 @@ fn what_is_kept_as_text_comes_back_as_it_was() {
         "spec",
         serde_json::json!({"podSelector": {}, "ingress": [{"from": [{"podSelector": {"a": null}}]}]}),
     ));
-    assert_eq!(whole.metadata.labels.as_ref().map(std::collections::BTreeMap::len), Some(1));
+    assert_eq!(whole.metadata.labels.iter().count(), 1);
     // The members of a role stand at the top.
     kept::<ClusterRoleKind>(body("rules", serde_json::json!([{"verbs": ["get"], "resourceNames": ["a"]}])));
     let mut claim = body("status", serde_json::json!({"phase": "Bound"}));

@@ -23,7 +23,7 @@ use crate::kinds::{
 use crate::runtime::ObjectKey;
 use crate::runtime::client::Writer;
 use crate::runtime::clock;
-use crate::runtime::controller::{Pass, Reconciler};
+use crate::runtime::controller::{ReconcileError, ReconcileKey};
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::{KindInfo, to_value};
 use crate::runtime::queue::Action;
@@ -57,13 +57,13 @@ pub struct Rotator {
     known: Mutex<Option<BTreeMap<String, String>>>,
 }
 
-impl Reconciler for Rotator {
+impl ReconcileKey for Rotator {
     const NAME: &'static str = "webhook-certificate";
 
-    async fn reconcile(&self, _: &ObjectKey) -> Pass {
+    async fn reconcile(&self, _: &ObjectKey) -> Result<Action, ReconcileError> {
         match self.rotate(clock::now()).await {
-            Ok(()) => Pass::done(Action::RequeueAfter(PERIOD)),
-            Err(error) => Pass::failed(error),
+            Ok(()) => Ok(Action::RequeueAfter(PERIOD)),
+            Err(error) => Err(ReconcileError(error)),
         }
     }
 }

@@ -149,7 +149,7 @@ impl<'a> Edit<'a> {
             }
         }
         let has_finalizer = |tenant: &Tenant| {
-            tenant.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == TENANT_FINALIZER)
+            tenant.metadata.finalizers.iter().any(|finalizer| finalizer == TENANT_FINALIZER)
         };
         if self.old.as_ref().is_some_and(has_finalizer) && !has_finalizer(&self.new) {
             let message = format!("only administrators may remove the finalizer {TENANT_FINALIZER}");

@@ -57,7 +57,7 @@ async fn a_wrong_secret_is_said_and_a_rotated_one_counts_at_once() {
     let keycloak = &realm.keycloak;
     fs::write(realm.secret_file(), "hunter2-wrong").expect("written");
     let error = keycloak.find_user("ada").await.expect_err("the secret is wrong");
-    assert_eq!(error.reason(), "Unauthorized");
+    assert_eq!(error.reason(), "KeycloakUnauthorized");
     let text = format!("{error} {error:?}");
     assert!(text.contains("client client-operator") && text.contains("clientSecretFile"), "{text}");
     assert!(!text.contains("hunter2"), "{text}");
@@ -69,7 +69,7 @@ async fn a_wrong_secret_is_said_and_a_rotated_one_counts_at_once() {
     fs::remove_file(realm.secret_file()).expect("removed");
     assert_eq!(keycloak.find_user("ada").await, Ok(None), "the token is still good");
     let error = realm.client(|_| ()).find_user("ada").await.expect_err("no secret");
-    assert_eq!(error.reason(), "SecretUnreadable");
+    assert_eq!(error.reason(), "KeycloakSecretUnreadable");
 }
 
 #[tokio::test]
@@ -81,11 +81,11 @@ async fn what_is_not_there_is_named() {
     assert!(text.ends_with("check url, realm and compatibilityMode"), "{text}");
 
     let error = realm.client(|settings| settings.client_id = "nobody".to_owned()).find_user("ada").await;
-    assert_eq!(error.expect_err("no such client").reason(), "Unauthorized");
+    assert_eq!(error.expect_err("no such client").reason(), "KeycloakUnauthorized");
 
     let error = realm.client(|settings| settings.roles_client_id = "none".to_owned()).role("x").await;
     let error = error.expect_err("no such client");
-    assert_eq!(error.reason(), "NotFound");
+    assert_eq!(error.reason(), "KeycloakNotFound");
     assert!(error.to_string().contains("has no client \"none\""), "{error}");
 
     // A client without a service account.
@@ -96,7 +96,7 @@ async fn what_is_not_there_is_named() {
         &json!({"clientId": OPERATOR, "serviceAccountsEnabled": false}),
     );
     let error = realm.keycloak.find_user("ada").await.expect_err("no service account");
-    assert_eq!(error.reason(), "Unauthorized");
+    assert_eq!(error.reason(), "KeycloakUnauthorized");
     assert!(error.to_string().contains("service account"), "{error}");
 }
 
@@ -108,16 +108,16 @@ async fn a_server_that_is_down_and_back() {
 
     realm.proxy.set(Fault::Break { matching: everything() });
     let error = keycloak.find_user("ada.rossi").await.expect_err("down");
-    assert_eq!((error.reason(), error.is_transient()), ("Unreachable", true));
+    assert_eq!((error.reason(), error.is_transient()), ("KeycloakUnreachable", true));
     realm.proxy.set(Fault::Status { code: 503, retry_after: None, matching: everything() });
     let error = keycloak.find_user("ada.rossi").await.expect_err("starting");
-    assert_eq!((error.reason(), error.is_transient()), ("Unavailable", true));
+    assert_eq!((error.reason(), error.is_transient()), ("KeycloakUnavailable", true));
     // Down at the moment when a token is needed: nothing is sent without one.
     realm.proxy.reset();
     let tokens = || matching(|_, path| path.ends_with("/token"));
     realm.proxy.set(Fault::Status { code: 500, retry_after: None, matching: tokens() });
     let error = realm.client(|_| ()).find_user("ada.rossi").await.expect_err("no token");
-    assert_eq!(error.reason(), "Unavailable");
+    assert_eq!(error.reason(), "KeycloakUnavailable");
     assert_eq!(realm.proxy.request_log().len(), 1);
 
     realm.proxy.set(Fault::None);
@@ -130,7 +130,7 @@ async fn an_answer_that_is_lost_leaves_nothing_undone() {
     let ada = wanted("ada.rossi");
     realm.proxy.set(Fault::LoseAnswer { matching: requests_of(Method::POST, "/users") });
     let error = ensure(&realm.keycloak, &ada).await.expect_err("the answer is lost");
-    assert_eq!(error.reason(), "Unreachable");
+    assert_eq!(error.reason(), "KeycloakUnreachable");
     realm.proxy.set(Fault::None);
     realm.proxy.reset();
     let user = ensure(&realm.keycloak, &ada).await.expect("found");
@@ -143,7 +143,7 @@ async fn old_servers_are_asked_below_auth() {
     let realm = Realm::new("compatible");
     realm.proxy.hide_prefix("/auth");
     let error = realm.keycloak.find_user("ada").await.expect_err("it is not where new servers have it");
-    assert_eq!(error.reason(), "NotFound");
+    assert_eq!(error.reason(), "KeycloakNotFound");
     assert!(error.to_string().contains("compatibilityMode"), "{error}");
 
     let old = realm.client(|settings| settings.compatibility_mode = true);

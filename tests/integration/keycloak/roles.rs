@@ -31,7 +31,7 @@ async fn a_role_from_its_creation_to_its_end() {
     keycloak.create_role(USER, "Tè & caffè User Role").await.expect("it is made");
     assert_eq!(role(&realm, USER).await.description, "Tè & caffè User Role");
     let error = keycloak.create_role(USER, "x").await.expect_err("it is there");
-    assert_eq!(error.reason(), "Conflict");
+    assert_eq!(error.reason(), "KeycloakConflict");
 
     keycloak.update_role_description(USER, "Tea User Role").await.expect("it is changed");
     let changed = role(&realm, USER).await;
@@ -40,7 +40,7 @@ async fn a_role_from_its_creation_to_its_end() {
     assert_eq!(keycloak.delete_role(USER).await, Ok(()));
     assert_eq!(keycloak.role(USER).await, Ok(None));
     let error = keycloak.update_role_description(USER, "x").await.expect_err("it is gone");
-    assert_eq!(error.reason(), "NotFound");
+    assert_eq!(error.reason(), "KeycloakNotFound");
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn roles_are_given_and_taken() {
     keycloak.delete_role(USER).await.expect("deleted");
     assert_eq!(names(&keycloak.user_roles(&ada).await.expect("listed")), ["other"]);
     let error = keycloak.add_roles(&ada, &[user]).await.expect_err("it is gone");
-    assert_eq!(error.reason(), "NotFound");
+    assert_eq!(error.reason(), "KeycloakNotFound");
     assert_eq!(keycloak.remove_roles(&ada, &[other]).await, Ok(()));
 }
 
@@ -109,7 +109,7 @@ async fn the_client_with_the_roles_may_be_made_again() {
     let path = format!("/clients/{}", realm.id_of("/clients", "clientId", ROLES_CLIENT));
     realm.admin(&Method::DELETE, &path, &Value::Null);
     let error = realm.keycloak.role(USER).await.expect_err("the client is gone");
-    assert_eq!(error.reason(), "NotFound");
+    assert_eq!(error.reason(), "KeycloakNotFound");
     let error = realm.keycloak.role(USER).await.expect_err("the client is gone");
     assert!(error.to_string().contains("has no client \"client-api-server\""), "{error}");
     realm.admin(&Method::POST, "/clients", &json!({"clientId": ROLES_CLIENT}));

@@ -31,6 +31,8 @@ fn a_personal_namespace_lives_as_long_as_it_is_used() {
     let namespace = "tenant-keep-alive";
     lab.apply(&workspace("keepalive", "keepalive-course", ""));
     lab.apply(&tenant("keepalive", "keep.alive", ", workspaces: [{name: keepalive-course, role: user}]"));
+    // The Tenant may be seen before its Workspace.
+    lab.await_value("tenants", "default", "keep.alive", "/status/quota/cpu", "2");
     lab.await_ready("tenants", "keep.alive");
     lab.apply(&instance("keepalive", "busy", "standalone").replace("tenant-keepalive", namespace));
     lab.await_phase(namespace, "busy", "Ready");

@@ -7,14 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crownlabs::api::Tenant;
 use crownlabs::runtime::clock;
 use crownlabs::webhook::certificate::authority::Authority;
 use crownlabs::webhook::certificate::bundle::Bundle;
 use jiff::SignedDuration;
 use k8s_openapi::ByteString;
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{SELECTOR, await_metric, configurations, daemon, edit, free_port, lab, trusted, validator};
@@ -62,7 +61,8 @@ impl Traffic {
             thread::spawn(move || {
                 let tenants = {
                     let _inside = runtime.enter();
-                    Api::<Tenant>::all(client)
+                    let kind = GroupVersionKind::gvk("crownlabs.polito.it", "v1alpha2", "Tenant");
+                    Api::<DynamicObject>::all_with(client, &ApiResource::from_gvk(&kind))
                 };
                 while !stop.load(Ordering::SeqCst) {
                     let count = answered.load(Ordering::SeqCst);

@@ -4,25 +4,28 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::*;
-use crate::controllers::accounts::{Known, Synchronized};
+use crate::api::meta::Labels;
+use crate::controllers::shared::accounts::Known;
 use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
-use crate::controllers::tenant::observe::Account;
+use crate::controllers::tenant::report::report;
 use crate::runtime::merge;
+use crate::runtime::plan::Requeue;
+use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome};
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).expect("in range")
 }
 
-fn planned(observed: &Observed) -> Plan {
+fn planned(observed: &Observed) -> Plan<Effect> {
     plan(observed, &settings(), at(0))
 }
 
 /// `Kind name` of what is made.
-fn made(plan: &Plan) -> Vec<String> {
+fn made(plan: &Plan<Effect>) -> Vec<String> {
     plan.ensure.iter().map(|desired| format!("{} {}", desired.kind.kind, desired.key.name)).collect()
 }
 
-fn removed(plan: &Plan) -> Vec<String> {
+fn removed(plan: &Plan<Effect>) -> Vec<String> {
     plan.remove.iter().map(|removal| format!("{} {}", removal.kind.kind, removal.key.name)).collect()
 }
 
@@ -50,32 +53,41 @@ fn a_new_tenant_gets_everything_and_its_rights_last() {
     assert!(wave("sandbox-resource-quota") < wave("sandbox-editor"));
 }
 
-#[test]
-fn nothing_is_made_before_the_address_is_confirmed() {
-    let mut observed = observed(&json!({}), &[]);
-    let user = |confirmed| Some(Known { id: "k1".to_owned(), confirmed, mail: None });
-    observed.account = Account::On(Synchronized { user: user(false), error: None });
-    let plan = planned(&observed);
-    assert_eq!((made(&plan), removed(&plan)), (vec![], vec![]));
-    assert_eq!(plan.requeue, Some(Duration::from_mins(5)));
-    assert_eq!(plan.patches.len(), 1, "labels and finalizer");
-    observed.account = Account::On(Synchronized { user: user(true), error: None });
-    assert!(!made(&planned(&observed)).is_empty());
+/// The plan with Keycloak.
+fn planned_with_keycloak(observed: &Observed) -> Plan<Effect> {
+    plan(observed, &Settings { has_keycloak: true, ..settings() }, at(0))
 }
 
 #[test]
-fn an_unreachable_keycloak_leaves_those_alone_who_were_confirmed() {
-    let unreachable = || {
-        Account::On(Synchronized {
-            user: None,
-            error: Some(crate::clients::keycloak::KeycloakError::NotFound("gone".to_owned())),
-        })
-    };
+fn nothing_is_made_before_the_address_is_confirmed() {
     let mut observed = observed(&json!({}), &[]);
-    observed.account = unreachable();
-    assert_eq!(made(&planned(&observed)), Vec::<String>::new());
+    let plan = planned_with_keycloak(&observed);
+    assert_eq!((made(&plan), removed(&plan)), (vec![], vec![]));
+    assert_eq!(plan.requeue, Requeue::After(Duration::from_mins(5)));
+    assert_eq!(plan.patches.len(), 1, "labels and finalizer");
+    assert_eq!(plan.effects, [Effect::SynchronizeAccount { roles: Vec::new() }]);
     Arc::make_mut(&mut observed.tenant).status.keycloak.user_confirmed = true;
-    assert!(!made(&planned(&observed)).is_empty());
+    assert!(!made(&planned_with_keycloak(&observed)).is_empty());
+}
+
+#[test]
+fn what_keycloak_says_is_kept_and_planned_by_at_once() {
+    let settings = Settings { has_keycloak: true, ..settings() };
+    let observed = observed(&json!({}), &[]);
+    let plan = planned_with_keycloak(&observed);
+    let told = |result, error| {
+        let outcome = Outcome { effects: vec![EffectOutcome { result, error }], ..Outcome::default() };
+        report(&observed, &settings, &plan, &outcome, at(0))
+    };
+    let user = |confirmed| Some(Known { id: "k1".to_owned(), confirmed, mail: None });
+    let waiting = told(user(false), None);
+    assert!(!waiting.requeue_at_once && !waiting.status.keycloak.user_confirmed);
+    let confirmed = told(user(true), None);
+    assert!(confirmed.requeue_at_once && confirmed.status.keycloak.user_confirmed);
+    assert_eq!(confirmed.status.keycloak.user_created.name, "k1");
+    let problem = Problem::fault("keycloak", "KeycloakUnreachable", "no answer");
+    let unknown = told(None, Some(EffectError::Failed(problem)));
+    assert!(!unknown.requeue_at_once && !unknown.status.ready && !unknown.status.keycloak.user_synchronized);
 }
 
 #[test]
@@ -86,8 +98,11 @@ fn the_namespace_goes_when_nobody_has_logged_in_for_long_and_nothing_is_in_it() 
     // As old as the limit is not older; a wake-up is set for the moment after.
     let kept = at_time(&observed, DAY);
     assert_eq!(removed(&kept), Vec::<String>::new());
-    assert_eq!(kept.requeue, Some(Duration::from_millis(1)));
-    assert_eq!(at_time(&observed, 0).requeue, Some(Duration::from_hours(24) + Duration::from_millis(1)));
+    assert_eq!(kept.requeue, Requeue::After(Duration::from_millis(1)));
+    assert_eq!(
+        at_time(&observed, 0).requeue,
+        Requeue::After(Duration::from_hours(24) + Duration::from_millis(1))
+    );
     let gone = at_time(&observed, DAY + 1);
     assert_eq!(removed(&gone), ["Namespace tenant-ada-rossi"]);
     assert_eq!(gone.remove[0].uid, "n1");
@@ -125,7 +140,7 @@ fn what_belongs_to_somebody_else_is_never_removed() {
     let mut observed = observed(&json!({}), &[]);
     observed.children.namespace = Some(object(namespace("another", &json!({}))));
     assert_eq!(removed(&plan(&observed, &settings(), at(2 * DAY))), Vec::<String>::new());
-    assert_eq!(removed(&deletion(&observed, &settings())), Vec::<String>::new());
+    assert_eq!(removed(&super::deletion(&observed, &settings())), Vec::<String>::new());
 }
 
 #[test]
@@ -151,7 +166,7 @@ fn a_namespace_that_is_being_deleted_is_waited_for() {
 #[test]
 fn a_name_too_long_for_a_namespace_is_told() {
     let mut observed = observed(&json!({}), &[]);
-    Arc::make_mut(&mut observed.tenant).metadata.name = Some("a".repeat(57));
+    Arc::make_mut(&mut observed.tenant).metadata.name = "a".repeat(57).into();
     let plan = planned(&observed);
     assert_eq!(plan.problems[0].reason, "InvalidName");
     assert!(plan.problems[0].message.contains("64 characters, at most 63"), "{}", plan.problems[0].message);
@@ -165,10 +180,8 @@ fn labels_tell_name_and_enrolment() {
     ]);
     let workspaces = [("tea", json!({})), ("utilities", json!({})), ("coffee", json!({}))];
     let mut observed = observed(&json!({"workspaces": entries}), &workspaces);
-    Arc::make_mut(&mut observed.tenant).metadata.labels = Some(BTreeMap::from([
-        ("crownlabs.polito.it/workspace-old".to_owned(), "user".to_owned()),
-        ("mine".to_owned(), "kept".to_owned()),
-    ]));
+    Arc::make_mut(&mut observed.tenant).metadata.labels =
+        Labels::from_iter([("crownlabs.polito.it/workspace-old", "user"), ("mine", "kept")]);
     let plan = planned(&observed);
     let labels = &plan.patches[0].patch["metadata"]["labels"];
     assert_eq!(
@@ -214,24 +227,24 @@ fn a_binding_to_another_role_goes_first() {
     observed.children.instances = Some(object(binding));
     let plan = planned(&observed);
     assert_eq!(removed(&plan), ["RoleBinding crownlabs-manage-instances"]);
-    assert_eq!(plan.requeue, Some(Duration::ZERO));
+    assert_eq!(plan.requeue, Requeue::After(Duration::ZERO));
 }
 
 #[test]
 fn a_deleted_tenant_leaves_its_volume_unless_it_is_configured_otherwise() {
     let mut observed = observed(&json!({}), &[]);
-    let drive = json!({
+    let claim = json!({
         "metadata": {"name": "ada-rossi-drive", "namespace": "mydrive-pvcs", "uid": "d1", "ownerReferences": owners("u1")},
         "spec": {"resources": {"requests": {"storage": "1Gi"}}},
     });
-    observed.children.drive = Some(object(drive));
+    observed.children.claim = Some(object(claim));
     observed.children.namespace = Some(object(namespace("u1", &json!({}))));
     let mut settings = settings();
-    let plan = deletion(&observed, &settings);
+    let plan = super::deletion(&observed, &settings);
     assert_eq!(removed(&plan), ["Namespace tenant-ada-rossi"]);
     assert_eq!(made(&plan), ["PersistentVolumeClaim ada-rossi-drive"]);
     assert_eq!(plan.ensure[0].ownership, crate::runtime::plan::Ownership::Kept);
     settings.config.my_drive.on_tenant_deletion = OnTenantDeletion::Delete;
-    let plan = deletion(&observed, &settings);
+    let plan = super::deletion(&observed, &settings);
     assert_eq!(removed(&plan), ["Namespace tenant-ada-rossi", "PersistentVolumeClaim ada-rossi-drive"]);
 }

@@ -24,17 +24,21 @@ fn observed(name: &str, auto_enroll: &str, tenants: &[(&str, Value)]) -> Observe
     }
 }
 
+fn settings() -> Settings {
+    Settings { selector: BTreeMap::new(), has_keycloak: false }
+}
+
 /// The new lists of Workspaces, by Tenant.
-fn enrolled(plan: &Plan) -> Vec<(String, Value)> {
+fn enrolled(plan: &Plan<Effect>) -> Vec<(String, Value)> {
     let tenants = plan.patches.iter().filter(|patch| patch.kind.kind == "Tenant");
-    tenants.map(|patch| (patch.key.name.clone(), patch.patch["spec"]["workspaces"].clone())).collect()
+    tenants.map(|patch| (patch.key.name.to_string(), patch.patch["spec"]["workspaces"].clone())).collect()
 }
 
 #[test]
 fn candidates_are_enrolled_at_the_end_struck_off_or_left_to_a_manager() {
     let list = json!([{"name": "tea", "role": "candidate"}, {"name": "x", "role": "user"}]);
     let tenants = [("ada", list), ("bob", json!([{"name": "tea", "role": "manager"}]))];
-    let plan_of = |auto_enroll| enrolled(&plan(&observed("tea", auto_enroll, &tenants)));
+    let plan_of = |auto_enroll| enrolled(&plan(&observed("tea", auto_enroll, &tenants), &settings()));
     let others = json!([{"name": "x", "role": "user"}]);
     assert_eq!(plan_of("withApproval"), []);
     assert_eq!(plan_of(""), [("ada".to_owned(), others)]);
@@ -44,7 +48,8 @@ fn candidates_are_enrolled_at_the_end_struck_off_or_left_to_a_manager() {
 
 #[test]
 fn a_change_of_a_list_is_valid_only_for_the_version_that_was_seen() {
-    let plan = plan(&observed("tea", "", &[("ada", json!([{"name": "tea", "role": "candidate"}]))]));
+    let plan =
+        plan(&observed("tea", "", &[("ada", json!([{"name": "tea", "role": "candidate"}]))]), &settings());
     let patch = plan.patches.iter().find(|patch| patch.kind.kind == "Tenant").expect("struck off");
     assert_eq!(patch.resource_version.as_deref(), Some("3"));
 }
@@ -55,7 +60,7 @@ fn a_deleted_workspace_strikes_everybody_off() {
         ("ada", json!([{"name": "tea", "role": "user"}])),
         ("bob", json!([{"name": "x", "role": "user"}, {"name": "tea", "role": "manager"}])),
     ];
-    let plan = deletion(&observed("tea", "immediate", &tenants));
+    let plan = deletion(&observed("tea", "immediate", &tenants), &settings());
     assert_eq!(
         enrolled(&plan),
         [("ada".to_owned(), json!([])), ("bob".to_owned(), json!([{"name": "x", "role": "user"}]))]
@@ -65,16 +70,16 @@ fn a_deleted_workspace_strikes_everybody_off() {
 #[test]
 fn a_name_that_no_namespace_can_have_is_told_and_not_changed() {
     for name in ["tea.v2".to_owned(), "a".repeat(54)] {
-        let plan = plan(&observed(&name, "", &[]));
+        let plan = plan(&observed(&name, "", &[]), &settings());
         assert_eq!(plan.problems[0].reason, "InvalidName", "{name}");
         assert!(plan.ensure.iter().all(|desired| desired.kind.kind != "Namespace"));
     }
-    assert_eq!(plan(&observed("tea", "", &[])).problems, []);
+    assert_eq!(plan(&observed("tea", "", &[]), &settings()).problems, []);
 }
 
 #[test]
 fn the_bindings_name_the_groups_of_the_course() {
-    let plan = plan(&observed("tea", "", &[]));
+    let plan = plan(&observed("tea", "", &[]), &settings());
     let subject = |name: &str| {
         let desired = plan.ensure.iter().find(|desired| desired.key.name == name).expect(name);
         desired.manifest.as_ref().expect("new").json()["subjects"][0]["name"].clone()

@@ -1,0 +1,209 @@
+//! Shared text: names, label keys and values, of which a cluster has few that differ and many copies.
+
+use std::borrow::Borrow;
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Immutable text; copies share it.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Text(Arc<str>);
+
+/// All interned texts, and how many there may be before those that nobody uses any more are dropped.
+struct Interner {
+    texts: HashSet<Text>,
+    limit: usize,
+}
+
+/// Fewer texts are never searched for unused ones.
+const LEAST_LIMIT: usize = 4096;
+
+static INTERNER: LazyLock<Mutex<Interner>> =
+    LazyLock::new(|| Mutex::new(Interner { texts: HashSet::new(), limit: LEAST_LIMIT }));
+
+impl Text {
+    /// The one copy of a text that all who intern it share. What nobody uses any more is dropped when the
+    /// number of texts has doubled, so the table is at most twice as large as what is in use.
+    pub fn interned(text: &str) -> Self {
+        // No code that can panic runs while the table is changed.
+        let mut interner = INTERNER.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = interner.texts.get(text) {
+            return known.clone();
+        }
+        if interner.texts.len() >= interner.limit {
+            interner.texts.retain(|text| Arc::strong_count(&text.0) > 1);
+            interner.limit = (interner.texts.len() * 2).max(LEAST_LIMIT);
+        }
+        let new = Self::from(text);
+        interner.texts.insert(new.clone());
+        new
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Reads a text and interns it; `null` is empty. For `#[serde(deserialize_with = …)]`.
+    pub fn deserialize_interned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Interned::deserialize(deserializer).map(|interned| interned.0)
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        static EMPTY: LazyLock<Text> = LazyLock::new(|| Text(Arc::from("")));
+        EMPTY.clone()
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Text {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Text {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        if text.is_empty() { Self::default() } else { Self(text.into()) }
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl From<&String> for Text {
+    fn from(text: &String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl From<&Text> for Text {
+    fn from(text: &Text) -> Self {
+        text.clone()
+    }
+}
+
+impl From<&Text> for String {
+    fn from(text: &Text) -> Self {
+        text.as_str().to_owned()
+    }
+}
+
+impl PartialEq<str> for Text {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl PartialEq<String> for Text {
+    fn eq(&self, other: &String) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self)
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), formatter)
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_option(TextVisitor(|text| Self::from(text)))
+    }
+}
+
+/// A text that is interned when it is read.
+pub struct Interned(pub Text);
+
+impl<'de> Deserialize<'de> for Interned {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_option(TextVisitor(Text::interned)).map(Self)
+    }
+}
+
+/// Reads a text without a copy of it in between; `null` is empty.
+struct TextVisitor(fn(&str) -> Text);
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a string")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+        Ok((self.0)(text))
+    }
+
+    fn visit_unit<E>(self) -> Result<Text, E> {
+        Ok(Text::default())
+    }
+
+    fn visit_none<E>(self) -> Result<Text, E> {
+        Ok(Text::default())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Text, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interned_texts_are_one_and_unused_ones_are_dropped() {
+        let kept = Text::interned("kept");
+        assert!(Arc::ptr_eq(&kept.0, &Text::interned("kept").0));
+        for number in 0..4 * LEAST_LIMIT {
+            Text::interned(&format!("text {number}"));
+        }
+        let interner = INTERNER.lock().expect("no panic");
+        assert!(interner.texts.len() <= interner.limit, "{} texts", interner.texts.len());
+        assert!(interner.texts.contains("kept"));
+        assert!(!interner.texts.contains("text 0"));
+    }
+}

@@ -1,0 +1,90 @@
+//! The instance loop.
+
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use jiff::Timestamp;
+use tracing::warn;
+
+use super::observe::Observed;
+use super::plan::plan;
+use super::report::report;
+use super::stores::Stores;
+use crate::api::Object;
+use crate::api::instance::InstanceKind;
+use crate::config::InstanceConfig;
+use crate::controllers::{Definition, Setup};
+use crate::runtime::ObjectKey;
+use crate::runtime::files::WatchedFile;
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Outcome, Reconciler, Report};
+use crate::runtime::store_set::StoreSet;
+
+/// Makes lab machines of Instances.
+pub struct InstanceReconciler {
+    stores: Stores,
+    config: InstanceConfig,
+}
+
+impl Definition for InstanceReconciler {
+    const EVENT_SOURCE: &'static str = "Instance";
+
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        let config = setup.config.controllers.instance.clone();
+        let stores = Stores::declare(set, &setup.config.selector, config.gateway_api.enabled);
+        setup.files.extend(master_key(&config.webssh_master_key_file, &stores));
+        Ok(Self { stores, config })
+    }
+}
+
+impl Reconciler for InstanceReconciler {
+    const NAME: &'static str = "instance";
+    type Kind = InstanceKind;
+    type Observed = Observed;
+    type Settings = InstanceConfig;
+    type Effect = ();
+    type Effected = ();
+
+    fn settings(&self) -> &InstanceConfig {
+        &self.config
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        self.stores.observe(key)
+    }
+
+    fn object(observed: &Observed) -> &Object<InstanceKind> {
+        &observed.instance
+    }
+
+    fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Plan {
+        plan(observed, config, now)
+    }
+
+    fn report(
+        observed: &Observed,
+        config: &InstanceConfig,
+        plan: &Plan,
+        outcome: &Outcome<()>,
+        now: Timestamp,
+    ) -> Report<InstanceKind> {
+        report(observed, config, plan, outcome, now)
+    }
+}
+
+/// The web terminal's public key; without one, nobody logs in by it.
+fn master_key(file: &str, stores: &Stores) -> Option<WatchedFile> {
+    if file.is_empty() {
+        return None;
+    }
+    let key = "controllers.instance.websshMasterKeyFile";
+    let (name, kept) = (file.to_owned(), stores.master_key());
+    Some(WatchedFile::new(key, PathBuf::from(file), move |content| {
+        let text = content.and_then(|content| std::str::from_utf8(content).ok());
+        if text.is_none() {
+            warn!(file = name, "websshMasterKeyFile cannot be read; machines are made without that key");
+        }
+        // A poisoned lock still holds a whole value.
+        *kept.write().unwrap_or_else(PoisonError::into_inner) = text.map(Into::into);
+    }))
+}

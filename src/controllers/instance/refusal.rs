@@ -1,0 +1,149 @@
+//! What keeps an Instance, or one of its environments, from being made: bad input, what does not exist, what
+//! belongs to somebody else, and what the cluster or the configuration does not have.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::environment::EnvironmentContext;
+use super::observe::{Observed, named};
+use super::workload::Workload;
+use crate::api::environment::{Environment, EnvironmentType};
+use crate::api::instance::InstanceKind;
+use crate::api::{Kind, Object};
+use crate::config::InstanceConfig;
+use crate::controllers::shared::references::template_key;
+use crate::runtime::problem::Problem;
+
+/// What makes it impossible to do anything for the Instance.
+pub fn refusal(observed: &Observed) -> Option<Problem> {
+    let spec = &observed.instance.spec;
+    if let Some(fault) = &observed.instance.malformed {
+        return Some(Problem::fault("", "InvalidSpec", format!("the Instance cannot be read: {fault}")));
+    }
+    let key = template_key(&observed.instance);
+    let Some(template) = &observed.template else {
+        return Some(Problem::fault(
+            "",
+            "TemplateNotFound",
+            format!("Template {}/{} not found", key.namespace, key.name),
+        ));
+    };
+    if observed.tenant.is_none() {
+        return Some(Problem::fault(
+            "",
+            "TenantNotFound",
+            format!("Tenant {} not found", spec.tenant_ref.name),
+        ));
+    }
+    if let Some(fault) = &template.malformed {
+        return Some(Problem::fault(
+            "",
+            "InvalidTemplate",
+            format!("Template {key} cannot be read: {fault}"),
+        ));
+    }
+    if template.spec.environment_list.is_empty() {
+        let message =
+            format!("Template {key} has no environment: spec.environmentList must name at least one");
+        return Some(Problem::fault("", "InvalidTemplate", message));
+    }
+    let mut names = BTreeSet::new();
+    for environment in &template.spec.environment_list {
+        if !names.insert(&environment.name) {
+            let message = format!("Template {key} has two environments named {}", environment.name);
+            return Some(Problem::fault("", "InvalidTemplate", message));
+        }
+    }
+    let name_owner = observed.name_owner.as_ref()?;
+    let message = format!(
+        "the objects of this Instance would have the names of those of Instance {name_owner}, which is older: \
+         give it another name (dots and dashes count as the same)"
+    );
+    Some(Problem::fault("", "NameConflict", message))
+}
+
+/// Whether something of another owner stands where an object of the environment should.
+pub fn conflict(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<Problem> {
+    fn other<T: Kind>(observed: &Observed, list: &[Arc<Object<T>>], name: &str) -> Option<String> {
+        let object = named(list, name)?;
+        let controller = object.metadata.controller()?;
+        let leftover = controller.kind == InstanceKind::KIND && controller.name == observed.instance.name();
+        if observed.owns(object) || leftover {
+            return None;
+        }
+        Some(format!("{} {name} belongs to {} {}", T::KIND, controller.kind, controller.name))
+    }
+    let children = &observed.children;
+    let name = &context.name;
+    let taken = other(observed, &children.services, name)
+        .or_else(|| other(observed, &children.ingresses, &context.ingress_name()))
+        .or_else(|| match Workload::of(context.environment) {
+            Workload::VirtualMachine => other(observed, &children.machines, name),
+            Workload::VirtualMachineInstance => other(observed, &children.machine_instances, name),
+            Workload::Deployment => other(observed, &children.deployments, name)
+                .or_else(|| other(observed, &children.claims, name)),
+        })
+        .or_else(|| other(observed, &children.secrets, name).filter(|_| context.is_machine()))?;
+    let message = format!("{taken}: it is left alone, and nothing is made for this Instance");
+    Some(Problem::fault(&context.environment.name, "NameConflict", message))
+}
+
+/// Why a virtual machine of that kind cannot be made.
+pub fn unsupported(
+    observed: &Observed,
+    config: &InstanceConfig,
+    environment: &Environment,
+) -> Option<Problem> {
+    let name = &environment.name;
+    if environment.environment_type == EnvironmentType::LocalVm
+        && environment.persistent
+        && let Some(problem) = local_image(observed, config, environment)
+    {
+        return Some(problem);
+    }
+    match environment.environment_type {
+        EnvironmentType::CloudVm | EnvironmentType::LocalVm if !environment.persistent => {
+            let kind = &environment.environment_type;
+            let message = format!("environment {name}: a {kind} must be persistent, its image is a disk");
+            Some(Problem::fault(name, "NotPersistent", message))
+        }
+        _ if !observed.platform.kubevirt => {
+            let message = format!(
+                "environment {name}: the cluster has no virtual machines (KubeVirt's CRDs are not installed); \
+                 it starts when they are"
+            );
+            Some(Problem::waiting(name, "KubeVirtMissing", message))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the volume of a `LocalVM` may be cloned: its owner decides, by the namespace that it is
+/// in.
+fn local_image(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
+    let (name, image) = (&environment.name, &environment.image);
+    let own = observed.template.as_ref().map_or("", |template| template.namespace());
+    let refuse = |reason, message| Some(Problem::fault(name, reason, message));
+    if !config.local_vm.enabled {
+        let message =
+            format!("environment {name}: LocalVM is switched off (controllers.instance.localVm.enabled)");
+        return refuse("LocalVMDisabled", message);
+    }
+    let Some((namespace, claim)) = image.split_once('/').filter(|(_, claim)| !claim.contains('/')) else {
+        let message =
+            format!("environment {name}: the image of a LocalVM is \"{image}\"; NAMESPACE/CLAIM is expected");
+        return refuse("InvalidImage", message);
+    };
+    if namespace.is_empty() || claim.is_empty() {
+        let message = format!("environment {name}: image \"{image}\" lacks a namespace or a claim");
+        return refuse("InvalidImage", message);
+    }
+    if namespace != own && !config.local_vm.namespaces.iter().any(|allowed| allowed == namespace) {
+        let message = format!(
+            "environment {name}: volumes of namespace {namespace} may not be cloned; only those of {own}, or \
+             of controllers.instance.localVm.namespaces"
+        );
+        return refuse("ImageNotAllowed", message);
+    }
+    None
+}

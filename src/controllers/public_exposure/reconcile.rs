@@ -1,0 +1,131 @@
+//! The loop over public exposure.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use tracing::warn;
+
+use super::Settings;
+use super::addresses::Addresses;
+use super::observe::{Observed, service_name};
+use super::plan::plan;
+use super::report::report;
+use super::stores::{Shown, Stores};
+use super::validate::{Validated, validate};
+use crate::api::Kind;
+use crate::api::Object;
+use crate::api::instance::InstanceKind;
+use crate::config::PublicExposureConfig;
+use crate::config::pool::Pool;
+use crate::controllers::{Definition, Setup};
+use crate::kinds::LoadBalancerServiceKind;
+use crate::runtime::ObjectKey;
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Outcome, Reconciler, Report};
+use crate::runtime::store_set::StoreSet;
+
+/// Makes ports of Instances reachable from outside.
+pub struct PublicExposureReconciler {
+    stores: Stores,
+    /// Who has which address and ports. Asked while observing: an allocation is a fact of this process, held
+    /// until the store shows it.
+    addresses: Arc<Addresses>,
+    settings: Arc<Settings>,
+}
+
+impl Definition for PublicExposureReconciler {
+    const EVENT_SOURCE: &'static str = "PublicExposure";
+
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        let settings = Arc::new(settings(&setup.config.controllers.public_exposure)?);
+        let addresses = Arc::new(Addresses::default());
+        let stores = Stores::declare(set, &setup.config.selector, &settings, &addresses);
+        Ok(Self { stores, addresses, settings })
+    }
+}
+
+impl Reconciler for PublicExposureReconciler {
+    const NAME: &'static str = "publicExposure";
+    type Kind = InstanceKind;
+    type Observed = Observed;
+    type Settings = Settings;
+    type Effect = ();
+    type Effected = ();
+
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        let Shown { instance, template, service, policy } = self.stores.show(key)?;
+        let request = validate(&instance, template.as_deref(), &self.settings);
+        let mut observed = Observed { instance, service, policy, request, allocation: None };
+        match &observed.request {
+            Validated::Ports(wanted) if !observed.instance.is_terminating() => {
+                let existing = observed.own_service();
+                observed.allocation =
+                    self.addresses.allocate(key, &service_key(key), existing, wanted, &self.settings);
+            }
+            _ => self.addresses.forget_waiting(key),
+        }
+        Some(observed)
+    }
+
+    fn object(observed: &Observed) -> &Object<InstanceKind> {
+        &observed.instance
+    }
+
+    fn plan(observed: &Observed, settings: &Settings, _now: Timestamp) -> Plan {
+        plan(observed, settings)
+    }
+
+    fn report(
+        observed: &Observed,
+        settings: &Settings,
+        _plan: &Plan,
+        outcome: &Outcome<()>,
+        now: Timestamp,
+    ) -> Report<InstanceKind> {
+        report(observed, settings, outcome, now)
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        self.addresses.forget_waiting(key);
+        self.addresses.settle(&service_key(key));
+    }
+
+    fn settle(&self, observed: &Observed, outcome: &Outcome<()>) {
+        let is_withdrawn = matches!(observed.request, Validated::Nothing | Validated::Denied(_))
+            && outcome.failures.is_empty();
+        // Refused for certain: what it was given is free again. After a lost answer it is not.
+        let is_refused = outcome
+            .failures
+            .iter()
+            .any(|failure| failure.kind == LoadBalancerServiceKind::KIND && !failure.error.is_transient());
+        if is_withdrawn || is_refused {
+            self.addresses.settle(&service_key(&ObjectKey::of(&*observed.instance)));
+        }
+    }
+}
+
+/// The key of the Service of an Instance.
+fn service_key(instance: &ObjectKey) -> ObjectKey {
+    ObjectKey::new(&*instance.namespace, service_name(&instance.name))
+}
+
+/// The settings as the loop has them; what is odd about them is logged.
+pub(super) fn settings(config: &PublicExposureConfig) -> anyhow::Result<Settings> {
+    let (pool, warnings) = Pool::parse(&config.ip_pool).context("controllers.publicExposure.ipPool")?;
+    for warning in warnings {
+        warn!(%pool, "controllers.publicExposure.ipPool: {warning}");
+    }
+    Ok(Settings {
+        pool,
+        automatic: config.automatic_port_range.ports(),
+        annotations: config.common_annotations.clone(),
+        labels: config.common_labels.clone(),
+        address_key: config.load_balancer_ips_key.clone(),
+        wait_for_address: config.wait_for_address,
+    })
+}

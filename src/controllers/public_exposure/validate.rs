@@ -1,0 +1,185 @@
+//! What an Instance asks for, or why it cannot have it: a pure function.
+
+use std::collections::BTreeSet;
+
+use super::Settings;
+use super::allocator::{Port, Request, Transport};
+use super::observe::{address, transport};
+use crate::api::instance::{ExposedPort, Instance, Protocol};
+use crate::api::template::Template;
+use crate::kinds::{LoadBalancerService, ServicePort};
+use crate::runtime::problem::Problem;
+
+/// What an Instance asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Validated {
+    /// Nothing is known: everything stays as it is. The instance loop says what is wrong.
+    Unknown,
+    /// Nothing is to be exposed.
+    Nothing,
+    /// Nothing may be exposed, and the reason is told.
+    Denied(Problem),
+    /// What is exposed stays as it is, and the reason is told.
+    Kept(Problem),
+    /// These ports are to be exposed: those of which the number is given first.
+    Ports(Vec<WantedPort>),
+}
+
+/// No address of the pool has room.
+#[must_use]
+pub fn no_free_port() -> Problem {
+    Problem::waiting(
+        "",
+        NO_FREE_PORT,
+        "No public address has room for all requested ports: ask for other ports, or for port 0 (any that is free). \
+         It is tried again when ports are freed",
+    )
+}
+
+/// The reason of [`no_free_port`].
+pub const NO_FREE_PORT: &str = "NoFreePort";
+
+/// A port that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedPort {
+    /// Its name.
+    pub name: String,
+    /// The port of the Instance.
+    pub target: u16,
+    /// Its protocol.
+    pub transport: Transport,
+    /// The public port, unless any will do.
+    pub port: Option<u16>,
+}
+
+impl WantedPort {
+    /// Whether a port of a Service is this one, whatever its number.
+    fn is(&self, port: &ServicePort) -> bool {
+        port.name == self.name
+            && port.target_port == self.target
+            && transport(&port.protocol) == Some(self.transport)
+    }
+
+    /// What the allocator is asked: an automatic port rather stays what it is.
+    #[must_use]
+    pub fn request(&self, existing: &[ServicePort]) -> Request {
+        if let Some(port) = self.port {
+            return Request::Specified((self.transport, port));
+        }
+        let before = existing.iter().find(|port| self.is(port)).map(|port| port.port);
+        Request::Automatic(self.transport, before)
+    }
+}
+
+/// What the Instance asks for, as far as it may have that.
+#[must_use]
+pub fn validate(instance: &Instance, template: Option<&Template>, settings: &Settings) -> Validated {
+    if instance.malformed.is_some() {
+        return Validated::Unknown;
+    }
+    let ports = instance.spec.public_exposure.as_ref().map_or(&[][..], |exposure| &exposure.ports);
+    if ports.is_empty() || !instance.spec.running {
+        return Validated::Nothing;
+    }
+    let reference = &instance.spec.template_ref;
+    let Some(template) = template.filter(|template| template.malformed.is_none()) else {
+        return Validated::Unknown;
+    };
+    if !template.spec.allow_public_exposure {
+        return Validated::Denied(Problem::fault(
+            "",
+            "NotAllowed",
+            format!(
+                "the Template {reference} does not allow public exposure: its owner can set \
+                 spec.allowPublicExposure; otherwise remove spec.publicExposure"
+            ),
+        ));
+    }
+    if template.spec.environment_list.len() != 1 {
+        return Validated::Denied(Problem::fault(
+            "",
+            "PublicExposureMultipleEnvironments",
+            "Public exposure is not allowed for templates with multiple environments",
+        ));
+    }
+    match wanted(ports) {
+        Err(fault) => Validated::Kept(Problem::fault(
+            "",
+            "InvalidRequest",
+            format!("Invalid public exposure request: {fault}"),
+        )),
+        Ok(_) if settings.pool.is_empty() => Validated::Kept(Problem::fault(
+            "",
+            "NoAddresses",
+            "There are no public addresses to give (controllers.publicExposure.ipPool is empty): contact the \
+             administrator",
+        )),
+        Ok(wanted) => Validated::Ports(wanted),
+    }
+}
+
+/// The ports of a list, those of which the number is given first, or what is wrong with it.
+fn wanted(ports: &[ExposedPort]) -> Result<Vec<WantedPort>, String> {
+    let mut names = BTreeSet::new();
+    let mut targets: BTreeSet<Port> = BTreeSet::new();
+    let mut requested: BTreeSet<Port> = BTreeSet::new();
+    let mut wanted = Vec::new();
+    for port in ports {
+        let name = &port.name;
+        let transport = match &port.protocol {
+            Protocol::Tcp => Transport::Tcp,
+            Protocol::Udp => Transport::Udp,
+            other => match other.to_string().as_str() {
+                "" => Transport::Tcp,
+                other => return Err(format!("port {name} is {other}; only TCP and UDP can be exposed")),
+            },
+        };
+        let number = |number: i32, what: &str, least: u16| {
+            let valid = u16::try_from(number).ok().filter(|number| *number >= least);
+            valid.ok_or_else(|| format!("{what} {number} of port {name} is not between {least} and 65535"))
+        };
+        let target = number(port.target_port, "targetPort", 1)?;
+        let public = number(port.port, "port", 0)?;
+        if !targets.insert((transport, target)) {
+            return Err(format!("duplicate desired targetPort {target} found in public exposure request"));
+        }
+        if public != 0 && !requested.insert((transport, public)) {
+            return Err(format!("duplicate requested port {public} found in public exposure request"));
+        }
+        if !names.insert(name) {
+            return Err(format!("two ports are named {name}: give each a name of its own"));
+        }
+        wanted.push(WantedPort {
+            name: name.clone(),
+            target,
+            transport,
+            port: Some(public).filter(|port| *port != 0),
+        });
+    }
+    // A stable sort: otherwise in the order of the list.
+    wanted.sort_by_key(|port| port.port.is_none());
+    Ok(wanted)
+}
+
+/// The public ports that a Service has for what is wanted, if it has exactly that, on an address of the
+/// pool. An automatic port must be of the range for such ports.
+#[must_use]
+pub fn held(
+    service: Option<&LoadBalancerService>,
+    wanted: &[WantedPort],
+    settings: &Settings,
+) -> Option<Vec<u16>> {
+    let service = service?;
+    let is_ours = address(service, settings).is_some_and(|address| settings.pool.contains(address));
+    if !is_ours || service.spec.ports.len() != wanted.len() || service.spec.type_ != "LoadBalancer" {
+        return None;
+    }
+    wanted
+        .iter()
+        .map(|port| {
+            let found = service.spec.ports.iter().find(|found| port.is(found))?.port;
+            let fits = port.port.map_or_else(|| settings.automatic.contains(&found), |port| port == found);
+            fits.then_some(found)
+        })
+        .collect()
+}

@@ -1,0 +1,245 @@
+//! What a room makes for one object: the common part of its [`Desired`] objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use ring::digest;
+use serde_json::{Map, Value, json};
+
+use crate::api::{Kind, Object, labels};
+use crate::kinds::Binding;
+use crate::runtime::ObjectKey;
+use crate::runtime::finalizer;
+use crate::runtime::merge;
+use crate::runtime::plan::{Desired, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Removal, to_value};
+
+/// The API group of roles and bindings.
+pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
+
+/// The reference of what is made for `owner`: the garbage collector takes it away with its owner.
+pub fn owner<T: Kind>(owner: &Object<T>) -> OwnerReference {
+    OwnerReference {
+        api_version: KindInfo::of::<T>().api_version(),
+        kind: T::KIND.to_owned(),
+        name: owner.name().to_owned(),
+        uid: owner.uid().to_owned(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// Whether an object is a daemon's with this selector: by its labels, or because it waits for that daemon
+/// before it can go. One whose labels were changed is not left to wait for ever, nor let go by another
+/// daemon, which does not know what belongs to it.
+pub fn is_of<T: Kind>(object: &Object<T>, selector: &BTreeMap<String, String>) -> bool {
+    let waits = object.is_terminating() && finalizer::holds(object, labels::TENANT_FINALIZER);
+    let by_us = || object.annotation(labels::FINALIZED_BY) == Some(&*labels::selector_string(selector));
+    object.has_labels(selector) || waits && by_us()
+}
+
+/// The object, of several whose children would have the same names (00 decision 18), that may have them, if
+/// it is not `object`: the one that has some already, else the oldest. `holders` are the uids of those that
+/// control something that stands under such a name.
+pub fn name_owner<T: Kind>(
+    object: &Object<T>,
+    siblings: &[Arc<Object<T>>],
+    holders: &BTreeSet<&str>,
+) -> Option<String> {
+    if siblings.len() < 2 || holders.contains(object.uid()) {
+        return None;
+    }
+    // Creation times have no fractions of a second: whoever has children was first.
+    let holder = siblings.iter().find(|other| holders.contains(other.uid()));
+    let age = |other: &Object<T>| (other.metadata.creation_timestamp.clone(), other.name().to_owned());
+    let oldest = || siblings.iter().filter(|other| !other.is_terminating()).min_by_key(|other| age(other));
+    let name_owner = holder.or_else(oldest)?;
+    (name_owner.uid() != object.uid()).then(|| name_owner.name().to_owned())
+}
+
+/// A name that may become a label of pods, as those of Jobs do: `base` and `suffix`, shorter than other names
+/// may be. What is cut off is told apart by a digest.
+pub fn label_sized(base: &str, suffix: &str) -> String {
+    const LIMIT: usize = 63;
+    let name = format!("{base}{suffix}");
+    if name.len() <= LIMIT {
+        return name;
+    }
+    let digest = digest::digest(&digest::SHA256, base.as_bytes());
+    let tag = digest
+        .as_ref()
+        .first_chunk()
+        .map_or_else(String::new, |bytes| format!("{:08x}", u32::from_be_bytes(*bytes)));
+    let room = LIMIT - suffix.len() - tag.len() - 1;
+    // Names of objects are ASCII: every index is between two characters.
+    let kept = base.get(..room).unwrap_or_default().trim_end_matches(['-', '.']);
+    format!("{kept}-{tag}{suffix}")
+}
+
+/// Where an object stands, and when it is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Its namespace, empty for none.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// See [`Desired::component`].
+    pub component: &'a str,
+    /// See [`Desired::wave`].
+    pub wave: u8,
+}
+
+/// What the objects of one owner have in common.
+#[derive(Debug, Clone)]
+pub struct ChildBuilder {
+    /// The owner.
+    pub owner: OwnerReference,
+    /// The labels that each of them carries.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl ChildBuilder {
+    /// A builder with further labels.
+    #[must_use]
+    pub fn with(&self, labels: &[(&str, &str)]) -> Self {
+        let further = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let mut builder = self.clone();
+        builder.labels.extend(further);
+        builder
+    }
+
+    /// An object whose members in `body` (`spec`, `subjects`, …) are enforced, as far as [`Kind`] reads
+    /// them: what somebody adds to them is removed again.
+    pub fn enforced<T: Kind>(&self, existing: Option<&Object<T>>, place: Place<'_>, body: &Value) -> Desired {
+        let mut desired = self.created(existing, place, body);
+        if let Some(existing) = existing {
+            desired.fields = repair(&to_value(existing), body);
+        }
+        desired
+    }
+
+    /// A binding. Its role cannot be changed: one of ours with another role goes first.
+    pub fn bind<T: Kind<Spec = Binding>, E>(
+        &self,
+        existing: Option<&Object<T>>,
+        place: Place<'_>,
+        body: &Value,
+        plan: &mut Plan<E>,
+    ) {
+        match existing {
+            Some(existing)
+                if existing.controller_uid() == Some(&self.owner.uid)
+                    && existing.spec.role_ref != body["roleRef"] =>
+            {
+                plan.remove.push(Removal::of(existing, place.component));
+                plan.requeue_after(Duration::ZERO);
+            }
+            existing => plan.ensure.push(self.enforced(existing, place, body)),
+        }
+    }
+
+    /// An object whose `body` is written at its creation only.
+    pub fn created<T: Kind>(&self, existing: Option<&Object<T>>, place: Place<'_>, body: &Value) -> Desired {
+        let kind = KindInfo::of::<T>();
+        let metadata = || ObjectMeta {
+            name: Some(place.name.to_owned()),
+            namespace: Some(place.namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
+            labels: Some(self.labels.clone()).filter(|labels| !labels.is_empty()),
+            owner_references: Some(vec![self.owner.clone()]),
+            ..ObjectMeta::default()
+        };
+        Desired {
+            kind,
+            key: ObjectKey::new(place.namespace, place.name),
+            component: place.component.to_owned(),
+            wave: place.wave,
+            manifest: existing.is_none().then(|| Manifest::new(kind, &metadata(), body)),
+            labels: self.labels.clone(),
+            annotations: BTreeMap::new(),
+            owner: self.owner.clone(),
+            ownership: Ownership::Controlled,
+            known_by: None,
+            fields: Value::Null,
+        }
+    }
+}
+
+/// The patch of an object's own labels, with our finalizer, and with the selector of the daemon that will
+/// take it off again.
+pub fn add_finalizer<T: Kind>(
+    object: &Object<T>,
+    labels: &Value,
+    selector: &BTreeMap<String, String>,
+) -> Option<ObjectPatch> {
+    let mut metadata = json!({
+        "labels": labels,
+        "annotations": {labels::FINALIZED_BY: labels::selector_string(selector)},
+    });
+    if let Some(finalizers) = finalizer::added(object, labels::TENANT_FINALIZER) {
+        metadata["finalizers"] = json!(finalizers);
+    }
+    ObjectPatch::of(object, &json!({"metadata": metadata}))
+}
+
+/// The merge patch that makes each member of `body` in `current` exactly what it is in `body`.
+fn repair(current: &Value, body: &Value) -> Value {
+    let members = body.as_object().into_iter().flatten();
+    let repairs: Map<String, Value> = members
+        .filter_map(|(name, wanted)| {
+            let found = current.get(name).unwrap_or(&Value::Null);
+            Some((name.clone(), merge::difference(found, wanted)?))
+        })
+        .collect();
+    if repairs.is_empty() { Value::Null } else { Value::Object(repairs) }
+}
+
+/// The members of a binding of `ClusterRole` `role` to a `User` or a `Group`.
+pub fn binding(role: &str, subject_kind: &str, subject: &str) -> Value {
+    json!({
+        "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": RBAC_GROUP, "kind": subject_kind, "name": subject}],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_the_children_owns_the_name() {
+        let born = |name: &str, created: &str| {
+            let mut object = Object::<crate::kinds::NamespaceKind>::new(None, name, crate::kinds::Unread {});
+            object.metadata.uid = format!("uid-{name}").into();
+            object.metadata.creation_timestamp = serde_json::from_value(created.into()).expect("a time");
+            Arc::new(object)
+        };
+        let (first, second) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+        let none = BTreeSet::new();
+        let siblings = [born("a-b", second), born("a.b", first)];
+        assert_eq!(name_owner(&siblings[0], &siblings, &none).as_deref(), Some("a.b"));
+        assert_eq!(name_owner(&siblings[1], &siblings, &none), None);
+        assert_eq!(name_owner(&siblings[0], &siblings[..1], &none), None);
+        // In the same second the names decide, unless one of them has something.
+        let siblings = [born("a-b", first), born("a.b", first)];
+        assert_eq!(name_owner(&siblings[0], &siblings, &none), None);
+        let holders = BTreeSet::from(["uid-a.b"]);
+        assert_eq!(name_owner(&siblings[0], &siblings, &holders).as_deref(), Some("a.b"));
+        assert_eq!(name_owner(&siblings[1], &siblings, &holders), None);
+        // What neither of them has is somebody else's.
+        let holders = BTreeSet::from(["uid-other"]);
+        assert_eq!(name_owner(&siblings[1], &siblings, &holders).as_deref(), Some("a-b"));
+    }
+
+    #[test]
+    fn a_repair_restores_what_is_enforced_and_removes_what_was_added() {
+        let wanted = json!({"spec": {"podSelector": {}, "ingress": [1]}});
+        let current = json!({"spec": {"podSelector": {"matchLabels": {"a": "b"}}, "ingress": [1]}});
+        let patch = repair(&current, &wanted);
+        assert_eq!(patch, json!({"spec": {"podSelector": {"matchLabels": null}}}));
+        let mut repaired = current;
+        merge::apply(&mut repaired, &patch);
+        assert_eq!(repaired, wanted);
+        assert_eq!(repair(&repaired, &wanted), Value::Null);
+    }
+}

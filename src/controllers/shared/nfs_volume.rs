@@ -1,0 +1,146 @@
+//! Volumes on NFS: how large they are, where they are, and how they are given to the user of the machines
+//! (03 §5-6). The personal volumes of Tenants and the shared ones of courses have this in common.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::children::{ChildBuilder, Place, label_sized};
+use crate::api::labels;
+use crate::api::quantity::Quantity;
+use crate::api::text::Text;
+use crate::kinds::{Job, JobEnd, JobKind, NfsClaim, NfsClaimKind, PersistentVolume};
+use crate::runtime::ObjectKey;
+use crate::runtime::plan::{Desired, KindInfo, ObjectPatch};
+use crate::runtime::store::Index;
+
+/// The resource of a claim.
+const STORAGE: &str = "storage";
+
+/// The spec of a new claim that several machines may mount at once.
+#[must_use]
+pub fn claim_spec(storage_class: &str, size: &Quantity) -> Value {
+    json!({"spec": {
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {STORAGE: size}},
+    }})
+}
+
+/// Whether a claim has its volume.
+#[must_use]
+pub fn is_bound(claim: &NfsClaim) -> bool {
+    claim.status.phase.as_deref() == Some("Bound")
+}
+
+/// Claims by the name of the PersistentVolume that they got.
+pub struct ByVolume;
+
+impl Index<NfsClaimKind> for ByVolume {
+    type Key = Text;
+
+    fn keys(claim: &NfsClaim) -> Vec<Text> {
+        claim.spec.volume_name.iter().map(Text::from).collect()
+    }
+}
+
+/// How much a claim asks for.
+#[must_use]
+pub fn requested(claim: &NfsClaim) -> Option<Quantity> {
+    claim.spec.resources.requests.get(STORAGE).and_then(|text| text.parse().ok())
+}
+
+/// A claim that asks for less than `size` grows; one never shrinks. Not every storage class can: what is
+/// refused must not keep the rest from being enforced, so it is a patch of its own.
+#[must_use]
+pub fn growth(claim: &NfsClaim, size: &Quantity, component: &str) -> Option<ObjectPatch> {
+    if requested(claim).is_some_and(|asked| asked >= *size) {
+        return None;
+    }
+    Some(ObjectPatch {
+        component: component.to_owned(),
+        kind: KindInfo::of::<NfsClaimKind>(),
+        key: ObjectKey::of(claim),
+        subresource: None,
+        uid: claim.uid().to_owned(),
+        resource_version: None,
+        patch: json!({"spec": {"resources": {"requests": {STORAGE: size}}}}),
+    })
+}
+
+/// Where a volume is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The host name of the server.
+    pub server: String,
+    /// The path that it exports.
+    pub share: String,
+}
+
+/// Where a volume is, as its driver has noted it: `server` (with `clusterID` behind a dot, where there is
+/// one) and `share`. `None` for a volume that is not on NFS.
+#[must_use]
+pub fn location(volume: &PersistentVolume) -> Option<Location> {
+    let attributes = &volume.spec.csi.as_ref()?.volume_attributes;
+    let attribute = |name: &str| attributes.get(name).map_or("", String::as_str);
+    let (server, cluster, share) = (attribute("server"), attribute("clusterID"), attribute("share"));
+    if server.is_empty() || share.is_empty() {
+        return None;
+    }
+    let server = if cluster.is_empty() { server.to_owned() } else { format!("{server}.{cluster}") };
+    Some(Location { server, share: share.to_owned() })
+}
+
+/// The value of the label that says whether a volume is prepared; `None` before it is bound. `job` is the
+/// Job of its owner.
+#[must_use]
+pub fn provisioning(claim: Option<&NfsClaim>, job: Option<&Job>) -> Option<&'static str> {
+    let claim = claim.filter(|claim| is_bound(claim))?;
+    let succeeded = job.is_some_and(|job| job.status.succeeded.is_some_and(|pods| pods > 0));
+    let completed = claim.label(labels::VOLUME_PROVISIONING) == Some(labels::PROVISIONING_COMPLETED);
+    Some(if succeeded || completed { labels::PROVISIONING_COMPLETED } else { labels::PROVISIONING_PENDING })
+}
+
+/// Why a Job has failed, if it has.
+#[must_use]
+pub fn failure(job: &Job) -> Option<&str> {
+    match job.end()? {
+        JobEnd::Failed(condition) => Some(&condition.message),
+        JobEnd::Complete => None,
+    }
+}
+
+/// The name of the Job that prepares a claim.
+#[must_use]
+pub fn job_name(claim: &str) -> String {
+    label_sized(claim, "-provision")
+}
+
+/// The Job that gives a volume to the user of the machines, once.
+#[must_use]
+pub fn job(
+    existing: Option<&Job>,
+    claim: &str,
+    image: &str,
+    builder: &ChildBuilder,
+    place: Place<'_>,
+) -> Desired {
+    let resources = json!({"cpu": "100m", "memory": "128Mi"});
+    let body = json!({"spec": {
+        "backoffLimit": 3,
+        "ttlSecondsAfterFinished": 604_800,
+        "template": {"spec": {
+            "restartPolicy": "OnFailure",
+            "containers": [{
+                "name": "chown-container",
+                "image": image,
+                "command": ["chown", "-R", "1010:1010", "/media/mydrive"],
+                "volumeMounts": [{"name": "drive", "mountPath": "/media/mydrive"}],
+                "resources": {"requests": resources, "limits": resources},
+            }],
+            "volumes": [{"name": "drive", "persistentVolumeClaim": {"claimName": claim}}],
+        }},
+    }});
+    let unlabelled = ChildBuilder { owner: builder.owner.clone(), labels: BTreeMap::new() };
+    unlabelled.created::<JobKind>(existing, place, &body)
+}

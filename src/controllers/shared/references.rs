@@ -1,0 +1,92 @@
+//! What refers to what: keys made from objects, and indexes by them that several loops use.
+
+use std::collections::BTreeSet;
+
+use crate::api::environment::Environment;
+use crate::api::instance::{Instance, InstanceKind};
+use crate::api::template::{Template, TemplateKind};
+use crate::api::tenant::{Tenant, TenantKind};
+use crate::api::text::Text;
+use crate::api::{Kind, Object, labels};
+use crate::runtime::ObjectKey;
+use crate::runtime::store::Index;
+
+/// The Secret that says where a user's `MyDrive` is. The tenant loop writes it, the instance loop mounts it.
+pub const MY_DRIVE_SECRET: &str = "mydrive-info";
+
+/// The key of the Template of an Instance.
+pub fn template_key(instance: &Instance) -> ObjectKey {
+    let reference = &instance.spec.template_ref;
+    ObjectKey::new(Text::interned(&reference.namespace), Text::interned(&reference.name))
+}
+
+/// The shared volumes that an environment mounts.
+pub fn shared_volumes(environment: &Environment) -> BTreeSet<ObjectKey> {
+    let mounts = environment.shared_volume_mounts.iter().map(|mount| &mount.shared_volume);
+    mounts.map(|volume| ObjectKey::new(&*volume.namespace, &*volume.name)).collect()
+}
+
+/// The shared volumes that an object of an Instance was made to mount, from its annotation
+/// `crownlabs.polito.it/shared-volumes`: none of them is deleted meanwhile.
+pub fn mounted_volumes<T: Kind>(object: &Object<T>) -> BTreeSet<ObjectKey> {
+    let note = object.annotation(labels::SHARED_VOLUMES).unwrap_or_default();
+    let parts = note.split(',').filter_map(|part| part.split_once('/'));
+    parts.map(|(namespace, name)| ObjectKey::new(namespace, name)).collect()
+}
+
+/// The annotation that [`mounted_volumes`] reads, `namespace/name,…`; `None` for no volumes.
+pub fn mounted_volumes_annotation(volumes: &BTreeSet<ObjectKey>) -> Option<String> {
+    let names: Vec<String> = volumes.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+/// The key of the Instance that an object belongs to by its label.
+pub fn instance_of<T: Kind>(object: &Object<T>) -> Option<ObjectKey> {
+    object
+        .label(labels::INSTANCE)
+        .map(|name| ObjectKey::new(&object.metadata.namespace, Text::interned(name)))
+}
+
+/// Objects by the Instance that their label names.
+pub struct ByInstance;
+
+impl<T: Kind> Index<T> for ByInstance {
+    type Key = ObjectKey;
+
+    fn keys(object: &Object<T>) -> Vec<ObjectKey> {
+        instance_of(object).into_iter().collect()
+    }
+}
+
+/// Instances by their Template.
+pub struct ByTemplate;
+
+impl Index<InstanceKind> for ByTemplate {
+    type Key = ObjectKey;
+
+    fn keys(instance: &Instance) -> Vec<ObjectKey> {
+        vec![template_key(instance)]
+    }
+}
+
+/// Templates by the shared volumes that they mount.
+pub struct BySharedVolume;
+
+impl Index<TemplateKind> for BySharedVolume {
+    type Key = ObjectKey;
+
+    fn keys(template: &Template) -> Vec<ObjectKey> {
+        template.spec.environment_list.iter().flat_map(shared_volumes).collect()
+    }
+}
+
+/// Tenants by the Workspaces that their spec names.
+pub struct ByWorkspace;
+
+impl Index<TenantKind> for ByWorkspace {
+    type Key = Text;
+
+    fn keys(tenant: &Tenant) -> Vec<Text> {
+        tenant.spec.workspaces.iter().map(|entry| Text::interned(&entry.name)).collect()
+    }
+}

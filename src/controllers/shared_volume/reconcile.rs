@@ -1,0 +1,67 @@
+//! The loop of shared volumes.
+
+use jiff::Timestamp;
+
+use super::observe::Observed;
+use super::plan::plan;
+use super::report::report;
+use super::stores::Stores;
+use crate::api::shared_volume::SharedVolumeKind;
+use crate::api::{Object, labels};
+use crate::config::SharedVolumeConfig;
+use crate::controllers::{Definition, Setup};
+use crate::runtime::ObjectKey;
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Outcome, Reconciler, Report};
+use crate::runtime::store_set::StoreSet;
+
+/// Makes network folders of shared volumes.
+pub struct SharedVolumeReconciler {
+    stores: Stores,
+    config: SharedVolumeConfig,
+}
+
+impl Definition for SharedVolumeReconciler {
+    const EVENT_SOURCE: &'static str = "SharedVolume";
+
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        let config = setup.config.controllers.shared_volume.clone();
+        Ok(Self { stores: Stores::declare(set, &setup.config.selector), config })
+    }
+}
+
+impl Reconciler for SharedVolumeReconciler {
+    const NAME: &'static str = "sharedVolume";
+    const FINALIZER: Option<&'static str> = Some(labels::SHARED_VOLUME_FINALIZER);
+    type Kind = SharedVolumeKind;
+    type Observed = Observed;
+    type Settings = SharedVolumeConfig;
+    type Effect = ();
+    type Effected = ();
+
+    fn settings(&self) -> &SharedVolumeConfig {
+        &self.config
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        self.stores.observe(key)
+    }
+
+    fn object(observed: &Observed) -> &Object<SharedVolumeKind> {
+        &observed.volume
+    }
+
+    fn plan(observed: &Observed, config: &SharedVolumeConfig, _now: Timestamp) -> Plan {
+        plan(observed, config)
+    }
+
+    fn report(
+        observed: &Observed,
+        _config: &SharedVolumeConfig,
+        plan: &Plan,
+        outcome: &Outcome<()>,
+        now: Timestamp,
+    ) -> Report<SharedVolumeKind> {
+        report(observed, plan, outcome, now)
+    }
+}

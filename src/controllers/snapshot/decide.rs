@@ -1,0 +1,255 @@
+//! What is to be done about a snapshot: a pure function of what is observed.
+
+use jiff::Timestamp;
+
+use super::image;
+use super::observe::{Observed, instance_key};
+use crate::api::environment::{Environment, EnvironmentType};
+use crate::api::instance::Instance;
+use crate::api::instance_snapshot::{InstanceSnapshot, SnapshotPhase};
+use crate::api::labels;
+use crate::config::SnapshotConfig;
+use crate::kinds::{DataVolume, Job, JobEnd};
+use crate::runtime::ObjectKey;
+
+/// How long a Job may be without a pod before that is told, in seconds.
+pub const PATIENCE: i64 = 60;
+
+/// What is to be done about a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing: it has ended.
+    Ended,
+    /// It has to wait.
+    Wait {
+        /// A stable word.
+        reason: &'static str,
+        /// A sentence.
+        message: String,
+    },
+    /// It cannot be made.
+    Refuse(String),
+    /// Its Job is to be made.
+    Export(Export),
+    /// Its Job runs.
+    Running {
+        /// Where the image goes.
+        destination: String,
+        /// Whether it has had no pod for longer than it takes to make one.
+        starved: bool,
+    },
+    /// Its image is in the registry.
+    Complete {
+        /// Where the image is.
+        destination: String,
+        /// How long it took, in seconds, if the Job says so.
+        took: Option<i64>,
+    },
+    /// Its Job has failed.
+    Fail(String),
+}
+
+/// What a Job is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// The claim on the disk.
+    pub disk: String,
+    /// Where the image goes.
+    pub destination: String,
+}
+
+/// What is to be done about a snapshot now.
+#[must_use]
+pub fn decide(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Decision {
+    let snapshot = &observed.snapshot;
+    let phase = &snapshot.status.phase;
+    match phase {
+        SnapshotPhase::Completed => return Decision::Ended,
+        SnapshotPhase::Failed if observed.job.is_some() || !is_revised(snapshot) => return Decision::Ended,
+        _ => {}
+    }
+    match &observed.job {
+        Some(job) if observed.owns(job) => return progress(job, now),
+        None if *phase == SnapshotPhase::Processing => {
+            return Decision::Fail(format!(
+                "Job {} was deleted before it was complete: make another snapshot",
+                super::job::name(snapshot.name())
+            ));
+        }
+        _ => {}
+    }
+    match judge(observed, config, now) {
+        Ok(export) => foreign_owner(observed).unwrap_or(Decision::Export(export)),
+        Err(decision) => decision,
+    }
+}
+
+/// Whether the spec of a snapshot was changed since it failed.
+fn is_revised(snapshot: &InstanceSnapshot) -> bool {
+    let failed_at = snapshot.annotation(labels::SNAPSHOT_OBSERVED_GENERATION);
+    let generation = snapshot.metadata.generation.map(|generation| generation.to_string());
+    failed_at.is_some() && failed_at != generation.as_deref()
+}
+
+/// How far the Job is.
+fn progress(job: &Job, now: Timestamp) -> Decision {
+    let destination = super::job::destination(job);
+    match job.end() {
+        None => {
+            let born = job.metadata.creation_timestamp.as_ref();
+            let age = born.map_or(0, |born| now.as_second() - born.0.as_second());
+            Decision::Running { destination, starved: job.status.active.unwrap_or(0) == 0 && age >= PATIENCE }
+        }
+        Some(JobEnd::Complete) => {
+            let times = job.status.start_time.as_ref().zip(job.status.completion_time.as_ref());
+            let took = times.map(|(start, end)| end.0.as_second() - start.0.as_second());
+            Decision::Complete { destination, took }
+        }
+        Some(JobEnd::Failed(condition)) => {
+            Decision::Fail(format!("{}: {}", condition.reason, condition.message))
+        }
+    }
+}
+
+/// A Job of another owner where ours should be.
+fn foreign_owner(observed: &Observed) -> Option<Decision> {
+    let job = observed.job.as_ref()?;
+    let snapshot = &observed.snapshot;
+    let owners = job.metadata.owner_references.iter();
+    let is_leftover = owners
+        .filter(|owner| owner.controller)
+        .any(|owner| owner.kind == "InstanceSnapshot" && owner.name == snapshot.name());
+    Some(if is_leftover {
+        Decision::Wait {
+            reason: "PredecessorLeaving",
+            message: format!("Job {} of a deleted snapshot of this name is still being removed", job.name()),
+        }
+    } else {
+        Decision::Refuse(format!(
+            "a Job named {} exists already and is not of this snapshot: it is left alone; give the snapshot \
+             another name",
+            job.name()
+        ))
+    })
+}
+
+/// Whether a snapshot can be made, and of what: the first thing that is in the way.
+fn judge(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Result<Export, Decision> {
+    let snapshot = &observed.snapshot;
+    let refuse = |message: &str| {
+        Decision::Refuse(format!(
+            "{message} It is not possible to complete the InstanceSnapshot {}",
+            snapshot.name()
+        ))
+    };
+    if let Some(reason) = &snapshot.malformed {
+        return Err(refuse(&format!("the spec cannot be read: {reason}.")));
+    }
+    let key = instance_key(snapshot);
+    if key.namespace != snapshot.namespace() {
+        return Err(refuse(&format!(
+            "instance {} is in namespace {}: a snapshot is made in the namespace of its instance.",
+            key.name, key.namespace
+        )));
+    }
+    let (instance, environment) = found(observed, &key).map_err(|message| refuse(&message))?;
+    let alone = observed.template.as_ref().is_some_and(|template| template.spec.environment_list.len() == 1);
+    if instance.spec.running {
+        return Err(refuse("the vm is running."));
+    }
+    let tenant = &instance.spec.tenant_ref.name;
+    if let Some(resident) = observed.resident.as_ref().filter(|resident| *resident != tenant) {
+        return Err(refuse(&format!(
+            "instance {} names tenant {tenant}, but namespace {} is that of tenant {resident}: nothing is pushed \
+             into the repositories of another tenant.",
+            key.name, key.namespace
+        )));
+    }
+    if let Some(repository_owner) = &observed.repository_owner {
+        return Err(refuse(&format!(
+            "the repositories of tenant {tenant} would be those of tenant {repository_owner}, who was there first \
+             ({}): contact the administrator.",
+            image::directory(tenant)
+        )));
+    }
+    let destination = image::destination(&config.vm_registry, tenant, &snapshot.spec.image_name, now)
+        .map_err(|message| refuse(&format!("{message}.")))?;
+    for (key, value) in
+        [("vmRegistry", &config.vm_registry), ("vmRegistrySecret", &config.vm_registry_secret)]
+    {
+        if value.is_empty() {
+            return Err(refuse(&format!(
+                "there is no registry for images (controllers.snapshot.{key} is empty): contact the administrator."
+            )));
+        }
+    }
+    let disk = observed.disk(instance, &environment.name, alone);
+    busy(observed, &disk).map_or(Ok(Export { disk, destination }), Err)
+}
+
+/// The Instance and its environment, or what is wrong with them.
+fn found<'a>(observed: &'a Observed, key: &ObjectKey) -> Result<(&'a Instance, &'a Environment), String> {
+    let ObjectKey { namespace, name } = key;
+    let instance = observed.instance.as_deref();
+    let instance = instance.ok_or_else(|| format!("instance {name} not found in namespace {namespace}."))?;
+    if let Some(reason) = &instance.malformed {
+        return Err(format!("instance {name} cannot be read: {reason}."));
+    }
+    let reference = &instance.spec.template_ref;
+    let template = observed.template.as_deref().ok_or_else(|| {
+        format!("template {} not found in namespace {}.", reference.name, reference.namespace)
+    })?;
+    if let Some(reason) = &template.malformed {
+        return Err(format!("template {} cannot be read: {reason}.", reference.name));
+    }
+    let environments = &template.spec.environment_list;
+    let wanted = &observed.snapshot.spec.environment_ref.name;
+    let environment = if wanted.is_empty() {
+        environments.first().ok_or_else(|| format!("template {} has no environment.", reference.name))?
+    } else {
+        environments
+            .iter()
+            .find(|environment| environment.name == *wanted)
+            .ok_or_else(|| format!("environment {wanted} not found in template {}.", reference.name))?
+    };
+    let is_machine = matches!(
+        environment.environment_type,
+        EnvironmentType::VirtualMachine | EnvironmentType::CloudVm | EnvironmentType::LocalVm
+    );
+    if !is_machine || !environment.persistent {
+        return Err(format!("environment {} is not a persistent VM.", environment.name));
+    }
+    Ok((instance, environment))
+}
+
+/// What keeps a disk busy, if anything does.
+fn busy(observed: &Observed, disk: &str) -> Option<Decision> {
+    let wait = |reason, message| Some(Decision::Wait { reason, message });
+    if observed.running.iter().any(|machine| machine.name() == disk) {
+        return wait("MachineStopping", format!("waiting until virtual machine {disk} is off"));
+    }
+    let ended = |phase: Option<&str>| matches!(phase, Some("Succeeded" | "Failed"));
+    if let Some(pod) = observed.pods.iter().find(|pod| !ended(pod.status.phase.as_deref())) {
+        return wait("MachineStopping", format!("waiting until pod {} has ended", pod.name()));
+    }
+    let filled = |disk: &DataVolume| disk.status.phase == "Succeeded";
+    if let Some(volume) = observed.disks.iter().find(|volume| volume.name() == disk && !filled(volume)) {
+        let phase = if volume.status.phase.is_empty() { "Pending" } else { &volume.status.phase };
+        return wait("DiskNotReady", format!("waiting until disk {disk} is filled: it is {phase}"));
+    }
+    if let Some(other) = observed.others.iter().find(|other| is_before(other, &observed.snapshot)) {
+        let message =
+            format!("waiting until InstanceSnapshot {} of the same instance has ended", other.name());
+        return wait("AnotherSnapshot", message);
+    }
+    None
+}
+
+/// Whether a snapshot has its turn before another of the same Instance.
+fn is_before(other: &InstanceSnapshot, snapshot: &InstanceSnapshot) -> bool {
+    let turn = |snapshot: &InstanceSnapshot| {
+        let waits = snapshot.status.phase != SnapshotPhase::Processing;
+        (waits, snapshot.metadata.creation_timestamp.clone(), snapshot.name().to_owned())
+    };
+    turn(other) < turn(snapshot)
+}

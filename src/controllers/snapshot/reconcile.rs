@@ -1,0 +1,66 @@
+//! The snapshot loop.
+
+use jiff::Timestamp;
+
+use super::observe::Observed;
+use super::plan::plan;
+use super::report::report;
+use super::stores::Stores;
+use crate::api::Object;
+use crate::api::instance_snapshot::InstanceSnapshotKind;
+use crate::config::SnapshotConfig;
+use crate::controllers::{Definition, Setup};
+use crate::runtime::ObjectKey;
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Outcome, Reconciler, Report};
+use crate::runtime::store_set::StoreSet;
+
+/// Makes images of stopped virtual machines.
+pub struct SnapshotReconciler {
+    stores: Stores,
+    config: SnapshotConfig,
+}
+
+impl Definition for SnapshotReconciler {
+    const EVENT_SOURCE: &'static str = "InstanceSnapshot";
+
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        let config = setup.config.controllers.snapshot.clone();
+        Ok(Self { stores: Stores::declare(set, &setup.config.selector), config })
+    }
+}
+
+impl Reconciler for SnapshotReconciler {
+    const NAME: &'static str = "snapshot";
+    type Kind = InstanceSnapshotKind;
+    type Observed = Observed;
+    type Settings = SnapshotConfig;
+    type Effect = ();
+    type Effected = ();
+
+    fn settings(&self) -> &SnapshotConfig {
+        &self.config
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        self.stores.observe(key)
+    }
+
+    fn object(observed: &Observed) -> &Object<InstanceSnapshotKind> {
+        &observed.snapshot
+    }
+
+    fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Plan {
+        plan(observed, config, now)
+    }
+
+    fn report(
+        observed: &Observed,
+        config: &SnapshotConfig,
+        plan: &Plan,
+        outcome: &Outcome<()>,
+        now: Timestamp,
+    ) -> Report<InstanceSnapshotKind> {
+        report(observed, config, plan, outcome, now)
+    }
+}

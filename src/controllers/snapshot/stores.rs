@@ -1,0 +1,193 @@
+//! The stores that the snapshot loop reads, and which of their changes concern which snapshots.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::image::directory;
+use super::observe::{Observed, instance_key};
+use crate::api::instance::{Instance, InstanceKind};
+use crate::api::instance_snapshot::{InstanceSnapshot, InstanceSnapshotKind, SnapshotPhase};
+use crate::api::template::TemplateKind;
+use crate::api::tenant::{Tenant, TenantKind};
+use crate::api::text::Text;
+use crate::api::{Kind, labels};
+use crate::controllers::shared::references::{ByInstance, instance_of, template_key};
+use crate::kinds::{
+    DataVolumeKind, JobKind, NamespaceKind, PodKind, VirtualMachineInstanceKind, VirtualMachineKind,
+};
+use crate::runtime::ObjectKey;
+use crate::runtime::queue::{Priority, Queue};
+use crate::runtime::store::{ByController, Index, Store};
+use crate::runtime::store_set::{Declaration, StoreSet};
+use crate::runtime::watch::Selection;
+
+/// The stores.
+pub struct Stores {
+    /// The labels of the namespaces that are ours.
+    selector: BTreeMap<String, String>,
+    snapshots: Arc<Store<InstanceSnapshotKind>>,
+    instances: Arc<Store<InstanceKind>>,
+    templates: Arc<Store<TemplateKind>>,
+    tenants: Arc<Store<TenantKind>>,
+    namespaces: Arc<Store<NamespaceKind>>,
+    /// Jobs: those of snapshots carry no label of ours.
+    jobs: Arc<Store<JobKind>>,
+    machines: Arc<Store<VirtualMachineKind>>,
+    machine_instances: Arc<Store<VirtualMachineInstanceKind>>,
+    data_volumes: Arc<Store<DataVolumeKind>>,
+    pods: Arc<Store<PodKind>>,
+}
+
+/// Snapshots by the Instance that they name.
+struct OfInstance;
+
+impl Index<InstanceSnapshotKind> for OfInstance {
+    type Key = ObjectKey;
+
+    fn keys(snapshot: &InstanceSnapshot) -> Vec<ObjectKey> {
+        vec![instance_key(snapshot)]
+    }
+}
+
+/// Tenants by the directory of their repositories.
+struct ByDirectory;
+
+impl Index<TenantKind> for ByDirectory {
+    type Key = Text;
+
+    fn keys(tenant: &Tenant) -> Vec<Text> {
+        vec![directory(tenant.name()).into()]
+    }
+}
+
+/// Whether a snapshot is still to be made.
+fn is_open(snapshot: &InstanceSnapshot) -> bool {
+    !matches!(snapshot.status.phase, SnapshotPhase::Completed | SnapshotPhase::Failed)
+        && !snapshot.is_terminating()
+}
+
+impl Stores {
+    /// Declares the stores. Namespaces with the labels of `selector` are ours.
+    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
+        let all = Selection::All;
+        let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
+        let of_instances = Selection::labelled(labels::INSTANCE);
+        let snapshots = snapshots(set);
+        let machines: Arc<Store<VirtualMachineKind>> =
+            set.store(&ours).optional().index::<ByController>().get();
+        let (waiting, disks) = (Arc::clone(&snapshots), Arc::clone(&machines));
+        let started = Arc::clone(&snapshots);
+        Self {
+            selector: selector.clone(),
+            instances: set
+                .store::<InstanceKind>(&all)
+                .written()
+                .on_change(move |change, queue| {
+                    if let Some(instance) = change.object() {
+                        enqueue_waiting(&started, queue, &ObjectKey::of(&**instance));
+                    }
+                })
+                .get(),
+            templates: set.store(&all).written().get(),
+            tenants: set.store(&all).index::<ByDirectory>().get(),
+            namespaces: set.store(&all).wakes_residents(&snapshots, selector).get(),
+            jobs: set.store(&all).written().wakes_controller::<InstanceSnapshotKind>().get(),
+            machine_instances: freeing(set.store(&of_instances).optional(), &snapshots),
+            data_volumes: set
+                .store::<DataVolumeKind>(&all)
+                .optional()
+                .on_change(move |change, queue| {
+                    let Some(disk) = change.object() else { return };
+                    let machine = disks.get(disk.namespace(), disk.name());
+                    if let Some(key) = machine.as_deref().and_then(instance_of) {
+                        enqueue_waiting(&waiting, queue, &key);
+                    }
+                })
+                .get(),
+            pods: freeing(set.store(&of_instances).index::<ByInstance>(), &snapshots),
+            snapshots,
+            machines,
+        }
+    }
+
+    /// What is known of a snapshot; `None` when it is gone, or in a namespace that is not ours.
+    pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        let snapshot = self.snapshots.get(&key.namespace, &key.name)?;
+        let namespace = self.namespaces.get("", &key.namespace)?;
+        if !namespace.has_labels(&self.selector) {
+            return None;
+        }
+        let of = instance_key(&snapshot);
+        let instance = self.instances.get(&of.namespace, &of.name);
+        let machines = instance.as_ref().map(|instance| self.machines.by::<ByController>(instance.uid()));
+        let machines = machines.unwrap_or_default();
+        let named = machines.iter().map(|machine| machine.name());
+        let others = self.snapshots.by::<OfInstance>(&of).into_iter();
+        Some(Observed {
+            template: instance.as_ref().and_then(|instance| {
+                let reference = template_key(instance);
+                self.templates.get(&reference.namespace, &reference.name)
+            }),
+            job: self.jobs.get(&key.namespace, &super::job::name(&key.name)),
+            running: named
+                .clone()
+                .filter_map(|name| self.machine_instances.get(&of.namespace, name))
+                .collect(),
+            disks: named.filter_map(|name| self.data_volumes.get(&of.namespace, name)).collect(),
+            pods: self.pods.by::<ByInstance>(&of),
+            others: others.filter(|other| other.uid() != snapshot.uid() && is_open(other)).collect(),
+            resident: namespace.label(labels::NAME).map(str::to_owned),
+            repository_owner: instance.as_ref().and_then(|instance| self.repository_owner(instance)),
+            machines,
+            instance,
+            snapshot,
+        })
+    }
+
+    /// The Tenant that has the repositories of an Instance's Tenant, if it is another: whoever was first.
+    fn repository_owner(&self, instance: &Instance) -> Option<String> {
+        let tenant = &instance.spec.tenant_ref.name;
+        let sharing = self.tenants.by::<ByDirectory>(directory(tenant));
+        let first = sharing
+            .iter()
+            .min_by_key(|tenant| (tenant.metadata.creation_timestamp.clone(), tenant.name().to_owned()))?;
+        (first.name() != tenant).then(|| first.name().to_owned())
+    }
+}
+
+/// Snapshots. One that has ended gives way to those of the same Instance that wait for it.
+fn snapshots(set: &mut StoreSet<'_>) -> Arc<Store<InstanceSnapshotKind>> {
+    let snapshots = set.store::<InstanceSnapshotKind>(&Selection::All).written().objects(is_open);
+    let snapshots = snapshots.index::<OfInstance>().get();
+    let (queue, waiting) = (Arc::clone(set.queue()), Arc::clone(&snapshots));
+    snapshots.subscribe(move |change| {
+        let open = |snapshot: &Option<Arc<InstanceSnapshot>>| snapshot.as_deref().is_some_and(is_open);
+        if let Some(snapshot) = change.object().filter(|_| open(&change.old) && !open(&change.new)) {
+            enqueue_waiting(&waiting, &queue, &instance_key(snapshot));
+        }
+    });
+    snapshots
+}
+
+/// The store of a kind whose objects keep the disks of an Instance busy.
+fn freeing<T: Kind>(
+    store: Declaration<'_, '_, T>,
+    snapshots: &Arc<Store<InstanceSnapshotKind>>,
+) -> Arc<Store<T>> {
+    let snapshots = Arc::clone(snapshots);
+    let store = store.on_change(move |change, queue| {
+        if let Some(key) = change.object().and_then(|object| instance_of(&**object)) {
+            enqueue_waiting(&snapshots, queue, &key);
+        }
+    });
+    store.get()
+}
+
+/// Asks for the snapshots of an Instance that wait for their turn.
+fn enqueue_waiting(snapshots: &Store<InstanceSnapshotKind>, queue: &Queue, instance: &ObjectKey) {
+    for snapshot in snapshots.by::<OfInstance>(instance) {
+        if is_open(&snapshot) && snapshot.status.phase != SnapshotPhase::Processing {
+            queue.add(ObjectKey::of(&*snapshot), Priority::Change);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The table of loops, and a loop without its type.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Definition, Setup, instance, public_exposure, shared_volume, snapshot, tenant, workspace};
+use crate::api::Kind;
+use crate::config::Controllers;
+use crate::config::loops::{Toggle, for_each_loop};
+use crate::runtime::ObjectKey;
+use crate::runtime::context::Connections;
+use crate::runtime::control_loop::ControlLoop;
+use crate::runtime::driver::Driver;
+use crate::runtime::merge;
+use crate::runtime::plan::{Plan, to_value};
+use crate::runtime::reconciler::Reconciler;
+use crate::runtime::store::StoreFactory;
+use crate::runtime::store_set::{DeclaredStores, StoreSet};
+
+/// A control loop as the table lists it.
+pub struct Loop {
+    /// Its key below `controllers` in the configuration; its name in metrics, readiness and logs.
+    pub name: &'static str,
+    /// What it is for.
+    pub description: &'static str,
+    /// Whether it runs.
+    pub toggle: fn(&Controllers) -> Toggle,
+    /// Declares its stores and builds it.
+    pub build: fn(&mut Setup<'_>, &mut StoreFactory) -> anyhow::Result<Box<dyn BuiltLoop>>,
+}
+
+macro_rules! table {
+    ($(#[doc = $description:literal] $key:ident: $config:ident => $reconciler:ident;)*) => {
+        /// All control loops.
+        pub static LOOPS: &[Loop] = &[$(Loop {
+            name: $key::$reconciler::NAME,
+            description: $description,
+            toggle: |controllers| Toggle {
+                enabled: controllers.$key.enabled,
+                concurrency: controllers.$key.concurrency,
+            },
+            build: build::<$key::$reconciler>,
+        }),*];
+    };
+}
+for_each_loop!(table);
+
+/// What would be made for one object.
+pub struct Planned {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its name.
+    pub key: ObjectKey,
+    /// The object as it would be patched; `None` when it is not ours.
+    pub object: Option<Value>,
+    /// What would be made for it.
+    pub made: Vec<Value>,
+    /// What would be told of it.
+    pub messages: Vec<String>,
+}
+
+/// A loop that has been built, without its type.
+pub trait BuiltLoop {
+    /// The plans for all its objects, in the order of their names, as if nothing had been made yet.
+    fn plan(&self, now: Timestamp) -> Vec<Planned>;
+
+    /// The loop, ready to run with so many reconciles at once.
+    fn into_control_loop(self: Box<Self>, connections: &Connections, concurrency: usize) -> ControlLoop;
+}
+
+struct Built<R> {
+    reconciler: R,
+    stores: DeclaredStores,
+}
+
+fn build<R: Definition>(
+    setup: &mut Setup<'_>,
+    factory: &mut StoreFactory,
+) -> anyhow::Result<Box<dyn BuiltLoop>> {
+    let mut set = StoreSet::new(R::NAME, factory);
+    let reconciler = R::build(setup, &mut set)?;
+    Ok(Box::new(Built { reconciler, stores: set.finish() }))
+}
+
+impl<R: Definition> BuiltLoop for Built<R> {
+    fn plan(&self, now: Timestamp) -> Vec<Planned> {
+        let mut keys = (self.stores.keys)();
+        keys.sort();
+        let plan = |key: ObjectKey| {
+            let kind = R::Kind::KIND;
+            let Some(observed) = self.reconciler.observe(&key) else {
+                return Planned { kind, key, object: None, made: Vec::new(), messages: Vec::new() };
+            };
+            let plan = R::plan(&observed, self.reconciler.settings(), now);
+            let mut messages: Vec<String> =
+                plan.problems.iter().map(|problem| problem.message.clone()).collect();
+            messages.extend(R::remarks(&observed, self.reconciler.settings(), now));
+            let object = Some(patched::<R>(&observed, &plan));
+            Planned { kind, key, object, made: made(&plan), messages }
+        };
+        keys.into_iter().map(plan).collect()
+    }
+
+    fn into_control_loop(self: Box<Self>, connections: &Connections, concurrency: usize) -> ControlLoop {
+        let Self { reconciler, stores } = *self;
+        let context = connections.context(R::NAME, R::EVENT_SOURCE, stores.written.clone());
+        ControlLoop::new(Driver::new(reconciler, context), stores, concurrency)
+    }
+}
+
+/// The object of a plan after the plan's patch of it.
+fn patched<R: Reconciler>(observed: &R::Observed, plan: &Plan<R::Effect>) -> Value {
+    let object = R::object(observed);
+    let mut patched = to_value(object);
+    if let Some(patch) = plan.patches.iter().find(|patch| patch.uid == object.uid()) {
+        merge::apply(&mut patched, &patch.patch);
+    }
+    patched
+}
+
+/// The objects that a plan makes.
+fn made<E>(plan: &Plan<E>) -> Vec<Value> {
+    plan.ensure.iter().filter_map(|desired| Some(desired.manifest.as_ref()?.json().clone())).collect()
+}

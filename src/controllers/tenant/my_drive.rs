@@ -1,0 +1,197 @@
+//! The personal volume of a Tenant: claim, Secret and Job.
+//!
+//! The claim outlives its Tenant unless it is configured otherwise. So nothing in the cluster ties it
+//! to the Tenant but what is written on it: whose it is, and the e-mail address. A Tenant of the same
+//! name gets it only with the same address.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::observe::Observed;
+use super::{Effect, Settings};
+use crate::api::labels;
+use crate::config::{MyDrive, OnTenantDeletion};
+use crate::controllers::shared::children::{ChildBuilder, Place};
+use crate::controllers::shared::nfs_volume::{
+    Location, claim_spec, failure, growth, is_bound, job, location, provisioning,
+};
+use crate::controllers::shared::references::MY_DRIVE_SECRET;
+use crate::kinds::{NfsClaim, NfsClaimKind, SecretKind};
+use crate::runtime::plan::{Desired, Ownership, Plan, to_value};
+use crate::runtime::problem::Problem;
+
+/// The component of the personal volume.
+pub const MY_DRIVE: &str = "mydrive";
+/// The component of the Secret: a part of that of the namespace.
+pub const SECRET: &str = "personal-namespace/mydrive";
+/// On a claim: the Tenant whose volume it is, with its dots.
+pub const OWNER: &str = "crownlabs.polito.it/mydrive-owner";
+/// On a claim: that Tenant's e-mail address.
+pub const EMAIL: &str = "crownlabs.polito.it/mydrive-email";
+
+/// Plans the volume of a Tenant whose personal namespace is there.
+pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, plan: &mut Plan<Effect>) {
+    let claim = observed.children.claim.as_deref();
+    if let Some(problem) = claim.and_then(|claim| foreign_owner(observed, claim)) {
+        plan.problems.push(problem);
+        return;
+    }
+    if !observed.has_my_drive_namespace {
+        let message = format!(
+            "the personal volume waits for namespace {} (controllers.tenant.myDrive.namespace), which does not \
+             exist: create it",
+            settings.config.my_drive.namespace
+        );
+        plan.problems.push(problem("NamespaceMissing", message, false));
+        return;
+    }
+    let own_job = observed.children.job.as_deref().filter(|job| observed.owns(*job));
+    let provisioned = provisioning(claim, own_job);
+    plan.ensure.push(desired_claim(observed, &settings.config.my_drive, builder, claim, provisioned));
+    plan.patches.extend(claim.and_then(|claim| growth(claim, &settings.config.my_drive.size, MY_DRIVE)));
+    let Some(claim) = claim.filter(|claim| is_bound(claim)) else { return };
+    match data(observed) {
+        Ok(data) => plan.ensure.push(secret(observed, builder, &data)),
+        Err(problem) => plan.problems.push(problem),
+    }
+    if provisioned == Some(labels::PROVISIONING_COMPLETED) {
+        return;
+    }
+    if let Some(failed) = observed.children.job.as_deref().and_then(failure) {
+        let message = format!(
+            "the personal volume could not be prepared: Job {}/{} has failed: {}; delete the Job to have it \
+             tried again",
+            claim.namespace(),
+            observed.names().provision,
+            failed
+        );
+        plan.problems.push(problem("ProvisioningFailed", message, false));
+    }
+    // One that runs is left alone; one of somebody else is refused by the apply engine.
+    if own_job.is_none() {
+        let names = observed.names();
+        let config = &settings.config.my_drive;
+        let place =
+            Place { namespace: &config.namespace, name: &names.provision, component: MY_DRIVE, wave: 1 };
+        let existing = observed.children.job.as_deref();
+        plan.ensure.push(job(existing, &names.claim, &config.provisioning_image, builder, place));
+    }
+}
+
+/// Whose the claim is, if it is somebody else's.
+fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
+    let tenant = &observed.tenant;
+    if observed.owns(claim) || claim.controller_uid().is_some() {
+        // The apply engine refuses what another object controls.
+        return None;
+    }
+    let name = format!("{}/{}", claim.namespace(), claim.name());
+    match (claim.annotation(OWNER), claim.annotation(EMAIL)) {
+        (Some(owner), _) if owner != tenant.name() => {
+            let message = format!("the personal volume {name} belongs to Tenant {owner}: it is left alone");
+            Some(problem("NameConflict", message, false))
+        }
+        (Some(_), Some(email)) if !email.eq_ignore_ascii_case(&tenant.spec.email) && former(observed) => {
+            let message = format!(
+                "the personal volume {name} was kept for a former Tenant of this name with another e-mail \
+                 address: it is left alone; to hand it over, set its annotation {EMAIL} to this Tenant's address"
+            );
+            Some(problem("NameConflict", message, false))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the volume cannot have been this Tenant's before: the address of a Tenant that has it may
+/// change, and the claim follows.
+fn former(observed: &Observed) -> bool {
+    let claim = observed.children.claim.as_deref();
+    claim.and_then(|claim| claim.annotation(TENANT_UID)) != Some(observed.tenant.uid())
+}
+
+/// On a claim: the uid of the Tenant that has it now.
+const TENANT_UID: &str = "crownlabs.polito.it/mydrive-tenant-uid";
+
+/// Whether a claim is of this very Tenant, not of another of its name.
+pub fn is_of(observed: &Observed, claim: &NfsClaim) -> bool {
+    observed.owns(claim) || claim.annotation(TENANT_UID) == Some(observed.tenant.uid())
+}
+
+/// The claim of a Tenant that is being deleted, to be kept.
+pub fn kept(observed: &Observed, settings: &Settings, claim: &NfsClaim) -> Desired {
+    let builder = super::plan::builder(observed, settings);
+    let state = claim.label(labels::VOLUME_PROVISIONING);
+    desired_claim(observed, &settings.config.my_drive, &builder, Some(claim), state)
+}
+
+fn problem(reason: &'static str, message: String, waiting: bool) -> Problem {
+    Problem { component: MY_DRIVE.to_owned(), reason, message, waiting }
+}
+
+fn desired_claim(
+    observed: &Observed,
+    config: &MyDrive,
+    builder: &ChildBuilder,
+    claim: Option<&NfsClaim>,
+    provisioned: Option<&str>,
+) -> Desired {
+    let names = observed.names();
+    let body = claim_spec(&config.storage_class_name, &config.size);
+    let place = Place { namespace: &config.namespace, name: &names.claim, component: MY_DRIVE, wave: 0 };
+    let kept = config.on_tenant_deletion == OnTenantDeletion::Retain;
+    let tenant = &observed.tenant;
+    let annotations: BTreeMap<String, String> =
+        [(OWNER, tenant.name()), (EMAIL, tenant.spec.email.as_str()), (TENANT_UID, tenant.uid())]
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+    let mut desired = builder.created::<NfsClaimKind>(claim, place, &body);
+    desired
+        .labels
+        .extend(provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned())));
+    desired.labels.insert(labels::TENANT.to_owned(), tenant.name().to_owned());
+    desired.known_by = Some(builder.labels.clone());
+    desired.ownership = if kept { Ownership::Kept } else { Ownership::Controlled };
+    desired.manifest = desired.manifest.map(|manifest| {
+        let mut metadata = json!({"annotations": annotations, "labels": {labels::TENANT: tenant.name()}});
+        if kept {
+            metadata["ownerReferences"] = Value::Null;
+        }
+        manifest.merged(&json!({"metadata": metadata}))
+    });
+    desired.annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
+    desired
+}
+
+/// Where the volume is, for those who mount it.
+fn data(observed: &Observed) -> Result<Value, Problem> {
+    let Some(volume) = &observed.children.volume else {
+        return Err(problem(
+            "VolumeMissing",
+            "the volume of the personal claim is not there yet".to_owned(),
+            true,
+        ));
+    };
+    let Some(Location { server, share }) = location(volume) else {
+        let message = format!(
+            "PersistentVolume {} names no NFS server and share (spec.csi.volumeAttributes): is \
+             controllers.tenant.myDrive.storageClassName an NFS class?",
+            volume.name()
+        );
+        return Err(problem("VolumeNotNFS", message, false));
+    };
+    let encoded = |text: &str| to_value(&k8s_openapi::ByteString(text.as_bytes().to_vec()));
+    Ok(json!({"data": {"server-name": encoded(&server), "path": encoded(&share)}}))
+}
+
+fn secret(observed: &Observed, builder: &ChildBuilder, data: &Value) -> Desired {
+    let namespace = observed.names().namespace;
+    let place = Place { namespace: &namespace, name: MY_DRIVE_SECRET, component: SECRET, wave: 1 };
+    let mut desired = builder.enforced::<SecretKind>(observed.children.secret.as_deref(), place, data);
+    desired.manifest = desired.manifest.map(|manifest| manifest.merged(&json!({"type": "Opaque"})));
+    desired
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
+use crate::controllers::tenant::plan::builder;
+use crate::runtime::merge;
+
+fn planned(observed: &Observed) -> Plan<Effect> {
+    let settings = settings();
+    let mut plan = Plan::default();
+    super::plan(observed, &settings, &builder(observed, &settings), &mut plan);
+    plan
+}
+
+/// The claim of `ada.rossi`, made by us, with changes.
+fn claim_with(more: &Value) -> Arc<NfsClaim> {
+    let mut value = json!({
+        "metadata": {
+            "name": "ada-rossi-drive", "namespace": "mydrive-pvcs", "uid": "d1",
+            "labels": {"crownlabs.polito.it/managed-by": "tenant", "crownlabs.polito.it/operator-selector": "test"},
+            "annotations": {OWNER: "ada.rossi", EMAIL: "ada@example.org", TENANT_UID: "u1"},
+        },
+        "spec": {"resources": {"requests": {"storage": "1Gi"}}},
+    });
+    merge::apply(&mut value, more);
+    object(value)
+}
+
+fn bound(observed: &mut Observed, attributes: &Value) {
+    let status = json!({"status": {"phase": "Bound"}, "spec": {"volumeName": "pv-1"}});
+    observed.children.claim = Some(claim_with(&status));
+    observed.children.volume = Some(object(json!({
+        "metadata": {"name": "pv-1", "uid": "v1"}, "spec": {"csi": {"volumeAttributes": attributes}},
+    })));
+}
+
+fn nfs() -> Value {
+    json!({"server": "nfs", "clusterID": "rook", "share": "/exports/ada"})
+}
+
+fn kinds(plan: &Plan<Effect>) -> Vec<&str> {
+    plan.ensure.iter().map(|desired| desired.kind.kind).collect()
+}
+
+#[test]
+fn a_new_volume_says_whose_it_is_and_is_owned_by_nobody() {
+    let plan = planned(&observed(&json!({}), &[]));
+    let claim = plan.ensure[0].manifest.as_ref().expect("it is made").json();
+    assert_eq!(claim["metadata"]["annotations"][OWNER], "ada.rossi");
+    assert_eq!(claim["metadata"]["labels"][labels::TENANT], "ada.rossi");
+    assert_eq!(claim["metadata"].get("ownerReferences"), None);
+    assert_eq!(kinds(&plan), ["PersistentVolumeClaim"]);
+}
+
+#[test]
+fn a_bound_volume_gets_a_secret_and_is_prepared_once() {
+    let mut observed = observed(&json!({}), &[]);
+    bound(&mut observed, &nfs());
+    let plan = planned(&observed);
+    assert_eq!(kinds(&plan), ["PersistentVolumeClaim", "Secret", "Job"]);
+    assert_eq!(plan.ensure[0].labels[labels::VOLUME_PROVISIONING], "pending");
+    let secret = plan.ensure[1].manifest.as_ref().expect("it is made").json();
+    assert_eq!(secret["data"], json!({"server-name": "bmZzLnJvb2s=", "path": "L2V4cG9ydHMvYWRh"}));
+    assert_eq!(secret["type"], "Opaque");
+    let job = |status: Value| {
+        object(
+            json!({"metadata": {"name": "ada-rossi-drive-provision", "uid": "j1", "ownerReferences": owners("u1")},
+            "status": status}),
+        )
+    };
+    observed.children.job = Some(job(json!({"succeeded": 1})));
+    let plan = planned(&observed);
+    assert_eq!(plan.ensure[0].labels[labels::VOLUME_PROVISIONING], "completed");
+    assert_eq!(kinds(&plan), ["PersistentVolumeClaim", "Secret"]);
+    // Its Job has been cleaned away since: it is not made again.
+    observed.children.job = None;
+    let completed = json!({"metadata": {"labels": {labels::VOLUME_PROVISIONING: "completed"}},
+        "status": {"phase": "Bound"}, "spec": {"volumeName": "pv-1"}});
+    observed.children.claim = Some(claim_with(&completed));
+    assert_eq!(kinds(&planned(&observed)), ["PersistentVolumeClaim", "Secret"]);
+}
+
+#[test]
+fn a_job_that_failed_is_told() {
+    let mut observed = observed(&json!({}), &[]);
+    bound(&mut observed, &nfs());
+    let failed =
+        json!({"conditions": [{"type": "Failed", "status": "True", "message": "BackoffLimitExceeded"}]});
+    observed.children.job = Some(object(json!({
+        "metadata": {"name": "ada-rossi-drive-provision", "uid": "j1", "ownerReferences": owners("u1")}, "status": failed,
+    })));
+    let plan = planned(&observed);
+    assert_eq!(plan.problems[0].reason, "ProvisioningFailed");
+    assert!(plan.problems[0].message.contains("BackoffLimitExceeded"));
+}
+
+#[test]
+fn a_volume_that_is_not_nfs_gets_no_secret() {
+    let mut observed = observed(&json!({}), &[]);
+    bound(&mut observed, &json!({}));
+    let plan = planned(&observed);
+    assert_eq!(kinds(&plan), ["PersistentVolumeClaim", "Job"]);
+    assert_eq!(plan.problems[0].reason, "VolumeNotNFS");
+}
+
+#[test]
+fn a_volume_only_grows() {
+    let mut observed = observed(&json!({}), &[]);
+    for (asked, grows) in [("1Gi", false), ("2Gi", false), ("512Mi", true), ("0", true), ("", true)] {
+        let spec = json!({"spec": {"resources": {"requests": {"storage": asked}}}});
+        observed.children.claim = Some(claim_with(&spec));
+        assert_eq!(!planned(&observed).patches.is_empty(), grows, "{asked}");
+    }
+}
+
+#[test]
+fn a_kept_volume_is_given_back_to_the_same_name_and_address_only() {
+    let mut observed = observed(&json!({}), &[]);
+    let of = |uid: &str, owner: &str, email: &str| {
+        claim_with(&json!({"metadata": {"annotations": {OWNER: owner, EMAIL: email, TENANT_UID: uid}}}))
+    };
+    let reason = |observed: &Observed| planned(observed).problems.first().map(|problem| problem.reason);
+    observed.children.claim = Some(of("former", "ada.rossi", "Ada@Example.org"));
+    assert_eq!(reason(&observed), None, "the same person");
+    assert_eq!(planned(&observed).ensure[0].annotations[TENANT_UID].as_deref(), Some("u1"));
+    observed.children.claim = Some(of("former", "ada.rossi", "other@example.org"));
+    assert_eq!(reason(&observed), Some("NameConflict"), "another person of the same name");
+    observed.children.claim = Some(of("u1", "ada.rossi", "other@example.org"));
+    assert_eq!(reason(&observed), None, "the address of the Tenant has changed");
+    observed.children.claim = Some(of("u2", "ada-rossi", "ada@example.org"));
+    assert_eq!(reason(&observed), Some("NameConflict"), "another name");
+}

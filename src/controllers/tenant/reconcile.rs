@@ -1,0 +1,124 @@
+//! The tenant loop.
+
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use jiff::Timestamp;
+use tracing::warn;
+
+use super::account_events::{self, Secret};
+use super::observe::Observed;
+use super::plan::plan;
+use super::report::{internal_error, report};
+use super::stores::Stores;
+use super::{Effect, Settings};
+use crate::api::tenant::TenantKind;
+use crate::api::{Object, labels};
+use crate::controllers::shared::accounts::{self, Accounts, Known};
+use crate::controllers::{Definition, Endpoint, Setup};
+use crate::runtime::ObjectKey;
+use crate::runtime::files::WatchedFile;
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Counter, EffectOutcome, Outcome, Reconciler, Report};
+use crate::runtime::store_set::StoreSet;
+
+/// Makes what each Tenant needs.
+pub struct TenantReconciler {
+    stores: Stores,
+    settings: Settings,
+    /// Accounts and roles in Keycloak, where that is configured.
+    accounts: Option<Accounts>,
+}
+
+impl Definition for TenantReconciler {
+    const EVENT_SOURCE: &'static str = "Tenant";
+
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        let accounts = setup.accounts.clone();
+        let settings = Settings {
+            selector: setup.config.selector.clone(),
+            config: setup.config.controllers.tenant.clone(),
+            has_keycloak: accounts.is_some(),
+        };
+        if accounts.is_some() {
+            account_events(setup, set);
+        }
+        Ok(Self { stores: Stores::declare(set, &settings), settings, accounts })
+    }
+
+    fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
+        super::lifetime::remark(observed, settings, now).into_iter().collect()
+    }
+}
+
+impl Reconciler for TenantReconciler {
+    const NAME: &'static str = "tenant";
+    const FINALIZER: Option<&'static str> = Some(labels::TENANT_FINALIZER);
+    type Kind = TenantKind;
+    type Observed = Observed;
+    type Settings = Settings;
+    type Effect = Effect;
+    type Effected = Known;
+
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        self.stores.observe(key)
+    }
+
+    fn object(observed: &Observed) -> &Object<TenantKind> {
+        &observed.tenant
+    }
+
+    fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
+        plan(observed, settings, now)
+    }
+
+    async fn perform(&self, observed: &Observed, effect: &Effect) -> EffectOutcome<Known> {
+        let Some(accounts) = &self.accounts else { return EffectOutcome { result: None, error: None } };
+        let (result, error) = match effect {
+            Effect::SynchronizeAccount { roles } => {
+                let synchronized = accounts.synchronize(&observed.tenant, roles).await;
+                (synchronized.user, synchronized.error)
+            }
+            Effect::RemoveAccount => (None, accounts.remove_user(&observed.tenant).await.err()),
+        };
+        EffectOutcome { result, error: error.map(accounts::effect_error) }
+    }
+
+    fn report(
+        observed: &Observed,
+        settings: &Settings,
+        plan: &Plan<Effect>,
+        outcome: &Outcome<Known>,
+        now: Timestamp,
+    ) -> Report<TenantKind> {
+        report(observed, settings, plan, outcome, now)
+    }
+
+    fn status_error() -> Option<Counter> {
+        Some(internal_error("status"))
+    }
+}
+
+/// Serves Keycloak's events, and watches the file with the secret that they are signed with.
+fn account_events(setup: &mut Setup<'_>, set: &StoreSet<'_>) {
+    let config = &setup.config.server.keycloak_events;
+    let secret = Secret::default();
+    if !config.secret_file.is_empty() {
+        let (name, kept) = (config.secret_file.clone(), secret.clone());
+        let key = "server.keycloakEvents.secretFile";
+        setup.files.push(WatchedFile::new(key, PathBuf::from(&config.secret_file), move |content| {
+            let trimmed = content.map(|content| content.trim_ascii().to_vec());
+            if trimmed.as_ref().is_none_or(Vec::is_empty) {
+                warn!(file = name, "server.keycloakEvents.secretFile cannot be read; no event is taken");
+            }
+            // An empty secret verifies nothing.
+            *kept.write().unwrap_or_else(PoisonError::into_inner) = Some(trimmed.unwrap_or_default());
+        }));
+    }
+    let handler = account_events::handler(set.queue().clone(), setup.gate.clone(), secret);
+    setup.endpoints.push(Endpoint { name: "keycloakEvents", address: config.listen.address(), handler });
+}

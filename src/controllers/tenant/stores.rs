@@ -1,0 +1,240 @@
+//! The stores that the tenant loop reads, and which of their changes concern which Tenants.
+
+use std::sync::Arc;
+
+use super::Settings;
+use super::my_drive::OWNER;
+use super::names::Names;
+use super::objects::{
+    ALLOW_TRUSTED_INGRESS, DENY_INGRESS, MANAGE_INSTANCES, MANAGE_TEMPLATES, RESOURCE_QUOTA, SANDBOX_EDITOR,
+    SANDBOX_LIMITS, SANDBOX_QUOTA,
+};
+use super::observe::{Children, Observed};
+use crate::api::instance::InstanceKind;
+use crate::api::names::canonical;
+use crate::api::template::TemplateKind;
+use crate::api::tenant::{Tenant, TenantKind};
+use crate::api::text::Text;
+use crate::api::workspace::WorkspaceKind;
+use crate::api::{Kind, Object, labels};
+use crate::controllers::shared::children::{is_of, name_owner};
+use crate::controllers::shared::nfs_volume::ByVolume;
+use crate::controllers::shared::references::{ByWorkspace, MY_DRIVE_SECRET};
+use crate::kinds::{
+    ClusterRoleBindingKind, ClusterRoleKind, JobKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
+    NfsClaimKind, PersistentVolumeKind, ResourceQuotaKind, RoleBindingKind, SecretKind,
+};
+use crate::runtime::ObjectKey;
+use crate::runtime::queue::{Priority, Queue};
+use crate::runtime::store::{ByNamespace, Index, Store};
+use crate::runtime::store_set::{Declaration, StoreSet, enqueue_by};
+use crate::runtime::watch::Selection;
+
+/// The stores.
+pub struct Stores {
+    settings: Settings,
+    tenants: Arc<Store<TenantKind>>,
+    workspaces: Arc<Store<WorkspaceKind>>,
+    instances: Arc<Store<InstanceKind>>,
+    templates: Arc<Store<TemplateKind>>,
+    namespaces: Arc<Store<NamespaceKind>>,
+    cluster_roles: Arc<Store<ClusterRoleKind>>,
+    cluster_role_bindings: Arc<Store<ClusterRoleBindingKind>>,
+    role_bindings: Arc<Store<RoleBindingKind>>,
+    quotas: Arc<Store<ResourceQuotaKind>>,
+    limit_ranges: Arc<Store<LimitRangeKind>>,
+    network_policies: Arc<Store<NetworkPolicyKind>>,
+    claims: Arc<Store<NfsClaimKind>>,
+    persistent_volumes: Arc<Store<PersistentVolumeKind>>,
+    /// Jobs: they are shared with other loops, whose Jobs carry no label of ours.
+    jobs: Arc<Store<JobKind>>,
+    /// The Secrets that say where `MyDrive` is.
+    secrets: Arc<Store<SecretKind>>,
+}
+
+/// Tenants by their canonical name, after which their objects are named.
+struct ByCanonicalName;
+
+impl Index<TenantKind> for ByCanonicalName {
+    type Key = Text;
+
+    fn keys(tenant: &Tenant) -> Vec<Text> {
+        vec![canonical(tenant.name()).into()]
+    }
+}
+
+impl Stores {
+    /// Declares the stores.
+    pub fn declare(set: &mut StoreSet<'_>, settings: &Settings) -> Self {
+        let all = Selection::All;
+        let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_TENANT);
+        let tenants = tenants(set);
+        let claims = children(set.store::<NfsClaimKind>(&ours).index::<ByVolume>());
+        let (claimed, named) = (Arc::clone(&claims), Arc::clone(&tenants));
+        let has_templates = settings.config.personal_workspace.enabled;
+        Self {
+            workspaces: set
+                .store::<WorkspaceKind>(&all)
+                .on_change(move |change, queue| {
+                    let is_same = match (&change.old, &change.new) {
+                        (Some(old), Some(new)) => old.spec == new.spec && old.malformed == new.malformed,
+                        _ => false,
+                    };
+                    let Some(workspace) = change.object().filter(|_| !is_same) else { return };
+                    // A course has many users: single users do not wait for all of them.
+                    for tenant in named.keys_by::<ByWorkspace>(workspace.name()) {
+                        queue.add(tenant, Priority::Background);
+                    }
+                })
+                .get(),
+            instances: residents(set.store(&all), &tenants, true),
+            templates: residents(set.store(&all), &tenants, has_templates),
+            namespaces: namespaces(set, &tenants, settings),
+            cluster_roles: children(set.store(&ours)),
+            cluster_role_bindings: children(set.store(&ours)),
+            role_bindings: children(set.store(&ours)),
+            quotas: children(set.store(&ours)),
+            limit_ranges: children(set.store(&ours)),
+            network_policies: children(set.store(&ours)),
+            persistent_volumes: set
+                .store::<PersistentVolumeKind>(&all)
+                .on_change(move |change, queue| {
+                    let Some(volume) = change.object() else { return };
+                    for claim in claimed.by::<ByVolume>(volume.name()) {
+                        enqueue_owners(&*claim, queue);
+                    }
+                })
+                .get(),
+            jobs: children(set.store(&all)),
+            secrets: children(set.store(&Selection::named(MY_DRIVE_SECRET))),
+            settings: settings.clone(),
+            tenants,
+            claims,
+        }
+    }
+
+    /// What is known of a Tenant; `None` when it is gone or not ours. One that waits for us before it can go
+    /// is ours whatever its labels say.
+    pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        let tenant = self.tenants.get("", &key.name)?;
+        let names = Names::of(tenant.name());
+        let entries = tenant.spec.workspaces.iter();
+        let workspaces = entries
+            .filter_map(|entry| Some((entry.name.clone(), self.workspaces.get("", &entry.name)?)))
+            .collect();
+        let children = self.children(&names);
+        let volumes = &self.settings.config.my_drive.namespace;
+        let observed = Observed {
+            name_owner: self.name_owner(&tenant, &children),
+            workspaces,
+            instances: self.instances.keys_by::<ByNamespace>(&names.namespace).len(),
+            templates: self.templates.keys_by::<ByNamespace>(&names.namespace).len(),
+            has_my_drive_namespace: self.namespaces.get("", volumes).is_some(),
+            children,
+            tenant,
+        };
+        is_of(&observed.tenant, &self.settings.selector).then_some(observed)
+    }
+
+    fn children(&self, names: &Names) -> Children {
+        let (personal, sandbox) = (&names.namespace, &names.sandbox);
+        let volumes = &self.settings.config.my_drive.namespace;
+        let claim = self.claims.get(volumes, &names.claim);
+        let volume = claim.as_ref().and_then(|claim| claim.spec.volume_name.clone());
+        Children {
+            cluster_role: self.cluster_roles.get("", &names.cluster_role),
+            cluster_binding: self.cluster_role_bindings.get("", &names.cluster_role),
+            namespace: self.namespaces.get("", personal),
+            quota: self.quotas.get(personal, RESOURCE_QUOTA),
+            instances: self.role_bindings.get(personal, MANAGE_INSTANCES),
+            templates: self.role_bindings.get(personal, MANAGE_TEMPLATES),
+            deny: self.network_policies.get(personal, DENY_INGRESS),
+            allow: self.network_policies.get(personal, ALLOW_TRUSTED_INGRESS),
+            sandbox: self.namespaces.get("", sandbox),
+            sandbox_binding: self.role_bindings.get(sandbox, SANDBOX_EDITOR),
+            sandbox_quota: self.quotas.get(sandbox, SANDBOX_QUOTA),
+            sandbox_limits: self.limit_ranges.get(sandbox, SANDBOX_LIMITS),
+            volume: volume.and_then(|volume| self.persistent_volumes.get("", &volume)),
+            job: self.jobs.get(volumes, &names.provision),
+            secret: self.secrets.get(personal, MY_DRIVE_SECRET),
+            claim,
+        }
+    }
+
+    /// Another Tenant that the names of the objects belong to: names that differ in dots and dashes only have
+    /// the same canonical form.
+    fn name_owner(&self, tenant: &Tenant, children: &Children) -> Option<String> {
+        let siblings = self.tenants.by::<ByCanonicalName>(canonical(tenant.name()));
+        let role = children.cluster_role.as_ref().and_then(|role| role.controller_uid());
+        let namespace = children.namespace.as_ref().and_then(|namespace| namespace.controller_uid());
+        name_owner(tenant, &siblings, &role.into_iter().chain(namespace).collect())
+    }
+}
+
+/// Tenants. One that goes leaves its names to those that waited for them.
+fn tenants(set: &mut StoreSet<'_>) -> Arc<Store<TenantKind>> {
+    let tenants = set.store::<TenantKind>(&Selection::All).written().objects(|_| true);
+    let tenants = tenants.index::<ByWorkspace>().index::<ByCanonicalName>().get();
+    let (queue, siblings) = (Arc::clone(set.queue()), Arc::clone(&tenants));
+    tenants.subscribe(move |change| {
+        if let (Some(gone), None) = (&change.old, &change.new) {
+            enqueue_by::<ByCanonicalName, _>(&siblings, &queue, canonical(gone.name()));
+        }
+    });
+    tenants
+}
+
+/// Namespaces. When that of the personal volumes comes, every Tenant may have one.
+fn namespaces(
+    set: &mut StoreSet<'_>,
+    tenants: &Arc<Store<TenantKind>>,
+    settings: &Settings,
+) -> Arc<Store<NamespaceKind>> {
+    let (tenants, volumes) = (Arc::clone(tenants), settings.config.my_drive.namespace.clone());
+    let namespaces = set.store::<NamespaceKind>(&Selection::All).on_change(move |change, queue| {
+        if change.old.is_none() && change.new.as_ref().is_some_and(|namespace| namespace.name() == volumes) {
+            for key in tenants.keys() {
+                queue.add(key, Priority::Background);
+            }
+        }
+    });
+    children(namespaces)
+}
+
+/// The store of what is in personal namespaces. Where `waited_for`, a Tenant whose namespace outlives its last
+/// login for the sake of an object is asked for when that goes.
+fn residents<T: Kind>(
+    store: Declaration<'_, '_, T>,
+    tenants: &Arc<Store<TenantKind>>,
+    waited_for: bool,
+) -> Arc<Store<T>> {
+    let tenants = Arc::clone(tenants);
+    let store = store.index::<ByNamespace>().on_change(move |change, queue| {
+        if let (true, Some(gone), None) = (waited_for, &change.old, &change.new)
+            && let Some(name) = gone.namespace().strip_prefix("tenant-")
+        {
+            enqueue_by::<ByCanonicalName, _>(&tenants, queue, name);
+        }
+    });
+    store.get()
+}
+
+/// The store of a kind of which the loop makes objects.
+fn children<T: Kind>(store: Declaration<'_, '_, T>) -> Arc<Store<T>> {
+    let store = store.written().on_foreign_change(|change, queue| {
+        for object in [&change.old, &change.new].into_iter().flatten() {
+            enqueue_owners(&**object, queue);
+        }
+    });
+    store.get()
+}
+
+/// Asks for the Tenants that an object names as its owner: in its owner references, or, on a claim that
+/// outlives them, in an annotation.
+fn enqueue_owners<T: Kind>(object: &Object<T>, queue: &Queue) {
+    let owners = object.metadata.owner_references.iter();
+    let owners = owners.filter(|owner| owner.kind == TenantKind::KIND).map(|owner| owner.name.as_str());
+    for name in owners.chain(object.annotation(OWNER)) {
+        queue.add(ObjectKey::new("", name), Priority::Change);
+    }
+}

@@ -1,0 +1,103 @@
+//! The workspace loop.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::observe::Observed;
+use super::plan::plan;
+use super::report::report;
+use super::stores::Stores;
+use crate::api::workspace::WorkspaceKind;
+use crate::api::{Object, labels};
+use crate::controllers::shared::accounts::{self, Accounts};
+use crate::controllers::{Definition, Setup};
+use crate::runtime::ObjectKey;
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{EffectOutcome, Outcome, Reconciler, Report};
+use crate::runtime::store_set::StoreSet;
+
+/// Makes courses of Workspaces.
+pub struct WorkspaceReconciler {
+    stores: Stores,
+    settings: Settings,
+    /// Roles in Keycloak, where that is configured.
+    accounts: Option<Accounts>,
+}
+
+/// What plans and reports depend on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The labels of what is ours.
+    pub selector: BTreeMap<String, String>,
+    /// Whether Keycloak is configured.
+    pub has_keycloak: bool,
+}
+
+/// What a plan wants done in Keycloak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// The roles of the Workspace exist, under this name for people.
+    EnsureRoles {
+        /// `spec.prettyName`.
+        pretty_name: String,
+    },
+    /// The roles of the Workspace do not exist.
+    RemoveRoles,
+}
+
+impl Definition for WorkspaceReconciler {
+    const EVENT_SOURCE: &'static str = "Workspace";
+
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        let (selector, accounts) = (setup.config.selector.clone(), setup.accounts.clone());
+        let stores = Stores::declare(set, &selector);
+        Ok(Self { stores, settings: Settings { selector, has_keycloak: accounts.is_some() }, accounts })
+    }
+}
+
+impl Reconciler for WorkspaceReconciler {
+    const NAME: &'static str = "workspace";
+    const FINALIZER: Option<&'static str> = Some(labels::TENANT_FINALIZER);
+    type Kind = WorkspaceKind;
+    type Observed = Observed;
+    type Settings = Settings;
+    type Effect = Effect;
+    type Effected = ();
+
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        self.stores.observe(key)
+    }
+
+    fn object(observed: &Observed) -> &Object<WorkspaceKind> {
+        &observed.workspace
+    }
+
+    fn plan(observed: &Observed, settings: &Settings, _now: Timestamp) -> Plan<Effect> {
+        plan(observed, settings)
+    }
+
+    async fn perform(&self, observed: &Observed, effect: &Effect) -> EffectOutcome<()> {
+        let Some(accounts) = &self.accounts else { return EffectOutcome::done(()) };
+        let workspace = observed.workspace.name();
+        let result = match effect {
+            Effect::EnsureRoles { pretty_name } => accounts.ensure_workspace(workspace, pretty_name).await,
+            Effect::RemoveRoles => accounts.remove_workspace(workspace).await,
+        };
+        EffectOutcome { result: Some(()), error: result.err().map(accounts::effect_error) }
+    }
+
+    fn report(
+        observed: &Observed,
+        settings: &Settings,
+        plan: &Plan<Effect>,
+        outcome: &Outcome<()>,
+        now: Timestamp,
+    ) -> Report<WorkspaceKind> {
+        report(observed, settings, plan, outcome, now)
+    }
+}

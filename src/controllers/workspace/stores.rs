@@ -1,0 +1,93 @@
+//! The stores that the workspace loop reads, and which of their changes concern which Workspaces.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::observe::Observed;
+use super::plan::{CLUSTER_ROLES, NAMESPACE_ROLES};
+use crate::api::labels;
+use crate::api::tenant::{Role, Tenant, TenantKind};
+use crate::api::workspace::WorkspaceKind;
+use crate::controllers::shared::children::is_of;
+use crate::controllers::shared::references::ByWorkspace;
+use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
+use crate::runtime::ObjectKey;
+use crate::runtime::queue::Priority;
+use crate::runtime::store::{Change, Store};
+use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
+
+/// The stores.
+pub struct Stores {
+    /// The labels of the Workspaces that are ours.
+    selector: BTreeMap<String, String>,
+    workspaces: Arc<Store<WorkspaceKind>>,
+    tenants: Arc<Store<TenantKind>>,
+    namespaces: Arc<Store<NamespaceKind>>,
+    cluster_role_bindings: Arc<Store<ClusterRoleBindingKind>>,
+    role_bindings: Arc<Store<RoleBindingKind>>,
+}
+
+impl Stores {
+    /// Declares the stores. Workspaces with the labels of `selector` are ours.
+    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
+        let all = Selection::All;
+        let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE);
+        let workspaces = set.store(&all).written().objects(|_| true).get();
+        let candidates = Arc::clone(&workspaces);
+        Self {
+            selector: selector.clone(),
+            tenants: set
+                .store(&all)
+                .written()
+                .index::<ByWorkspace>()
+                .on_foreign_change(move |change, queue| {
+                    for name in concerned(change, &candidates) {
+                        queue.add(ObjectKey::new("", name), Priority::Change);
+                    }
+                })
+                .get(),
+            namespaces: set.store(&all).written().wakes_controller::<WorkspaceKind>().get(),
+            cluster_role_bindings: set.store(&ours).written().wakes_controller::<WorkspaceKind>().get(),
+            role_bindings: set.store(&ours).written().wakes_controller::<WorkspaceKind>().get(),
+            workspaces,
+        }
+    }
+
+    /// What is known of a Workspace; `None` when it is gone or not ours. One that waits for us before it can
+    /// go is ours whatever its labels say.
+    pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        let workspace = self.workspaces.get("", &key.name)?;
+        let namespace = format!("workspace-{}", workspace.name());
+        let of_cluster = CLUSTER_ROLES.iter().map(|role| format!("{role}-{}", workspace.name()));
+        let of_namespace = NAMESPACE_ROLES.iter().map(|(role, _)| role);
+        let observed = Observed {
+            namespace: self.namespaces.get("", &namespace),
+            cluster_bindings: of_cluster
+                .filter_map(|name| self.cluster_role_bindings.get("", &name))
+                .collect(),
+            bindings: of_namespace.filter_map(|role| self.role_bindings.get(&namespace, role)).collect(),
+            tenants: self.tenants.by::<ByWorkspace>(&key.name),
+            selector: self.selector.clone(),
+            workspace,
+        };
+        is_of(&observed.workspace, &self.selector).then_some(observed)
+    }
+}
+
+/// The Workspaces that have to act on a change of a Tenant: those that it is newly a candidate of, and
+/// those that are being deleted.
+fn concerned(change: &Change<TenantKind>, workspaces: &Store<WorkspaceKind>) -> BTreeSet<String> {
+    let entries = |tenant: &Option<Arc<Tenant>>| {
+        tenant.as_ref().map(|tenant| tenant.spec.workspaces.clone()).unwrap_or_default()
+    };
+    let (old, new) = (entries(&change.old), entries(&change.new));
+    let changed = new.iter().filter(|entry| !old.contains(entry));
+    let left = old.iter().filter(|entry| !new.contains(entry));
+    let is_going = |name: &str| workspaces.get("", name).is_some_and(|workspace| workspace.is_terminating());
+    changed
+        .chain(left)
+        .filter(|entry| entry.role == Role::Candidate || is_going(&entry.name))
+        .map(|entry| entry.name.clone())
+        .collect()
+}

@@ -1,0 +1,71 @@
+//! What the process needs before anything runs: signals, the cluster, Keycloak.
+
+use std::future::Future;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
+
+use crate::clients::keycloak::Keycloak;
+use crate::config::Config;
+use crate::controllers::Accounts;
+use crate::runtime::gate::Gate;
+
+/// Ends at the first SIGTERM or SIGINT.
+pub fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut term = signal(SignalKind::terminate()).context("SIGTERM cannot be caught")?;
+    let mut int = signal(SignalKind::interrupt()).context("SIGINT cannot be caught")?;
+    Ok(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+    })
+}
+
+/// `--kubeconfig`, else `KUBECONFIG`, else that of the pod.
+pub async fn kubeconfig(file: Option<&std::path::Path>) -> anyhow::Result<kube::Config> {
+    let Some(file) = file else {
+        return kube::Config::infer()
+            .await
+            .context("no cluster to talk to: give --kubeconfig FILE, set KUBECONFIG, or run in a pod");
+    };
+    let read = kube::config::Kubeconfig::read_from(file)
+        .with_context(|| format!("--kubeconfig {} cannot be read", file.display()))?;
+    kube::Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default())
+        .await
+        .with_context(|| format!("--kubeconfig {} cannot be used", file.display()))
+}
+
+/// The way to accounts and roles, where Keycloak is configured. Nothing is sent yet.
+pub fn accounts(config: &Config, gate: &Gate) -> anyhow::Result<Option<Accounts>> {
+    let keycloak = &config.integrations.keycloak;
+    if !keycloak.enabled {
+        return Ok(None);
+    }
+    let keycloak = Keycloak::new(keycloak.into(), gate.clone()).context("Keycloak cannot be used")?;
+    Ok(Some(Accounts::new(keycloak)))
+}
+
+/// Waits for the API server to answer.
+pub async fn connect(client: &kube::Client) -> anyhow::Result<()> {
+    let mut wait = Duration::from_millis(500);
+    loop {
+        match client.apiserver_version().await {
+            Ok(version) => {
+                info!(version = version.git_version, "connected to the API server");
+                return Ok(());
+            }
+            Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
+                anyhow::bail!("the API server refuses this account: {}", status.message)
+            }
+            Err(error) => {
+                let error = crate::runtime::error::with_sources(&error);
+                warn!(error, "the API server does not answer; trying again");
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(Duration::from_secs(10));
+            }
+        }
+    }
+}

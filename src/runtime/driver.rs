@@ -1,0 +1,200 @@
+//! Drives a [`Reconciler`]: the one way from an object's name to its status, for all loops.
+//!
+//! observe → plan → apply, and effects beside it → observe again → report. What every loop needs on the way
+//! is here: objects that are gone or being deleted, finalizers, a lease that is not held, errors, and when
+//! the object is wanted next.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use futures::join;
+use metrics::{Label, counter, histogram};
+use tracing::info;
+
+use super::ObjectKey;
+use super::clock;
+use super::context::Context;
+use super::controller::{ReconcileError, ReconcileKey};
+use super::error::ApiError;
+use super::finalizer;
+use super::plan::{Plan, Requeue};
+use super::queue::Action;
+use super::reconciler::{Counter, Labels, Outcome, Reconciler, Report};
+
+/// How long an object that a `ResourceQuota` refuses is left alone at most: no watch tells when there is
+/// room.
+const QUOTA_RETRY: Duration = Duration::from_mins(1);
+
+/// A loop with what it writes through.
+pub struct Driver<R> {
+    reconciler: R,
+    context: Context,
+}
+
+/// How a reconcile ends before its report: with an action, or with an error.
+type Ended = Result<Action, ReconcileError>;
+
+impl<R> Driver<R> {
+    /// Drives `reconciler`, which writes through `context`.
+    pub fn new(reconciler: R, context: Context) -> Self {
+        Self { reconciler, context }
+    }
+}
+
+impl<R: Reconciler> ReconcileKey for Driver<R> {
+    const NAME: &'static str = R::NAME;
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Action, ReconcileError> {
+        let reconciler = &self.reconciler;
+        let Some(observed) = reconciler.observe(key) else {
+            reconciler.forget(key);
+            return Ok(Action::Forget);
+        };
+        let object = R::object(&observed);
+        if object.is_terminating()
+            && !R::FINALIZER.is_some_and(|finalizer| finalizer::holds(object, finalizer))
+        {
+            reconciler.forget(key);
+            return Ok(Action::AwaitChange);
+        }
+        let (observed, plan) = match self.plan(key, observed).await {
+            Ok(planned) => planned,
+            Err(ended) => return ended,
+        };
+        let effects = plan.effects.iter().map(|effect| reconciler.perform(&observed, effect));
+        let (failures, effects) = join!(self.context.engine.apply(&plan), join_all(effects));
+        let outcome = Outcome { is_applied: true, failures, effects };
+        if outcome.lost_lease() {
+            return Ok(Action::AwaitChange);
+        }
+        // Read again: with the answers to what has been written.
+        let Some(observed) = reconciler.observe(key) else {
+            reconciler.forget(key);
+            return Ok(Action::Forget);
+        };
+        reconciler.settle(&observed, &outcome);
+        if let Some(finalizer) = plan.remove_finalizer.filter(|_| outcome.is_success()) {
+            return self.remove_finalizer(&observed, finalizer).await;
+        }
+        let report = R::report(&observed, reconciler.settings(), &plan, &outcome, clock::now());
+        if let Err(ended) = self.publish(&observed, &report).await {
+            return ended;
+        }
+        if R::object(&observed).is_terminating() && outcome.is_success() {
+            return Ok(Action::AwaitChange);
+        }
+        self.action(key, &plan, &outcome, report.requeue_at_once)
+    }
+}
+
+impl<R: Reconciler> Driver<R> {
+    /// The plan, and what it is made of. What must be certain is read anew from the API server before, and
+    /// what is to be announced is written.
+    async fn plan(
+        &self,
+        key: &ObjectKey,
+        observed: R::Observed,
+    ) -> Result<(R::Observed, Plan<R::Effect>), Ended> {
+        let settings = self.reconciler.settings();
+        let mut observed = observed;
+        let mut plan = R::plan(&observed, settings, clock::now());
+        if !plan.confirm.is_empty() {
+            for (kind, key) in &plan.confirm {
+                self.context.engine.refresh(*kind, key).await.map_err(|error| ended(error, ""))?;
+            }
+            observed = self.reconciler.observe(key).ok_or(Ok(Action::Forget))?;
+            plan = R::plan(&observed, settings, clock::now());
+        }
+        if plan.announce {
+            let report = R::report(&observed, settings, &plan, &Outcome::pending(), clock::now());
+            self.publish(&observed, &report).await?;
+        }
+        Ok((observed, plan))
+    }
+
+    /// Publishes the events, then what differs of the status: a crash in between tells twice rather than
+    /// never.
+    async fn publish(&self, observed: &R::Observed, report: &Report<R::Kind>) -> Result<(), Ended> {
+        let object = R::object(observed);
+        report.counters.iter().for_each(count);
+        let patched = report.patch.as_ref().map(|patch| self.context.engine.patch(patch));
+        let object = match patched {
+            None => None,
+            Some(patch) => {
+                patch.await.map_err(|error| ended(error, ""))?;
+                // The status patch is valid for the version that this one made.
+                self.reconciler.observe(&ObjectKey::of(object))
+            }
+        };
+        let object = R::object(object.as_ref().unwrap_or(observed));
+        let written = self.context.publish(object, &report.events, &report.status).await;
+        let is_changed = written.map_err(|error| {
+            let ended = ended(error, "status: ");
+            ended.is_err().then(R::status_error).flatten().iter().for_each(count);
+            ended
+        })?;
+        if !is_changed {
+            return Ok(());
+        }
+        if let Some(line) = &report.log {
+            info!("{line}");
+        }
+        for measured in &report.measurements {
+            histogram!(measured.name, labels(&measured.labels)).record(measured.value);
+        }
+        Ok(())
+    }
+
+    /// Lets an object go: nothing of it is left that the loop has to take away.
+    async fn remove_finalizer(&self, observed: &R::Observed, finalizer: &str) -> Ended {
+        match finalizer::removal(R::object(observed), finalizer) {
+            None => Ok(Action::AwaitChange),
+            Some(patch) => match self.context.engine.patch(&patch).await {
+                Ok(()) => Ok(Action::AwaitChange),
+                Err(error) => ended(error, "finalizer: "),
+            },
+        }
+    }
+
+    /// When the object is wanted next.
+    fn action(
+        &self,
+        key: &ObjectKey,
+        plan: &Plan<R::Effect>,
+        outcome: &Outcome<R::Effected>,
+        at_once: bool,
+    ) -> Ended {
+        let is_quota = |error: &ApiError| matches!(error, ApiError::QuotaExceeded(_));
+        let failed = outcome.failures.iter().filter(|failure| !is_quota(&failure.error));
+        let mut errors: Vec<String> = failed.map(ToString::to_string).collect();
+        errors.extend(outcome.effect_problems().map(|problem| problem.message.clone()));
+        if !errors.is_empty() {
+            return Err(ReconcileError(errors.join("; ")));
+        }
+        let quota = outcome.failures.iter().any(|failure| is_quota(&failure.error)).then_some(QUOTA_RETRY);
+        let at_once = at_once.then_some(Duration::ZERO);
+        let sooner = match plan.requeue {
+            Requeue::OnChange if quota.is_none() && at_once.is_none() => return Ok(Action::AwaitChange),
+            Requeue::After(after) => Some(after),
+            _ => None,
+        };
+        Ok(self.context.requeue(key, sooner.into_iter().chain(quota).chain(at_once).min()))
+    }
+}
+
+fn count(counted: &Counter) {
+    counter!(counted.name, labels(&counted.labels)).increment(1);
+}
+
+fn labels(labels: &Labels) -> Vec<Label> {
+    labels.iter().map(|(name, value)| Label::new(*name, value.clone())).collect()
+}
+
+/// How a request that failed ends the reconcile. An object that has been deleted meanwhile, or is not ours
+/// to write, is left to the next change that the store shows.
+fn ended(error: ApiError, what: &str) -> Ended {
+    match error {
+        ApiError::NotFound(_) | ApiError::NotLeader => Ok(Action::AwaitChange),
+        error => Err(ReconcileError(format!("{what}{error}"))),
+    }
+}

@@ -1,0 +1,123 @@
+//! Indexes of a store: further keys under which its objects are found, each known by its type.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use crate::api::text::Text;
+use crate::api::{Kind, Object};
+use crate::runtime::ObjectKey;
+
+/// An index of objects of kind `T`, for example of Instances by their Template. The type that implements it
+/// is its name: a store is asked with [`super::Store::by`], and two indexes cannot be mixed up.
+pub trait Index<T: Kind>: Send + Sync + 'static {
+    /// What objects are found by.
+    type Key: Eq + Hash + Send + Sync + 'static;
+
+    /// The keys under which an object is listed; none leaves it out.
+    fn keys(object: &Object<T>) -> Vec<Self::Key>;
+}
+
+/// Objects by the uid of the owner that controls them.
+pub struct ByController;
+
+impl<T: Kind> Index<T> for ByController {
+    type Key = Text;
+
+    fn keys(object: &Object<T>) -> Vec<Text> {
+        object.metadata.controller().map(|owner| owner.uid.clone()).into_iter().collect()
+    }
+}
+
+/// Objects by their namespace.
+pub struct ByNamespace;
+
+impl<T: Kind> Index<T> for ByNamespace {
+    type Key = Text;
+
+    fn keys(object: &Object<T>) -> Vec<Text> {
+        vec![object.metadata.namespace.clone()]
+    }
+}
+
+/// An index with its content, whatever its type.
+trait AnyIndex<T: Kind>: Send + Sync {
+    /// Brings the entries of one object up to date; `None` where it is not (any more) in the store.
+    fn update(&mut self, name: &ObjectKey, old: Option<&Object<T>>, new: Option<&Object<T>>);
+    fn content(&self) -> &dyn Any;
+}
+
+/// The content of an index: names in order. Most keys have one.
+struct Content<T: Kind, I: Index<T>>(HashMap<I::Key, Vec<ObjectKey>>);
+
+impl<T: Kind, I: Index<T>> AnyIndex<T> for Content<T, I> {
+    fn update(&mut self, name: &ObjectKey, old: Option<&Object<T>>, new: Option<&Object<T>>) {
+        let before = old.map(I::keys).unwrap_or_default();
+        let now = new.map(I::keys).unwrap_or_default();
+        if before == now {
+            return;
+        }
+        for key in before {
+            let Some(names) = self.0.get_mut(&key) else { continue };
+            names.retain(|other| other != name);
+            if names.is_empty() {
+                self.0.remove(&key);
+            }
+        }
+        for key in now {
+            let names = self.0.entry(key).or_insert_with(|| Vec::with_capacity(1));
+            if let Err(place) = names.binary_search(name) {
+                names.insert(place, name.clone());
+            }
+        }
+    }
+
+    fn content(&self) -> &dyn Any {
+        &self.0
+    }
+}
+
+/// All indexes of a store. There are few: they are searched one by one.
+pub(super) struct Indexes<T: Kind>(Vec<(TypeId, Box<dyn AnyIndex<T>>)>);
+
+impl<T: Kind> Default for Indexes<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Kind> Indexes<T> {
+    /// Makes an index; whether it is new.
+    pub fn register<I: Index<T>>(&mut self) -> bool {
+        let id = TypeId::of::<I>();
+        let is_new = self.0.iter().all(|(known, _)| *known != id);
+        if is_new {
+            self.0.push((id, Box::new(Content::<T, I>(HashMap::new()))));
+        }
+        is_new
+    }
+
+    /// Adds an object to one index.
+    pub fn add<I: Index<T>>(&mut self, name: &ObjectKey, object: &Object<T>) {
+        let id = TypeId::of::<I>();
+        for (_, index) in self.0.iter_mut().filter(|(known, _)| *known == id) {
+            index.update(name, None, Some(object));
+        }
+    }
+
+    /// Brings the entries of one object up to date in all of them.
+    pub fn update(&mut self, name: &ObjectKey, old: Option<&Object<T>>, new: Option<&Object<T>>) {
+        for (_, index) in &mut self.0 {
+            index.update(name, old, new);
+        }
+    }
+
+    /// The names that an index lists under a key; none where it is not kept.
+    pub fn get<I: Index<T>>(&self, key: &I::Key) -> &[ObjectKey] {
+        let id = TypeId::of::<I>();
+        let index = self.0.iter().find(|(known, _)| *known == id);
+        let content =
+            index.and_then(|(_, index)| index.content().downcast_ref::<HashMap<I::Key, Vec<ObjectKey>>>());
+        content.and_then(|content| content.get(key)).map_or(&[], Vec::as_slice)
+    }
+}

@@ -1,0 +1,32 @@
+//! Tasks that must not end while the process runs.
+
+use std::collections::HashMap;
+use std::future::Future;
+
+use futures::future::{BoxFuture, FutureExt};
+use tokio::task::JoinSet;
+
+/// A task that must not end.
+pub struct Task {
+    name: &'static str,
+    future: BoxFuture<'static, ()>,
+}
+
+impl Task {
+    /// A task of that name.
+    pub fn new(name: &'static str, future: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self { name, future: future.boxed() }
+    }
+}
+
+/// Runs all tasks, and names the first one that ends.
+pub async fn first_ended(tasks: Vec<Task>) -> &'static str {
+    let mut running = JoinSet::new();
+    let names: HashMap<_, _> =
+        tasks.into_iter().map(|task| (running.spawn(task.future).id(), task.name)).collect();
+    match running.join_next_with_id().await {
+        Some(Ok((id, ()))) => names.get(&id).copied().unwrap_or_default(),
+        Some(Err(panicked)) => names.get(&panicked.id()).copied().unwrap_or_default(),
+        None => std::future::pending().await,
+    }
+}
