@@ -238,7 +238,7 @@ mod tests {
         let asked = Arc::clone(&stop);
         let limits = Limits { body: 4, ..Limits::default() };
         let server = Server { limits, ..Server::new(handler) };
-        let served = tokio::spawn(server.serve(listener, async move { asked.notified().await }));
+        let task = tokio::spawn(server.serve(listener, async move { asked.notified().await }));
         for (request, status, body) in [
             ("GET /page", "200 OK", "a page"),
             ("HEAD /page", "200 OK", ""),
@@ -252,7 +252,7 @@ mod tests {
         }
         assert!(exchange(address, "POST /page", "longer").await.starts_with("HTTP/1.1 413 "));
         stop.notify_one();
-        served.await.expect("no panic");
+        task.await.expect("no panic");
         TcpStream::connect(address).await.expect_err("the listener is closed");
     }
 
