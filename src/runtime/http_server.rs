@@ -185,33 +185,85 @@ impl Server {
         let (head, body) = request.into_parts();
         let uri = head.uri.clone();
         let answer = async {
-            let body = self.read(body).await?;
-            Ok((self.handler)(Request::from_parts(head, body)).await)
+            match self.read(body).await {
+                Ok(body) => (self.handler)(Request::from_parts(head, body)).await,
+                Err((status, reason)) => text(status, reason + "\n"),
+            }
         };
         // A defect that one request brings to light must not end the others of its connection.
         let response = AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
             let message = "the handler panicked; this is a defect of the daemon";
             error!(path = uri.path(), "{message}");
-            Err(text(StatusCode::INTERNAL_SERVER_ERROR, format!("{message}\n")))
+            text(StatusCode::INTERNAL_SERVER_ERROR, format!("{message}\n"))
         });
-        let response = response.unwrap_or_else(|refusal| refusal);
         if let Some(observe) = &self.observer {
             observe(uri.path(), &response, begin.elapsed());
         }
         response
     }
 
-    /// Reads the body of a request; the error is the response where that is not possible.
-    async fn read(&self, body: Incoming) -> Result<Bytes, Response<Bytes>> {
+    /// Reads the body of a request. The error is the status and the text of the response instead.
+    async fn read(&self, body: Incoming) -> Result<Bytes, (StatusCode, String)> {
         let limit = self.limits.body;
-        let refused = |status, reason: String| Err(text(status, reason + "\n"));
         match timeout(self.limits.receive_timeout, Limited::new(body, limit).collect()).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                refused(StatusCode::PAYLOAD_TOO_LARGE, format!("the request is longer than {limit} bytes"))
+                Err((StatusCode::PAYLOAD_TOO_LARGE, format!("the request is longer than {limit} bytes")))
             }
-            Ok(Err(error)) => refused(StatusCode::BAD_REQUEST, format!("the request broke off: {error}")),
-            Err(_) => refused(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned()),
+            Ok(Err(error)) => Err((StatusCode::BAD_REQUEST, format!("the request broke off: {error}"))),
+            Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn plain_requests_are_answered_until_the_end() {
+        let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+        let address = listener.local_addr().expect("an address");
+        let taken = bind("server.test", address).await.expect_err("in use").to_string();
+        assert!(taken.starts_with(&format!("server.test: cannot listen on {address}: ")), "{taken}");
+        let handler = read_only(|path| match path {
+            "/page" => Some(text(StatusCode::OK, "a page")),
+            "/panic" => panic!("a defect"),
+            _ => None,
+        });
+        let stop = Arc::new(Notify::new());
+        let asked = Arc::clone(&stop);
+        let limits = Limits { body: 4, ..Limits::default() };
+        let server = Server { limits, ..Server::new(handler) };
+        let task = tokio::spawn(server.serve(listener, async move { asked.notified().await }));
+        for (request, status, body) in [
+            ("GET /page", "200 OK", "a page"),
+            ("HEAD /page", "200 OK", ""),
+            ("GET /other", "404 Not Found", "no such page\n"),
+            ("POST /page", "405 Method Not Allowed", "only GET\n"),
+            ("GET /panic", "500 Internal Server Error", "defect of the daemon\n"),
+        ] {
+            let answer = exchange(address, request, "body").await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {answer}");
+            assert!(answer.ends_with(body), "{request}: {answer}");
+        }
+        assert!(exchange(address, "POST /page", "longer").await.starts_with("HTTP/1.1 413 "));
+        stop.notify_one();
+        task.await.expect("no panic");
+        TcpStream::connect(address).await.expect_err("the listener is closed");
+    }
+
+    async fn exchange(address: SocketAddr, request: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        let length = body.len();
+        let head =
+            format!("{request} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}");
+        stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        answer
     }
 }

@@ -221,11 +221,11 @@ mod tests {
     #[test]
     fn responses_have_no_empty_members() {
         assert_eq!(response("u", &Decision::allowed())["response"], json!({"uid": "u", "allowed": true}));
-        let path = PointerBuf::from_tokens(["a/b"]);
-        let patch = vec![PatchOperation::Remove(RemoveOperation { path })];
-        let patched = &response("u", &Decision::patched(patch))["response"];
-        assert_eq!(patched["patchType"], "JSONPatch");
-        let patch: ByteString = serde_json::from_value(patched["patch"].clone()).expect("base64");
+        let removal = RemoveOperation { path: PointerBuf::from_tokens(["a/b"]) };
+        let patch = vec![PatchOperation::Remove(removal)];
+        let admitted = &response("u", &Decision::patched(patch))["response"];
+        assert_eq!(admitted["patchType"], "JSONPatch");
+        let patch: ByteString = serde_json::from_value(admitted["patch"].clone()).expect("base64");
         assert_eq!(patch.0, br#"[{"op":"remove","path":"/a~1b"}]"#);
         let refused = Decision::denied(Denial::forbidden("no")).with_warning("look");
         assert_eq!(

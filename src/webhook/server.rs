@@ -49,13 +49,14 @@ pub async fn serve(
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), rustls::Error> {
     // The series that are always expected start at zero.
-    for status in [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR] {
-        rules.keys().for_each(|path| total(path, status).increment(0));
+    for path in rules.keys() {
+        total(path, StatusCode::OK).increment(0);
+        total(path, StatusCode::INTERNAL_SERVER_ERROR).increment(0);
     }
     let rules = Arc::new(rules);
-    let observed = Arc::clone(&rules);
+    let known = Arc::clone(&rules);
     let observer: Observer = Arc::new(move |path, response, duration| {
-        if let Some((path, _)) = observed.get_key_value(path) {
+        if let Some((path, _)) = known.get_key_value(path) {
             observe(path, response, duration);
         }
     });

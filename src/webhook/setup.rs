@@ -1,5 +1,5 @@
-//! Puts the webhooks together: stores, rules, server, certificate. All of it runs on every replica,
-//! leading or not; only the leader renews the certificate.
+//! Puts the webhooks together: stores, rules, server and certificate. Every replica serves them, also
+//! without the lease; only the leader renews the certificate.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -41,35 +41,35 @@ use crate::runtime::store_set::StoreSet;
 use crate::runtime::task::Task;
 use crate::runtime::watch::Selection;
 
-/// The name in readiness and in the configuration.
+/// The name of the webhooks in readiness and in the configuration.
 const NAME: &str = "webhook";
-/// After the end was asked for, API servers still find us this long: a Service takes a moment to
-/// forget a pod.
+/// How long reviews are still accepted after the daemon was asked to stop: it takes a moment until the
+/// Service sends none to this pod any more.
 const LINGER: Duration = Duration::from_secs(3);
-/// Requests under way have this long to end then.
+/// How long requests that have begun may take after that.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// The webhooks, put together.
 pub struct Webhooks {
-    /// Its server and its readiness.
+    /// The tasks that serve, and that report the readiness.
     pub tasks: Vec<Task>,
-    /// The files of its certificate.
+    /// The files of the certificate, if it comes from a folder.
     pub files: Vec<WatchedFile>,
-    /// The loop that renews its certificate, unless that comes from a folder.
+    /// The loop that renews the certificate, unless it comes from a folder.
     pub rotator: Option<ControlLoop>,
-    /// How it ends.
+    /// How the server is stopped.
     pub ending: Ending,
 }
 
-/// How the server ends.
+/// Stops the server.
 pub struct Ending {
     stop: channel::Sender<bool>,
     ended: channel::Receiver<bool>,
 }
 
 impl Ending {
-    /// Answers for another moment, then lets nobody in, and returns when the requests under way are
-    /// answered.
+    /// Serves for another 3 s, then closes the port, and returns when the requests that have begun are
+    /// answered, after 10 s at the latest.
     pub async fn finish(mut self) {
         tokio::time::sleep(LINGER).await;
         self.stop.send_replace(true);
@@ -80,10 +80,11 @@ impl Ending {
     }
 }
 
-/// Puts the webhooks together. `ungated` asks who we are. Nothing runs before the tasks are spawned.
+/// Puts the webhooks together. Nothing runs before the tasks are spawned. `ungated` is a client that sends
+/// requests without the lease, by which the user name of this daemon is read.
 ///
 /// # Errors
-/// When the address is not ours, or the API server does not say who we are.
+/// When the address cannot be bound, or the API server does not return the user name.
 pub async fn set_up(
     config: &Config,
     connections: &Connections,
@@ -127,7 +128,7 @@ pub async fn set_up(
     Ok(Webhooks { tasks, files, rotator, ending })
 }
 
-/// The account that our requests are made in.
+/// The user name of this daemon.
 async fn own_user(client: Client) -> anyhow::Result<String> {
     let review = Api::<SelfSubjectReview>::all(client)
         .create(&PostParams::default(), &SelfSubjectReview::default())
@@ -149,7 +150,7 @@ fn stores(factory: &mut StoreFactory) -> Stores {
     stores
 }
 
-/// The loop that renews the certificate, and the watch by which every replica hears of it.
+/// The loop that renews the certificate, and the watch by which every replica receives it.
 fn rotation(
     config: &Config,
     connections: &Connections,
@@ -184,14 +185,14 @@ fn rotation(
             .on_change(move |_, queue| queue.add(of_validating.clone(), Priority::Change))
             .get(),
     };
-    // Nothing may be there yet, so that nothing would wake it.
+    // On a new cluster none of the objects exists, and no watch event would start the first reconciliation.
     set.queue().add(secret.clone(), Priority::Change);
     let rotator = Rotator::new(stores, connections.writer.clone(), secret, names);
     ControlLoop::new(rotator, set.finish(), 1)
 }
 
-/// What the certificate is for: the Service, as API servers call it, and the address itself where it
-/// is a certain one.
+/// The names of the certificate: those of the Service, which API servers use, and the IP address of the
+/// port unless it is `0.0.0.0` or `::`.
 fn names(config: &Config, address: SocketAddr) -> Vec<String> {
     let service = format!("{}.{}", config.server.webhook.service_name, config.leader_election.namespace);
     let mut names = vec![format!("{service}.svc"), format!("{service}.svc.cluster.local"), service];
@@ -201,7 +202,7 @@ fn names(config: &Config, address: SocketAddr) -> Vec<String> {
     names
 }
 
-/// Serves as soon as the stores mirror the cluster.
+/// The task that serves as soon as the stores are filled, and how it is stopped.
 fn serve(
     listener: TcpListener,
     resolver: Arc<CertificateResolver>,
@@ -220,13 +221,13 @@ fn serve(
             return;
         }
         ended.send_replace(true);
-        // It has ended because it was asked to, and the process is about to.
+        // The process is about to end. Until then, this task must not end, which would count as a failure.
         std::future::pending::<()>().await;
     };
     (Task::new(NAME, server), ending)
 }
 
-/// The stores that the rules look into.
+/// The states of the stores that the rules read, with the names of their CRDs.
 #[derive(Clone)]
 struct Needs(Vec<(String, channel::Receiver<StoreState>)>);
 
@@ -243,7 +244,7 @@ impl Needs {
         ])
     }
 
-    /// Waits until every store mirrors the cluster, or its kind is known not to be served.
+    /// Waits until every store is filled, or its kind is known not to be served.
     async fn settled(&self) {
         let waits = self.0.iter().map(|(_, state)| {
             let mut state = state.clone();
@@ -254,7 +255,7 @@ impl Needs {
     }
 }
 
-/// Keeps the readiness of the webhooks up to date, for ever.
+/// Updates the readiness of the webhooks whenever a store or the certificate changes. Never ends.
 async fn track(readiness: Readiness, mut needs: Needs, mut certificate: channel::Receiver<bool>) {
     loop {
         let states: Vec<_> =
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_certificate_is_for_the_service_and_a_certain_address() {
+    fn the_certificate_is_for_the_service_and_its_address() {
         let names = |address: &str| names(&Config::default(), address.parse().expect("an address"));
         let service = [
             "crownlabs-webhook.crownlabs-system.svc",

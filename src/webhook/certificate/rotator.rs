@@ -146,13 +146,13 @@ impl Rotator {
         let Some(configuration) = store.get("", name) else {
             return Ok(()); // it may be installed later, or not at all
         };
-        let patch = trusting(&configuration.spec, trusted);
-        if patch.is_empty() {
+        let operations = trusting(&configuration.spec, trusted);
+        if operations.is_empty() {
             return Ok(());
         }
         let path = format!("{}/{name}", KindInfo::of::<T>().path(""));
         let written =
-            self.send(Method::PATCH, &path, "application/json-patch+json", &Value::from(patch)).await;
+            self.send(Method::PATCH, &path, "application/json-patch+json", &Value::from(operations)).await;
         let written = written.map_err(|error| format!("{} {name}: {error}", T::KIND))?;
         info!(kind = T::KIND, name, "the API server knows the webhook's authorities");
         store.record(written, Self::NAME);
@@ -185,16 +185,16 @@ impl Rotator {
 /// The JSON patch that sets the `caBundle` of all webhooks of a configuration that have another one. It
 /// tests the name of each webhook first, so that it fails if the list has changed meanwhile.
 fn trusting(entries: &WebhookEntries, trusted: &str) -> Vec<Value> {
-    let mut patch = Vec::new();
+    let mut operations = Vec::new();
     for (index, webhook) in entries.webhooks.iter().enumerate() {
         if webhook.client_config.ca_bundle.as_deref() != Some(trusted) {
             let place = format!("/webhooks/{index}");
-            patch.push(json!({"op": "test", "path": format!("{place}/name"), "value": webhook.name}));
+            operations.push(json!({"op": "test", "path": format!("{place}/name"), "value": webhook.name}));
             let path = format!("{place}/clientConfig/caBundle");
-            patch.push(json!({"op": "add", "path": path, "value": trusted}));
+            operations.push(json!({"op": "add", "path": path, "value": trusted}));
         }
     }
-    patch
+    operations
 }
 
 /// Serves the certificate of the Secret from now on. If it cannot be used, the current one stays, and

@@ -44,18 +44,18 @@ fn labels(request: &Request, settings: &Settings) -> Result<Vec<PatchOperation>,
     let mut has_labels = request.object.pointer("/metadata/labels").is_some_and(Value::is_object);
     for (key, ours) in &settings.selector {
         let requested = label(&request.object, key)?;
-        let path = ["metadata", "labels", key];
+        let tokens = ["metadata", "labels", key];
         match wanted(request, settings, key, ours)? {
             Label::Set(value) if requested != Some(value.as_str()) => {
                 if !has_labels {
                     patch.push(add(&["metadata", "labels"], json!({})));
                     has_labels = true;
                 }
-                patch.push(add(&path, value.into()));
+                patch.push(add(&tokens, value.into()));
             }
             Label::Removed if requested.is_some() => {
-                let path = PointerBuf::from_tokens(path);
-                patch.push(PatchOperation::Remove(RemoveOperation { path }));
+                let removal = RemoveOperation { path: PointerBuf::from_tokens(tokens) };
+                patch.push(PatchOperation::Remove(removal));
             }
             _ => {}
         }
