@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde_json::{Value, json};
 
+use crate::api::instance::InstanceKind;
+use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::labels::selector_string;
+use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::{GROUP, Kind};
 use crate::config::Config;
 use crate::controllers::{LOOPS, Planned, Setup};
@@ -100,6 +103,9 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
     Ok(output)
 }
 
+/// The kinds whose namespaces must be there before a loop looks at them.
+const NAMESPACED_INPUTS: [&str; 3] = [InstanceKind::KIND, InstanceSnapshotKind::KIND, SharedVolumeKind::KIND];
+
 /// The cluster that the files describe.
 struct Cluster<'a> {
     factory: StoreFactory,
@@ -115,7 +121,7 @@ impl Cluster<'_> {
             |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (kind, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
         let is_ours = text("/apiVersion").starts_with(GROUP) || kind == NamespaceKind::KIND;
-        if !namespace.is_empty() {
+        if NAMESPACED_INPUTS.contains(&kind.as_str()) {
             self.namespaces.insert(namespace);
         }
         match kind.as_str() {

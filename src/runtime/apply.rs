@@ -5,6 +5,8 @@
 //! write replaces a list), every answer goes into the store at once, and a failure stops nothing
 //! but what depends on it. The lease is checked below, in the client ([`super::gate`]).
 
+mod compare;
+
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
@@ -12,17 +14,17 @@ use futures::join;
 use http::{Method, Request};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value, json};
 use tracing::debug;
 
+use self::compare::{Belongs, belongs, repair};
 use super::client::Writer;
 use super::error::ApiError;
 use super::key::ObjectKey;
 use super::merge;
-use super::plan::{Desired, KindInfo, ObjectPatch, Ownership, Plan, Removal, to_value};
+use super::plan::{Desired, KindInfo, ObjectPatch, Plan, Removal, to_value};
 use super::store::{AnyObject, WrittenStores};
-use crate::api::meta::{Labels, Metadata};
+use crate::api::meta::Metadata;
 use crate::api::{Kind, Object};
 
 /// A part of a plan that could not be carried out.
@@ -67,16 +69,6 @@ impl AnyObject for Found {
     fn json(&self) -> Value {
         self.object.clone()
     }
-}
-
-/// Whose an existing object is.
-enum Belongs {
-    /// Ours, or to be adopted: it carries our labels and nobody controls it.
-    Us,
-    /// A predecessor of the same name that the garbage collector has not removed yet.
-    Leftover,
-    /// Somebody else: the end of a sentence.
-    Other(String),
 }
 
 impl Engine {
@@ -336,93 +328,6 @@ fn is_within(component: &str, components: &BTreeSet<String>) -> bool {
     let part_of =
         |whole: &String| component.strip_prefix(whole.as_str()).is_some_and(|rest| rest.starts_with('/'));
     components.contains(component) || components.iter().any(part_of)
-}
-
-/// Whose the object is that stands where `desired` should.
-fn belongs(metadata: &Metadata, desired: &Desired) -> Belongs {
-    let owner = &desired.owner;
-    match metadata.controller() {
-        Some(controller) if controller.uid == owner.uid => Belongs::Us,
-        Some(controller) if controller.kind == owner.kind && controller.name == owner.name => {
-            Belongs::Leftover
-        }
-        Some(controller) => Belongs::Other(format!("belongs to {} {}", controller.kind, controller.name)),
-        None if carries(metadata, desired) => Belongs::Us,
-        None => Belongs::Other("was not made by this daemon".to_owned()),
-    }
-}
-
-/// Whether the object carries the labels by which it is known as ours.
-fn carries(metadata: &Metadata, desired: &Desired) -> bool {
-    let known_by = desired.known_by.as_ref().unwrap_or(&desired.labels);
-    !known_by.is_empty() && known_by.iter().all(|(key, value)| metadata.labels.get(key) == Some(value))
-}
-
-/// The patch that repairs an object, and whether it is valid only for the version that was seen
-/// (because it replaces a list).
-fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> {
-    let current = seen.metadata();
-    let mut metadata = Map::new();
-    let wanted = desired.labels.iter().map(|(key, value)| (key, Some(value)));
-    let labels = entries(&current.labels, wanted);
-    let wanted = desired.annotations.iter().map(|(key, value)| (key, value.as_ref()));
-    let annotations = entries(&current.annotations, wanted);
-    for (name, entries) in [("labels", labels), ("annotations", annotations)] {
-        if !entries.is_empty() {
-            metadata.insert(name.to_owned(), Value::Object(entries));
-        }
-    }
-    let owners = owners(current, &desired.owner, desired.ownership);
-    if let Some(owners) = &owners {
-        metadata.insert("ownerReferences".into(), to_value(owners));
-    }
-    let fields = match &desired.fields {
-        // The object is turned into JSON only where there is something to compare.
-        fields @ Value::Object(_) => merge::required(&seen.json(), fields),
-        _ => None,
-    };
-    let exact = owners.is_some() || fields.as_ref().is_some_and(contains_array);
-    let mut patch = match fields {
-        Some(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    };
-    if !metadata.is_empty() {
-        patch.insert("metadata".into(), Value::Object(metadata));
-    }
-    (!patch.is_empty()).then_some((Value::Object(patch), exact))
-}
-
-/// The entries of a map that are not as they should be; `None` asks for absence.
-fn entries<'a>(
-    current: &Labels,
-    wanted: impl Iterator<Item = (&'a String, Option<&'a String>)>,
-) -> Map<String, Value> {
-    wanted
-        .filter(|(key, value)| current.get(key) != value.map(String::as_str))
-        .map(|(key, value)| (key.clone(), value.map_or(Value::Null, |value| value.as_str().into())))
-        .collect()
-}
-
-/// The owners that an object should have, unless it has them.
-fn owners(metadata: &Metadata, ours: &OwnerReference, ownership: Ownership) -> Option<Vec<OwnerReference>> {
-    let current = || metadata.owner_references.iter().map(OwnerReference::from);
-    let as_wanted = match ownership {
-        Ownership::Controlled => current().any(|owner| owner == *ours),
-        Ownership::Kept => current().all(|owner| owner.uid != ours.uid),
-    };
-    if as_wanted {
-        return None;
-    }
-    let others = current().filter(|owner| owner.uid != ours.uid);
-    Some(others.chain((ownership == Ownership::Controlled).then(|| ours.clone())).collect())
-}
-
-fn contains_array(value: &Value) -> bool {
-    match value {
-        Value::Array(_) => true,
-        Value::Object(members) => members.values().any(contains_array),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::json;
 
 use super::*;
+use crate::runtime::plan::Ownership;
 
 fn owner(uid: &str) -> OwnerReference {
     OwnerReference {
