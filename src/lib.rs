@@ -16,11 +16,34 @@
 //! - [`offline`]: `crownlabs plan`, the same plans without a cluster.
 
 pub mod api;
-pub mod clients;
-pub mod config;
-pub mod controllers;
-pub mod kinds;
-pub mod manager;
-pub mod offline;
-pub mod runtime;
-pub mod webhook;
+mod clients;
+mod config;
+mod controllers;
+mod kinds;
+mod manager;
+mod offline;
+mod runtime;
+mod webhook;
+
+pub use config::{
+    Config, ConfigError, default_document as default_configuration, schema as configuration_schema,
+};
+pub use manager::lease::LostLease;
+pub use manager::logging::{LogFilter, start as start_logging};
+pub use manager::{EXIT_LEASE_LOST, Options, run};
+pub use offline::{Output, plan};
+
+/// The custom resource definitions, as YAML documents.
+pub fn crds() -> String {
+    api::crd::to_yaml(&api::crd::crds())
+}
+
+/// Parts that the integration tests drive by themselves. Nothing else may use them.
+#[doc(hidden)]
+pub mod testing {
+    pub use crate::clients::keycloak;
+    pub use crate::runtime::clock;
+    pub use crate::runtime::gate::Gate;
+    pub use crate::webhook::certificate::authority::Authority;
+    pub use crate::webhook::certificate::bundle::Bundle;
+}

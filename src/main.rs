@@ -7,8 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use crownlabs::config::{self, Config, ConfigError};
-use crownlabs::{api, manager, offline};
+use crownlabs::{Config, ConfigError, LostLease, Options};
 
 /// One daemon that runs every control loop of a `CrownLabs` cluster.
 #[derive(Parser)]
@@ -73,8 +72,8 @@ fn main() -> ExitCode {
             } else {
                 eprintln!("crownlabs: {error:#}");
             }
-            let lost = error.is::<manager::lease::LostLease>();
-            ExitCode::from(if lost { manager::EXIT_LEASE_LOST } else { 1 })
+            let lost = error.is::<LostLease>();
+            ExitCode::from(if lost { crownlabs::EXIT_LEASE_LOST } else { 1 })
         }
     }
 }
@@ -83,8 +82,8 @@ fn execute(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Run { config: file, kubeconfig } => {
             let config = Config::load(&file)?;
-            let log_filter = manager::logging::start(&config.log)?;
-            let options = manager::Options { config, config_file: file, kubeconfig, log_filter };
+            let log_filter = crownlabs::start_logging(&config.log)?;
+            let options = Options { config, config_file: file, kubeconfig, log_filter };
             tokio::runtime::Builder::new_multi_thread()
                 // The loops wait for the API server; handing work from thread to thread costs more
                 // than a second thread would gain (`make bench`).
@@ -92,23 +91,25 @@ fn execute(command: Command) -> anyhow::Result<()> {
                 .enable_all()
                 .build()
                 .context("the runtime cannot start")?
-                .block_on(manager::run(options))
+                .block_on(crownlabs::run(options))
         }
         Command::Plan { file, config } => {
             let config = config.map_or_else(|| Ok(Config::default()), |file| Config::load(&file))?;
-            let output = offline::plan(&file, &config)?;
+            let output = crownlabs::plan(&file, &config)?;
             for message in &output.messages {
                 eprintln!("{message}");
             }
             print(&output.yaml()?)
         }
-        Command::Crd => print(&api::crd::to_yaml(&api::crd::crds())),
-        Command::Config(ConfigCommand::Default) => print(&config::default_document()),
+        Command::Crd => print(&crownlabs::crds()),
+        Command::Config(ConfigCommand::Default) => print(&crownlabs::default_configuration()),
         Command::Config(ConfigCommand::Check { file }) => {
             Config::load(&file)?;
             print(&format!("{} is valid\n", file.display()))
         }
-        Command::Config(ConfigCommand::Schema) => print(&format!("{:#}\n", config::schema())),
+        Command::Config(ConfigCommand::Schema) => {
+            print(&format!("{:#}\n", crownlabs::configuration_schema()))
+        }
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "crownlabs", &mut script);

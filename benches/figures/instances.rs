@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::Result;
-use crownlabs::config::Config;
+use crownlabs::Config;
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -235,7 +235,7 @@ fn planned(bench: &Bench, namespace: &str) -> Result<Vec<Vec<Value>>> {
     let mut config = Config::default();
     // The Tenant is part of the fixtures; the floor does not write it.
     config.controllers.tenant.enabled = false;
-    let output = crownlabs::offline::plan(&[file], &config)?;
+    let output = crownlabs::plan(&[file], &config)?;
     anyhow::ensure!(output.messages.is_empty(), "{:?}", output.messages);
     let mut groups: Vec<Vec<Value>> = Vec::new();
     for object in output.objects {

@@ -34,24 +34,22 @@ mod tests;
 use std::path::Path;
 
 pub use document::default_document;
-pub use duration::{ConfigDuration, DurationError};
-pub use exposure::{PortRange, PublicExposureConfig};
+pub use duration::ConfigDuration;
+pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
-pub use instance::{
-    Access, AccessMode, ContainerImages, GatewayApi, InstanceConfig, LocalVm, ParentRef, VmLogin,
-};
-pub use integrations::{Integrations, KeycloakConfig};
+pub use instance::{AccessMode, InstanceConfig, VmLogin};
+pub use integrations::KeycloakConfig;
 pub use schema::schema;
 pub use shared_volume::SharedVolumeConfig;
 pub use snapshot::{Pusher, SnapshotConfig};
-pub use tenant::{
-    MyDrive, OnTenantDeletion, PersonalWorkspaceConfig, QuotaCaps, TenantConfig, WorkspaceConfig,
-};
-pub use types::{
-    ApiVersion, Config, Controllers, KeycloakEvents, Kind, LeaderElection, ListenAddress, Log, LogFormat,
-    Resync, Server,
-};
+pub use tenant::{MyDrive, OnTenantDeletion, QuotaCaps, TenantConfig};
+pub use types::{Config, Controllers, LeaderElection, Log, LogFormat};
 pub use webhook::WebhookConfig;
+
+#[cfg(test)]
+pub use instance::{ContainerImages, LocalVm, ParentRef};
+#[cfg(test)]
+pub use types::ListenAddress;
 
 impl Config {
     /// Reads and validates a file.

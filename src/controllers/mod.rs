@@ -11,6 +11,8 @@
 //!
 //! [`LOOPS`] is the table of all of them; [`shared`] is what several of them share.
 
+#[cfg(test)]
+mod example;
 mod instance;
 mod public_exposure;
 mod shared;
@@ -21,7 +23,7 @@ mod tenant;
 mod workspace;
 
 pub use shared::accounts::Accounts;
-pub use table::{BuiltLoop, LOOPS, Loop, Planned};
+pub use table::{LOOPS, Planned};
 
 use std::net::SocketAddr;
 

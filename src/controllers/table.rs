@@ -73,7 +73,7 @@ struct Built<R> {
     stores: DeclaredStores,
 }
 
-fn build<R: Definition>(
+pub(super) fn build<R: Definition>(
     setup: &mut Setup<'_>,
     factory: &mut StoreFactory,
 ) -> anyhow::Result<Box<dyn BuiltLoop>> {

@@ -26,6 +26,7 @@ macro_rules! kind {
         pub struct $marker;
 
         $(#[$doc])*
+        #[allow(dead_code, reason = "not every kind is named by its objects")]
         pub type $alias = crate::api::Object<$marker>;
 
         impl crate::api::Kind for $marker {

@@ -129,6 +129,7 @@ fn build_loops<'a>(
     for entry in LOOPS {
         let Toggle { enabled, concurrency } = (entry.toggle)(&config.controllers);
         if enabled {
+            info!(controller = entry.name, concurrency, "{}", entry.description.trim());
             let built = (entry.build)(&mut setup, factory)?;
             loops.push(built.into_control_loop(connections, concurrency));
         }

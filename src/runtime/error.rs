@@ -47,22 +47,6 @@ pub enum ApiError {
 }
 
 impl ApiError {
-    /// A bounded word for metrics and conditions.
-    #[must_use]
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::Conflict(_) => "Conflict",
-            Self::AlreadyExists(_) => "AlreadyExists",
-            Self::NotFound(_) => "NotFound",
-            Self::QuotaExceeded(_) => "ResourceQuotaExceeded",
-            Self::Forbidden(_) => "Forbidden",
-            Self::Invalid(_) => "Invalid",
-            Self::Transient { .. } => "Unavailable",
-            Self::NotLeader => "NotLeader",
-            Self::NameConflict { .. } => "NameConflict",
-        }
-    }
-
     /// Whether trying again is all there is to do: no user need hear of it (02 D9).
     #[must_use]
     pub fn is_transient(&self) -> bool {

@@ -29,11 +29,6 @@ pub struct EventNote {
 }
 
 impl EventNote {
-    /// An event for information.
-    pub fn normal(reason: &str, message: impl Into<String>) -> Self {
-        Self { type_: EventType::Normal, reason: reason.to_owned(), message: message.into() }
-    }
-
     /// An event that asks for attention.
     pub fn warning(reason: &str, message: impl Into<String>) -> Self {
         Self { type_: EventType::Warning, reason: reason.to_owned(), message: message.into() }

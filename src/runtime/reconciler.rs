@@ -62,15 +62,17 @@ pub trait Reconciler: Send + Sync + 'static {
         async { EffectOutcome { result: None, error: None } }
     }
 
-    /// What is to be told of a reconcile. `observed` is read anew after the writes, so that it holds their
-    /// answers.
+    /// What is to be told of a reconcile; nothing, unless the loop says otherwise. `observed` is read anew
+    /// after the writes, so that it holds their answers.
     fn report(
         observed: &Self::Observed,
-        settings: &Self::Settings,
-        plan: &Plan<Self::Effect>,
-        outcome: &Outcome<Self::Effected>,
-        now: Timestamp,
-    ) -> Report<Self::Kind>;
+        _settings: &Self::Settings,
+        _plan: &Plan<Self::Effect>,
+        _outcome: &Outcome<Self::Effected>,
+        _now: Timestamp,
+    ) -> Report<Self::Kind> {
+        Report::unchanged(Self::object(observed))
+    }
 
     /// What is counted when a status cannot be written.
     fn status_error() -> Option<Counter> {
@@ -129,6 +131,7 @@ impl<R> Default for Outcome<R> {
 
 impl<R> Outcome<R> {
     /// The outcome of writes alone.
+    #[cfg(test)]
     pub fn of(failures: Vec<Failure>) -> Self {
         Self { failures, ..Self::default() }
     }

@@ -1,10 +1,11 @@
 //! Kubeconfig files: server, certificate authority and credentials.
 
-use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
 use super::certificates::ClientFiles;
 
@@ -38,6 +39,8 @@ pub fn write(path: &Path, server: &str, ca: &Path, credentials: &Credentials) ->
         "current-context": "test",
     });
     // JSON is YAML, and every reader of kubeconfigs accepts it.
-    fs::write(path, serde_json::to_vec_pretty(&kubeconfig)?)
-        .with_context(|| format!("writing the kubeconfig {}", path.display()))
+    // Another test may read the same file at this moment: it is replaced as a whole.
+    let mut new = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    new.write_all(&serde_json::to_vec_pretty(&kubeconfig)?)?;
+    new.persist(path).with_context(|| format!("writing the kubeconfig {}", path.display())).map(drop)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crownlabs::clients::keycloak::{KeycloakError, RequiredAction, Wanted, difference};
+use crownlabs::testing::keycloak::{KeycloakError, RequiredAction, Wanted, difference};
 use http::Method;
 use serde_json::{Value, json};
 

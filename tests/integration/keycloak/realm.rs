@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use crownlabs::clients::keycloak::{Keycloak, KeycloakError, Settings, User, Wanted, difference};
-use crownlabs::runtime::gate::Gate;
+use crownlabs::testing::Gate;
+use crownlabs::testing::keycloak::{Keycloak, KeycloakError, Settings, User, Wanted, difference};
 use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;

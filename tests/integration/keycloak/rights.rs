@@ -1,6 +1,6 @@
 //! The rights of the daemon's service account: those that the documentation asks for are sufficient, and each is needed.
 
-use crownlabs::clients::keycloak::KeycloakError;
+use crownlabs::testing::keycloak::KeycloakError;
 use http::Method;
 use serde_json::{Value, json};
 

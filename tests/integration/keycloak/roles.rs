@@ -1,6 +1,6 @@
 //! Roles of the client that holds them, and who has them.
 
-use crownlabs::clients::keycloak::Role;
+use crownlabs::testing::keycloak::Role;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ async fn descriptions_of_any_length_and_none() {
     for (name, text) in [("a", long.as_str()), ("b", ""), ("c/d e?#%", "x")] {
         realm.keycloak.create_role(name, text).await.expect(name);
         let kept = role(&realm, name).await.description;
-        assert_eq!(kept, crownlabs::clients::keycloak::description(text));
+        assert_eq!(kept, crownlabs::testing::keycloak::description(text));
     }
     realm.keycloak.update_role_description("b", &long).await.expect("cut as well");
     assert_eq!(role(&realm, "b").await.description.chars().count(), 255);

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crownlabs::runtime::clock;
-use crownlabs::webhook::certificate::authority::Authority;
-use crownlabs::webhook::certificate::bundle::Bundle;
+use crownlabs::testing::Authority;
+use crownlabs::testing::Bundle;
+use crownlabs::testing::clock;
 use jiff::SignedDuration;
 use k8s_openapi::ByteString;
 use kube::Api;

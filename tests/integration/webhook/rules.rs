@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crownlabs::runtime::clock;
+use crownlabs::testing::clock;
 use serde_json::{Value, json};
 
 use super::{SELECTOR, act, await_metric, configurations, daemon, edit, free_port, install, lab};

@@ -1,0 +1,62 @@
+//! A whole loop, as an example and as a test on a real control plane: a namespace with the label
+//! `example/pods` gets a `ResourceQuota` of so many pods.
+
+mod tests;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::shared::children::{ChildBuilder, Place, owner};
+use super::{Definition, Setup};
+use crate::api::Object;
+use crate::kinds::{Namespace, NamespaceKind, ResourceQuota, ResourceQuotaKind};
+use crate::runtime::store::Store;
+use crate::runtime::store_set::StoreSet;
+use crate::runtime::{ObjectKey, plan::Plan, reconciler::Reconciler, watch::Selection};
+
+struct PodQuotaReconciler {
+    namespaces: Arc<Store<NamespaceKind>>,
+    quotas: Arc<Store<ResourceQuotaKind>>,
+}
+
+impl Definition for PodQuotaReconciler {
+    const EVENT_SOURCE: &'static str = "PodQuota";
+
+    fn build(_: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        Ok(Self {
+            namespaces: set.store(&Selection::labelled("example/pods")).objects(|_| true).get(),
+            quotas: set.store(&Selection::All).written().wakes_controller::<NamespaceKind>().get(),
+        })
+    }
+}
+
+impl Reconciler for PodQuotaReconciler {
+    const NAME: &'static str = "podQuota";
+    type Kind = NamespaceKind;
+    type Observed = (Arc<Namespace>, Option<Arc<ResourceQuota>>);
+    type Settings = ();
+    type Effect = ();
+    type Effected = ();
+
+    fn settings(&self) -> &() {
+        &()
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Option<Self::Observed> {
+        Some((self.namespaces.get("", &key.name)?, self.quotas.get(&key.name, "pods")))
+    }
+
+    fn object((namespace, _): &Self::Observed) -> &Object<NamespaceKind> {
+        namespace
+    }
+
+    fn plan((namespace, quota): &Self::Observed, (): &(), _: Timestamp) -> Plan {
+        let builder = ChildBuilder { owner: owner(namespace), labels: [].into() };
+        let place = Place { namespace: namespace.name(), name: "pods", component: "", wave: 0 };
+        let body = json!({"spec": {"hard": {"pods": namespace.label("example/pods")}}});
+        let quota = builder.enforced::<ResourceQuotaKind>(quota.as_deref(), place, &body);
+        Plan { ensure: vec![quota], ..Plan::default() }
+    }
+}
