@@ -5,6 +5,8 @@
 //! measurement the bench waits until the controller manager has finished its own work (roll-outs, endpoints). Nodes
 //! and virtual machines are not simulated here: the phases would change while the daemon is measured.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "it ends by a panic")]
+
 #[path = "../../tests/cluster/mod.rs"]
 mod cluster;
 

@@ -1,5 +1,7 @@
 //! `make demo`: a control plane, the daemon, and an Instance of each type, on this machine.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "it ends by a panic")]
+
 #[path = "../../tests/cluster/mod.rs"]
 mod cluster;
 mod people;

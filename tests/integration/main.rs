@@ -2,6 +2,8 @@
 //! Most tests share one control plane. Each test has its own namespaces and its own daemon; the selector label keeps
 //! the daemons apart.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+
 #[path = "../cluster/mod.rs"]
 mod cluster;
 #[path = "../golden/mod.rs"]
