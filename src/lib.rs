@@ -1,19 +1,19 @@
-//! crownlabs: one daemon that runs every control loop of a `CrownLabs` cluster.
+//! crownlabs: one daemon that runs every control loop of a `CrownLabs` cluster. `docs/architecture.md` follows
+//! one object from the watch event to its status.
 //!
-//! The map of the house:
+//! A module imports only those before it in this list:
 //!
-//! - [`api`]: the custom resources, one file a kind; quantities, names, labels. Data only: no client,
-//!   no runtime.
-//! - [`kinds`]: the kinds of others (Deployments, virtual machines, …), as far as we read them.
+//! - [`api`]: the custom resources, one file for each kind; quantities, names, labels. Data only: no client of
+//!   the API server and no async runtime.
+//! - [`kinds`]: the kinds of Kubernetes and other projects, with the fields that a loop reads.
 //! - [`config`]: the configuration file: types, defaults, validation, schema.
-//! - [`runtime`]: what every loop shares: stores, queue, apply engine, conditions, events, errors. It
+//! - [`runtime`]: what all loops share: stores, queue, driver, apply engine, events, errors, the HTTP server. It
 //!   knows no loop.
-//! - [`controllers`]: the rooms, one folder a loop. Each observes the stores, plans as a pure
-//!   function, applies through the shared engine, and reports.
-//! - [`clients`]: the outside world: servers that are not the cluster's.
-//! - [`manager`]: start-up and shut-down: which loops run, the lease, readiness, metrics, probes.
+//! - [`clients`]: the servers outside of the cluster.
+//! - [`controllers`]: the control loops, one folder for each: what it observes, plans and reports.
 //! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
-//! - [`offline`]: `crownlabs plan`, the same plans without a cluster.
+//! - [`manager`]: start and stop of the process: connections, loops, lease, probes, metrics.
+//! - [`offline`]: `crownlabs plan`, which prints the plans of the same loops without a cluster.
 
 pub mod api;
 mod clients;

@@ -122,3 +122,40 @@ fn patched<R: Reconciler>(observed: &R::Observed, plan: &Plan<R::Effect>) -> Val
 fn made<E>(plan: &Plan<E>) -> Vec<Value> {
     plan.ensure.iter().filter_map(|desired| Some(desired.manifest.as_ref()?.json().clone())).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of the README about the loops, with the lines that enclose them.
+    fn readme_block() -> String {
+        let controllers = Controllers::default();
+        let mut block = "<!-- loops -->\n| key | default | what it does |\n|---|---|---|\n".to_owned();
+        for Loop { name, description, toggle, .. } in LOOPS {
+            let default = if toggle(&controllers).enabled { "on" } else { "off" };
+            block += &format!("| `{name}` | {default} | {} |\n", description.trim());
+        }
+        block + "<!-- /loops -->\n"
+    }
+
+    #[test]
+    fn the_readme_lists_the_loops() {
+        let readme = include_str!("../../README.md");
+        let (_, rest) = readme.split_once("<!-- loops -->\n").expect("the README marks the list");
+        let (rows, _) = rest.split_once("<!-- /loops -->\n").expect("the README marks the end of the list");
+        let found = format!("<!-- loops -->\n{rows}<!-- /loops -->\n");
+        let expected = readme_block();
+        assert!(
+            found == expected,
+            "the list of loops in README.md should be:\n\n{expected}\nnot:\n\n{found}"
+        );
+    }
+
+    #[test]
+    fn the_name_of_each_loop_is_its_key_in_the_configuration() {
+        let controllers = to_value(&Controllers::default());
+        let keys: Vec<&String> = controllers.as_object().expect("a mapping").keys().collect();
+        let names: Vec<&str> = LOOPS.iter().map(|entry| entry.name).collect();
+        assert_eq!(names, keys);
+    }
+}
