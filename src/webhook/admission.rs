@@ -118,8 +118,8 @@ impl Admission {
 /// subresources, such as the status, are admitted. `None` if the rule for `T` decides.
 fn out_of_scope<T: Kind>(request: &Request) -> Option<Decision> {
     let resource = &request.resource;
-    if resource.group != GROUP || resource.resource != T::PLURAL {
-        let what = format!("{}.{}", resource.resource, resource.group);
+    if resource.group != GROUP || resource.plural != T::PLURAL {
+        let what = format!("{}.{}", resource.plural, resource.group);
         return Some(Decision::denied(Denial::malformed(format!("there is no rule for {what} here"))));
     }
     (!request.sub_resource.is_empty()).then(Decision::allowed)

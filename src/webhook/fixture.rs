@@ -137,7 +137,7 @@ pub fn request(user: &str, plural: &str, old: Value, new: Value) -> Request {
         resource: Resource {
             group: "crownlabs.polito.it".to_owned(),
             version: "v1alpha2".to_owned(),
-            resource: plural.to_owned(),
+            plural: plural.to_owned(),
         },
         sub_resource: String::new(),
         name: text("/metadata/name"),

@@ -41,7 +41,8 @@ pub struct Resource {
     /// The version.
     pub version: String,
     /// The plural name of the kind, in lower case.
-    pub resource: String,
+    #[serde(rename = "resource")]
+    pub plural: String,
 }
 
 /// A request to the API server that needs admission.

@@ -55,7 +55,7 @@ fn await_quota(cluster: &Cluster, namespace: &str, pods: &str, not: &Value) -> V
         if quota["spec"]["hard"]["pods"] == pods && quota["metadata"]["uid"] != *not {
             return quota;
         }
-        assert!(begin.elapsed() < Duration::from_secs(60), "{pods} pods in {namespace}, is {quota}");
+        assert!(begin.elapsed() < Duration::from_mins(1), "{pods} pods in {namespace}, is {quota}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -26,6 +26,7 @@ impl<T: Kind> StoredObject<T> {
     ///
     /// # Panics
     /// Never: the text was written from an object of the same type.
+    #[expect(clippy::expect_used, reason = "what was serialised is read back by the same type")]
     pub fn open(&self) -> Arc<Object<T>> {
         match self {
             Self::Whole(object) => Arc::clone(object),
