@@ -14,7 +14,7 @@ async fn take(queue: &Queue) -> Job {
     queue.next().await.expect("the queue is open")
 }
 
-/// Whether nothing is ready now. Time is paused: waiting would advance it.
+/// Whether no object is ready now. Time is paused, so waiting would advance it.
 fn is_idle(queue: &Queue) -> bool {
     use futures::FutureExt;
     queue.next().now_or_never().is_none()

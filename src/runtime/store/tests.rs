@@ -24,7 +24,7 @@ impl<T: Kind> Index<T> for ByUid {
     }
 }
 
-/// What was seen: `+name`, `~name`, `-name`, with `!` for one's own writes.
+/// A store and the log of its changes: `+name`, `~name`, `-name`, with `!` for our own writes.
 fn recorded() -> (Arc<Store<ServiceKind>>, Arc<Mutex<Vec<String>>>) {
     let store = Arc::new(Store::default());
     store.index::<ByUid>();
