@@ -126,7 +126,7 @@ impl ApiError {
 
 /// An error and all its sources, on one line.
 pub fn with_sources(error: &dyn std::error::Error) -> String {
-    // kube appends the whole Status in its debug form; its message stands before that already.
+    // kube appends the whole `Status` in its debug form; the message precedes it.
     let brief = |error: &dyn std::error::Error| {
         let text = error.to_string();
         text.split(" (Status {").next().unwrap_or_default().to_owned()

@@ -267,7 +267,7 @@ impl<E> Default for Plan<E> {
 }
 
 impl<E> Plan<E> {
-    /// Asks for another reconcile after this time at the latest.
+    /// Requeues the object after this time at the latest.
     pub fn requeue_after(&mut self, after: Duration) {
         self.requeue = Requeue::After(match self.requeue {
             Requeue::After(sooner) => sooner.min(after),

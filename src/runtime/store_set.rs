@@ -195,7 +195,7 @@ pub fn enqueue_by<I: Index<T>, T: Kind>(store: &Store<T>, queue: &Queue, key: im
 
 /// Adds the object of kind `O` that controls another.
 pub fn enqueue_controller<O: Kind, T: Kind>(object: &Object<T>, queue: &Queue) {
-    for owner in object.metadata.owner_references.iter() {
+    for owner in &object.metadata.owner_references {
         if owner.kind == O::KIND && owner.controller {
             let namespace = if O::NAMESPACED { object.namespace() } else { "" };
             queue.add(ObjectKey::new(namespace, &owner.name), Priority::Change);

@@ -98,7 +98,7 @@ fn condition<'a>(report: &'a Report<SharedVolumeKind>, kind: &str) -> (&'a str, 
 #[test]
 fn claim_and_job_have_the_shape_that_operators_know() {
     let plan = planned(&fresh(&json!({})));
-    // 03 §4.1, field by field.
+    // The same fields as the Go operator writes.
     let expected = json!({
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -122,7 +122,6 @@ fn claim_and_job_have_the_shape_that_operators_know() {
         plan.patches[0].patch,
         json!({"metadata": {"labels": {"crownlabs.polito.it/managed-by": "instance"}}})
     );
-    // 03 §5.
     let resources = json!({"cpu": "100m", "memory": "128Mi"});
     let expected = json!({
         "apiVersion": "batch/v1",

@@ -11,7 +11,7 @@ use crate::runtime::store::AnyObject;
 
 /// The owner of an existing object.
 pub enum Owner {
-    /// The desired owner; or nobody, and the object has our labels: then it is adopted.
+    /// The desired owner; or none, and the object has our labels: then it is adopted.
     Us,
     /// A deleted object of the same name as the owner; the garbage collector has not removed the object yet.
     Predecessor,

@@ -175,7 +175,7 @@ fn what_is_kept_as_text_comes_back_as_it_was() {
         serde_json::json!({"podSelector": {}, "ingress": [{"from": [{"podSelector": {"a": null}}]}]}),
     ));
     assert_eq!(whole.metadata.labels.iter().count(), 1);
-    // The members of a role stand at the top.
+    // The fields of a role are at the top level, not in a spec.
     kept::<ClusterRoleKind>(body("rules", serde_json::json!([{"verbs": ["get"], "resourceNames": ["a"]}])));
     let mut claim = body("status", serde_json::json!({"phase": "Bound"}));
     claim["spec"] = serde_json::json!({"volumeName": "pv", "resources": {"requests": {"storage": "1Gi"}}});

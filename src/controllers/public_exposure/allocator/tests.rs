@@ -53,7 +53,7 @@ impl Case {
         brief(self.allocator.allocate(&key(name), requests, &self.pool, &AUTOMATIC).as_ref())
     }
 
-    /// The write of what was given arrives.
+    /// The store shows the allocation.
     fn arrive(&mut self, name: &str) {
         self.born += 1;
         let given = self.allocator.claim(&key(name)).expect("given").clone();
@@ -69,7 +69,7 @@ impl Case {
 }
 
 #[test]
-fn the_first_address_with_room_for_all_ports_is_taken() {
+fn the_first_address_with_enough_free_ports_is_taken() {
     let mut case = Case::new(&["10.0.0.10", "10.0.0.9"]);
     assert_eq!(case.given("a", &[tcp(80), tcp(0)]), "10.0.0.9 80 49152");
     assert_eq!(case.given("b", &[tcp(0)]), "10.0.0.9 49153", "addresses are used again");
@@ -123,7 +123,7 @@ fn an_address_that_is_withdrawn_is_left_at_the_next_allocation() {
     case.given("a", &[tcp(80)]);
     case.given("b", &[tcp(81)]);
     case.pool = pool(&["10.0.0.2", "10.0.0.3"]);
-    // Another Service that still uses it makes it no candidate (B-PE-1).
+    // It is no candidate even while another Service still uses it.
     assert_eq!(case.given("a", &[tcp(80)]), "10.0.0.2 80");
     assert_eq!(case.given("b", &[tcp(81)]), "10.0.0.2 81");
 }
@@ -134,7 +134,7 @@ fn what_was_given_is_taken_before_the_store_shows_it() {
     assert_eq!(case.give("a", &[tcp(80)]), "10.0.0.1 80");
     assert_eq!(case.give("b", &[tcp(80)]), "none");
     assert_eq!(case.give("a", &[tcp(80)]), "10.0.0.1 80", "its own it may have again");
-    // An older state of the Service arrives: what was given is kept.
+    // An older state of the Service arrives: the allocation is kept.
     let old = Claim {
         address: "10.0.0.1".parse().expect("an address"),
         ports: vec![(Transport::Tcp, 9)],
@@ -175,16 +175,16 @@ fn an_empty_pool_gives_nothing() {
     assert_eq!(case.give("a", &[tcp(0)]), "none");
 }
 
-/// What happens, in an order that nobody controls.
+/// What happens, in any order.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A Service asks: its requests.
+    /// A Service requests ports.
     Ask(usize, Vec<(bool, Option<u16>)>),
-    /// The store shows the last write for it.
+    /// The store shows the last write of a Service.
     Arrive(usize),
-    /// The store shows its end.
+    /// The store shows its deletion.
     End(usize),
-    /// Another process takes over: what was given and not written is lost.
+    /// Another process takes over: allocations that were not written are lost.
     Restart,
 }
 
@@ -244,9 +244,12 @@ impl Model {
         let before = self.allocator.claim(&name(number)).cloned();
         let claim = self.allocator.allocate(&name(number), &requests, pool, &FEW);
         let Some(claim) = claim else {
-            // No starvation: no address has room.
+            // `None` only if no address has enough free ports.
             for address in pool.addresses() {
-                prop_assert!(!has_room(&requests, address, &taken), "{address} has room for {requests:?}");
+                prop_assert!(
+                    !has_free_ports(&requests, address, &taken),
+                    "{address} has free ports for {requests:?}"
+                );
             }
             prop_assert_eq!(
                 self.allocator.claim(&name(number)).cloned(),
@@ -299,8 +302,8 @@ impl Model {
     }
 }
 
-/// Whether an address has room for all requests, by counting.
-fn has_room(requests: &[Request], address: IpAddr, taken: &BTreeSet<(IpAddr, Port)>) -> bool {
+/// Whether an address has enough free ports for all requests, by counting.
+fn has_free_ports(requests: &[Request], address: IpAddr, taken: &BTreeSet<(IpAddr, Port)>) -> bool {
     let mut specified = BTreeSet::new();
     for request in requests {
         if let Request::Specified(port) = request {
@@ -325,8 +328,8 @@ fn has_room(requests: &[Request], address: IpAddr, taken: &BTreeSet<(IpAddr, Por
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever happens in whatever order: no port is ever given twice, and nobody goes without while
-    /// an address has room.
+    /// In any order of events, no port is allocated twice, and a request is refused only if no address has
+    /// enough free ports.
     #[test]
     fn never_twice_and_never_without(steps in steps()) {
         let pool = pool(&["10.0.0.1-10.0.0.2"]);
@@ -344,7 +347,7 @@ proptest! {
         }
     }
 
-    /// What is given depends on what others hold, not on the order in which they are known.
+    /// An allocation depends on the claims of the others, not on the order in which they were observed.
     #[test]
     fn the_order_of_what_is_known_does_not_matter(
         claims in proptest::collection::btree_map((0_u8..3, any::<bool>(), 100_u16..104), 0_usize..6, 0..12),

@@ -40,7 +40,7 @@ fn namespace(uid: &str, more: &Value) -> Value {
 const DAY: i64 = 24 * 3600;
 
 #[test]
-fn a_new_tenant_gets_everything_and_its_rights_last() {
+fn a_new_tenant_gets_everything_and_its_role_bindings_last() {
     let plan = planned(&observed(&json!({"createSandbox": true}), &[]));
     assert_eq!(plan.problems, []);
     let wave = |name: &str| {
@@ -95,7 +95,7 @@ fn the_namespace_goes_when_nobody_has_logged_in_for_long_and_nothing_is_in_it() 
     let mut observed = observed(&json!({}), &[]);
     observed.children.namespace = Some(object(namespace("u1", &json!({}))));
     let at_time = |observed: &Observed, seconds| plan(observed, &settings(), at(seconds));
-    // As old as the limit is not older; a wake-up is set for the moment after.
+    // A login exactly as old as the limit has not expired; the next reconcile is right after.
     let kept = at_time(&observed, DAY);
     assert_eq!(removed(&kept), Vec::<String>::new());
     assert_eq!(kept.requeue, Requeue::After(Duration::from_millis(1)));
