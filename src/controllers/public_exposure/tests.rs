@@ -96,7 +96,7 @@ fn made(observed: &mut Observed, settings: &Settings, allocation: &Allocation) {
 }
 
 #[test]
-fn what_is_asked_for_decides() {
+fn requests_are_validated() {
     let pool = settings(&["10.0.0.1"]);
     let word = |validated: Validated| match validated {
         Validated::Unknown => "unknown".to_owned(),
@@ -144,7 +144,7 @@ fn what_is_asked_for_decides() {
 }
 
 #[test]
-fn what_is_held_is_kept_in_whatever_order() {
+fn an_allocation_is_kept_in_any_order_of_ports() {
     let settings = settings(&["10.0.0.1-10.0.0.2"]);
     let mut case = observed(&two(), &json!({}));
     let addresses = Addresses::default();
@@ -188,7 +188,7 @@ fn what_is_held_is_kept_in_whatever_order() {
 }
 
 #[test]
-fn no_policy_opens_every_port_and_only_ones_own_is_removed() {
+fn no_policy_opens_every_port_and_only_owned_objects_are_removed() {
     let case = observed(&two(), &json!({}));
     let none = Allocation { address: "10.0.0.1".parse().expect("an address"), ports: Vec::new() };
     assert_eq!(policy(&case, &none), None);

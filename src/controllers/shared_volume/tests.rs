@@ -185,7 +185,7 @@ fn the_phase_follows_the_claim_and_the_job() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_a_sentence() {
+fn problems_are_reported() {
     let error = |observed: &Observed, reason: &str, sentence: &str| {
         let told = reported(observed, &[]);
         assert_eq!(told.status.phase, SharedVolumePhase::Error, "{reason}");
@@ -253,7 +253,7 @@ fn a_volume_grows() {
 }
 
 #[test]
-fn a_volume_with_users_is_not_let_go() {
+fn a_volume_in_use_keeps_its_finalizer() {
     let more = json!({"metadata": {
         "deletionTimestamp": "2026-03-04T05:00:00Z",
         "finalizers": ["other", "crownlabs.polito.it/shvolctrl-volume-protection"],

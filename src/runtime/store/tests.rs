@@ -48,7 +48,7 @@ fn drain(log: &Mutex<Vec<String>>) -> Vec<String> {
 }
 
 #[test]
-fn the_event_of_an_own_write_tells_nothing_new() {
+fn the_event_of_an_own_write_changes_nothing() {
     let (store, log) = recorded();
     store.begin_list();
     store.end_list();

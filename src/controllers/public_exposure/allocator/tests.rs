@@ -49,7 +49,7 @@ impl Case {
         Self { allocator: Allocator::default(), pool: pool(entries), born: 0 }
     }
 
-    fn give(&mut self, name: &str, requests: &[Request]) -> String {
+    fn allocate(&mut self, name: &str, requests: &[Request]) -> String {
         brief(self.allocator.allocate(&key(name), requests, &self.pool, &AUTOMATIC).as_ref())
     }
 
@@ -61,8 +61,8 @@ impl Case {
         self.allocator.observe(&key(name), Some(Claim { age, ..given }));
     }
 
-    fn given(&mut self, name: &str, requests: &[Request]) -> String {
-        let claim = self.give(name, requests);
+    fn allocate_and_show(&mut self, name: &str, requests: &[Request]) -> String {
+        let claim = self.allocate(name, requests);
         self.arrive(name);
         claim
     }
@@ -71,47 +71,55 @@ impl Case {
 #[test]
 fn the_first_address_with_enough_free_ports_is_taken() {
     let mut case = Case::new(&["10.0.0.10", "10.0.0.9"]);
-    assert_eq!(case.given("a", &[tcp(80), tcp(0)]), "10.0.0.9 80 49152");
-    assert_eq!(case.given("b", &[tcp(0)]), "10.0.0.9 49153", "addresses are used again");
-    assert_eq!(case.given("c", &[tcp(0), tcp(80)]), "10.0.0.10 49152 80", "80 is taken on the first");
-    assert_eq!(case.given("d", &[udp(80), udp(0)]), "10.0.0.9 80u 49152u", "other protocols do not count");
-    assert_eq!(case.give("e", &[tcp(80)]), "none");
+    assert_eq!(case.allocate_and_show("a", &[tcp(80), tcp(0)]), "10.0.0.9 80 49152");
+    assert_eq!(case.allocate_and_show("b", &[tcp(0)]), "10.0.0.9 49153", "addresses are used again");
+    assert_eq!(
+        case.allocate_and_show("c", &[tcp(0), tcp(80)]),
+        "10.0.0.10 49152 80",
+        "80 is taken on the first"
+    );
+    assert_eq!(
+        case.allocate_and_show("d", &[udp(80), udp(0)]),
+        "10.0.0.9 80u 49152u",
+        "other protocols do not count"
+    );
+    assert_eq!(case.allocate("e", &[tcp(80)]), "none");
     case.allocator.observe(&key("a"), None);
-    assert_eq!(case.given("e", &[tcp(80)]), "10.0.0.9 80", "once it is free");
-    assert_eq!(case.given("f", &[tcp(0)]), "10.0.0.9 49152", "the lowest that is free");
+    assert_eq!(case.allocate_and_show("e", &[tcp(80)]), "10.0.0.9 80", "once it is free");
+    assert_eq!(case.allocate_and_show("f", &[tcp(0)]), "10.0.0.9 49152", "the lowest that is free");
 }
 
 #[test]
 fn specified_ports_go_before_automatic_ones() {
     let mut case = Case::new(&["10.0.0.1"]);
-    assert_eq!(case.given("a", &[tcp(0), tcp(49152), tcp(0)]), "10.0.0.1 49153 49152 49154");
+    assert_eq!(case.allocate_and_show("a", &[tcp(0), tcp(49152), tcp(0)]), "10.0.0.1 49153 49152 49154");
     // A new specified port that is the old automatic one of the same Service: the automatic one moves.
     let again =
         [Request::Specified((Transport::Tcp, 49153)), Request::Automatic(Transport::Tcp, Some(49153))];
-    assert_eq!(case.given("a", &again), "10.0.0.1 49153 49152");
+    assert_eq!(case.allocate_and_show("a", &again), "10.0.0.1 49153 49152");
 }
 
 #[test]
 fn automatic_ports_stay_where_they_were() {
     let mut case = Case::new(&["10.0.0.1", "10.0.0.2"]);
-    case.given("a", &[tcp(0)]);
-    assert_eq!(case.given("b", &[tcp(0)]), "10.0.0.1 49153");
+    case.allocate_and_show("a", &[tcp(0)]);
+    assert_eq!(case.allocate_and_show("b", &[tcp(0)]), "10.0.0.1 49153");
     case.allocator.observe(&key("a"), None);
     let kept = |port| Request::Automatic(Transport::Tcp, Some(port));
-    assert_eq!(case.given("b", &[kept(49153), tcp(22)]), "10.0.0.1 49153 22");
+    assert_eq!(case.allocate_and_show("b", &[kept(49153), tcp(22)]), "10.0.0.1 49153 22");
     assert_eq!(
-        case.given("b", &[tcp(0), kept(49153)]),
+        case.allocate_and_show("b", &[tcp(0), kept(49153)]),
         "10.0.0.1 49152 49153",
         "a newcomer takes none of them"
     );
-    assert_eq!(case.given("c", &[tcp(22)]), "10.0.0.1 22");
+    assert_eq!(case.allocate_and_show("c", &[tcp(22)]), "10.0.0.1 22");
     assert_eq!(
-        case.given("b", &[tcp(22), kept(49153)]),
+        case.allocate_and_show("b", &[tcp(22), kept(49153)]),
         "10.0.0.2 22 49152",
         "on another address they are new"
     );
     assert_eq!(
-        case.given("b", &[Request::Automatic(Transport::Tcp, Some(80))]),
+        case.allocate_and_show("b", &[Request::Automatic(Transport::Tcp, Some(80))]),
         "10.0.0.2 49152",
         "not automatic"
     );
@@ -120,20 +128,20 @@ fn automatic_ports_stay_where_they_were() {
 #[test]
 fn an_address_that_is_withdrawn_is_left_at_the_next_allocation() {
     let mut case = Case::new(&["10.0.0.1", "10.0.0.2"]);
-    case.given("a", &[tcp(80)]);
-    case.given("b", &[tcp(81)]);
+    case.allocate_and_show("a", &[tcp(80)]);
+    case.allocate_and_show("b", &[tcp(81)]);
     case.pool = pool(&["10.0.0.2", "10.0.0.3"]);
     // It is no candidate even while another Service still uses it.
-    assert_eq!(case.given("a", &[tcp(80)]), "10.0.0.2 80");
-    assert_eq!(case.given("b", &[tcp(81)]), "10.0.0.2 81");
+    assert_eq!(case.allocate_and_show("a", &[tcp(80)]), "10.0.0.2 80");
+    assert_eq!(case.allocate_and_show("b", &[tcp(81)]), "10.0.0.2 81");
 }
 
 #[test]
-fn what_was_given_is_taken_before_the_store_shows_it() {
+fn an_allocation_is_kept_before_the_store_shows_it() {
     let mut case = Case::new(&["10.0.0.1"]);
-    assert_eq!(case.give("a", &[tcp(80)]), "10.0.0.1 80");
-    assert_eq!(case.give("b", &[tcp(80)]), "none");
-    assert_eq!(case.give("a", &[tcp(80)]), "10.0.0.1 80", "its own it may have again");
+    assert_eq!(case.allocate("a", &[tcp(80)]), "10.0.0.1 80");
+    assert_eq!(case.allocate("b", &[tcp(80)]), "none");
+    assert_eq!(case.allocate("a", &[tcp(80)]), "10.0.0.1 80", "its own it may have again");
     // An older state of the Service arrives: the allocation is kept.
     let old = Claim {
         address: "10.0.0.1".parse().expect("an address"),
@@ -141,13 +149,13 @@ fn what_was_given_is_taken_before_the_store_shows_it() {
         age: (1, "u".into()),
     };
     case.allocator.observe(&key("a"), Some(old));
-    assert_eq!(case.give("b", &[tcp(80)]), "none");
-    assert_eq!(case.give("b", &[tcp(9)]), "none", "until the write arrives, the old ports are taken too");
+    assert_eq!(case.allocate("b", &[tcp(80)]), "none");
+    assert_eq!(case.allocate("b", &[tcp(9)]), "none", "until the write arrives, the old ports are taken too");
     case.arrive("a");
-    assert_eq!(case.give("b", &[tcp(9)]), "10.0.0.1 9");
+    assert_eq!(case.allocate("b", &[tcp(9)]), "10.0.0.1 9");
     // A write that was refused.
     case.allocator.settle(&key("b"));
-    assert_eq!(case.give("c", &[tcp(9)]), "10.0.0.1 9");
+    assert_eq!(case.allocate("c", &[tcp(9)]), "10.0.0.1 9");
 }
 
 #[test]
@@ -164,15 +172,15 @@ fn the_younger_of_two_claims_moves() {
     assert!(!case.allocator.must_move(&key("old")));
     assert!(!case.allocator.must_move(&key("nobody")));
     assert_eq!(case.allocator.rivals(&key("old")).into_iter().collect::<Vec<_>>(), [key("young")]);
-    assert_eq!(case.given("young", &[tcp(80)]), "10.0.0.2 80");
+    assert_eq!(case.allocate_and_show("young", &[tcp(80)]), "10.0.0.2 80");
     assert!(!case.allocator.must_move(&key("young")));
     assert!(case.allocator.rivals(&key("old")).is_empty());
 }
 
 #[test]
-fn an_empty_pool_gives_nothing() {
+fn an_empty_pool_allocates_nothing() {
     let mut case = Case::new(&[]);
-    assert_eq!(case.give("a", &[tcp(0)]), "none");
+    assert_eq!(case.allocate("a", &[tcp(0)]), "none");
 }
 
 /// What happens, in any order.
@@ -331,7 +339,7 @@ proptest! {
     /// In any order of events, no port is allocated twice, and a request is refused only if no address has
     /// enough free ports.
     #[test]
-    fn never_twice_and_never_without(steps in steps()) {
+    fn no_port_is_allocated_twice_and_no_request_is_refused_without_need(steps in steps()) {
         let pool = pool(&["10.0.0.1-10.0.0.2"]);
         let mut model = Model::default();
         for step in steps {
@@ -349,7 +357,7 @@ proptest! {
 
     /// An allocation depends on the claims of the others, not on the order in which they were observed.
     #[test]
-    fn the_order_of_what_is_known_does_not_matter(
+    fn the_order_of_observations_does_not_matter(
         claims in proptest::collection::btree_map((0_u8..3, any::<bool>(), 100_u16..104), 0_usize..6, 0..12),
         seed in any::<u64>(),
         wanted in proptest::collection::vec(any::<bool>(), 1..4),

@@ -39,7 +39,7 @@ fn the_disk_is_that_of_the_machine() {
 }
 
 #[test]
-fn what_cannot_be_made_is_refused_with_a_sentence() {
+fn snapshots_that_cannot_be_made_are_refused() {
     let with = |edit: &dyn Fn(&mut Observed)| {
         let mut observed = usual();
         edit(&mut observed);
@@ -222,7 +222,7 @@ fn what_has_ended_stays_ended() {
 }
 
 #[test]
-fn a_job_of_somebody_else_is_left_alone() {
+fn a_job_of_another_owner_is_left_alone() {
     let with_owner = |owner: Value| {
         let metadata = json!({"name": "snap.one", "namespace": "tenant-ada", "ownerReferences": owner});
         let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});

@@ -13,7 +13,7 @@ fn told(observed: &Observed, decision: &Decision) -> (Vec<String>, SnapshotPhase
 }
 
 #[test]
-fn each_transition_is_told_once() {
+fn each_transition_is_reported_once() {
     let at = |phase: &str, reason: &str, message: &str| {
         let condition = json!({"type": "Ready", "status": "False", "reason": reason, "message": message,
             "lastTransitionTime": "2026-03-04T05:06:00Z"});
@@ -60,7 +60,7 @@ fn each_transition_is_told_once() {
 }
 
 #[test]
-fn a_job_that_gets_no_pod_is_told_after_a_while() {
+fn a_job_without_a_pod_is_reported_after_a_while() {
     let processing = || observed(&json!({"status": {"phase": "Processing"}}), &json!({}));
     let since = |time: &str, active: u8| {
         let observed = with_job(processing(), &json!({"active": active}));

@@ -77,7 +77,7 @@ fn a_quota_of_its_own_takes_the_place_of_the_sum_and_of_the_caps() {
 }
 
 #[test]
-fn what_is_no_amount_counts_as_nothing_and_is_told() {
+fn an_invalid_amount_counts_as_zero_and_is_reported() {
     let observed = tenant(&[("user", "1", "1Gi", 1), ("user", "many", "-1", 1)]);
     let (quota, problems) = tenant_quota(&observed, &Enrolment::of(&observed), &uncapped());
     assert_eq!(quota.status().cpu.as_str(), "1");
@@ -88,7 +88,7 @@ fn what_is_no_amount_counts_as_nothing_and_is_told() {
 }
 
 #[test]
-fn disks_and_extended_resources_are_limited_only_where_somebody_limits_them() {
+fn disks_and_extended_resources_are_limited_only_where_a_quota_names_them() {
     let quota = json!({"cpu": 1, "memory": "1Gi", "instances": 1, "disk": "10Gi", "otherResources": {"nvidia.com/gpu": "1"}});
     let plain = json!({"cpu": 1, "memory": "1Gi", "instances": 1});
     let entries = json!([{"name": "a", "role": "user"}, {"name": "b", "role": "user"}]);
@@ -126,7 +126,7 @@ fn a_personal_quota_is_added_only_where_that_is_enabled() {
 }
 
 #[test]
-fn an_amount_that_is_the_same_keeps_its_words() {
+fn an_equal_amount_keeps_its_spelling() {
     let wanted = BTreeMap::from([("limits.memory".to_owned(), "2072864000".parse::<Quantity>().unwrap())]);
     let found = |text: &str| BTreeMap::from([("limits.memory".to_owned(), text.to_owned())]);
     assert_eq!(spelled(&wanted, Some(&found("2072864k"))), found("2072864k"));
