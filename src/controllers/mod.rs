@@ -3,13 +3,13 @@
 //! | file | what it is |
 //! |---|---|
 //! | `mod.rs` | what the loop does, in a table |
-//! | `stores.rs` | what it reads, and which changes ask for which objects |
-//! | `observe.rs` | what is known of one object |
-//! | `plan.rs` and its parts | what is to be done: pure functions |
-//! | `report.rs` | what is told: a pure function |
-//! | `reconcile.rs` | the loop itself: it puts these together for the driver in `runtime` |
+//! | `stores.rs` | the stores that it reads, and which changes add which objects to the queue |
+//! | `observe.rs` | what the plan and the report of one object depend on |
+//! | `plan.rs` and its parts | the plan: pure functions |
+//! | `report.rs` | status, conditions and events: a pure function |
+//! | `reconcile.rs` | the implementation of `Reconciler`, which the driver in `runtime` calls |
 //!
-//! [`LOOPS`] is the table of all of them; [`shared`] is what several of them share.
+//! [`LOOPS`] is the table of all loops; [`shared`] is the code that several of them use.
 
 #[cfg(test)]
 mod example;
@@ -36,33 +36,33 @@ use crate::runtime::http_server::Handler;
 use crate::runtime::reconciler::Reconciler;
 use crate::runtime::store_set::StoreSet;
 
-/// What loops are built from, and what they ask of the process beside their stores.
+/// What loops are built from, and what they register in addition to their stores.
 pub struct Setup<'a> {
     /// The configuration.
     pub config: &'a Config,
-    /// Whether this replica leads.
+    /// The gate that is open while this replica leads.
     pub gate: Gate,
-    /// Accounts and roles in Keycloak, where that is configured.
+    /// Accounts and roles in Keycloak; `None` where it is not configured.
     pub accounts: Option<Accounts>,
-    /// Files that loops want to hear of when they change.
+    /// Files that loops watch.
     pub files: Vec<WatchedFile>,
-    /// Servers that loops want to answer.
+    /// HTTP endpoints that loops serve.
     pub endpoints: Vec<Endpoint>,
 }
 
-/// A server that a loop answers.
+/// An HTTP endpoint that a loop serves.
 pub struct Endpoint {
     /// Its key below `server` in the configuration.
     pub name: &'static str,
-    /// Where it listens; `None` where it is switched off.
+    /// The address on which it listens; `None` where it is disabled.
     pub address: Option<SocketAddr>,
-    /// What it answers.
+    /// The handler of its requests.
     pub handler: Handler,
 }
 
-/// How a loop is put together.
+/// How a loop is built.
 pub trait Definition: Reconciler + Sized {
-    /// The source that its events name.
+    /// The reporting controller that its events name.
     const EVENT_SOURCE: &'static str;
 
     /// Declares the stores of the loop and builds it. Nothing is read or sent yet.
@@ -71,7 +71,7 @@ pub trait Definition: Reconciler + Sized {
     /// When the configuration cannot be used; it is checked for that before.
     fn build(setup: &mut Setup<'_>, stores: &mut StoreSet<'_>) -> anyhow::Result<Self>;
 
-    /// What `crownlabs plan` says of an object beside the problems of its plan.
+    /// Messages of `crownlabs plan` about an object, in addition to the problems of its plan.
     fn remarks(_observed: &Self::Observed, _settings: &Self::Settings, _now: Timestamp) -> Vec<String> {
         Vec::new()
     }

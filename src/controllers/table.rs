@@ -1,4 +1,4 @@
-//! The table of loops, and a loop without its type.
+//! The table of control loops, and a loop independent of its type.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -21,9 +21,9 @@ use crate::runtime::store_set::{DeclaredStores, StoreSet};
 pub struct Loop {
     /// Its key below `controllers` in the configuration; its name in metrics, readiness and logs.
     pub name: &'static str,
-    /// What it is for.
+    /// A sentence on what it does.
     pub description: &'static str,
-    /// Whether it runs.
+    /// Whether it is enabled, and its concurrency.
     pub toggle: fn(&Controllers) -> Toggle,
     /// Declares its stores and builds it.
     pub build: fn(&mut Setup<'_>, &mut StoreFactory) -> anyhow::Result<Box<dyn BuiltLoop>>,
@@ -45,26 +45,26 @@ macro_rules! table {
 }
 for_each_loop!(table);
 
-/// What would be made for one object.
+/// The plan for one object, for `crownlabs plan`.
 pub struct Planned {
-    /// Its kind.
+    /// The kind of the object.
     pub kind: &'static str,
-    /// Its name.
+    /// The key of the object.
     pub key: ObjectKey,
-    /// The object as it would be patched; `None` when it is not ours.
+    /// The object after the patch of the plan; `None` when it is not ours.
     pub object: Option<Value>,
-    /// What would be made for it.
+    /// The objects that would be created for it.
     pub made: Vec<Value>,
-    /// What would be told of it.
+    /// The problems and remarks about it.
     pub messages: Vec<String>,
 }
 
-/// A loop that has been built, without its type.
+/// A loop that has been built, independent of its type.
 pub trait BuiltLoop {
-    /// The plans for all its objects, in the order of their names, as if nothing had been made yet.
+    /// The plans for all its objects, in the order of their names, as if no child existed yet.
     fn plan(&self, now: Timestamp) -> Vec<Planned>;
 
-    /// The loop, ready to run with so many reconciles at once.
+    /// The control loop, with up to `concurrency` reconciles at once.
     fn into_control_loop(self: Box<Self>, connections: &Connections, concurrency: usize) -> ControlLoop;
 }
 
@@ -108,7 +108,7 @@ impl<R: Definition> BuiltLoop for Built<R> {
     }
 }
 
-/// The object of a plan after the plan's patch of it.
+/// The object with the patch that the plan has for it.
 fn patched<R: Reconciler>(observed: &R::Observed, plan: &Plan<R::Effect>) -> Value {
     let object = R::object(observed);
     let mut patched = to_value(object);
@@ -118,7 +118,7 @@ fn patched<R: Reconciler>(observed: &R::Observed, plan: &Plan<R::Effect>) -> Val
     patched
 }
 
-/// The objects that a plan makes.
+/// The objects that a plan creates.
 fn made<E>(plan: &Plan<E>) -> Vec<Value> {
     plan.ensure.iter().filter_map(|desired| Some(desired.manifest.as_ref()?.json().clone())).collect()
 }

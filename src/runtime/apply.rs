@@ -1,9 +1,10 @@
-//! The apply engine: the one writer of all loops.
+//! The apply engine carries out plans. All control loops write to the cluster through it.
 //!
-//! It compares what is desired with the stores and sends only what differs, and of that only what
-//! is enforced. Every write carries the uid of the object that was seen (and its version where the
-//! write replaces a list), every answer goes into the store at once, and a failure stops nothing
-//! but what depends on it. The lease is checked below, in the client ([`super::gate`]).
+//! It compares desired objects with the stores and sends only the enforced fields that differ. Every write
+//! carries the uid of the object in the store as a precondition, and its resource version where the write
+//! replaces a list. The response of the API server goes into the store at once. After a failure, everything
+//! that does not depend on the failed write is still carried out. The client refuses writes while the lease
+//! is not held (see [`super::gate`]).
 
 mod compare;
 
@@ -17,7 +18,7 @@ use hyper::body::Bytes;
 use serde_json::{Map, Value, json};
 use tracing::debug;
 
-use self::compare::{Belongs, belongs, repair};
+use self::compare::{Owner, owner_of, repair};
 use super::client::Writer;
 use super::error::ApiError;
 use super::key::ObjectKey;
@@ -32,11 +33,11 @@ use crate::api::{Kind, Object};
 pub struct Failure {
     /// See [`Desired::component`].
     pub component: String,
-    /// The object.
+    /// The kind of the object.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// Why.
+    /// Why the write failed.
     pub error: ApiError,
 }
 
@@ -55,7 +56,8 @@ pub struct Engine {
     origin: &'static str,
 }
 
-/// An object that stands outside of what we watch, as the API server answered it.
+/// An object that the store does not hold, as the API server returned it: its labels do not match the
+/// selector of the watch, or the watch is late.
 struct Found {
     metadata: Metadata,
     object: Value,
@@ -88,18 +90,18 @@ impl Engine {
         waves.sort_unstable();
         waves.dedup();
         let mut failures = Vec::new();
-        // The first wave has the API server for itself: what comes later waits for it.
+        // All other writes wait for the first wave, which decides whether the names are free.
         let (first, later) = waves.split_at(waves.len().min(1));
         self.ensure_waves(plan, first, &mut failures).await;
-        // Patches depend on nothing, and nothing on them.
+        // Patches do not depend on other writes, and no write depends on them.
         let ensured = self.ensure_waves(plan, later, &mut failures);
         let (others, removed, ()) = join!(patches, removals, ensured);
         failures.extend(removed.into_iter().chain(others).flatten());
         failures
     }
 
-    /// Makes the objects of these waves exist, wave by wave. What belongs to a component in which a
-    /// name was taken is left out from the next wave on.
+    /// Creates or repairs the objects of these waves, one wave after the other. After a name conflict in a
+    /// component, its objects in later waves are left out.
     async fn ensure_waves<E>(&self, plan: &Plan<E>, waves: &[u8], failures: &mut Vec<Failure>) {
         for wave in waves {
             if plan.stop_at_failure && !failures.is_empty() {
@@ -122,7 +124,7 @@ impl Engine {
         }
     }
 
-    /// Makes one object exist and carry what is enforced.
+    /// Creates an object, or repairs its enforced fields if it exists.
     async fn ensure(&self, desired: &Desired) -> Result<(), ApiError> {
         let store = self.stores.get(desired.kind)?;
         if let Some(seen) = store.seen(&desired.key) {
@@ -137,7 +139,7 @@ impl Engine {
             Err(ApiError::AlreadyExists(message)) if store.is_whole() => {
                 Err(ApiError::transient(format!("the watch is late: {message}")))
             }
-            // It stands outside of what we watch (its labels were removed), or the store is late.
+            // The store does not hold the object: its labels do not match the watch, or the watch is late.
             Err(ApiError::AlreadyExists(_)) => {
                 let body = self.send(Method::GET, &path(desired.kind, &desired.key), None).await?;
                 let object: Value = serde_json::from_slice(&body)
@@ -150,19 +152,20 @@ impl Engine {
         }
     }
 
-    /// Repairs what is enforced of an existing object, in one patch, if anything is to repair.
+    /// Restores the enforced fields of an existing object with one merge patch. Sends nothing if they are
+    /// right.
     async fn enforce(&self, desired: &Desired, seen: &dyn AnyObject) -> Result<(), ApiError> {
         let metadata = seen.metadata();
-        match belongs(metadata, desired) {
-            Belongs::Us => {}
-            Belongs::Leftover => {
+        match owner_of(metadata, desired) {
+            Owner::Us => {}
+            Owner::Predecessor => {
                 let message = format!(
                     "{} {} of a deleted {} of the same name is still being removed",
                     desired.kind.kind, desired.key.name, desired.owner.kind
                 );
                 return Err(ApiError::transient(message));
             }
-            Belongs::Other(owner) => {
+            Owner::Foreign(owner) => {
                 let (kind, name) = (desired.kind.kind, desired.key.name.clone());
                 return Err(ApiError::NameConflict { kind, name: name.to_string(), owner });
             }
@@ -189,7 +192,7 @@ impl Engine {
         .await
     }
 
-    /// Sends a merge patch with its preconditions.
+    /// Sends a merge patch with its preconditions (uid, and resource version if given).
     pub async fn patch(&self, patch: &ObjectPatch) -> Result<(), ApiError> {
         let mut body = patch.patch.clone();
         let metadata = body
@@ -210,13 +213,14 @@ impl Engine {
         self.stores.get(patch.kind)?.record(&answer, self.origin)
     }
 
-    /// Writes what differs of a status; whether anything did. Only the version that was seen is
-    /// patched: lists are replaced whole, and other loops write into them too.
+    /// Patches the status of an object with what differs from `status`, and returns whether anything did.
+    /// The patch is valid only for the resource version in the store, because it replaces whole lists that
+    /// other loops write to as well.
     pub async fn publish<T: Kind>(&self, object: &Object<T>, status: &T::Status) -> Result<bool, ApiError> {
         if *status == object.status {
             return Ok(false);
         }
-        // What was never written has no members yet, not even those that the schema requires.
+        // A status that was never written has no fields yet, not even those that the schema requires.
         let written = object.status != T::Status::default();
         let old = if written { to_value(&object.status) } else { Value::Object(Map::new()) };
         let Some(difference) = merge::difference(&old, &to_value(status)) else { return Ok(false) };
@@ -233,7 +237,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Whether a namespace holds no object of a kind, as the API server has it now.
+    /// Whether a namespace has no object of a kind. Asks the API server instead of the store.
     async fn is_empty(&self, kind: KindInfo, namespace: &str) -> Result<bool, ApiError> {
         let answer = self.send(Method::GET, &format!("{}?limit=1", kind.path(namespace)), None).await?;
         let list: Value = serde_json::from_slice(&answer)
@@ -245,22 +249,23 @@ impl Engine {
             .ok_or_else(|| ApiError::transient(format!("the answer is no list of {}", kind.plural)))
     }
 
-    /// Brings the store up to date with what the API server has of an object now.
+    /// Reads an object from the API server and updates the store with it.
     pub async fn refresh(&self, kind: KindInfo, key: &ObjectKey) -> Result<(), ApiError> {
         match self.send(Method::GET, &path(kind, key), None).await {
             Ok(answer) => self.stores.get(kind)?.record(&answer, self.origin),
-            // The watch will say so too.
+            // The watch event of the deletion updates the store.
             Err(ApiError::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Deletes a namespace only if it is empty; other objects as they are.
+    /// Deletes an object. With [`Removal::only_if_empty`], it is kept if the API server lists an object of
+    /// one of those kinds in it.
     async fn remove_guarded(&self, removal: &Removal) -> Option<Failure> {
         for kind in &removal.only_if_empty {
             match self.is_empty(*kind, &removal.key.name).await {
                 Ok(true) => {}
-                // The store will say what is there.
+                // The watch event of that object causes the next reconcile.
                 Ok(false) => return None,
                 Err(error) => return failure(&removal.component, *kind, &removal.key, Err(error)),
             }
@@ -268,7 +273,7 @@ impl Engine {
         failure(&removal.component, removal.kind, &removal.key, self.remove(removal).await)
     }
 
-    /// Deletes an object, provided that it is still the one that was seen.
+    /// Deletes an object, with uid and resource version as preconditions.
     async fn remove(&self, removal: &Removal) -> Result<(), ApiError> {
         let store = self.stores.get(removal.kind)?;
         let options = json!({
@@ -323,7 +328,7 @@ fn path(kind: KindInfo, key: &ObjectKey) -> String {
     format!("{}/{}", kind.path(&key.namespace), key.name)
 }
 
-/// Whether a component is one of these, or a part of one.
+/// Whether a component is one of these, or a part of one (`a/b` is a part of `a`).
 fn is_within(component: &str, components: &BTreeSet<String>) -> bool {
     let part_of =
         |whole: &String| component.strip_prefix(whole.as_str()).is_some_and(|rest| rest.starts_with('/'));

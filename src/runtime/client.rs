@@ -1,5 +1,6 @@
-//! The ways to the API server: `kube`'s client for what is read, [`Writer`] for what the loops write.
-//! Both carry our name, are counted, and are gated by the lease.
+//! The two clients of the API server: `kube`'s client for reads and watches, [`Writer`] for the writes of
+//! the loops. Both send our `User-Agent`, count their requests in the metrics, and refuse writes while the
+//! lease is not held.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -22,13 +23,13 @@ use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt};
 use super::error::{ApiError, NotLeader, with_sources};
 use super::gate::Gate;
 
-/// The name under which our requests stand in the audit log and our fields in `managedFields`.
+/// The `User-Agent` of all requests. The audit log shows it.
 pub const USER_AGENT: &str = concat!("crownlabs/", env!("CARGO_PKG_VERSION"));
 
-/// A request that gets no answer for this long has failed.
+/// How long a request may take before it counts as failed.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the pool of a cluster is connected with.
+/// The configuration of both clients, with our `User-Agent` and without retries.
 fn prepared(mut config: Config) -> Config {
     config.headers.push((HeaderName::from_static("user-agent"), HeaderValue::from_static(USER_AGENT)));
     // The queue retries, with the gate asked again; a retry below the gate would bypass it.
@@ -36,7 +37,7 @@ fn prepared(mut config: Config) -> Config {
     config
 }
 
-/// A client whose writes pass only through `gate`.
+/// `kube`'s client. It sends writes only while `gate` is open.
 ///
 /// # Errors
 /// When the configuration cannot be used, for example an unreadable certificate.
@@ -46,9 +47,8 @@ pub fn build(config: Config, gate: Gate) -> kube::Result<Client> {
     Ok(ClientBuilder::try_from(config)?.with_layer(&Gated { gate, metrics }).build())
 }
 
-/// Carries the writes of the loops: the same authentication as `kube`'s client over the same HTTP
-/// and TLS, without the queue and the tracing that a general client has between caller and
-/// connection, which cost more processor time than the request itself.
+/// Sends the writes of the loops: with the same authentication, HTTP and TLS as `kube`'s client, but without
+/// its request queue and tracing, which cost more processor time than the request itself.
 #[derive(Clone)]
 pub struct Writer {
     service: BoxCloneSyncService<Request<Full<Bytes>>, Response<Incoming>, BoxError>,
@@ -57,7 +57,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer whose writes pass only through `gate`.
+    /// A writer that sends writes only while `gate` is open.
     ///
     /// # Errors
     /// When the configuration cannot be used, for example an unreadable certificate.
@@ -77,7 +77,8 @@ impl Writer {
     /// Sends a request and returns the body of its answer.
     ///
     /// # Errors
-    /// What the API server refuses, in its words; [`ApiError::NotLeader`] when nothing was sent.
+    /// The error that the API server answers with, and its message; [`ApiError::NotLeader`] when the lease
+    /// is not held and nothing was sent.
     pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Bytes, ApiError> {
         let method = request.method().clone();
         if method != Method::GET && !self.gate.is_open() {
@@ -105,8 +106,8 @@ impl Writer {
     }
 }
 
-/// What an answer that is no success says. Whatever stands between us and the API server may answer
-/// with something other than a `Status`.
+/// The error of a response with a status code of 400 or above. A proxy in front of the API server may answer
+/// with a body that is no `Status`.
 fn refusal(code: u16, body: &[u8]) -> ApiError {
     let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
     if status.code == 0 {
@@ -116,7 +117,7 @@ fn refusal(code: u16, body: &[u8]) -> ApiError {
     ApiError::from_status(&status)
 }
 
-/// `rest_client_*`: the counter of each method and status is looked up once.
+/// The metrics `rest_client_*`. Each counter and histogram is registered once and then kept.
 #[derive(Clone)]
 struct RequestMetrics {
     host: Arc<str>,
@@ -124,7 +125,7 @@ struct RequestMetrics {
     totals: Known<(Method, Option<u16>), Counter>,
 }
 
-/// Metrics that have been looked up, by their labels.
+/// Metrics that have been registered, by their labels.
 type Known<K, V> = Arc<RwLock<HashMap<K, V>>>;
 
 impl RequestMetrics {
@@ -133,7 +134,7 @@ impl RequestMetrics {
         Self { host: host.into(), durations: Arc::default(), totals: Arc::default() }
     }
 
-    /// Counts an answer; `None` when there was none.
+    /// Counts a request. `code` is the HTTP status of the response; `None` when there was no response.
     fn count(&self, method: &Method, code: Option<u16>, took: Duration) {
         let host = || self.host.to_string();
         known(&self.durations, method.clone(), || {
@@ -148,13 +149,13 @@ impl RequestMetrics {
     }
 }
 
-/// The entry of that key, made when it is first asked for.
+/// The entry of that key; `make` creates it at the first call.
 fn known<K: Eq + std::hash::Hash, V: Clone>(
     map: &RwLock<HashMap<K, V>>,
     key: K,
     make: impl FnOnce() -> V,
 ) -> V {
-    // A poisoned map is whole: entries are inserted complete.
+    // The map of a poisoned lock is consistent: an insertion cannot panic half-way.
     if let Some(found) = map.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
         return found.clone();
     }

@@ -1,4 +1,4 @@
-//! The one place where the wall clock is read; everything else is given the time.
+//! The current time. Only this module reads the clock; plans and reports get the time as a parameter.
 
 use jiff::Timestamp;
 

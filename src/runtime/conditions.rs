@@ -1,30 +1,28 @@
-//! Conditions: what an object's owner reports of it, one line a subject (Kubernetes API
-//! conventions, "Typical status properties").
+//! Status conditions (Kubernetes API conventions, "Typical status properties").
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::condition::Condition;
 
-/// A condition as it is known before it is written: the time of its last change is found by
-/// [`merge`].
+/// A condition to be written. [`merge`] adds the time of its last transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
     /// Its type, for example `Ready`.
     pub type_: &'static str,
-    /// Whether it holds; `None` for unknown.
+    /// Its status: `True`, `False`, or `None` for `Unknown`.
     pub holds: Option<bool>,
-    /// A stable word.
+    /// Its reason, a stable word in `CamelCase`.
     pub reason: String,
-    /// A sentence.
+    /// Its message, a sentence for users.
     pub message: String,
 }
 
 /// The longest message that Kubernetes' own conditions allow, in characters.
 const MESSAGE_LIMIT: usize = 32_768;
 
-/// The new list of conditions: those in `observed` brought up to date, those of the types in
-/// `retired` removed, all others as they are (another loop writes them).
+/// The new list of conditions: those in `observed` added or updated, those of the types in `retired`
+/// removed, and all others unchanged, because other loops write them.
 #[must_use]
 pub fn merge(
     old: &[Condition],
@@ -62,7 +60,8 @@ pub fn merge(
     list
 }
 
-/// Stored times have whole seconds: a finer one would differ from itself after being read back.
+/// The time in whole seconds, as the API server stores it: a time with fractions would differ after it is
+/// read back.
 #[must_use]
 pub fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)

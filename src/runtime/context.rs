@@ -1,4 +1,5 @@
-//! What a loop writes with: the apply engine, the events, and the bounds of the periodic reconcile.
+//! The context of a control loop: the apply engine, the event recorder, and the bounds of the periodic
+//! reconcile.
 
 use std::time::Duration;
 
@@ -13,22 +14,22 @@ use super::queue::{Action, resync};
 use super::store::WrittenStores;
 use crate::api::{Kind, Object};
 
-/// What a loop writes with.
+/// What a control loop writes through.
 pub struct Context {
     /// Writes to the cluster.
     pub engine: Engine,
     /// Publishes events.
     events: Recorder,
-    /// The least and the longest time between two reconciles of an object that does not change.
+    /// The shortest and the longest time between two reconciles of an object that does not change.
     resync: (Duration, Duration),
 }
 
 impl Context {
-    /// Publishes the events, then what differs of the status: a crash in between tells twice rather than
-    /// never. Whether the status differed.
+    /// Publishes the events, then writes the status if it differs, and returns whether it did. In this
+    /// order, a crash in between publishes an event twice rather than never.
     ///
     /// # Errors
-    /// When the status could not be written; an event that could not is logged.
+    /// When the status could not be written. An event that could not be written is only logged.
     pub async fn publish<T: Kind>(
         &self,
         object: &Object<T>,
@@ -41,28 +42,28 @@ impl Context {
         self.engine.publish(object, status).await
     }
 
-    /// When an object that has nothing left to do is wanted next: at its periodic reconcile, or after
-    /// `sooner`.
+    /// When an object that needs nothing now is reconciled again: at its periodic reconcile, or after
+    /// `sooner` if that is earlier.
     pub fn requeue(&self, key: &ObjectKey, sooner: Option<Duration>) -> Action {
         resync(key, self.resync, sooner)
     }
 }
 
-/// What the contexts of all loops are made of.
+/// The connections that the contexts of all loops share.
 pub struct Connections {
-    /// The client whose writes pass only while the lease is held.
+    /// `kube`'s client, which sends writes only while the lease is held. Events are written through it.
     pub client: Client,
-    /// What the apply engine writes through, gated in the same way.
+    /// The writer of the apply engines, which sends writes only while the lease is held.
     pub writer: Writer,
-    /// The name of this process, the instance that events name.
+    /// The name of this process, which events name as the reporting instance.
     pub identity: String,
-    /// The least and the longest time between two reconciles of an object that does not change.
+    /// The shortest and the longest time between two reconciles of an object that does not change.
     pub resync: (Duration, Duration),
 }
 
 impl Connections {
-    /// The context of the loop of that name, which writes the kinds of these stores, and whose events name
-    /// `event_source`.
+    /// The context of the loop called `name`. `stores` are those of the kinds that it writes; its events
+    /// name `event_source` as their source.
     pub fn context(&self, name: &'static str, event_source: &str, stores: WrittenStores) -> Context {
         let engine = Engine::new(self.writer.clone(), stores, name);
         let events = Recorder::new(self.client.clone(), event_source, &self.identity);

@@ -1,4 +1,5 @@
-//! A control loop as the manager sees it: what it waits for, when it may work, how it ends.
+//! A control loop as the manager runs it: the stores that it waits for, when its workers run, and how it
+//! stops.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,13 +25,14 @@ pub struct ControlLoop {
     needs: Vec<Need>,
     leading: watch::Sender<bool>,
     stopping: watch::Sender<bool>,
-    /// Called when a kind that was missing is served.
+    /// Queues all objects. Called when a kind that was missing is served.
     appeared: Arc<dyn Fn() + Send + Sync>,
     working: AtomicBool,
 }
 
 impl ControlLoop {
-    /// The loop of a reconciler that reads these stores, with so many reconciles at once.
+    /// The control loop of a reconciler that reads these stores, with up to `concurrency` reconciles at
+    /// once.
     pub fn new<R: ReconcileKey>(reconciler: R, stores: DeclaredStores, concurrency: usize) -> Self {
         let DeclaredStores { queue, needs, keys, .. } = stores;
         let (reconciler, queued, woken) = (Arc::new(reconciler), Arc::clone(&queue), Arc::clone(&queue));
@@ -44,19 +46,21 @@ impl ControlLoop {
             leading: watch::Sender::new(false),
             stopping: watch::Sender::new(false),
             appeared: Arc::new(move || {
-                keys().into_iter().for_each(|key| woken.add(key, Priority::Background))
+                for key in keys() {
+                    woken.add(key, Priority::Background);
+                }
             }),
             working: AtomicBool::new(false),
         }
     }
 
-    /// Waits until the loop knows of each of its kinds whether it is served, and mirrors those that
-    /// are.
+    /// Waits until each store of the loop is synced, or its kind is known not to be served.
     pub async fn settled(&self) {
         self.wait(|_, state| state != StoreState::Syncing).await;
     }
 
-    /// Works until [`ControlLoop::stop`]; not before all kinds that it cannot do without are served.
+    /// Runs the workers until [`ControlLoop::stop`] is called. They start once all required kinds are served
+    /// and their stores are synced.
     pub async fn run(&self) {
         self.leading.send_replace(true);
         let served = self.wait(|required, state| match state {
@@ -75,15 +79,15 @@ impl ControlLoop {
         self.working.store(false, Ordering::SeqCst);
     }
 
-    /// Waits until `enough` holds of each need: whether it is required, and its state.
+    /// Waits until `enough(is_required, state)` is true of each store.
     async fn wait(&self, enough: impl Fn(bool, StoreState) -> bool) {
         for need in &self.needs {
-            // Stores live as long as the process: the wait cannot fail.
+            // An error means that the store is gone, but stores live as long as the process.
             let _ = need.state.clone().wait_for(|state| enough(need.is_required, *state)).await;
         }
     }
 
-    /// Begins no new reconcile.
+    /// Stops the loop: no new reconcile begins, those under way end normally.
     pub fn stop(&self) {
         self.stopping.send_replace(true);
         self.queue.close();
@@ -94,14 +98,14 @@ impl ControlLoop {
         &self.queue
     }
 
-    /// Whether reconciles may be under way.
+    /// Whether the workers run.
     #[must_use]
     pub fn is_working(&self) -> bool {
         self.working.load(Ordering::SeqCst)
     }
 
-    /// Keeps the readiness of the loop up to date, and says by an event about `subject` what is
-    /// missing, for ever.
+    /// Updates the readiness of the loop whenever it changes, and publishes an event about `subject` when
+    /// CRDs are missing. Never returns.
     pub fn track(
         &self,
         readiness: Readiness,
@@ -139,6 +143,7 @@ impl ControlLoop {
     }
 }
 
+/// The state of a loop. `states` has the CRD of each store, whether it is required, and the state of the store.
 fn assess(states: &[(&str, bool, StoreState)], leading: bool) -> LoopState {
     let crds = |required: bool| -> Vec<String> {
         let missing = |(_, needed, state): &&(&str, bool, StoreState)| {
@@ -160,6 +165,7 @@ fn assess(states: &[(&str, bool, StoreState)], leading: bool) -> LoopState {
     if optional.is_empty() { LoopState::Ready } else { LoopState::Degraded(optional) }
 }
 
+/// Logs the state of a loop, and publishes an event about `subject` if CRDs are missing.
 async fn announce(name: &str, state: &LoopState, events: &Recorder, subject: &ObjectReference) {
     let crds = match state {
         LoopState::WaitingForCrd(crds) | LoopState::Degraded(crds) => crds.join(", "),

@@ -1,4 +1,4 @@
-//! Runs a loop: workers take objects from its queue and have them reconciled.
+//! The workers of a control loop: they take objects from its queue and reconcile them.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -19,20 +19,20 @@ use super::queue::{Action, Queue};
 #[error("{0}")]
 pub struct ReconcileError(pub String);
 
-/// What the workers call: one reconcile of the object of a key.
+/// Reconciles the object of a key. The workers call it.
 pub trait ReconcileKey: Send + Sync + 'static {
     /// The name of the loop, in metrics and logs.
     const NAME: &'static str;
 
-    /// Brings the object of that key, which may be gone, to where it should be.
+    /// Reconciles the object of that key, which may no longer exist.
     fn reconcile(&self, key: &ObjectKey) -> impl Future<Output = Result<Action, ReconcileError>> + Send;
 }
 
-/// Runs `concurrency` workers until the queue is closed, and returns when the last reconcile has ended.
-/// Dropped before, it ends them where they are.
+/// Runs `concurrency` workers until the queue is closed, and returns when the last reconcile has ended. If
+/// the future is dropped, reconciles under way are aborted.
 pub async fn run<R: ReconcileKey>(reconciler: Arc<R>, queue: Arc<Queue>, concurrency: usize) {
     let metrics = LoopMetrics::new(R::NAME, concurrency);
-    // A task each: what wakes one worker does not poll the others.
+    // Each worker is a task, so that an event for one worker does not poll the others.
     let mut workers = JoinSet::new();
     for _ in 0..concurrency.max(1) {
         workers.spawn(work(Arc::clone(&reconciler), Arc::clone(&queue), metrics.clone()));
@@ -40,13 +40,13 @@ pub async fn run<R: ReconcileKey>(reconciler: Arc<R>, queue: Arc<Queue>, concurr
     while workers.join_next().await.is_some() {}
 }
 
-/// A worker: one reconcile after the other.
+/// A worker: reconciles one object after the other.
 async fn work<R: ReconcileKey>(reconciler: Arc<R>, queue: Arc<Queue>, metrics: LoopMetrics) {
     while let Some(job) = queue.next().await {
         let span = info_span!("reconcile", controller = R::NAME, object = %job.key);
         metrics.begin();
         let begin = Instant::now();
-        // A defect that shows with one object must not stop the work on all others.
+        // A panic while one object is reconciled must not stop the others.
         let result = AssertUnwindSafe(reconciler.reconcile(&job.key))
             .catch_unwind()
             .instrument(span.clone())
@@ -77,7 +77,7 @@ fn log(result: &Result<Action, ReconcileError>, failures: u32, took: Duration) {
         Err(error) if failures > 0 => {
             warn!(failures = failures + 1, %error, "the reconcile failed; it is tried again shortly");
         }
-        // Conflicts and the like are gone at the second try.
+        // Conflicts and similar errors are usually gone at the second attempt.
         Err(error) => info!(%error, "the reconcile failed; it is tried again at once"),
         Ok(action) => debug!(?took, ?action, "reconciled"),
     }

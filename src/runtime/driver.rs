@@ -1,8 +1,8 @@
-//! Drives a [`Reconciler`]: the one way from an object's name to its status, for all loops.
+//! The driver of all control loops: reconciles the object of a key with a [`Reconciler`].
 //!
-//! observe → plan → apply, and effects beside it → observe again → report. What every loop needs on the way
-//! is here: objects that are gone or being deleted, finalizers, a lease that is not held, errors, and when
-//! the object is wanted next.
+//! The steps are: observe; plan; apply the plan, and carry out its effects outside of the cluster at the
+//! same time; observe again; report. The driver also handles what all loops have in common: objects that are
+//! gone or being deleted, finalizers, a lost lease, errors, and the next requeue.
 
 use std::time::Duration;
 
@@ -21,21 +21,21 @@ use super::plan::{Plan, Requeue};
 use super::queue::Action;
 use super::reconciler::{Counter, Labels, Outcome, Reconciler, Report};
 
-/// How long an object that a `ResourceQuota` refuses is left alone at most: no watch tells when there is
-/// room.
+/// After how long at most an object that a `ResourceQuota` refused is reconciled again: no watch shows when
+/// a quota has capacity again.
 const QUOTA_RETRY: Duration = Duration::from_mins(1);
 
-/// A loop with what it writes through.
+/// A reconciler, and the context that it writes through.
 pub struct Driver<R> {
     reconciler: R,
     context: Context,
 }
 
-/// How a reconcile ends before its report: with an action, or with an error.
+/// The result of a reconcile that ends before its report: the next action, or an error.
 type Ended = Result<Action, ReconcileError>;
 
 impl<R> Driver<R> {
-    /// Drives `reconciler`, which writes through `context`.
+    /// A driver for `reconciler`, which writes through `context`.
     pub fn new(reconciler: R, context: Context) -> Self {
         Self { reconciler, context }
     }
@@ -67,7 +67,7 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
         if outcome.lost_lease() {
             return Ok(Action::AwaitChange);
         }
-        // Read again: with the answers to what has been written.
+        // Observe again: the stores now hold the responses to the writes.
         let Some(observed) = reconciler.observe(key) else {
             reconciler.forget(key);
             return Ok(Action::Forget);
@@ -88,8 +88,9 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
 }
 
 impl<R: Reconciler> Driver<R> {
-    /// The plan, and what it is made of. What must be certain is read anew from the API server before, and
-    /// what is to be announced is written.
+    /// The plan, and the observation that it was made from. With [`Plan::confirm`], those objects are read
+    /// from the API server first and the plan is made again. With [`Plan::announce`], a report is written
+    /// before the plan is applied.
     async fn plan(
         &self,
         key: &ObjectKey,
@@ -112,8 +113,8 @@ impl<R: Reconciler> Driver<R> {
         Ok((observed, plan))
     }
 
-    /// Publishes the events, then what differs of the status: a crash in between tells twice rather than
-    /// never.
+    /// Publishes the events, then writes the status if it differs. In this order, a crash in between
+    /// publishes an event twice rather than never.
     async fn publish(&self, observed: &R::Observed, report: &Report<R::Kind>) -> Result<(), Ended> {
         let object = R::object(observed);
         report.counters.iter().for_each(count);
@@ -122,7 +123,7 @@ impl<R: Reconciler> Driver<R> {
             None => None,
             Some(patch) => {
                 patch.await.map_err(|error| ended(error, ""))?;
-                // The status patch is valid for the version that this one made.
+                // The status patch needs the resource version that this patch has made.
                 self.reconciler.observe(&ObjectKey::of(object))
             }
         };
@@ -145,7 +146,7 @@ impl<R: Reconciler> Driver<R> {
         Ok(())
     }
 
-    /// Lets an object go: nothing of it is left that the loop has to take away.
+    /// Removes the finalizer of an object that is being deleted.
     async fn remove_finalizer(&self, observed: &R::Observed, finalizer: &str) -> Ended {
         match finalizer::removal(R::object(observed), finalizer) {
             None => Ok(Action::AwaitChange),
@@ -156,7 +157,7 @@ impl<R: Reconciler> Driver<R> {
         }
     }
 
-    /// When the object is wanted next.
+    /// When the object is reconciled again.
     fn action(
         &self,
         key: &ObjectKey,
@@ -190,8 +191,8 @@ fn labels(labels: &Labels) -> Vec<Label> {
     labels.iter().map(|(name, value)| Label::new(*name, value.clone())).collect()
 }
 
-/// How a request that failed ends the reconcile. An object that has been deleted meanwhile, or is not ours
-/// to write, is left to the next change that the store shows.
+/// The result of a reconcile after a failed request. After `NotFound` (the object has been deleted
+/// meanwhile) and `NotLeader` there is no retry: the next watch event, or the new leader, continues.
 fn ended(error: ApiError, what: &str) -> Ended {
     match error {
         ApiError::NotFound(_) | ApiError::NotLeader => Ok(Action::AwaitChange),

@@ -1,4 +1,4 @@
-//! What a request to the API server can end in, as far as a loop decides by it.
+//! The errors of requests to the API server, as far as loops handle them differently.
 
 use std::time::Duration;
 
@@ -28,26 +28,27 @@ pub enum ApiError {
     Transient {
         /// What happened.
         message: String,
-        /// When the API server asks us to come back.
+        /// After how long the API server asks to try again, if it says so.
         retry_after: Option<Duration>,
     },
     /// The lease is not held (any more): nothing was sent.
     #[error("not the leader: nothing was sent")]
     NotLeader,
-    /// An object of that name exists and is not ours. Nothing was written to it.
+    /// An object of that name exists and belongs to another owner. Nothing was written to it.
     #[error("{kind} {name} exists and {owner}")]
     NameConflict {
         /// Kind of the object.
         kind: &'static str,
         /// Its name.
         name: String,
-        /// Whose it is, as the end of the sentence.
+        /// To whom it belongs, as the end of the message: `belongs to Instance a`.
         owner: String,
     },
 }
 
 impl ApiError {
-    /// Whether trying again is all there is to do: no user need hear of it (02 D9).
+    /// Whether a retry can succeed without a change by anybody. Such failures are logged and retried but not
+    /// reported to users: their conditions and events would disappear again at once.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(
@@ -60,7 +61,7 @@ impl ApiError {
         )
     }
 
-    /// A transient failure with a reason of our own.
+    /// A transient error with this message.
     pub fn transient(message: impl Into<String>) -> Self {
         Self::Transient { message: message.into(), retry_after: None }
     }
@@ -82,7 +83,7 @@ impl From<kube::Error> for ApiError {
 pub struct NotLeader;
 
 impl ApiError {
-    /// What the API server's refusal means.
+    /// The error of a failed `Status` of the API server.
     pub(super) fn from_status(status: &kube::core::Status) -> Self {
         let message = status.message.clone();
         match (status.code, status.reason.as_str()) {
@@ -107,9 +108,9 @@ impl ApiError {
     }
 }
 
-/// An error with everything that led to it, on one line.
+/// An error and all its sources, on one line.
 pub fn with_sources(error: &dyn std::error::Error) -> String {
-    // kube appends the whole Status in its debug form; its message stands before that already.
+    // kube appends the whole `Status` in its debug form; the message precedes it.
     let brief = |error: &dyn std::error::Error| {
         let text = error.to_string();
         text.split(" (Status {").next().unwrap_or_default().to_owned()

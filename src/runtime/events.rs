@@ -1,8 +1,8 @@
-//! Events, for those who read `kubectl describe`.
+//! Kubernetes Events, which `kubectl describe` shows.
 //!
-//! An event says that something changed; loops publish one when a condition changes, so a fault that lasts
-//! is told once. Events are best effort: one that cannot be written is logged. `kube`'s recorder aggregates
-//! them: the same event about the same object within six minutes is counted, not written again.
+//! Loops publish an event when a condition changes, so a problem that lasts is reported once. Events are
+//! best effort: one that cannot be written is logged. `kube`'s recorder aggregates them: the same event
+//! about the same object within six minutes increments a count instead of being written again.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -20,16 +20,16 @@ pub use kube::runtime::events::EventType;
 /// An event before it is published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventNote {
-    /// Whether it asks for attention.
+    /// Its type, `Normal` or `Warning`.
     pub type_: EventType,
-    /// A stable word in `CamelCase`.
+    /// Its reason, a stable word in `CamelCase`.
     pub reason: String,
-    /// A sentence.
+    /// Its message, a sentence for users.
     pub message: String,
 }
 
 impl EventNote {
-    /// An event that asks for attention.
+    /// An event of type `Warning`.
     pub fn warning(reason: &str, message: impl Into<String>) -> Self {
         Self { type_: EventType::Warning, reason: reason.to_owned(), message: message.into() }
     }
@@ -43,8 +43,8 @@ const MESSAGE_LIMIT: usize = 1024;
 pub struct Recorder(events::Recorder);
 
 impl Recorder {
-    /// A recorder that names `controller` as the source of its events, and this process, `identity`, as the
-    /// instance of it.
+    /// A recorder that names `controller` as the reporting controller of its events, and `identity`, this
+    /// process, as the reporting instance.
     pub fn new(client: Client, controller: &str, identity: &str) -> Self {
         let reporter = Reporter { controller: controller.to_owned(), instance: Some(identity.to_owned()) };
         Self(events::Recorder::new(client, reporter))
@@ -63,12 +63,12 @@ impl Recorder {
         self.publish_about(&reference, note).await;
     }
 
-    /// Publishes an event about what the reference names.
+    /// Publishes an event about the object that the reference names.
     pub async fn publish_about(&self, reference: &ObjectReference, note: &EventNote) {
         let mut message = note.message.clone();
         message.truncate(message.floor_char_boundary(MESSAGE_LIMIT));
-        // The recorder counts events of one action and reason as one and keeps the first message, so events
-        // that say something else are another action.
+        // The recorder merges events with the same action and reason and keeps the first message, so the
+        // action contains a hash of the message.
         let mut hasher = DefaultHasher::new();
         message.hash(&mut hasher);
         let event = events::Event {

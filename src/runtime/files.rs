@@ -1,29 +1,29 @@
-//! Files that are read again when they change: the configuration's log filter, and what `…File`
-//! keys name. Kubernetes replaces mounted ConfigMaps and Secrets within a minute; a look every few
-//! seconds costs less than a watch on a folder that is replaced through symbolic links.
+//! Files that are read again when they change: the configuration's log filter, and those that `…File` keys
+//! name. Kubernetes replaces mounted ConfigMaps and Secrets within a minute; reading the files every few
+//! seconds costs less than watching folders that are replaced through symbolic links.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Between two looks.
+/// The time between two checks.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Takes the new content; `None` when the file cannot be read.
+/// Called with the new content; `None` when the file cannot be read.
 type Changed = Box<dyn FnMut(Option<&[u8]>) + Send>;
 
 /// A file, and what to do when its content has changed.
 pub struct WatchedFile {
     /// The key of the configuration that names it.
     pub key: &'static str,
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
     content: Option<Vec<u8>>,
     changed: Changed,
 }
 
 impl WatchedFile {
-    /// The file that a `key` of the configuration names. Reads it now and hands over its content (`None` when it cannot be read), then again
-    /// after each change.
+    /// The file that a `key` of the configuration names. Reads it now and calls `changed` with its content
+    /// (`None` when it cannot be read), and again after each change.
     pub fn new(
         key: &'static str,
         path: PathBuf,
@@ -36,13 +36,13 @@ impl WatchedFile {
 }
 
 impl WatchedFile {
-    /// Whether the file could be read when it was looked at last.
+    /// Whether the file could be read at the last check.
     pub fn is_readable(&self) -> bool {
         self.content.is_some()
     }
 }
 
-/// Looks at the files, for ever.
+/// Checks the files periodically. Never returns.
 pub async fn watch(mut files: Vec<WatchedFile>) {
     let mut tick = tokio::time::interval(PERIOD);
     loop {

@@ -1,4 +1,4 @@
-//! Finalizers: what an object waits for before it can go.
+//! Finalizers of objects.
 
 use serde_json::json;
 
@@ -6,12 +6,13 @@ use super::plan::ObjectPatch;
 use crate::api::text::Text;
 use crate::api::{Kind, Object};
 
-/// Whether an object waits for whoever has put this finalizer on it.
+/// Whether an object has this finalizer.
 pub fn holds<T: Kind>(object: &Object<T>, finalizer: &str) -> bool {
     object.metadata.finalizers.iter().any(|held| held == finalizer)
 }
 
-/// The finalizers of an object with one more, for a patch of `metadata.finalizers`; `None` when it holds it.
+/// The finalizers of an object and one more, for a patch of `metadata.finalizers`; `None` when it has it
+/// already.
 pub fn added<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<Vec<String>> {
     if holds(object, finalizer) {
         return None;
@@ -20,7 +21,8 @@ pub fn added<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<Vec<String>
     Some(held.chain([finalizer.to_owned()]).collect())
 }
 
-/// The last patch of an object that is being deleted: it can go. `None` when it does not hold the finalizer.
+/// The patch that removes a finalizer, after which the API server can delete the object; `None` when it does
+/// not have it.
 pub fn removal<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<ObjectPatch> {
     let held = object.metadata.finalizers.iter();
     let others: Vec<&Text> = held.filter(|other| **other != *finalizer).collect();

@@ -1,20 +1,20 @@
-//! The gate between the loops and the cluster: a write passes only while the lease is held.
+//! The gate in front of the API server: writes are sent only while the lease is held.
 //!
-//! The gate is the outermost layer of the client that the leader loops use, so no code path can
-//! forget it. Time is that of `CLOCK_MONOTONIC`, which goes on while the process is stopped.
+//! The gate is the outermost layer of the client that the leader loops use, so no code path can bypass it.
+//! Times are those of `CLOCK_MONOTONIC`, which also advances while the process is stopped.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Says whether writes may pass. Clones share one state.
+/// Whether writes may be sent. Clones share one state.
 #[derive(Debug, Clone)]
 pub struct Gate {
-    /// Milliseconds since [`epoch`] until which writes pass.
+    /// Milliseconds since [`epoch`] until which writes are sent.
     open_until: Arc<AtomicU64>,
 }
 
-/// The start of this process' time scale.
+/// The time from which this process counts milliseconds.
 fn epoch() -> Instant {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
     *EPOCH.get_or_init(Instant::now)
@@ -25,14 +25,14 @@ fn millis(time: Instant) -> u64 {
 }
 
 impl Gate {
-    /// A gate through which nothing passes until it is opened.
+    /// A closed gate.
     #[must_use]
     pub fn closed() -> Self {
         let _ = epoch();
         Self { open_until: Arc::new(AtomicU64::new(0)) }
     }
 
-    /// A gate that stands open for ever: there is no election.
+    /// A gate that is always open, for a process without leader election.
     #[must_use]
     pub fn open() -> Self {
         Self { open_until: Arc::new(AtomicU64::new(u64::MAX)) }
@@ -48,13 +48,13 @@ impl Gate {
         self.open_until.store(0, Ordering::SeqCst);
     }
 
-    /// Whether a write may pass now.
+    /// Whether a write may be sent now.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.remaining().is_some()
     }
 
-    /// For how long writes may pass; `None` when they may not.
+    /// For how long writes may be sent; `None` when the gate is closed.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         let until = self.open_until.load(Ordering::SeqCst);

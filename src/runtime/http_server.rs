@@ -31,8 +31,8 @@ use tracing::{debug, error, warn};
 /// Answers a request whose body has been read. A panic is answered with 500.
 pub type Handler = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> + Send + Sync>;
 
-/// Is told of every response: the path of the request, the response, and the time between the headers
-/// of the request and the response.
+/// Called with every response: the path of the request, the response, and the time between the headers of
+/// the request and the response.
 pub type Observer = Arc<dyn Fn(&str, &Response<Bytes>, Duration) + Send + Sync>;
 
 /// The limits that clients have to keep.
@@ -81,7 +81,7 @@ pub fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Bytes> {
     response(status, "text/plain; charset=utf-8", body)
 }
 
-/// A handler that waits for nothing.
+/// A handler that returns its response at once.
 pub fn immediate(handle: impl Fn(&Request<Bytes>) -> Response<Bytes> + Send + Sync + 'static) -> Handler {
     Arc::new(move |request| ready(handle(&request)).boxed())
 }
@@ -99,13 +99,13 @@ pub fn read_only(page: impl Fn(&str) -> Option<Response<Bytes>> + Send + Sync + 
 
 /// An HTTP server.
 pub struct Server {
-    /// What answers the requests.
+    /// The handler of the requests.
     pub handler: Handler,
-    /// What is told of the responses, if anything.
+    /// The observer of the responses, if any.
     pub observer: Option<Observer>,
     /// The limits that clients have to keep.
     pub limits: Limits,
-    /// What accepts TLS connections, see [`Server::with_certificate`]; `None` for plain connections.
+    /// The acceptor of TLS connections, see [`Server::with_certificate`]; `None` for plain connections.
     pub tls: Option<TlsAcceptor>,
 }
 
@@ -190,7 +190,7 @@ impl Server {
                 Err((status, reason)) => text(status, reason + "\n"),
             }
         };
-        // A defect that one request brings to light must not end the others of its connection.
+        // A panic in one request must not end the others of its connection.
         let response = AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
             let message = "the handler panicked; this is a defect of the daemon";
             error!(path = uri.path(), "{message}");

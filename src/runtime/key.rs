@@ -1,4 +1,4 @@
-//! What names an object of a known kind.
+//! The key of an object: its namespace and name.
 
 use std::fmt;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
-/// What is counted of a queue (`workqueue_*`).
+/// The metrics of a work queue (`workqueue_*`).
 pub struct QueueMetrics {
     depth: Gauge,
     adds: Counter,
@@ -57,14 +57,14 @@ impl QueueMetrics {
     }
 }
 
-/// How a reconcile ended: the values of the `result` label.
+/// The result of a reconcile: the values of the label `result`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReconcileResult {
-    /// Nothing more to do until something changes.
+    /// It succeeded, and the object is reconciled again when something changes.
     Success,
-    /// It failed and is retried.
+    /// It failed, and is retried with backoff.
     Error,
-    /// It is wanted again at a time.
+    /// It succeeded, and the object is reconciled again after some time.
     RequeueAfter,
 }
 
@@ -78,7 +78,7 @@ impl ReconcileResult {
     }
 }
 
-/// What is counted of a loop (`controller_runtime_*`).
+/// The metrics of a control loop (`controller_runtime_*`).
 #[derive(Clone)]
 pub struct LoopMetrics {
     name: &'static str,

@@ -1,15 +1,15 @@
-//! What every loop shares. Nothing here knows what an instance, a tenant or a workspace is.
+//! What all control loops share. Nothing here knows what an instance, a tenant or a workspace is.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`reconciler`], [`driver`] | a loop as data and pure functions, and what drives it |
-//! | [`store`], [`watch`], [`store_set`] | the shared stores: one for each kind and selection, filled by one watch, with the answers of our own writes; and what one loop reads of them |
-//! | [`queue`], [`controller`], [`control_loop`], [`readiness`] | the work queue with its two priorities, the workers of a loop, when it may work, and what it waits for |
-//! | [`plan`], [`problem`], [`merge`], [`finalizer`], [`apply`] | what is to be done, as a value; what differs; the one writer |
-//! | [`conditions`], [`events`] | what users are told |
-//! | [`context`], [`client`], [`gate`], [`error`] | requests: named, counted, let through only while the lease is held; what they end in |
+//! | [`reconciler`], [`driver`] | the trait of a control loop, and the driver that calls it |
+//! | [`store`], [`watch`], [`store_set`] | the shared stores: one for each kind and selector, filled by one watch and by the responses to our own writes; the stores of one loop |
+//! | [`queue`], [`controller`], [`control_loop`], [`readiness`] | the work queue with its two priorities, the workers of a loop, when they run, and the readiness of the replica |
+//! | [`plan`], [`problem`], [`merge`], [`finalizer`], [`apply`] | the plan of a reconcile as a value, JSON merge patches, finalizers, and the apply engine |
+//! | [`conditions`], [`events`] | status conditions and Kubernetes Events |
+//! | [`context`], [`client`], [`gate`], [`error`] | the clients of the API server, which count requests and refuse writes while the lease is not held; their errors |
 //! | [`files`], [`http_server`], [`task`] | files that are read again when they change; the HTTP servers; tasks that must not end |
-//! | [`metrics`], [`clock`], [`key`] | names for what is counted; the time; the name of an object |
+//! | [`metrics`], [`clock`], [`key`] | metrics; the clock; the key of an object |
 
 pub mod apply;
 pub mod client;

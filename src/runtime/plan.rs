@@ -1,4 +1,5 @@
-//! What a loop intends to do, as a value: it can be printed, compared and carried out in part.
+//! The plan of a reconcile: what it intends to write, as a value that can be printed, compared and carried
+//! out in part.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -13,7 +14,7 @@ use super::merge;
 use super::problem::Problem;
 use crate::api::{Kind, Object};
 
-/// A kind, without its types.
+/// Group, version, kind and plural name of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KindInfo {
     /// API group, empty for the core group.
@@ -43,7 +44,7 @@ impl KindInfo {
         }
     }
 
-    /// The path of the collection in `namespace` (of the cluster where that is empty).
+    /// The path of the collection in `namespace`; of the cluster-wide collection if that is empty.
     #[must_use]
     pub fn path(&self, namespace: &str) -> String {
         let root = if self.group.is_empty() { "/api" } else { "/apis" };
@@ -61,7 +62,7 @@ impl KindInfo {
 pub struct Manifest(Value);
 
 impl Manifest {
-    /// The object of the given kind with these metadata and these further members (`spec`, …).
+    /// An object of that kind with this metadata and these further members (`spec`, …).
     ///
     /// # Panics
     /// Never for types that serialise to JSON objects with text keys, as all API types do.
@@ -96,52 +97,52 @@ pub fn to_value<T: Serialize>(value: &T) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// An object that must exist, and the part of it that is enforced for as long as it does.
-/// Everything else is written at creation only, and stays as whoever changes it wants it.
+/// An object that must exist, and its enforced fields. All other fields are written at creation only; later
+/// changes of them by others are kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Desired {
     /// Kind.
     pub kind: KindInfo,
-    /// Where, and under which name.
+    /// Namespace and name of the object.
     pub key: ObjectKey,
-    /// The group of objects that stand or fall together, for example an environment's name. When a name
-    /// of `a` is taken, later waves of `a` are left out, and those of `a/b`.
+    /// The component that the object belongs to, for example an environment. After a name conflict in
+    /// component `a`, its objects in later waves are not written, nor those of its parts such as `a/b`.
     pub component: String,
     /// Objects of a lower wave are written first.
     pub wave: u8,
-    /// The whole object, sent when it does not exist. `None` when it exists already, so that
-    /// nobody needs to build what is not sent; should it have gone meanwhile, the next pass does.
+    /// The whole object, sent when it does not exist. `None` if the store holds the object, so that nothing
+    /// is built in vain; if it has been deleted meanwhile, the next reconcile creates it.
     pub manifest: Option<Manifest>,
     /// Labels that it must carry; others are kept.
     pub labels: BTreeMap<String, String>,
     /// Annotations that it must carry (`Some`) or must not (`None`); others are kept.
     pub annotations: BTreeMap<String, Option<String>>,
-    /// The object that it is made for.
+    /// The reference to its owner.
     pub owner: OwnerReference,
-    /// Whether it goes when its owner goes.
+    /// Whether it is deleted with its owner.
     pub ownership: Ownership,
-    /// The labels by which an object that nobody controls is known as ours; `None` for all of
+    /// An object without a controller is adopted if it has these labels; `None` means all of
     /// [`Desired::labels`].
     pub known_by: Option<BTreeMap<String, String>>,
-    /// Further enforced members, as a JSON merge patch; `Null` for none.
+    /// Further enforced fields, as a JSON merge patch; `Null` for none.
     pub fields: Value,
 }
 
-/// What becomes of an object when the one that it was made for is gone.
+/// What happens to an object when its owner is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ownership {
-    /// It goes too: it carries a reference to its owner, by which it is known as ours.
+    /// It is deleted by the garbage collector: it has an owner reference with `controller: true`.
     Controlled,
-    /// It stays: it carries no such reference, and is known as ours by the labels that are enforced.
+    /// It is kept: it has no owner reference to its owner, and is recognised by its labels.
     Kept,
 }
 
-/// An object that must not exist any more. It was seen with this uid and version, and ours.
+/// An object to be deleted, with the uid and resource version of the store as preconditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
     /// Kind.
     pub kind: KindInfo,
-    /// Where, and under which name.
+    /// Namespace and name of the object.
     pub key: ObjectKey,
     /// See [`Desired::component`].
     pub component: String,
@@ -149,13 +150,13 @@ pub struct Removal {
     pub uid: String,
     /// Its resource version.
     pub resource_version: String,
-    /// The object, a namespace, is removed only if the API server says at that moment that it holds no
-    /// object of these kinds: the stores may be late.
+    /// The object, a namespace, is deleted only if the API server lists no object of these kinds in it right
+    /// before. The stores may be late.
     pub only_if_empty: Vec<KindInfo>,
 }
 
 impl Removal {
-    /// The removal of an object as it was seen.
+    /// The removal of an object with this uid and resource version.
     pub fn of<T: Kind>(object: &Object<T>, component: &str) -> Self {
         Self {
             kind: KindInfo::of::<T>(),
@@ -173,55 +174,55 @@ impl Removal {
     }
 }
 
-/// A JSON merge patch of one object, valid only for the version that was seen.
+/// A JSON merge patch of one object, with its uid, and in most cases its resource version, as preconditions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectPatch {
-    /// See [`Desired::component`]; empty when it concerns all of them.
+    /// See [`Desired::component`]; empty when it concerns all components.
     pub component: String,
     /// Kind.
     pub kind: KindInfo,
-    /// Where, and under which name.
+    /// Namespace and name of the object.
     pub key: ObjectKey,
     /// `status`, or `None` for the object itself.
     pub subresource: Option<&'static str>,
-    /// The uid that was seen.
+    /// The uid of the object, a precondition of the patch.
     pub uid: String,
-    /// The version that was seen; `None` where a later one will do as well.
+    /// The resource version of the object, a precondition of the patch; `None` for no such precondition.
     pub resource_version: Option<String>,
     /// The patch, without the preconditions.
     pub patch: Value,
 }
 
-/// Everything that a reconcile intends to do; `E` is what it may want done outside of the cluster.
+/// Everything that a reconcile intends to do. `E` is the type of its effects outside of the cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan<E = ()> {
-    /// What to change on the object itself, and on others that exist already.
+    /// Patches of the object itself, and of others that exist already.
     pub patches: Vec<ObjectPatch>,
-    /// What must exist.
+    /// The objects that must exist.
     pub ensure: Vec<Desired>,
-    /// What must not exist any more.
+    /// The objects to be deleted.
     pub remove: Vec<Removal>,
-    /// What is to be done outside of the cluster, beside the writes.
+    /// Effects outside of the cluster, carried out at the same time as the writes.
     pub effects: Vec<E>,
-    /// What cannot be done, and why.
+    /// What cannot be done, and why; reported in conditions and events.
     pub problems: Vec<Problem>,
-    /// When the object is wanted again although nothing has changed.
+    /// When the object is reconciled again if nothing changes.
     pub requeue: Requeue,
-    /// What the plan rests on and a watch may be late with: these objects are read from the API server, and
-    /// the plan is made anew, before it is carried out. For refusals that are final.
+    /// Objects that the plan depends on and that the stores may be late with: they are read from the API
+    /// server, and the plan is made again, before it is carried out. For refusals that are final.
     pub confirm: Vec<(KindInfo, ObjectKey)>,
-    /// Whether the report is written before the plan is carried out as well. That write is valid for the
-    /// version that was seen only, so nobody whose view is out of date gets any further.
+    /// Whether a report is also written before the plan is carried out. That write is valid only for the
+    /// resource version in the store, so a process with an outdated store goes no further.
     pub announce: bool,
-    /// Whether a failure in one wave leaves out the waves after it.
+    /// Whether the waves after one with a failure are left out.
     pub stop_at_failure: bool,
-    /// The finalizer that is taken off the object once everything else has been carried out.
+    /// The finalizer that is removed from the object once everything else has succeeded.
     pub remove_finalizer: Option<&'static str>,
 }
 
 impl ObjectPatch {
-    /// A patch of an object that exists, valid only for the version that was seen; `None` when `wanted`
-    /// holds already.
+    /// A patch of an object, valid only for its resource version in the store; `None` when the object
+    /// already has all that `wanted` names.
     pub fn of<T: Kind>(object: &Object<T>, wanted: &Value) -> Option<Self> {
         let current = json!({"metadata": to_value(&object.metadata), "spec": to_value(&object.spec)});
         Some(Self {
@@ -242,7 +243,7 @@ pub enum Requeue {
     /// At its periodic reconcile.
     #[default]
     Resync,
-    /// After this time, or at its periodic reconcile if that is sooner.
+    /// After this time, or at its periodic reconcile if that is earlier.
     After(Duration),
     /// Never: only a change can make a difference.
     OnChange,
@@ -266,7 +267,7 @@ impl<E> Default for Plan<E> {
 }
 
 impl<E> Plan<E> {
-    /// Asks for another reconcile after this time at the latest.
+    /// Requeues the object after this time at the latest.
     pub fn requeue_after(&mut self, after: Duration) {
         self.requeue = Requeue::After(match self.requeue {
             Requeue::After(sooner) => sooner.min(after),

@@ -1,8 +1,9 @@
-//! The work queue of a loop: each object is in it at most once, and in work at most once.
+//! The work queue of a control loop: each object is queued at most once, and reconciled by at most one
+//! worker at a time.
 //!
-//! Two priorities: what a user or the cluster changed goes ahead of periodic passes and retries. A
-//! failed object waits for a time that doubles with each failure, is spread by a jitter that
-//! depends on the object, and is forgotten at the next success.
+//! There are two priorities: changes go ahead of periodic reconciles and retries. A failed object is retried
+//! after a backoff that doubles with each failure, with a jitter that depends on the object. A success
+//! resets the backoff.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,16 +16,16 @@ use tokio::time::Instant;
 use super::key::ObjectKey;
 use super::metrics::QueueMetrics;
 
-/// How urgent a piece of work is.
+/// The priority of a queued object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// A periodic pass or a retry.
+    /// A periodic reconcile or a retry.
     Background,
-    /// Something changed.
+    /// A change of the object, or of another one that it depends on.
     Change,
 }
 
-/// How failures space out.
+/// The backoff after failures.
 #[derive(Debug, Clone, Copy)]
 pub struct Backoff {
     /// The wait after the first failure.
@@ -39,7 +40,8 @@ impl Default for Backoff {
     }
 }
 
-/// After this many pieces of the higher priority one of the lower priority is taken, so that it never starves.
+/// After this many objects of the higher priority, one of the lower priority is taken, so that those do not
+/// starve.
 const FAIRNESS: u32 = 8;
 
 /// The queue of one loop.
@@ -55,7 +57,7 @@ pub struct Queue {
 struct Inner {
     entries: HashMap<ObjectKey, Entry>,
     ready: [VecDeque<ObjectKey>; 2],
-    /// What waits for its time, in the order of it; the number keeps equal times apart.
+    /// Objects that become ready later, by that time. The number distinguishes equal times.
     delayed: BTreeMap<(Instant, u64), ObjectKey>,
     serial: u64,
     streak: u32,
@@ -64,37 +66,37 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Entry {
-    /// The priority in which the object stands, and since when.
+    /// The priority with which the object is queued, and since when.
     queued: Option<(Priority, Instant)>,
-    /// In work since.
+    /// Since when a worker reconciles the object.
     running: Option<Instant>,
-    /// Asked for again while in work.
+    /// The priority with which the object was added while a worker reconciled it.
     again: Option<Priority>,
-    /// Its place in `delayed`.
+    /// Its key in `delayed`.
     due: Option<(Instant, u64)>,
     failures: u32,
 }
 
-/// A piece of work. It must be given back with [`Queue::done`].
+/// An object that a worker reconciles. The worker must return it with [`Queue::done`].
 #[derive(Debug)]
 #[must_use = "the object stays in work until the job is given back"]
 pub struct Job {
     /// The object.
     pub key: ObjectKey,
-    /// How often it has failed in a row so far.
+    /// How often its reconcile has failed in a row so far.
     pub failures: u32,
 }
 
-/// When the object is wanted next.
+/// When the object is reconciled again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// When something changes.
     AwaitChange,
     /// After this time, or when something changes.
     RequeueAfter(Duration),
-    /// It failed: after its backoff.
+    /// After the backoff: the reconcile failed.
     Retry,
-    /// It is gone: forget it.
+    /// Never: the object does not exist any more.
     Forget,
 }
 
@@ -104,7 +106,7 @@ impl Queue {
         Self { inner: Mutex::default(), wake: Notify::new(), backoff, metrics: QueueMetrics::new(name) }
     }
 
-    /// Asks for an object now.
+    /// Adds an object, to be reconciled as soon as a worker is free.
     pub fn add(&self, key: ObjectKey, priority: Priority) {
         let mut inner = self.lock();
         let entry = inner.entries.entry(key.clone()).or_default();
@@ -119,13 +121,13 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// How many objects are asked for.
+    /// How many objects wait for a worker.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.lock().depth()
     }
 
-    /// Waits for work. `None` once the queue is closed.
+    /// Waits for the next object. `None` once the queue is closed.
     pub async fn next(&self) -> Option<Job> {
         loop {
             let wake = self.wake.notified();
@@ -155,7 +157,7 @@ impl Queue {
         }
     }
 
-    /// Gives a piece of work back and says when it is wanted next.
+    /// Returns an object after its reconcile; `next` says when it is reconciled again.
     pub fn done(&self, job: Job, next: Action) {
         let mut inner = self.lock();
         let now = Instant::now();
@@ -188,13 +190,13 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Ends all waits; what is in work may still be given back.
+    /// Closes the queue: [`Queue::next`] returns `None`. Objects under way can still be returned.
     pub fn close(&self) {
         self.lock().closed = true;
         self.wake.notify_waiters();
     }
 
-    /// Sets the metrics of what is in work now. Called when they are read.
+    /// Sets the metrics of the reconciles under way. Called when metrics are scraped.
     pub fn measure(&self) {
         let now = Instant::now();
         let inner = self.lock();
@@ -205,7 +207,7 @@ impl Queue {
         self.metrics.under_way(all, longest);
     }
 
-    /// The wait after `failures` failures in a row: between half and all of the doubled base.
+    /// The backoff after `failures` failures in a row: between half of the doubled base and all of it.
     fn delay(&self, key: &ObjectKey, failures: u32) -> Duration {
         let doubled = self.backoff.base.saturating_mul(1 << (failures.saturating_sub(1)).min(20));
         let whole = doubled.min(self.backoff.cap);
@@ -213,7 +215,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // No code that can panic runs while the lock is held with half-made changes.
+        // No code that can panic runs while the lock is held and the data inconsistent.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -280,8 +282,8 @@ impl Inner {
     }
 }
 
-/// When an object that has nothing left to do is wanted next: after a time between these bounds, its own, or
-/// after `sooner`.
+/// When an object that needs nothing now is reconciled again: after a time between these bounds, which
+/// depends on the object, or after `sooner` if that is earlier.
 pub fn resync(key: &ObjectKey, (min, max): (Duration, Duration), sooner: Option<Duration>) -> Action {
     let periodic = min + max.saturating_sub(min).mul_f64(spread(key, 0));
     Action::RequeueAfter(sooner.map_or(periodic, |sooner| sooner.min(periodic)))

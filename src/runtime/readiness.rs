@@ -1,29 +1,29 @@
-//! Readiness by loop: which run, and what the others wait for.
+//! The readiness of the replica, by control loop.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where a loop stands.
+/// The state of a control loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopState {
     /// Its stores are being filled.
     Starting,
     /// It has no certificate to serve with.
     WaitingForCertificate,
-    /// A kind without which it cannot work is not served; its CRD's name.
+    /// These CRDs, without which it cannot work, are not installed.
     WaitingForCrd(Vec<String>),
-    /// Its stores mirror the cluster; it waits for the lease.
+    /// Its stores are synced; it waits for the lease.
     Standby,
-    /// It works.
+    /// It reconciles objects.
     Ready,
-    /// It works, but not with these kinds, which are not served.
+    /// It reconciles objects, but these CRDs, which it can do without, are not installed.
     Degraded(Vec<String>),
 }
 
 impl LoopState {
-    /// Whether the replica is of use in this state: a standby is, that is what it is for.
+    /// Whether the replica counts as ready in this state. A standby does: it can take over.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         matches!(self, Self::Standby | Self::Ready | Self::Degraded(_))
@@ -57,18 +57,18 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Sets the state of a loop; whether that is a change.
+    /// Sets the state of a loop, and returns whether that is a change.
     pub fn set(&self, name: &'static str, state: LoopState) -> bool {
         let mut loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
         loops.insert(name, state.clone()) != Some(state)
     }
 
-    /// Every loop has a state from now on; before, the replica is of no use.
+    /// Records that every loop has a state from now on. Before, the replica is not ready.
     pub fn complete(&self) {
         self.complete.store(true, Ordering::SeqCst);
     }
 
-    /// Whether every loop is of use, and a line on each.
+    /// Whether the replica is ready, and the text of the probe: a line for each loop.
     #[must_use]
     pub fn report(&self) -> (bool, String) {
         let loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,11 +1,11 @@
-//! A control loop as data and pure functions: what the [`super::driver`] calls, in this order.
+//! The trait of a control loop, whose functions the [`super::driver`] calls in this order:
 //!
 //! | function | what it does | pure |
 //! |---|---|---|
-//! | [`Reconciler::observe`] | reads the stores into one value | no, but makes no request |
-//! | [`Reconciler::plan`] | says what is to be written, removed and done outside of the cluster | yes |
+//! | [`Reconciler::observe`] | reads what the stores have about an object | no, but makes no request |
+//! | [`Reconciler::plan`] | returns what is to be written, deleted, and done outside of the cluster | yes |
 //! | [`Reconciler::perform`] | carries out one effect outside of the cluster | no |
-//! | [`Reconciler::report`] | says what status, conditions and events follow | yes |
+//! | [`Reconciler::report`] | returns the new status, conditions and events | yes |
 
 use std::future::Future;
 
@@ -21,39 +21,39 @@ use crate::api::{Kind, Object};
 
 /// A control loop over the objects of one kind.
 ///
-/// The process may die between any two writes and effects of a plan: the next reconcile observes what is
-/// there and plans what is left.
+/// The process may die between any two writes and effects of a plan: the next reconcile observes what exists
+/// and plans the rest.
 pub trait Reconciler: Send + Sync + 'static {
     /// The name of the loop: its key in the configuration, its label in metrics, its name in logs.
     const NAME: &'static str;
-    /// The finalizer by which objects wait for the loop before they can go. Without one, an object that is
-    /// being deleted is left to the garbage collector.
+    /// The finalizer that the loop puts on its objects. Without one, an object that is being deleted is left
+    /// to the garbage collector.
     const FINALIZER: Option<&'static str> = None;
-    /// The kind of the objects that the loop works on.
+    /// The kind of the objects that the loop reconciles.
     type Kind: Kind;
-    /// Everything that plan and report depend on, but for the settings and the time.
+    /// Everything that plan and report depend on, except the settings and the time.
     type Observed: Send + Sync;
-    /// What plan and report depend on and does not change while the process runs.
+    /// The settings that plan and report depend on. They do not change while the process runs.
     type Settings: Send + Sync;
-    /// What a plan wants done outside of the cluster; `()` for loops that do nothing there.
+    /// The type of effects outside of the cluster; `()` for loops without any.
     type Effect: Send + Sync;
-    /// What an effect yields for the report.
+    /// The type of the result of an effect, for the report.
     type Effected: Send + Sync;
 
     /// The settings of the loop.
     fn settings(&self) -> &Self::Settings;
 
-    /// What is known of an object, from the stores; `None` when it is gone or not ours.
+    /// Reads what the stores have about an object; `None` when it does not exist or is not ours.
     fn observe(&self, key: &ObjectKey) -> Option<Self::Observed>;
 
     /// The object itself.
     fn object(observed: &Self::Observed) -> &Object<Self::Kind>;
 
-    /// What is to be done. It is asked for an object that is being deleted only while that waits for
+    /// The plan for an object. For an object that is being deleted, it is called only while that has
     /// [`Reconciler::FINALIZER`].
     fn plan(observed: &Self::Observed, settings: &Self::Settings, now: Timestamp) -> Plan<Self::Effect>;
 
-    /// Carries out one effect of a plan, beside the writes. It must be safe to be repeated.
+    /// Carries out one effect of a plan, at the same time as the writes. It must be idempotent.
     fn perform(
         &self,
         _observed: &Self::Observed,
@@ -62,8 +62,8 @@ pub trait Reconciler: Send + Sync + 'static {
         async { EffectOutcome { result: None, error: None } }
     }
 
-    /// What is to be told of a reconcile; nothing, unless the loop says otherwise. `observed` is read anew
-    /// after the writes, so that it holds their answers.
+    /// The report of a reconcile; unless the loop says otherwise, nothing is reported. `observed` is read again after
+    /// the writes, so it contains their responses.
     fn report(
         observed: &Self::Observed,
         _settings: &Self::Settings,
@@ -74,29 +74,30 @@ pub trait Reconciler: Send + Sync + 'static {
         Report::unchanged(Self::object(observed))
     }
 
-    /// What is counted when a status cannot be written.
+    /// The counter to increment when a status cannot be written.
     fn status_error() -> Option<Counter> {
         None
     }
 
-    /// Drops what the loop keeps in memory of an object that is gone, or is left to the garbage collector.
+    /// Drops what the loop keeps in memory about an object that does not exist any more, or is left to the
+    /// garbage collector.
     fn forget(&self, _key: &ObjectKey) {}
 
-    /// Brings what the loop keeps in memory of an object up to date after a plan was carried out.
+    /// Updates what the loop keeps in memory about an object after its plan was carried out.
     fn settle(&self, _observed: &Self::Observed, _outcome: &Outcome<Self::Effected>) {}
 }
 
-/// What came of one effect: a result, an error, or both when it was carried out in part.
+/// The outcome of one effect: a result, an error, or both when it was carried out in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectOutcome<R> {
-    /// What it yields.
+    /// Its result.
     pub result: Option<R>,
-    /// What could not be done.
+    /// Why it failed, or a part of it.
     pub error: Option<EffectError>,
 }
 
 impl<R> EffectOutcome<R> {
-    /// An effect that was carried out.
+    /// The outcome of an effect that succeeded.
     pub fn done(result: R) -> Self {
         Self { result: Some(result), error: None }
     }
@@ -111,15 +112,15 @@ pub enum EffectError {
     Failed(Problem),
 }
 
-/// What came of a plan.
+/// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome<R> {
-    /// Whether the plan has been carried out. Not so in the report that is written before
+    /// Whether the plan has been carried out. `false` only in the report that is written before
     /// ([`Plan::announce`]).
     pub is_applied: bool,
     /// The writes that failed.
     pub failures: Vec<Failure>,
-    /// What came of each effect, in the order of the plan.
+    /// The outcome of each effect, in the order of the plan.
     pub effects: Vec<EffectOutcome<R>>,
 }
 
@@ -130,18 +131,18 @@ impl<R> Default for Outcome<R> {
 }
 
 impl<R> Outcome<R> {
-    /// The outcome of writes alone.
+    /// The outcome of a plan without effects.
     #[cfg(test)]
     pub fn of(failures: Vec<Failure>) -> Self {
         Self { failures, ..Self::default() }
     }
 
-    /// A plan that has not been carried out yet.
+    /// The outcome of a plan that has not been carried out yet.
     pub fn pending() -> Self {
         Self { is_applied: false, ..Self::default() }
     }
 
-    /// What kept effects from being carried out.
+    /// The problems of the effects that failed.
     pub fn effect_problems(&self) -> impl Iterator<Item = &Problem> {
         self.effects.iter().filter_map(|effect| match &effect.error {
             Some(EffectError::Failed(problem)) => Some(problem),
@@ -149,35 +150,35 @@ impl<R> Outcome<R> {
         })
     }
 
-    /// Whether everything was carried out.
+    /// Whether all writes and effects succeeded.
     pub fn is_success(&self) -> bool {
         self.failures.is_empty() && self.effects.iter().all(|effect| effect.error.is_none())
     }
 
-    /// Whether something was not sent because the lease is not held.
+    /// Whether a write or an effect was not sent because the lease is not held.
     pub fn lost_lease(&self) -> bool {
         self.failures.iter().any(|failure| failure.error == ApiError::NotLeader)
             || self.effects.iter().any(|effect| effect.error == Some(EffectError::NotLeader))
     }
 }
 
-/// What is told of a reconcile.
+/// The report of a reconcile: what is written to the status, the events, the metrics and the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report<K: Kind> {
-    /// The whole status. It is written if it differs from the stored one.
+    /// The whole status. It is written if it differs from the one in the store.
     pub status: K::Status,
-    /// What changed, for `kubectl describe`.
+    /// Events about what has changed.
     pub events: Vec<EventNote>,
-    /// A patch of the object itself that must be stored before the status says so.
+    /// A patch of the object itself, written before the status.
     pub patch: Option<ObjectPatch>,
-    /// Whether the object is to be reconciled again at once, because an effect has changed what the plan
-    /// rests on.
+    /// Whether the object is reconciled again at once, because an effect has changed what the plan depends
+    /// on.
     pub requeue_at_once: bool,
-    /// What is counted with every report.
+    /// Counters that every report increments.
     pub counters: Vec<Counter>,
-    /// What is told once, when the status has been written: a line for the log …
+    /// A log line, written once the status has been written and only if that differed.
     pub log: Option<String>,
-    /// … and measurements.
+    /// Values for histograms, recorded under the same condition.
     pub measurements: Vec<Measurement>,
 }
 
@@ -195,7 +196,7 @@ impl<K: Kind> Report<K> {
         }
     }
 
-    /// Nothing is told: the status stays as it is.
+    /// A report without changes: the status stays as it is.
     pub fn unchanged(object: &Object<K>) -> Self {
         Self::new(object.status.clone(), Vec::new())
     }

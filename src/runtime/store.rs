@@ -1,8 +1,8 @@
-//! The shared stores: one a kind, filled by one watch, read by all loops.
+//! The shared stores: each holds the objects of one kind, is filled by one watch, and is read by all loops.
 //!
-//! A store also takes the answers of our own writes at once ([`Store::record`]), so that a loop
-//! never plans on a world older than what it has itself done; the watch event of the same write,
-//! which arrives later, then changes nothing and wakes nobody.
+//! A store also takes the responses to our own writes at once ([`Store::record`]), so a loop never plans
+//! from a state older than its own last write. The watch event of the same write arrives later, changes
+//! nothing, and wakes no loop.
 
 mod factory;
 mod index;
@@ -27,14 +27,14 @@ use super::key::ObjectKey;
 use crate::api::text::Text;
 use crate::api::{Kind, Object};
 
-/// A change of one object, as the loops see it.
+/// A change of one object in a store.
 #[derive(Debug, Clone)]
 pub struct Change<T: Kind> {
-    /// The object before, if it was known.
+    /// The object before the change; `None` when it is new.
     pub old: Option<Arc<Object<T>>>,
-    /// The object now, unless it is gone.
+    /// The object after the change; `None` when it has been deleted.
     pub new: Option<Arc<Object<T>>>,
-    /// The loop whose own write this is; `None` when it comes from the watch.
+    /// The name of the loop whose own write this is; `None` when it comes from the watch.
     pub origin: Option<&'static str>,
 }
 
@@ -77,11 +77,11 @@ struct Entry<T: Kind> {
 struct Inner<T: Kind> {
     objects: HashMap<ObjectKey, Entry<T>>,
     indexes: Indexes<T>,
-    /// Uids of objects that we deleted ourselves, until the watch says so too, and of those that
-    /// the last list no longer named: what arrives late about one of them must not bring it back.
+    /// Uids of objects that we have deleted ourselves, until the watch shows the deletion, and of those that
+    /// were missing in the last list. Late events and responses about them are ignored.
     deleted: HashSet<Text>,
     epoch: u64,
-    /// The latest version that the watch has shown, of any object.
+    /// The highest resource version that the watch has shown, of any object.
     shown: u64,
 }
 
@@ -109,17 +109,17 @@ impl<T: Kind> Default for Store<T> {
 }
 
 impl<T: Kind> Store<T> {
-    /// A store that is filled with all objects of the kind, or with some of them.
+    /// A store for all objects of the kind (`whole`), or for those of a selector.
     pub fn new(whole: bool) -> Self {
         Self { whole, ..Self::default() }
     }
 
-    /// Whether it is to hold all objects of the kind: what it does not show yet, it will.
+    /// Whether it holds all objects of the kind, not only those of a selector.
     pub fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// Keeps the index `I` from now on; it may be asked for several times.
+    /// Registers the index `I`; does nothing if it is registered already.
     pub fn index<I: Index<T>>(&self) {
         let mut inner = self.write();
         let Inner { objects, indexes, .. } = &mut *inner;
@@ -130,7 +130,7 @@ impl<T: Kind> Store<T> {
         }
     }
 
-    /// Lets `handler` know of every change from now on.
+    /// Calls `handler` with every change from now on.
     pub fn subscribe(&self, handler: impl Fn(&Change<T>) + Send + Sync + 'static) {
         let mut handlers = self.handlers.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         Arc::make_mut(&mut handlers).push(Arc::new(handler));
@@ -170,14 +170,14 @@ impl<T: Kind> Store<T> {
         self.read().objects.keys().cloned().collect()
     }
 
-    /// Takes the answer of one of our own writes. It may come later than the watch's news of the
-    /// object's end (the removal of a last finalizer ends it): what the watch has passed by and
-    /// the store does not hold is gone.
+    /// Takes the response to one of our own writes. It may arrive after the watch event of the deletion of
+    /// the object (which the removal of the last finalizer causes): a response about an object that the
+    /// store does not hold is ignored if the watch has already shown a later version.
     pub fn record(&self, object: Object<T>, origin: &'static str) {
         self.upsert(object, Some(origin));
     }
 
-    /// Takes note that the API server has carried out a deletion of ours.
+    /// Removes an object that the API server has deleted at our request.
     pub fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str) {
         let mut inner = self.write();
         if inner.objects.get(key).is_none_or(|entry| entry.object.open().uid() != uid) {
@@ -189,12 +189,12 @@ impl<T: Kind> Store<T> {
         self.notify(&Change { old, new: None, origin: Some(origin) });
     }
 
-    /// A list begins: what it does not name is gone when it ends.
+    /// Begins a list: objects that it does not contain are removed when it ends.
     pub(crate) fn begin_list(&self) {
         self.write().epoch += 1;
     }
 
-    /// The list is complete.
+    /// Ends a list: the store is synced.
     pub(crate) fn end_list(&self) {
         let mut inner = self.write();
         let epoch = inner.epoch;
@@ -213,24 +213,24 @@ impl<T: Kind> Store<T> {
         self.state.send_replace(StoreState::Synced);
     }
 
-    /// The kind is not served.
+    /// Records that the kind is not served.
     pub(crate) fn mark_missing(&self) {
         self.state.send_replace(StoreState::Missing);
     }
 
-    /// An object as the watch shows it.
+    /// Adds or updates an object from a watch event.
     pub(crate) fn apply_event(&self, object: Object<T>) {
         self.upsert(object, None);
     }
 
-    /// A deletion as the watch shows it.
+    /// Removes an object after a watch event of its deletion.
     pub(crate) fn delete_event(&self, object: &Object<T>) {
         let key = ObjectKey::of(object);
         let mut inner = self.write();
         inner.shown = inner.shown.max(version(object).unwrap_or_default());
         inner.deleted.remove(object.uid());
         if inner.objects.get(&key).is_some_and(|entry| entry.object.open().uid() != object.uid()) {
-            return; // an object of the same name has been made since
+            return; // an object of the same name has been created since
         }
         let old = take(&mut inner, &key);
         drop(inner);
@@ -270,7 +270,7 @@ impl<T: Kind> Store<T> {
     }
 
     fn notify(&self, change: &Change<T>) {
-        // Called without the lock: a handler may read this store, and end in a panic.
+        // Called without the lock: a handler may read this store, or panic.
         let handlers = self.handlers.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         for handler in handlers.iter() {
             handler(change);
@@ -294,8 +294,8 @@ fn take<T: Kind>(inner: &mut Inner<T>, key: &ObjectKey) -> Option<Arc<Object<T>>
     Some(object)
 }
 
-/// The version of an object, comparable with that of every object of its kind. Resource versions
-/// are integers that grow (Kubernetes API conventions since 1.35, and etcd revisions before).
+/// The resource version of an object as a number, comparable with those of all objects of its kind. Resource
+/// versions are integers that increase (Kubernetes API conventions since 1.35, and etcd revisions before).
 fn version<T: Kind>(object: &Object<T>) -> Option<u64> {
     object.metadata.resource_version.as_ref()?.number()
 }

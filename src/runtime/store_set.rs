@@ -1,4 +1,4 @@
-//! What one loop reads: each store is declared once, with all that follows from it.
+//! The stores of one loop. Each is declared once, with everything that follows from it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +27,9 @@ type Keys = Box<dyn Fn() -> Vec<ObjectKey> + Send + Sync>;
 
 /// Collects the stores of one loop while they are declared.
 ///
-/// A declaration ([`StoreSet::store`]) yields the store, what readiness waits for, the entry in the map of
-/// what the loop writes, the indexes that it needs, and which changes ask for which objects of the loop.
+/// A declaration ([`StoreSet::store`]) returns the store, and registers it for readiness, for the apply
+/// engine if the loop writes its kind, with its indexes, and with the handlers that add objects of the loop
+/// to its queue.
 pub struct StoreSet<'f> {
     factory: &'f mut StoreFactory,
     name: &'static str,
@@ -40,32 +41,32 @@ pub struct StoreSet<'f> {
 
 /// The stores of a loop, once all are declared.
 pub struct DeclaredStores {
-    /// The objects that the loop is asked for.
+    /// The work queue of the loop.
     pub queue: Arc<Queue>,
-    /// What readiness waits for.
+    /// The stores that the loop waits for.
     pub needs: Vec<Need>,
-    /// The stores of what the loop writes.
+    /// The stores of the kinds that the loop writes.
     pub written: WrittenStores,
     /// Lists the objects of the loop.
     pub keys: Box<dyn Fn() -> Vec<ObjectKey> + Send + Sync>,
 }
 
 impl<'f> StoreSet<'f> {
-    /// The stores of the loop of that name, out of those of the process.
+    /// The stores of the loop called `name`, created by the factory of the process.
     pub fn new(name: &'static str, factory: &'f mut StoreFactory) -> Self {
         let queue = Arc::new(Queue::new(name, Backoff::default()));
         let (needs, written) = (Vec::new(), WrittenStores::default());
         Self { factory, name, queue, needs, written, keys: Box::new(Vec::new) }
     }
 
-    /// Declares a store. The loop does not work before it mirrors the cluster, unless it is
-    /// [`Declaration::optional`].
+    /// Declares a store. The workers of the loop do not start before it is synced, unless its kind is not
+    /// served and the store is [`Declaration::optional`].
     pub fn store<T: Kind>(&mut self, selection: &Selection) -> Declaration<'_, 'f, T> {
         let store = self.factory.store(selection);
         Declaration { set: self, store, is_required: true, is_written: false }
     }
 
-    /// The queue of the loop, for what is asked for by something other than a store.
+    /// The work queue of the loop, for objects that something else than a store adds.
     pub fn queue(&self) -> &Arc<Queue> {
         &self.queue
     }
@@ -87,32 +88,33 @@ pub struct Declaration<'s, 'f, T: Kind> {
 }
 
 impl<T: Kind> Declaration<'_, '_, T> {
-    /// The loop waits for this store, but works without it where its kind is not served.
+    /// The loop also works where the kind of this store is not served.
     pub fn optional(mut self) -> Self {
         self.is_required = false;
         self
     }
 
-    /// The loop writes objects of this kind, or reads single ones anew: the answers go into this store.
+    /// The loop writes objects of this kind, or reads single ones from the API server: the responses go into
+    /// this store.
     pub fn written(mut self) -> Self {
         self.is_written = true;
         self
     }
 
-    /// Keeps an index of the store.
+    /// Registers an index of the store.
     pub fn index<I: Index<T>>(self) -> Self {
         self.store.index::<I>();
         self
     }
 
-    /// Hands every change to `handler`, which asks the queue for what it concerns.
+    /// Calls `handler` with every change; it adds the objects that the change concerns to the queue.
     pub fn on_change(self, handler: impl Fn(&Change<T>, &Queue) + Send + Sync + 'static) -> Self {
         let queue = Arc::clone(&self.set.queue);
         self.store.subscribe(move |change| handler(change, &queue));
         self
     }
 
-    /// The same without the changes that the loop makes itself: the reconcile that wrote them knows.
+    /// The same, without changes by writes of this loop: the reconcile that wrote them knows of them.
     pub fn on_foreign_change(self, handler: impl Fn(&Change<T>, &Queue) + Send + Sync + 'static) -> Self {
         let name = self.set.name;
         self.on_change(move |change, queue| {
@@ -122,8 +124,8 @@ impl<T: Kind> Declaration<'_, '_, T> {
         })
     }
 
-    /// These are the objects of the loop: a change asks for the object itself. Those that satisfy
-    /// `is_relevant` are all asked for when a kind that was missing is served.
+    /// These are the objects that the loop reconciles: a change adds the object to the queue. Those that
+    /// satisfy `is_relevant` are all added when a kind that was missing is served.
     pub fn objects(self, is_relevant: fn(&Object<T>) -> bool) -> Self {
         self.listed(is_relevant).on_foreign_change(|change, queue| {
             if let Some(object) = change.object() {
@@ -132,7 +134,7 @@ impl<T: Kind> Declaration<'_, '_, T> {
         })
     }
 
-    /// The same, but a change asks for nothing by itself.
+    /// The same, but a change adds nothing to the queue.
     pub fn listed(self, is_relevant: fn(&Object<T>) -> bool) -> Self {
         let store = Arc::clone(&self.store);
         self.set.keys = Box::new(move || {
@@ -144,7 +146,7 @@ impl<T: Kind> Declaration<'_, '_, T> {
         self
     }
 
-    /// A change asks for the object of kind `O` that controls the changed one, before or now.
+    /// A change adds the object of kind `O` that controls the changed object, before or now.
     pub fn wakes_controller<O: Kind>(self) -> Self {
         self.on_foreign_change(|change, queue| {
             for object in [&change.old, &change.new].into_iter().flatten() {
@@ -167,8 +169,8 @@ impl<T: Kind> Declaration<'_, '_, T> {
 }
 
 impl Declaration<'_, '_, NamespaceKind> {
-    /// When a namespace gets the labels of `selector` or loses them, the objects of `store` in it are asked
-    /// for: they have become ours, or have ceased to be.
+    /// When a namespace gets the labels of `selector` or loses them, the objects of `store` in it are added
+    /// to the queue: they are ours from then on, or no longer.
     pub fn wakes_residents<O: Kind>(
         self,
         store: &Arc<Store<O>>,
@@ -184,16 +186,16 @@ impl Declaration<'_, '_, NamespaceKind> {
     }
 }
 
-/// Asks for all objects that the index `I` of a store lists under a key.
+/// Adds all objects that the index `I` of a store has for a key.
 pub fn enqueue_by<I: Index<T>, T: Kind>(store: &Store<T>, queue: &Queue, key: impl Into<I::Key>) {
     for key in store.keys_by::<I>(key) {
         queue.add(key, Priority::Change);
     }
 }
 
-/// Asks for the object of kind `O` that controls another.
+/// Adds the object of kind `O` that controls another.
 pub fn enqueue_controller<O: Kind, T: Kind>(object: &Object<T>, queue: &Queue) {
-    for owner in object.metadata.owner_references.iter() {
+    for owner in &object.metadata.owner_references {
         if owner.kind == O::KIND && owner.controller {
             let namespace = if O::NAMESPACED { object.namespace() } else { "" };
             queue.add(ObjectKey::new(namespace, &owner.name), Priority::Change);
@@ -201,7 +203,7 @@ pub fn enqueue_controller<O: Kind, T: Kind>(object: &Object<T>, queue: &Queue) {
     }
 }
 
-/// The name of a namespace that has got the labels of `selector` by a change, or has lost them.
+/// The name of the namespace if the change has added the labels of `selector` to it or removed them.
 pub fn changed_sides<'a>(
     change: &'a Change<NamespaceKind>,
     selector: &BTreeMap<String, String>,

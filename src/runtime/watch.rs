@@ -1,4 +1,4 @@
-//! Fills a store: discovery, first list, watch, and again whenever any of them ends.
+//! Fills a store: lists the objects, watches them, and starts again whenever the watch ends.
 
 use std::borrow::Cow;
 use std::pin::pin;
@@ -22,9 +22,9 @@ use crate::api::{Kind, Object};
 /// How long to wait before asking again for a kind that is not served.
 const MISSING_RETRY: Duration = Duration::from_secs(10);
 
-/// Objects in a page of a first list: enough to need few requests, few enough to keep the peak of
-/// memory low. A list streamed by the watch itself would need no pages, but its end is announced by
-/// a bookmark, for which the API server takes up to a second: a second more for every restart.
+/// Objects per page of the first list: enough to need few requests, and few enough to keep the peak of
+/// memory low. A list streamed by the watch itself needs no pages, but its end is announced by a bookmark,
+/// for which the API server takes up to a second: every restart would take a second longer.
 const PAGE: u32 = 250;
 
 /// Which objects of a kind are watched.
@@ -102,7 +102,7 @@ impl Selection {
 /// An object as `kube` reads it: with the metadata that it needs itself.
 #[derive(Debug, Clone)]
 pub struct Watched<T: Kind> {
-    /// The version, by which a watch goes on where it broke off.
+    /// The resource version, from which a watch resumes.
     metadata: ObjectMeta,
     /// The object.
     pub object: Object<T>,
@@ -140,8 +140,8 @@ impl<T: Kind> kube::Resource for Watched<T> {
     }
 }
 
-/// Keeps `store` equal to the cluster, for ever. The watch resumes where it broke off; a kind that
-/// is not served is asked for again until it is.
+/// Keeps `store` in sync with the cluster. Never returns. The watch resumes where it broke off; while the
+/// kind is not served, it is tried again every [`MISSING_RETRY`].
 pub async fn run<T: Kind>(client: Client, store: Arc<Store<T>>, selection: Selection) {
     let api: Api<Watched<T>> = Api::all(client);
     let config = watcher::Config {

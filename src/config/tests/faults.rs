@@ -161,9 +161,16 @@ fn the_selector_is_validated() {
     assert_eq!(faults_below("selector: {a b: c, x.y/z: a=b}\n"), expected);
 }
 
+/// Checks that each text has exactly this fault, in its only line.
+fn assert_faults(cases: &[(&str, &str)]) {
+    for (text, fault) in cases {
+        assert_eq!(faults_below(&format!("{text}\n")), [format!("f.yaml:3: {fault}")]);
+    }
+}
+
 #[test]
-fn rules_between_keys() {
-    let cases = [
+fn rules_between_durations() {
+    assert_faults(&[
         ("resync: {min: 59s}", "resync.min: 59s is too short; expected at least 1m"),
         // The default of min is 1h.
         (
@@ -190,6 +197,15 @@ fn rules_between_keys() {
             "leaderElection: {retryPeriod: 0s}",
             "leaderElection.retryPeriod: 0s is too short; expected more than 0s",
         ),
+    ]);
+    // At the limits, the rules are followed.
+    parsed("resync: {min: 1m, max: 1m}\n");
+    parsed("leaderElection: {leaseDuration: 11s, renewDeadline: 6001ms, retryPeriod: 5s}\n");
+}
+
+#[test]
+fn rules_between_addresses_and_other_keys() {
+    assert_faults(&[
         (
             "server: {metrics: '0.0.0.0:8081'}",
             "server.metrics: metrics and health are both at 0.0.0.0:8081; expected two addresses",
@@ -216,13 +232,7 @@ fn rules_between_keys() {
             "integrations: {keycloak: {enabled: true, realm: r, clientId: c, clientSecretFile: /f, url: ''}}",
             "integrations.keycloak.url: keycloak is enabled and url is empty; expected the URL of the server",
         ),
-    ];
-    for (text, fault) in cases {
-        assert_eq!(faults_below(&format!("{text}\n")), [format!("f.yaml:3: {fault}")]);
-    }
-    // At the limits, the rules are followed.
-    parsed("resync: {min: 1m, max: 1m}\n");
-    parsed("leaderElection: {leaseDuration: 11s, renewDeadline: 6001ms, retryPeriod: 5s}\n");
+    ]);
     parsed("server: {metrics: '127.0.0.1:0', health: '127.0.0.1:0'}\n");
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::shared::children::{ChildBuilder, Place, owner};
+use super::shared::children::{ChildBuilder, ChildMeta, owner};
 use super::{Definition, Setup};
 use crate::api::Object;
 use crate::kinds::{Namespace, NamespaceKind, ResourceQuota, ResourceQuotaKind};
@@ -54,7 +54,7 @@ impl Reconciler for PodQuotaReconciler {
 
     fn plan((namespace, quota): &Self::Observed, (): &(), _: Timestamp) -> Plan {
         let builder = ChildBuilder { owner: owner(namespace), labels: [].into() };
-        let place = Place { namespace: namespace.name(), name: "pods", component: "", wave: 0 };
+        let place = ChildMeta { namespace: namespace.name(), name: "pods", component: "", wave: 0 };
         let body = json!({"spec": {"hard": {"pods": namespace.label("example/pods")}}});
         let quota = builder.enforced::<ResourceQuotaKind>(quota.as_deref(), place, &body);
         Plan { ensure: vec![quota], ..Plan::default() }

@@ -1,4 +1,4 @@
-//! The cloud-init document that a virtual machine reads at its first boot (02 §5.1).
+//! The cloud-init document that a virtual machine reads at its first boot.
 
 use serde::Serialize;
 
@@ -6,11 +6,11 @@ use super::mounts::Mount;
 use crate::api::public_key::checked;
 use crate::config::VmLogin;
 
-/// Lists of NFS mounts end with this sentence, for whoever looks into `/etc/fstab` (00 decision 23).
+/// The last entry of the list of mounts: a comment for those who read `/etc/fstab`.
 const MANAGED: &str = "# The mounts above are managed by CrownLabs: changes made here are lost.";
 /// How an NFS export is mounted, after `rw` or `ro`.
 const NFS_OPTIONS: &str = "tcp,hard,intr,rsize=8192,wsize=8192,timeo=14,_netdev,user";
-/// The first script: the folder for `MyDrive` belongs to the user.
+/// A shell script that runs at the first boot: it creates the folder for `MyDrive` and gives it to the user.
 pub const SCRIPT: &str = "#!/bin/bash\nmkdir -p \"/media/mydrive\"\nchown 1000:1000 \"/media/mydrive\"\n";
 
 #[derive(Serialize)]
@@ -45,7 +45,7 @@ struct Interface {
     dhcp4: bool,
 }
 
-/// The document, ready for the Secret's `userdata`.
+/// The document, as the text of the key `userdata` of the Secret.
 pub fn user_data(login: &VmLogin, keys: &[String], mounts: &[Mount]) -> String {
     let mut entries: Vec<[String; 6]> = mounts.iter().map(entry).collect();
     entries.push([MANAGED, "", "", "", "", ""].map(str::to_owned));
@@ -63,8 +63,8 @@ pub fn user_data(login: &VmLogin, keys: &[String], mounts: &[Mount]) -> String {
         mounts: entries,
         ssh_authorized_keys: keys,
     };
-    // Only text keys and no fallible serialisers: writing YAML into a string cannot fail.
-    // Long keys stay on one line: whoever reads the Secret should find them whole.
+    // Writing YAML into a string cannot fail: all keys are text, and no serialiser returns an error. Long
+    // keys stay on one line, so that people who read the Secret can copy them.
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     let yaml = serde_saphyr::to_string_with_options(&document, options).unwrap_or_default();
     format!("#cloud-config\n{yaml}")
@@ -82,17 +82,18 @@ fn entry(mount: &Mount) -> [String; 6] {
     ]
 }
 
-/// The keys that may log in, and those that were left out because they are none.
+/// The SSH keys that may log in, and how many were left out because they are not valid.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Keys {
-    /// In order, each once.
+    /// The valid keys, in order and without duplicates.
     pub accepted: Vec<String>,
-    /// Whose keys do not parse: the tenant's name and the number of keys.
+    /// The names of the Tenants with invalid keys, and how many each has.
     pub rejected: Vec<(String, usize)>,
 }
 
 impl Keys {
-    /// Adds the keys of a tenant: those that parse, and only once (00 decision 24).
+    /// Adds the valid keys of a Tenant that are not in the list yet. An invalid one could break the whole
+    /// document.
     pub fn add(&mut self, tenant: &str, keys: &[String]) {
         let mut rejected = 0;
         for key in keys {
@@ -107,7 +108,7 @@ impl Keys {
         }
     }
 
-    /// Adds the content of the web terminal's public key file, as it is (02 §5.1).
+    /// Adds the content of the web terminal's public key file, unchanged.
     pub fn add_master(&mut self, content: &str) {
         if !content.trim().is_empty() && !self.accepted.iter().any(|known| known.trim() == content.trim()) {
             self.accepted.push(content.to_owned());

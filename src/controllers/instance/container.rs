@@ -1,4 +1,4 @@
-//! Container environments: the Deployment, and the claim of a persistent one (02 §6).
+//! Container environments: the Deployment, and the `PersistentVolumeClaim` of a persistent one.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::environment::{EnvironmentContext, wave};
 use super::exposure::GUI_PORT;
@@ -24,15 +24,15 @@ use crate::api::labels;
 use crate::config::InstanceConfig;
 use crate::controllers::shared::references;
 use crate::kinds::{DeploymentKind, PersistentVolumeClaimKind};
-use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
+use crate::runtime::plan::{Desired, KindInfo, Manifest};
 
 /// User and group of all containers.
 const USER: i64 = 1010;
-/// The volume that holds the user's work.
+/// The name of the volume with the user's work.
 const VOLUME: &str = "persistent";
 const DATA_PATH: &str = "/media/data";
 
-/// The claim of a persistent environment.
+/// The `PersistentVolumeClaim` of a persistent environment. `disk` is its size.
 pub fn claim(observed: &Observed, context: &EnvironmentContext<'_>, disk: &str) -> Desired {
     let labels = context.labels();
     let kind = KindInfo::of::<PersistentVolumeClaimKind>();
@@ -48,22 +48,10 @@ pub fn claim(observed: &Observed, context: &EnvironmentContext<'_>, disk: &str) 
         }
         Manifest::new(kind, &context.metadata(&context.name, &labels), &json!({"spec": spec}))
     };
-    Desired {
-        kind,
-        key: context.key(&context.name),
-        component: context.environment.name.clone(),
-        wave: wave::DEPENDENCIES,
-        manifest: (!exists).then(build),
-        labels: labels.clone(),
-        annotations: BTreeMap::new(),
-        owner: context.owner(),
-        ownership: Ownership::Controlled,
-        known_by: None,
-        fields: Value::Null,
-    }
+    context.desired(kind, &context.name, wave::DEPENDENCIES, (!exists).then(build))
 }
 
-/// How many pods there should be (02 §6.2, D3).
+/// The replicas of the Deployment: one while the Instance runs; none while a persistent one is stopped.
 fn replicas(observed: &Observed, context: &EnvironmentContext<'_>) -> i32 {
     let existing = observed.own(&observed.children.deployments, &context.name);
     if observed.instance.spec.running {
@@ -71,12 +59,12 @@ fn replicas(observed: &Observed, context: &EnvironmentContext<'_>) -> i32 {
     } else if context.environment.persistent {
         0
     } else {
-        // The work of a container without a disk lives in its pod: it is kept, and never started.
+        // A container without a disk loses its work with its pod: when it is stopped, its pod is kept.
         existing.and_then(|deployment| deployment.spec.replicas).unwrap_or(0).min(1)
     }
 }
 
-/// The Deployment. Without `built` it must exist already.
+/// The Deployment. `built` are the resources and mounts of a new one; `None` if it exists.
 pub fn deployment(
     observed: &Observed,
     config: &InstanceConfig,
@@ -85,7 +73,8 @@ pub fn deployment(
 ) -> Desired {
     let (labels, replicas) = (context.labels(), replicas(observed, context));
     let kind = KindInfo::of::<DeploymentKind>();
-    // What it mounts is fixed when it is made; one of an operator before us has no note yet.
+    // The annotation lists the shared volumes that the pod mounts; these are fixed at creation. A Deployment
+    // that the Go operator made has no such annotation yet: it is added.
     let existing = observed.own(&observed.children.deployments, &context.name);
     let has_note = existing.is_some_and(|existing| existing.annotation(labels::SHARED_VOLUMES).is_some());
     let note = references::mounted_volumes_annotation(&references::shared_volumes(context.environment))
@@ -107,17 +96,9 @@ pub fn deployment(
         Manifest::new(kind, &metadata, &json!({"spec": spec}))
     });
     Desired {
-        kind,
-        key: context.key(&context.name),
-        component: context.environment.name.clone(),
-        wave: wave::WORKLOAD,
-        manifest,
-        labels,
         annotations: annotations.into_iter().map(|(key, note)| (key, Some(note))).collect(),
-        owner: context.owner(),
-        ownership: Ownership::Controlled,
-        known_by: None,
         fields: json!({"spec": {"replicas": replicas}}),
+        ..context.desired(kind, &context.name, wave::WORKLOAD, manifest)
     }
 }
 
@@ -179,7 +160,7 @@ fn volumes(context: &EnvironmentContext<'_>, mounts: &[Mount]) -> Vec<Volume> {
     std::iter::once(work).chain(network).collect()
 }
 
-/// A container with what all of ours have.
+/// A container with the settings that all our containers have.
 fn container(name: &str, image: String, resources: ResourceRequirements) -> Container {
     Container {
         name: name.to_owned(),
@@ -332,7 +313,7 @@ fn application(context: &EnvironmentContext<'_>, resources: &Resources, mounts: 
     }
 }
 
-/// The init container that fetches the user's material (02 §6.4).
+/// The init container that downloads the content of the Instance or its Template; `None` without such.
 fn downloader(
     observed: &Observed,
     config: &InstanceConfig,

@@ -1,9 +1,9 @@
-//! An environment of an Instance: its names, labels and address. Everything else about it is built
-//! from this.
+//! The names, labels and addresses of an environment of an Instance. All its objects are built from these.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde_json::Value;
 
 use super::observe::Observed;
 use crate::api::environment::{Environment, EnvironmentMode as Mode, EnvironmentType};
@@ -11,37 +11,38 @@ use crate::api::labels;
 use crate::config::InstanceConfig;
 use crate::controllers::shared::children;
 use crate::runtime::ObjectKey;
+use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
 
-/// The order in which an environment's objects are written.
+/// The order in which the objects of an environment are written.
 ///
-/// The Service goes first and alone: whether its name is ours decides about all others, and its
-/// address takes the API server longest. Then everything that the workload needs or that leads to
-/// it, and the workload last.
+/// The Service is written first: whether its name is free decides whether the other objects are written, and
+/// its address takes the API server longest. The other objects that the workload needs follow, and the
+/// workload is last.
 pub mod wave {
     /// The Service.
     pub const SERVICE: u8 = 0;
-    /// Ingress, route, claim, Secret.
+    /// Ingress, `HTTPRoute`, `PersistentVolumeClaim` and Secret.
     pub const DEPENDENCIES: u8 = 1;
-    /// Deployment or machine.
+    /// Deployment, `VirtualMachine` or `VirtualMachineInstance`.
     pub const WORKLOAD: u8 = 2;
 }
 
-/// An environment in its place.
+/// An environment of the Template, with the Instance that it is built for.
 #[derive(Debug, Clone)]
 pub struct EnvironmentContext<'a> {
-    /// What the Template says.
+    /// The environment as the Template specifies it.
     pub environment: &'a Environment,
-    /// Name of its Service, workload and disk.
+    /// The name of its Service, workload and disk.
     pub name: String,
-    /// Whether its objects are named and labelled as those of the only environment of a Template
-    /// (`<c>`), or as one of several (`<c>-<env>`).
+    /// Whether its objects are named after the Instance alone (`<c>`, its canonical name), as those of a
+    /// Template with one environment are, or also after the environment (`<c>-<environment>`).
     pub classic: bool,
     observed: &'a Observed,
     config: &'a InstanceConfig,
 }
 
 impl<'a> EnvironmentContext<'a> {
-    /// Places an environment.
+    /// The context of an environment of the observed Instance.
     pub fn new(
         observed: &'a Observed,
         config: &'a InstanceConfig,
@@ -53,19 +54,19 @@ impl<'a> EnvironmentContext<'a> {
         Self { environment, name, classic, observed, config }
     }
 
-    /// Where one of its objects lives.
+    /// The key of one of its objects.
     pub fn key(&self, name: &str) -> ObjectKey {
         ObjectKey::new(self.observed.instance.namespace(), name)
     }
 
-    /// Name of its Ingress, `<name>-gui` or `<name>-app`.
+    /// The name of its Ingress, `<name>-gui` or `<name>-app`.
     pub fn ingress_name(&self) -> String {
         let suffix =
             if self.environment.environment_type == EnvironmentType::Standalone { "app" } else { "gui" };
         format!("{}-{suffix}", self.name)
     }
 
-    /// Labels that its pods carry, and by which its Service finds them.
+    /// The labels of its pods, by which its Service selects them.
     pub fn selector(&self) -> BTreeMap<String, String> {
         let spec = &self.observed.instance.spec;
         let mut selector = BTreeMap::from([
@@ -79,14 +80,14 @@ impl<'a> EnvironmentContext<'a> {
         selector
     }
 
-    /// Labels that all its objects carry.
+    /// The labels of all its objects.
     pub fn labels(&self) -> BTreeMap<String, String> {
         let mut all = self.selector();
         all.insert(labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_INSTANCE.to_owned());
         all
     }
 
-    /// Labels of its Service.
+    /// The labels of its Service.
     pub fn service_labels(&self) -> BTreeMap<String, String> {
         let mut all = self.labels();
         if self.environment.environment_type == EnvironmentType::Container {
@@ -95,12 +96,12 @@ impl<'a> EnvironmentContext<'a> {
         all
     }
 
-    /// The Instance as the owner of an object.
+    /// The owner reference to the Instance.
     pub fn owner(&self) -> OwnerReference {
         owner(self.observed)
     }
 
-    /// Metadata of one of its objects.
+    /// The metadata of one of its objects.
     pub fn metadata(&self, name: &str, labels: &BTreeMap<String, String>) -> ObjectMeta {
         ObjectMeta {
             name: Some(name.to_owned()),
@@ -111,17 +112,35 @@ impl<'a> EnvironmentContext<'a> {
         }
     }
 
-    /// Whether it is a virtual machine.
+    /// One of its objects, with the labels that all of them have, and without enforced annotations or
+    /// fields.
+    pub fn desired(&self, kind: KindInfo, name: &str, wave: u8, manifest: Option<Manifest>) -> Desired {
+        Desired {
+            kind,
+            key: self.key(name),
+            component: self.environment.name.clone(),
+            wave,
+            manifest,
+            labels: self.labels(),
+            annotations: BTreeMap::new(),
+            owner: self.owner(),
+            ownership: Ownership::Controlled,
+            known_by: None,
+            fields: Value::Null,
+        }
+    }
+
+    /// Whether it is a virtual machine, and not a container.
     pub fn is_machine(&self) -> bool {
         self.environment.environment_type.is_vm()
     }
 
-    /// Whether its mode is `Standard`: a course, not an examination.
+    /// Whether its mode is `Standard`, and not an exam or an exercise.
     pub fn is_standard(&self) -> bool {
         self.environment.mode == Mode::Standard
     }
 
-    /// The host name at which it is reached (02 §8.2).
+    /// The host name of its web interface, which depends on its mode.
     pub fn host(&self) -> String {
         let base = &self.config.website_base_url;
         match self.environment.mode {
@@ -131,7 +150,7 @@ impl<'a> EnvironmentContext<'a> {
         }
     }
 
-    /// The path at which its web interface is, without a slash at the end.
+    /// The URL path of its web interface, without a trailing slash.
     pub fn base_path(&self) -> String {
         let uid = self.observed.instance.uid();
         if !self.classic {
@@ -143,7 +162,7 @@ impl<'a> EnvironmentContext<'a> {
         }
     }
 
-    /// The path that its Ingress matches, and to what it is rewritten.
+    /// The path that its Ingress matches, and the path that nginx rewrites it to.
     pub fn ingress_path(&self) -> (String, Option<&'static str>) {
         let base = self.base_path();
         let rewrites = self.environment.rewrite_url
@@ -157,7 +176,7 @@ impl<'a> EnvironmentContext<'a> {
         }
     }
 
-    /// The address that a user opens.
+    /// The URL that a user opens.
     pub fn url(&self) -> String {
         let (host, uid) = (self.host(), self.observed.instance.uid());
         if self.classic && self.is_machine() {
@@ -167,13 +186,15 @@ impl<'a> EnvironmentContext<'a> {
         }
     }
 
-    /// The node selector of its pod (02 §8.1).
+    /// The node selector of its pod: that of the environment or of its Template; if that is empty, that of
+    /// the Instance. `None` if neither environment nor Template has one.
     pub fn node_selector(&self) -> Option<BTreeMap<String, String>> {
         node_selector(self.observed, self.environment).cloned()
     }
 }
 
-/// The node selector of an environment's pod (02 §8.1).
+/// The node selector of the pod of an environment: that of the environment or of its Template; if that is
+/// empty, that of the Instance. `None` if neither environment nor Template has one.
 pub fn node_selector<'a>(
     observed: &'a Observed,
     environment: &'a Environment,
@@ -182,7 +203,7 @@ pub fn node_selector<'a>(
     observed.instance.spec.placement(template.spec.node_selector_of(environment))
 }
 
-/// The Instance as the owner of an object.
+/// The owner reference to the Instance.
 pub fn owner(observed: &Observed) -> OwnerReference {
     children::owner(&observed.instance)
 }

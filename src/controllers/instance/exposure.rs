@@ -1,4 +1,4 @@
-//! How an environment is reached: its Service, and its Ingress or `HTTPRoute` (02 §4, §15).
+//! The Service of an environment, and its Ingress or `HTTPRoute`.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ use super::observe::Observed;
 use crate::api::environment::EnvironmentType;
 use crate::config::{AccessMode, InstanceConfig};
 use crate::kinds::{HttpRoute, HttpRouteKind, IngressKind, ServiceKind};
-use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
+use crate::runtime::plan::{Desired, KindInfo, Manifest};
 
 /// The port of the web interface.
 pub const GUI_PORT: u16 = 6080;
-/// The Secret with the certificate of the web context, which administrators replicate into every
-/// tenant's namespace.
+/// The Secret with the TLS certificate of the web site. Administrators replicate it into every namespace of
+/// a Tenant.
 const TLS_SECRET: &str = "crownlabs-ingress-secret";
 const TIMEOUT: &str = "3600";
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
 
-/// The ports of an environment's Service, in their order. Never empty.
+/// The ports of the Service of an environment, in their order. Never empty.
 pub fn ports(context: &EnvironmentContext<'_>) -> Vec<(&'static str, u16)> {
     let container = context.environment.environment_type == EnvironmentType::Container;
     let mut ports = Vec::new();
@@ -38,7 +38,7 @@ pub fn ports(context: &EnvironmentContext<'_>) -> Vec<(&'static str, u16)> {
     if !context.is_machine() && context.is_standard() {
         ports.push(("mydrive", 8080));
     }
-    // A Service without ports is refused (02 D2).
+    // The API server refuses a Service without ports.
     if container || ports.is_empty() {
         ports.push(("metrics", 9090));
     }
@@ -67,21 +67,12 @@ pub fn service(observed: &Observed, context: &EnvironmentContext<'_>) -> Desired
         Manifest::new(KindInfo::of::<ServiceKind>(), &metadata, &json!({"spec": spec}))
     };
     Desired {
-        kind: KindInfo::of::<ServiceKind>(),
-        key: context.key(&context.name),
-        component: context.environment.name.clone(),
-        wave: wave::SERVICE,
-        manifest: (!exists).then(build),
         labels: labels.clone(),
-        annotations: BTreeMap::new(),
-        owner: context.owner(),
-        ownership: Ownership::Controlled,
-        known_by: None,
-        fields: Value::Null,
+        ..context.desired(KindInfo::of::<ServiceKind>(), &context.name, wave::SERVICE, (!exists).then(build))
     }
 }
 
-/// Our annotations of an Ingress: those to set, and those to remove.
+/// The annotations of the Ingress: those to set, and (`None`) those to remove.
 fn annotations(
     context: &EnvironmentContext<'_>,
     config: &InstanceConfig,
@@ -136,21 +127,12 @@ pub fn ingress(observed: &Observed, config: &InstanceConfig, context: &Environme
         Manifest::new(KindInfo::of::<IngressKind>(), &metadata, &json!({"spec": spec}))
     };
     Desired {
-        kind: KindInfo::of::<IngressKind>(),
-        key: context.key(&name),
-        component: context.environment.name.clone(),
-        wave: wave::DEPENDENCIES,
-        manifest: (!exists).then(build),
-        labels: labels.clone(),
         annotations: annotations.clone(),
-        owner: context.owner(),
-        ownership: Ownership::Controlled,
-        known_by: None,
-        fields: Value::Null,
+        ..context.desired(KindInfo::of::<IngressKind>(), &name, wave::DEPENDENCIES, (!exists).then(build))
     }
 }
 
-/// The `HTTPRoute` (02 §15, Gateway API).
+/// The `HTTPRoute` of the Gateway API.
 pub fn route(observed: &Observed, config: &InstanceConfig, context: &EnvironmentContext<'_>) -> Desired {
     let labels = context.labels();
     let exists = observed.own(&observed.children.routes, &context.name).is_some();
@@ -178,22 +160,10 @@ pub fn route(observed: &Observed, config: &InstanceConfig, context: &Environment
         let body = json!({"spec": {"parentRefs": parents, "rules": [rule]}});
         Manifest::new(KindInfo::of::<HttpRouteKind>(), &metadata, &body)
     };
-    Desired {
-        kind: KindInfo::of::<HttpRouteKind>(),
-        key: context.key(&context.name),
-        component: context.environment.name.clone(),
-        wave: wave::DEPENDENCIES,
-        manifest: (!exists).then(build),
-        labels: labels.clone(),
-        annotations: BTreeMap::new(),
-        owner: context.owner(),
-        ownership: Ownership::Controlled,
-        known_by: None,
-        fields: Value::Null,
-    }
+    context.desired(KindInfo::of::<HttpRouteKind>(), &context.name, wave::DEPENDENCIES, (!exists).then(build))
 }
 
-/// Whether every Gateway that the route names, and at least one, has accepted it.
+/// Whether the route has at least one Gateway, and all its Gateways have accepted it.
 pub fn is_accepted(route: &HttpRoute) -> bool {
     let accepted = |parent: &crate::kinds::RouteParentStatus| {
         parent.conditions.iter().any(|condition| condition.type_ == "Accepted" && condition.status == "True")

@@ -1,7 +1,5 @@
-//! Virtual machine environments: a `VirtualMachine` with a disk of its own, or a
-//! `VirtualMachineInstance` that lives once (02 §5).
-
-use std::collections::BTreeMap;
+//! Virtual machine environments: a `VirtualMachine` with a disk of its own, or a `VirtualMachineInstance`
+//! without one, which cannot be restarted.
 
 use serde_json::{Map, Value, json};
 
@@ -16,11 +14,11 @@ use crate::api::labels;
 use crate::config::InstanceConfig;
 use crate::controllers::shared::references;
 use crate::kinds::{SecretKind, VirtualMachine, VirtualMachineInstanceKind, VirtualMachineKind};
-use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, to_value};
+use crate::runtime::plan::{Desired, KindInfo, Manifest, to_value};
 
-/// The Secret by which nodes pull container disks.
+/// The Secret with which nodes pull the images of container disks.
 const PULL_SECRET: &str = "registry-credentials";
-/// The Secret by which the importer pulls disks.
+/// The Secret with which the importer of `DataVolume`s pulls images.
 const IMPORT_SECRET: &str = "registry-credentials-cdi";
 
 /// The Secret with the cloud-init document.
@@ -32,7 +30,7 @@ pub fn secret(
     mounts: &[Mount],
 ) -> Desired {
     let labels = context.labels();
-    let note = note(observed, context);
+    let note = mounted_volumes(observed, context);
     let user_data = cloud_init::user_data(&config.vm_login, &keys.accepted, mounts);
     let encoded = |text: &str| to_value(&k8s_openapi::ByteString(text.as_bytes().to_vec()));
     let data = json!({"userdata": encoded(&user_data), "x-shellscript": encoded(cloud_init::SCRIPT)});
@@ -41,23 +39,20 @@ pub fn secret(
     let mut metadata = context.metadata(&context.name, &labels);
     metadata.annotations = note.clone().map(|note| [(labels::SHARED_VOLUMES.to_owned(), note)].into());
     Desired {
-        kind,
-        key: context.key(&context.name),
-        component: context.environment.name.clone(),
-        wave: wave::DEPENDENCIES,
-        manifest: Some(Manifest::new(kind, &metadata, &body)),
-        labels,
         annotations: [(labels::SHARED_VOLUMES.to_owned(), note)].into(),
-        owner: context.owner(),
-        ownership: Ownership::Controlled,
-        known_by: None,
         fields: json!({"data": data}),
+        ..context.desired(
+            kind,
+            &context.name,
+            wave::DEPENDENCIES,
+            Some(Manifest::new(kind, &metadata, &body)),
+        )
     }
 }
 
-/// The shared volumes that the machine mounts: those of the Template, and while it runs also those that it
-/// was started with.
-fn note(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<String> {
+/// The value of the annotation that lists the shared volumes that the machine mounts: those of the Template,
+/// and while it runs also those that it was started with.
+fn mounted_volumes(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<String> {
     let mut volumes = references::shared_volumes(context.environment);
     if named(&observed.children.machine_instances, &context.name).is_some()
         && let Some(secret) = observed.own(&observed.children.secrets, &context.name)
@@ -67,7 +62,7 @@ fn note(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<String>
     references::mounted_volumes_annotation(&volumes)
 }
 
-/// The keys that may log in: the user's, the managers' of the course, and the web terminal's.
+/// The SSH keys that may log in: those of the user, the managers of the Workspace, and the web terminal.
 pub fn keys(observed: &Observed) -> Keys {
     let mut keys = Keys::default();
     if let Some(tenant) = &observed.tenant {
@@ -83,7 +78,7 @@ pub fn keys(observed: &Observed) -> Keys {
     keys
 }
 
-/// A volume of a machine, and the disk by which the guest sees it.
+/// A volume of a machine with this source.
 fn volume(name: &str, source: Value) -> Value {
     let mut volume = json!({"name": name});
     if let (Some(volume), Value::Object(source)) = (volume.as_object_mut(), source) {
@@ -92,7 +87,7 @@ fn volume(name: &str, source: Value) -> Value {
     volume
 }
 
-/// The machine, as `KubeVirt` takes it.
+/// The spec of a `VirtualMachineInstance`, or of the template of a `VirtualMachine`.
 fn spec(context: &EnvironmentContext<'_>, resources: &Resources) -> Value {
     let disk = |name: &str| json!({"name": name, "disk": {"bus": "virtio"}});
     let environment = context.environment;
@@ -137,7 +132,7 @@ fn spec(context: &EnvironmentContext<'_>, resources: &Resources) -> Value {
     spec
 }
 
-/// Where the disk of a persistent machine comes from.
+/// The source of the `DataVolume` of a persistent machine.
 fn source(context: &EnvironmentContext<'_>) -> Value {
     let image = &context.environment.image;
     match context.environment.environment_type {
@@ -150,7 +145,8 @@ fn source(context: &EnvironmentContext<'_>) -> Value {
     }
 }
 
-/// The `VirtualMachine` of a persistent environment. Without `built` it must exist already.
+/// The `VirtualMachine` of a persistent environment. `built` are the resources and the disk size of a new
+/// one; `None` if it exists.
 pub fn virtual_machine(
     observed: &Observed,
     context: &EnvironmentContext<'_>,
@@ -185,24 +181,12 @@ pub fn virtual_machine(
         let template = json!({"spec": {"domain": {"devices": {"interfaces": interfaces}}}});
         spec.insert("template".to_owned(), template);
     }
-    Desired {
-        kind,
-        key: context.key(&context.name),
-        component: context.environment.name.clone(),
-        wave: wave::WORKLOAD,
-        manifest,
-        labels,
-        annotations: BTreeMap::new(),
-        owner: context.owner(),
-        ownership: Ownership::Controlled,
-        known_by: None,
-        fields,
-    }
+    Desired { fields, ..context.desired(kind, &context.name, wave::WORKLOAD, manifest) }
 }
 
-/// The interfaces of a machine with the address of the first one fixed to what it was given at its
-/// first start, so that its DHCP identity outlives a stop (02 §15). `None` when it is fixed, or
-/// not known yet.
+/// The network interfaces of a machine, with the MAC address of the first one set to that of the running
+/// machine, so that it keeps its DHCP lease after a stop. `None` when the address is set already or not
+/// known yet.
 fn pinned(observed: &Observed, machine: &VirtualMachine) -> Option<Vec<Value>> {
     let mut interfaces = machine.spec.template.spec.domain.devices.interfaces.clone();
     let first = interfaces.first_mut()?.as_object_mut()?;
@@ -219,8 +203,8 @@ fn pinned(observed: &Observed, machine: &VirtualMachine) -> Option<Vec<Value>> {
     Some(interfaces)
 }
 
-/// The `VirtualMachineInstance` of an environment without a disk. Without `resources` it must
-/// exist already.
+/// The `VirtualMachineInstance` of an environment without a disk. `resources` are those of a new one; `None`
+/// if it exists.
 pub fn virtual_machine_instance(context: &EnvironmentContext<'_>, resources: Option<&Resources>) -> Desired {
     let labels = context.labels();
     let kind = KindInfo::of::<VirtualMachineInstanceKind>();
@@ -228,17 +212,5 @@ pub fn virtual_machine_instance(context: &EnvironmentContext<'_>, resources: Opt
         let body = json!({"spec": spec(context, resources)});
         Manifest::new(kind, &context.metadata(&context.name, &labels), &body)
     });
-    Desired {
-        kind,
-        key: context.key(&context.name),
-        component: context.environment.name.clone(),
-        wave: wave::WORKLOAD,
-        manifest,
-        labels,
-        annotations: BTreeMap::new(),
-        owner: context.owner(),
-        ownership: Ownership::Controlled,
-        known_by: None,
-        fields: Value::Null,
-    }
+    context.desired(kind, &context.name, wave::WORKLOAD, manifest)
 }

@@ -1,14 +1,14 @@
-//! The instance loop: lab machines, from an Instance and its Template.
+//! The instance loop makes the Services, Ingresses, volumes and workloads of Instances.
 //!
 //! | stage | what |
 //! |---|---|
-//! | observe | the Instance, its Template, Tenant, course managers, mounts, and the objects that it owns, from the stores |
+//! | observe | reads from the stores: the Instance, its Template, Tenant, the managers of the Workspace, shared volumes, and the objects that the Instance owns |
 //! | plan | labels and power-off time on the Instance; for each environment its Service, Ingress or route, claim or Secret, and workload |
-//! | apply | the shared engine: creates what is missing, repairs what is enforced, removes what is ours and no longer wanted |
+//! | apply | the shared engine: creates missing objects, repairs enforced fields, deletes owned objects that the plan removes |
 //! | report | phase, addresses, node, ready time, conditions; one patch of the status, if it differs |
 //!
-//! If the process dies between any two writes, the next reconcile plans from what it finds. Nothing is
-//! remembered outside of the cluster.
+//! If the process dies between any two writes, the next reconcile plans the rest from what exists. All state
+//! is in the cluster.
 
 mod cloud_init;
 mod container;

@@ -1,11 +1,11 @@
-//! Network folders of an environment: the user's own (`MyDrive`) and those of the course (02 §7).
+//! NFS mounts of an environment: the personal volume of the user (`MyDrive`) and shared volumes.
 
 use super::observe::Observed;
 use crate::api::environment::Environment;
 use crate::controllers::shared::references::MY_DRIVE_SECRET;
 use crate::runtime::problem::Problem;
 
-/// Where `MyDrive` appears in the environment.
+/// The path at which `MyDrive` is mounted.
 const MY_DRIVE_PATH: &str = "/media/mydrive";
 
 /// An NFS export to mount.
@@ -17,13 +17,13 @@ pub struct Mount {
     pub server: String,
     /// Exported path.
     pub export: String,
-    /// Where it appears.
+    /// The path at which it is mounted.
     pub path: String,
-    /// Whether it must not be written to.
+    /// Whether it is mounted read-only.
     pub read_only: bool,
 }
 
-/// The mounts of an environment, or what keeps them from being known.
+/// The mounts of an environment, or the problem of the first one that cannot be mounted yet.
 pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mount>, Problem> {
     let mut mounts = Vec::new();
     if environment.mount_my_drive_volume {
@@ -52,7 +52,7 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
             server: server.clone(),
             export: export.clone(),
             path: mount.mount_path.clone(),
-            // A manager of the course maintains its material.
+            // Managers of the Workspace may always write: they maintain its material.
             read_only: mount.read_only && !observed.owner_is_manager(),
         });
     }
@@ -84,7 +84,7 @@ fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Pro
     })
 }
 
-/// The text behind a Secret's value.
+/// The text of a value of a Secret, which is base64.
 fn decoded(value: &str) -> Option<String> {
     // `ByteString` is the wire form of a Secret's values.
     let bytes: k8s_openapi::ByteString = serde_json::from_value(value.into()).ok()?;

@@ -1,4 +1,4 @@
-//! What a reconcile of an Instance knows: read from the stores, never from the API server.
+//! The input of the plan and the report of an Instance, read from the stores and never from the API server.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::kinds::{
     VirtualMachineInstance,
 };
 
-/// What the cluster can do.
+/// The optional APIs that the cluster serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Platform {
     /// Virtual machines.
@@ -25,8 +25,7 @@ pub struct Platform {
     pub gateway: bool,
 }
 
-/// Everything that the plan and the status of one Instance depend on, but for the configuration
-/// and the time.
+/// Everything that the plan and the status of one Instance depend on, except the configuration and the time.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// The Instance.
@@ -35,25 +34,25 @@ pub struct Observed {
     pub template: Option<Arc<Template>>,
     /// Its Tenant, if it exists.
     pub tenant: Option<Arc<Tenant>>,
-    /// The managers of the Template's workspace, by name.
+    /// The managers of the Workspace of the Template, in the order of their names.
     pub managers: Vec<Arc<Tenant>>,
-    /// The Secret that says where the user's `MyDrive` is.
+    /// The Secret with the location of the user's `MyDrive`.
     pub my_drive: Option<Arc<Secret>>,
-    /// The shared volumes that the Template mounts, those that exist.
+    /// The shared volumes that the Template mounts and that exist.
     pub shared_volumes: Vec<Arc<SharedVolume>>,
-    /// Another Instance of the namespace that the names of the objects belong to.
+    /// The Instance that owns the canonical name, if it is another one with the same canonical name.
     pub name_owner: Option<String>,
     /// The content of the web terminal's public key file.
     pub master_key: Option<Arc<str>>,
-    /// What exists: the objects of the Instance, and whatever stands where one of them should.
+    /// The objects that the Instance owns, and any other objects that have the names of its objects.
     pub children: Children,
-    /// The pods that carry the Instance's labels.
+    /// The pods with the labels of the Instance.
     pub pods: Vec<Arc<Pod>>,
-    /// What the cluster can do.
+    /// The optional APIs that the cluster serves.
     pub platform: Platform,
 }
 
-/// Objects by kind.
+/// The objects of an Instance, by kind.
 #[derive(Debug, Clone, Default)]
 pub struct Children {
     /// Services.
@@ -70,14 +69,14 @@ pub struct Children {
     pub deployments: Vec<Arc<Deployment>>,
     /// Virtual machines.
     pub machines: Vec<Arc<VirtualMachine>>,
-    /// Running virtual machines, also those that a virtual machine made.
+    /// Virtual machine instances, including those that belong to a `VirtualMachine`.
     pub machine_instances: Vec<Arc<VirtualMachineInstance>>,
-    /// Disks being filled.
+    /// `DataVolume`s: disks and the progress of their import.
     pub data_volumes: Vec<Arc<DataVolume>>,
 }
 
 impl Children {
-    /// The uids of those that control a Service or a workload.
+    /// The uids of the controllers of Services and workloads.
     pub fn controllers(&self) -> BTreeSet<&str> {
         let services = self.services.iter().map(|object| object.controller_uid());
         let deployments = self.deployments.iter().map(|object| object.controller_uid());
@@ -93,25 +92,25 @@ pub fn named<'a, T: Kind>(list: &'a [Arc<Object<T>>], name: &str) -> Option<&'a 
 }
 
 impl Observed {
-    /// The shared volume behind a reference.
+    /// The shared volume of a reference, if it exists.
     pub fn shared_volume(&self, reference: &GenericRef) -> Option<&Arc<SharedVolume>> {
         self.shared_volumes
             .iter()
             .find(|volume| volume.name() == reference.name && volume.namespace() == reference.namespace)
     }
 
-    /// Whether the user of the Instance manages the workspace that its Template belongs to.
+    /// Whether the Tenant of the Instance manages the Workspace of its Template.
     pub fn owner_is_manager(&self) -> bool {
         let owner = &self.instance.spec.tenant_ref.name;
         self.managers.iter().any(|manager| manager.name() == owner)
     }
 
-    /// Whether the Instance controls the object.
+    /// Whether the Instance is the controller of the object.
     pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
         object.controller_uid() == Some(self.instance.uid())
     }
 
-    /// The object of that name, if it is the Instance's.
+    /// The object of that name, if the Instance is its controller.
     pub fn own<'a, T: Kind>(&self, list: &'a [Arc<Object<T>>], name: &str) -> Option<&'a Arc<Object<T>>> {
         named(list, name).filter(|object| self.owns(object))
     }
@@ -121,7 +120,7 @@ impl Observed {
         self.template.as_ref().map_or(&[], |template| &template.spec.environment_list)
     }
 
-    /// `<c>`: the name that the Instance's objects are named after.
+    /// The canonical name of the Instance, which the names of its objects begin with.
     pub fn canonical(&self) -> String {
         canonical(self.instance.name())
     }

@@ -1,15 +1,15 @@
-//! From the state of a workload to the phase of its environment (02 §9.1), and from the phases of
-//! environments to that of the Instance (01 §12).
+//! The phase of an environment, from the state of its workload; and the phase of the Instance, from those of
+//! its environments.
 
 use crate::api::instance::InstancePhase as Phase;
 use crate::kinds::{DataVolume, Deployment, ForeignCondition, VirtualMachine, VirtualMachineInstance};
 
-/// A phase, and its cause where there is one to tell.
+/// A phase, and the reason for it where there is one to report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phased {
     /// The phase.
     pub phase: Phase,
-    /// What the cluster says of it, for the condition.
+    /// The reason, for the message of a condition; empty for none.
     pub cause: String,
 }
 
@@ -32,7 +32,7 @@ fn machine_exceeds_quota(machine: Option<&VirtualMachineInstance>) -> bool {
     machine.is_some_and(|machine| exceeds_quota(&machine.status.conditions, "Synchronized", "False"))
 }
 
-/// Of a virtual machine with a disk.
+/// The phase of a `VirtualMachine`.
 pub fn virtual_machine(
     machine: &VirtualMachine,
     running: Option<&VirtualMachineInstance>,
@@ -40,7 +40,7 @@ pub fn virtual_machine(
 ) -> Phased {
     let status = machine.status.printable_status.as_str();
     let importing = || {
-        // The importer may be done before the machine's own status says so (00 decision 17).
+        // The import may have ended before the status of the machine shows that.
         match disk {
             Some(disk) if disk.status.phase == "Succeeded" => Phase::Starting.into(),
             Some(disk) if !disk.status.progress.is_empty() && disk.status.progress != "N/A" => {
@@ -63,7 +63,7 @@ pub fn virtual_machine(
     }
 }
 
-/// Why a machine failed, in `KubeVirt`'s words.
+/// Why a machine failed: its status and the message of its first condition that is not true.
 fn failure_cause(machine: &VirtualMachine) -> String {
     let status = &machine.status;
     let told = status
@@ -77,7 +77,7 @@ fn failure_cause(machine: &VirtualMachine) -> String {
     }
 }
 
-/// Of a virtual machine without a disk, while it should run.
+/// The phase of a `VirtualMachineInstance` whose Instance runs.
 pub fn virtual_machine_instance(machine: &VirtualMachineInstance) -> Phased {
     if machine.is_terminating() {
         return Phase::Stopping.into();
@@ -100,12 +100,12 @@ pub fn virtual_machine_instance(machine: &VirtualMachineInstance) -> Phased {
     }
 }
 
-/// Of a container, which should run or not.
+/// The phase of a Deployment. `running` is that of the Instance, `persistent` that of the environment.
 pub fn deployment(deployment: &Deployment, running: bool, persistent: bool) -> Phased {
     if deployment.is_terminating() {
         return Phase::Stopping.into();
     }
-    // Stopping a container that has no disk leaves its pod alone; for its user it is off.
+    // A container without a disk keeps its pod when its Instance is stopped; to its user it is off.
     if !running && !persistent {
         return Phase::Off.into();
     }
@@ -122,7 +122,8 @@ pub fn deployment(deployment: &Deployment, running: bool, persistent: bool) -> P
     }
 }
 
-/// Of an Instance with these environments. One environment's phase is the Instance's.
+/// The phase of an Instance whose environments have these phases. The phase of a single environment is that
+/// of the Instance.
 pub fn overall(phases: &[Phase]) -> Phase {
     let any = |wanted: &[Phase]| phases.iter().any(|phase| wanted.contains(phase));
     let all = |wanted: Phase| !phases.is_empty() && phases.iter().all(|phase| *phase == wanted);

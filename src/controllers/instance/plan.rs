@@ -1,7 +1,7 @@
 //! The plan of an Instance: a pure function of what is observed.
 //!
-//! Every object is named after the Instance and carries its uid, so a reconcile finds what an earlier one
-//! has made, and plans what is missing.
+//! The names of all objects derive from the Instance, and their owner references contain its uid, so each
+//! reconcile finds what earlier ones have made and plans what is missing.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -22,18 +22,18 @@ use crate::runtime::merge;
 use crate::runtime::plan::{KindInfo, ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
 
-/// An environment that belongs to the Instance, and how its objects are named.
+/// An environment of the Instance, and how its objects are named.
 #[derive(Debug, Clone, Copy)]
 pub struct Chosen<'a> {
-    /// What the Template says.
+    /// The environment as the Template specifies it.
     pub environment: &'a Environment,
     /// See [`EnvironmentContext::classic`].
     pub classic: bool,
 }
 
-/// The environments of the Instance, and the names of those that the Template no longer has. They are fixed
-/// when its objects are first made, so that the selectors of a classic Instance never meet the pods of an
-/// environment that was added to the Template later.
+/// The environments of the Instance, and the names of those that have been removed from the Template. Both
+/// the environments and their names are fixed when the first objects are made: otherwise the selectors of an
+/// Instance with one environment could match the pods of one that is added to the Template later.
 pub fn environments(observed: &Observed) -> (Vec<Chosen<'_>>, Vec<String>) {
     let all = observed.environments();
     let fixed = &observed.instance.status.environments;
@@ -41,12 +41,12 @@ pub fn environments(observed: &Observed) -> (Vec<Chosen<'_>>, Vec<String>) {
     let suffixed =
         |environment: &Environment| has_workload(observed, &format!("{canonical}-{}", environment.name));
     if let (true, [only]) = (fixed.len() <= 1, all) {
-        // The only environment keeps the names that it was made with.
+        // The only environment keeps the name of its existing objects.
         let classic = !suffixed(only) || has_workload(observed, &canonical);
         return (vec![Chosen { environment: only, classic }], Vec::new());
     }
     if fixed.is_empty() {
-        // Made by an operator that knew only the first environment.
+        // Made by an old version of the Go operator, which only made the first environment.
         if let (Some(first), true) = (all.first(), has_workload(observed, &canonical)) {
             return (vec![Chosen { environment: first, classic: true }], Vec::new());
         }
@@ -73,7 +73,7 @@ fn has_workload(observed: &Observed, name: &str) -> bool {
         || observed.own(&children.claims, name).is_some()
 }
 
-/// The plan of an Instance that is to be.
+/// The plan of an Instance.
 pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     if let Some(problem) = refusal(observed) {
@@ -100,7 +100,8 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
     plan
 }
 
-/// The patch of the Instance itself: its labels, its pretty name, and the time since when it is off.
+/// The patch of the Instance itself: its labels, its pretty name, and the annotation with the time at which
+/// it was stopped.
 fn own_patch(observed: &Observed, chosen: &[Chosen<'_>], now: Timestamp) -> Option<ObjectPatch> {
     let (instance, template) = (&observed.instance, observed.template.as_ref()?);
     let spec = &instance.spec;
@@ -145,7 +146,7 @@ fn own_patch(observed: &Observed, chosen: &[Chosen<'_>], now: Timestamp) -> Opti
     })
 }
 
-/// The removal of the Instance's object of that name, if there is one that is not going already.
+/// The removal of the object of that name, if the Instance owns it and it is not being deleted already.
 fn removal<T: Kind>(
     observed: &Observed,
     list: &[std::sync::Arc<Object<T>>],
@@ -156,7 +157,8 @@ fn removal<T: Kind>(
     (!object.is_terminating()).then(|| Removal::of(object, component))
 }
 
-/// Service and Ingress or route while the Instance runs, none of them while it does not.
+/// Plans the Service and the Ingress or `HTTPRoute` while the Instance runs, and their removal while it does
+/// not.
 fn expose(observed: &Observed, config: &InstanceConfig, context: &EnvironmentContext<'_>, plan: &mut Plan) {
     let children = &observed.children;
     let component = &context.environment.name;
@@ -179,7 +181,7 @@ fn expose(observed: &Observed, config: &InstanceConfig, context: &EnvironmentCon
             return;
         }
     }
-    // A Template that loses its web interface does not cut off those who are using it.
+    // An existing Ingress is kept when the Template switches its web interface off: it may be in use.
     if context.environment.gui_enabled || observed.own(&children.ingresses, &ingress).is_some() {
         plan.ensure.push(exposure::ingress(observed, config, context));
     }

@@ -1,4 +1,4 @@
-//! Names for instances whose users gave none: an adjective and a noun (01 §8.3).
+//! Names for people, for Instances whose users gave none: an adjective and a noun.
 
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::spread;
@@ -18,7 +18,7 @@ const NOUNS: [&str; 48] = [
     "Tiger", "Valley", "Wave", "Willow",
 ];
 
-/// The name for the instance of that uid: always the same one.
+/// The name for the Instance with that uid: the same at every call.
 pub fn pretty_name(uid: &str) -> String {
     let key = ObjectKey::new("", uid);
     let pick = |words: &[&'static str], salt| {

@@ -20,7 +20,7 @@ use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Outcome, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
-/// Makes lab machines of Instances.
+/// Reconciles Instances: their Services, Ingresses, volumes and workloads.
 pub struct InstanceReconciler {
     stores: Stores,
     config: InstanceConfig,
@@ -72,7 +72,7 @@ impl Reconciler for InstanceReconciler {
     }
 }
 
-/// The web terminal's public key; without one, nobody logs in by it.
+/// Watches the file with the web terminal's public key. Without a file, the web terminal cannot log in.
 fn master_key(file: &str, stores: &Stores) -> Option<WatchedFile> {
     if file.is_empty() {
         return None;
@@ -84,7 +84,7 @@ fn master_key(file: &str, stores: &Stores) -> Option<WatchedFile> {
         if text.is_none() {
             warn!(file = name, "websshMasterKeyFile cannot be read; machines are made without that key");
         }
-        // A poisoned lock still holds a whole value.
+        // The value of a poisoned lock is consistent.
         *kept.write().unwrap_or_else(PoisonError::into_inner) = text.map(Into::into);
     }))
 }

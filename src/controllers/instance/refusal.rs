@@ -1,5 +1,5 @@
-//! What keeps an Instance, or one of its environments, from being made: bad input, what does not exist, what
-//! belongs to somebody else, and what the cluster or the configuration does not have.
+//! Why an Instance, or one of its environments, cannot be made: invalid input, missing objects, names that
+//! other owners have taken, and features that the cluster or the configuration does not have.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::config::InstanceConfig;
 use crate::controllers::shared::references::template_key;
 use crate::runtime::problem::Problem;
 
-/// What makes it impossible to do anything for the Instance.
+/// The problem that concerns the whole Instance, if there is one.
 pub fn refusal(observed: &Observed) -> Option<Problem> {
     let spec = &observed.instance.spec;
     if let Some(fault) = &observed.instance.malformed {
@@ -62,7 +62,7 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
     Some(Problem::fault("", "NameConflict", message))
 }
 
-/// Whether something of another owner stands where an object of the environment should.
+/// The name conflict of an environment: an object of another owner that has the name of one of its objects.
 pub fn conflict(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<Problem> {
     fn other<T: Kind>(observed: &Observed, list: &[Arc<Object<T>>], name: &str) -> Option<String> {
         let object = named(list, name)?;
@@ -88,7 +88,7 @@ pub fn conflict(observed: &Observed, context: &EnvironmentContext<'_>) -> Option
     Some(Problem::fault(&context.environment.name, "NameConflict", message))
 }
 
-/// Why a virtual machine of that kind cannot be made.
+/// Why the virtual machine of an environment cannot be made.
 pub fn unsupported(
     observed: &Observed,
     config: &InstanceConfig,
@@ -118,8 +118,8 @@ pub fn unsupported(
     }
 }
 
-/// Whether the volume of a `LocalVM` may be cloned: its owner decides, by the namespace that it is
-/// in.
+/// Why the volume of a `LocalVM` may not be cloned. Only volumes in the namespace of the Template, or in one
+/// of the configured namespaces, may be.
 fn local_image(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
     let (name, image) = (&environment.name, &environment.image);
     let own = observed.template.as_ref().map_or("", |template| template.namespace());

@@ -1,5 +1,5 @@
-//! The status of an Instance: a pure function of what is observed after the plan was carried out,
-//! and of what could not be.
+//! The status of an Instance: a pure function of what is observed after the plan was carried out, and of its
+//! failures.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,7 @@ use super::plan::{Chosen, environments};
 use super::workload::Workload;
 use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Phase, InstanceStatus};
 use crate::config::InstanceConfig;
+use crate::controllers::shared::durations::go_duration;
 use crate::controllers::shared::problems::{self, NAME_CONFLICT};
 use crate::kinds::Pod;
 use crate::runtime::ObjectKey;
@@ -23,14 +24,14 @@ use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Measurement, Outcome, Report};
 
-/// Whether the Instance can be used.
+/// Condition: whether the Instance can be used.
 const READY: &str = "Ready";
-/// The longest ready time that is measured, in seconds.
+/// The longest initial ready time that is recorded in the metric, in seconds.
 const READY_TIME_LIMIT: i64 = 30 * 60;
-/// A label that KubeVirt puts on the selectors of its pods, which says nothing to a user.
+/// A label that `KubeVirt` adds to the node selectors of its pods. It is left out of the status.
 const SCHEDULABLE: &str = "kubevirt.io/schedulable";
 
-/// Failures in the words of 02 §9.
+/// Reason and message of a failed write.
 fn describe(failure: &Failure) -> (&'static str, String) {
     let Failure { component, kind, name, error } = failure;
     match error {
@@ -45,7 +46,7 @@ fn describe(failure: &Failure) -> (&'static str, String) {
     }
 }
 
-/// The report of a pass.
+/// The report of a reconcile.
 pub fn report(
     observed: &Observed,
     config: &InstanceConfig,
@@ -60,7 +61,7 @@ pub fn report(
     let mut causes = Vec::new();
     let refused = problems.iter().any(|problem| problem.component.is_empty());
     if refused {
-        // The last known addresses stay (02 §9.2).
+        // The addresses stay as they were last known.
         status.phase = Phase::CreationLoopBackoff;
     } else {
         let (chosen, removed) = environments(observed);
@@ -101,8 +102,9 @@ pub fn report(
     Report { log, measurements: first_ready, ..Report::new(status, events) }
 }
 
-/// `instance_initial_ready_time_second`: how long an environment took to be ready for the first time. Longer
-/// than [`READY_TIME_LIMIT`] is not the time of a start: the Instance was made while it was switched off.
+/// The metric `instance_initial_ready_time_second`: how long an environment took from the creation of its
+/// Instance until it was ready for the first time. Longer than [`READY_TIME_LIMIT`] is not recorded: the
+/// Instance was not running at first.
 fn ready_time(observed: &Observed, environment: &str, seconds: i64) -> Option<Measurement> {
     let template = observed.template.as_ref()?;
     let found = template.spec.environment_list.iter().find(|found| found.name == environment)?;
@@ -120,7 +122,7 @@ fn ready_time(observed: &Observed, environment: &str, seconds: i64) -> Option<Me
     })
 }
 
-/// The members of the status that describe the Instance as a whole.
+/// Sets the fields of the status that describe the Instance as a whole.
 fn overview(
     observed: &Observed,
     config: &InstanceConfig,
@@ -149,7 +151,7 @@ fn overview(
     status.node_selector = selector;
 }
 
-/// The pod that runs now: neither ending nor ended, the newest of them (02 D4).
+/// The newest pod that has neither ended nor is being deleted.
 fn current_pod(pods: &[std::sync::Arc<Pod>]) -> Option<&Pod> {
     let ended = |pod: &&Pod| {
         pod.is_terminating() || matches!(pod.status.phase.as_deref(), Some("Failed" | "Succeeded"))
@@ -160,7 +162,7 @@ fn current_pod(pods: &[std::sync::Arc<Pod>]) -> Option<&Pod> {
         .max_by_key(|pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone()))
 }
 
-/// The status of one environment, and the cause of its phase where there is one to tell.
+/// The status of one environment, and the reason for its phase where there is one to report.
 fn environment(
     observed: &Observed,
     context: &EnvironmentContext<'_>,
@@ -182,11 +184,12 @@ fn environment(
     status.url = if shown { context.url() } else { String::new() };
     status.exposition_accepted = route.is_some_and(|route| exposure::is_accepted(route));
     if status.phase == Phase::Ready && status.initial_ready_time.is_empty() {
-        status.initial_ready_time = duration(age(observed, now));
+        status.initial_ready_time = go_duration(age(observed, now));
     }
     (status, cause)
 }
 
+/// The phase of one environment, from its problems and its workload.
 fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Problem]) -> Phased {
     let children = &observed.children;
     let (running, persistent) = (observed.instance.spec.running, context.environment.persistent);
@@ -220,27 +223,29 @@ fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Pro
         Some(phased) => phased,
         None if mine.iter().any(|problem| !problem.waiting) => Phase::CreationLoopBackoff.into(),
         None if !running && !persistent => Phase::Off.into(),
-        // Waiting for something, or not made yet.
+        // It waits for another object, or has not been created yet.
         None => Phase::Starting.into(),
     }
 }
 
+/// The condition `Ready`. `causes` are the reasons for the phases of environments.
 fn ready(status: &InstanceStatus, causes: &[String]) -> Observation {
     let phase = status.phase.to_string();
     Observation {
         type_: READY,
         holds: Some(status.phase == Phase::Ready),
-        // Reasons are words: the empty phase has none of its own.
+        // The reason of a condition must not be empty, as the unknown phase is.
         reason: if phase.is_empty() { "Unknown".to_owned() } else { phase },
         message: if causes.is_empty() { sentence(&status.phase).to_owned() } else { causes.join("; ") },
     }
 }
 
+/// The message of the condition `Ready` for a phase.
 fn sentence(phase: &Phase) -> &'static str {
     match phase {
         Phase::Importing => "The disk is being filled",
         Phase::Starting => "The environment is starting",
-        Phase::ResourceQuotaExceeded => "The quota does not allow it now; it starts when there is room",
+        Phase::ResourceQuotaExceeded => "The quota does not allow it now; it starts when the quota allows it",
         Phase::Running => "The environment runs and is not ready yet",
         Phase::Ready => "The environment can be used",
         Phase::Stopping => "The environment is stopping",
@@ -251,22 +256,10 @@ fn sentence(phase: &Phase) -> &'static str {
     }
 }
 
-/// Whole seconds since the Instance was made.
+/// Whole seconds since the creation of the Instance.
 fn age(observed: &Observed, now: Timestamp) -> i64 {
     let created = observed.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
     now.as_second().saturating_sub(created.as_second()).max(0)
-}
-
-/// Seconds in Go's notation: `45s`, `1m30s`, `26h3m4s` (01 §6).
-pub fn duration(seconds: i64) -> String {
-    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if hours > 0 {
-        format!("{hours}h{minutes}m{rest}s")
-    } else if minutes > 0 {
-        format!("{minutes}m{rest}s")
-    } else {
-        format!("{rest}s")
-    }
 }
 
 #[cfg(test)]

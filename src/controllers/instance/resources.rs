@@ -1,4 +1,4 @@
-//! What an environment may use, in Kubernetes' own arithmetic (02 §12).
+//! The CPU, memory and other resources of an environment, computed with the quantities of Kubernetes.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use crate::api::environment::Environment;
 use crate::api::quantity::Quantity;
 use crate::runtime::problem::Problem;
 
-/// What a virtual machine needs beside what its guest sees.
+/// What `KubeVirt` needs for a virtual machine in addition to the CPU and memory of its guest.
 const MACHINE_CPU_OVERHEAD: &str = "500m";
 const MACHINE_MEMORY_OVERHEAD: &str = "500M";
 
 /// The resources of an environment, all in canonical form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resources {
-    /// Cores.
+    /// Virtual CPUs.
     pub cores: i64,
-    /// CPU time that is set aside.
+    /// The CPU request of a container.
     pub cpu_request: Quantity,
-    /// CPU time at most.
+    /// The CPU limit of a container.
     pub cpu_limit: Quantity,
-    /// Memory of the application or the guest.
+    /// Memory of the container, or of the guest of a virtual machine.
     pub memory: Quantity,
-    /// Extended resources, for requests and limits alike.
+    /// Extended resources, the same for requests and limits.
     pub other: BTreeMap<String, Quantity>,
 }
 
@@ -43,7 +43,7 @@ fn parse(environment: &Environment, field: &str, text: &str) -> Result<Quantity,
 }
 
 impl Resources {
-    /// Reads the resources of an environment, or says what is wrong with them.
+    /// The resources of an environment, or what is wrong with them.
     pub fn of(environment: &Environment) -> Result<Self, Problem> {
         let resources = &environment.resources;
         let memory = parse(environment, "memory", resources.memory.as_str())?;
@@ -56,21 +56,21 @@ impl Resources {
             let message = format!("environment {}: resources.cpu must be at least 1", environment.name);
             return Err(problem(environment, "InvalidQuantity", message));
         }
-        let share = i64::from(resources.reserved_cpu_percentage);
+        let percentage = i64::from(resources.reserved_cpu_percentage);
         let other = resources.other_resources.iter().map(|(name, amount)| {
             let amount = parse(environment, &format!("otherResources.{name}"), amount.as_str())?;
             Ok((name.clone(), amount))
         });
         Ok(Self {
             cores: resources.cpu,
-            cpu_request: Quantity::from_milli(resources.cpu.saturating_mul(share).saturating_mul(10)),
+            cpu_request: Quantity::from_milli(resources.cpu.saturating_mul(percentage).saturating_mul(10)),
             cpu_limit: Quantity::from_milli(resources.cpu.saturating_mul(1000)),
             memory,
             other: other.collect::<Result<_, Problem>>()?,
         })
     }
 
-    /// The size of the disk, which a persistent environment must have (02 D14).
+    /// The size of the disk of a persistent environment, which must be above zero.
     pub fn disk(environment: &Environment) -> Result<String, Problem> {
         let text = environment.resources.disk.as_ref().map_or("0", |disk| disk.as_str());
         let disk = parse(environment, "disk", text)?;

@@ -25,22 +25,22 @@ use crate::runtime::store::{ByController, ByNamespace, Change, Index, Store, Sto
 use crate::runtime::store_set::{Declaration, StoreSet, enqueue_by};
 use crate::runtime::watch::Selection;
 
-/// The stores.
+/// The stores of the instance loop.
 pub struct Stores {
-    /// The labels of the namespaces that are ours.
+    /// The labels of the namespaces whose Instances are reconciled.
     selector: BTreeMap<String, String>,
     instances: Arc<Store<InstanceKind>>,
     templates: Arc<Store<TemplateKind>>,
     tenants: Arc<Store<TenantKind>>,
     shared_volumes: Arc<Store<SharedVolumeKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
-    /// The Secrets that say where `MyDrive` is.
+    /// The Secrets with the location of a user's `MyDrive`.
     my_drives: Arc<Store<SecretKind>>,
     /// cloud-init Secrets.
     secrets: Arc<Store<SecretKind>>,
     services: Arc<Store<ServiceKind>>,
     ingresses: Arc<Store<IngressKind>>,
-    /// `HTTPRoute`s; never filled where they are not configured.
+    /// `HTTPRoute`s; always empty where they are not configured.
     routes: Arc<Store<HttpRouteKind>>,
     claims: Arc<Store<PersistentVolumeClaimKind>>,
     deployments: Arc<Store<DeploymentKind>>,
@@ -52,7 +52,7 @@ pub struct Stores {
     master_key: Arc<RwLock<Option<Arc<str>>>>,
 }
 
-/// Instances by the Tenant that uses them.
+/// Instances by their Tenant.
 struct ByTenant;
 
 impl Index<InstanceKind> for ByTenant {
@@ -63,7 +63,7 @@ impl Index<InstanceKind> for ByTenant {
     }
 }
 
-/// Instances by their namespace and canonical name, after which their objects are named.
+/// Instances by their namespace and canonical name, the prefix of the names of their objects.
 struct ByCanonicalName;
 
 impl Index<InstanceKind> for ByCanonicalName {
@@ -93,7 +93,7 @@ impl Index<TenantKind> for ByManagedWorkspace {
     }
 }
 
-/// Templates by the Workspace that they belong to.
+/// Templates by their Workspace.
 struct OfWorkspace;
 
 impl Index<TemplateKind> for OfWorkspace {
@@ -105,41 +105,42 @@ impl Index<TemplateKind> for OfWorkspace {
 }
 
 impl Stores {
-    /// Declares the stores. Namespaces with the labels of `selector` are ours; `has_routes` says whether
-    /// `HTTPRoute`s are configured.
+    /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled;
+    /// `has_routes` says whether `HTTPRoute`s are configured.
     pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>, has_routes: bool) -> Self {
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_instances = Selection::labelled(labels::INSTANCE);
-        let waking = Waking::declare(set);
-        let templates = waking.templates(set);
-        let machines = waking.children(set.store(&ours).optional().written());
+        let watches = Watches::declare(set);
+        let templates = watches.templates(set);
+        let machines = watches.children(set.store(&ours).optional().written());
         Self {
             selector: selector.clone(),
-            tenants: waking.tenants(set, &templates),
-            shared_volumes: waking.shared_volumes(set, &templates),
-            namespaces: waking.namespaces(set, selector),
-            my_drives: waking.my_drives(set),
-            secrets: waking.children(set.store(&ours).written()),
-            services: waking.children(set.store(&ours).written()),
-            ingresses: waking.children(set.store(&ours).written()),
+            tenants: watches.tenants(set, &templates),
+            shared_volumes: watches.shared_volumes(set, &templates),
+            namespaces: watches.namespaces(set, selector),
+            my_drives: watches.my_drives(set),
+            secrets: watches.children(set.store(&ours).written()),
+            services: watches.children(set.store(&ours).written()),
+            ingresses: watches.children(set.store(&ours).written()),
             routes: if has_routes {
-                waking.children(set.store(&ours).optional().written())
+                watches.children(set.store(&ours).optional().written())
             } else {
                 Arc::default()
             },
-            claims: waking.children(set.store(&ours).written()),
-            deployments: waking.children(set.store(&ours).written()),
-            machine_instances: waking.children(set.store(&of_instances).optional().written()),
-            data_volumes: waking.data_volumes(set, &machines),
-            pods: waking.woken_by(set.store(&of_instances).index::<ByInstance>()).get(),
-            instances: waking.instances,
+            claims: watches.children(set.store(&ours).written()),
+            deployments: watches.children(set.store(&ours).written()),
+            machine_instances: watches.children(set.store(&of_instances).optional().written()),
+            data_volumes: Watches::data_volumes(set, &machines),
+            pods: watches.enqueue_instances(set.store(&of_instances).index::<ByInstance>()).get(),
+            instances: watches.instances,
             templates,
             machines,
             master_key: Arc::default(),
         }
     }
 
-    /// What is known of an Instance; `None` when it is gone, or in a namespace that is not ours.
+    /// What the stores have about an Instance; `None` when it does not exist, or is in a namespace that is
+    /// not ours.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
@@ -160,7 +161,7 @@ impl Stores {
             managers,
             my_drive: self.my_drives.get(&key.namespace, MY_DRIVE_SECRET),
             shared_volumes,
-            // A poisoned lock still holds a whole value.
+            // The value of a poisoned lock is consistent.
             master_key: self.master_key.read().unwrap_or_else(PoisonError::into_inner).clone(),
             pods: self.pods.by::<ByInstance>(key),
             platform: Platform {
@@ -193,21 +194,21 @@ impl Stores {
         }
     }
 
-    /// Another Instance that the names of the objects belong to: names that differ in dots and dashes only
-    /// have the same canonical form.
+    /// The Instance that owns the canonical name, if it is another one. Names that differ in dots and dashes
+    /// only have the same canonical form.
     fn name_owner(&self, instance: &Instance, children: &Children) -> Option<String> {
         let siblings = self.instances.by::<ByCanonicalName>(&canonical_key(instance));
         name_owner(instance, &siblings, &children.controllers())
     }
 
-    /// Where the content of the web terminal's public key file is kept.
+    /// The content of the web terminal's public key file, to be updated when the file changes.
     pub fn master_key(&self) -> Arc<RwLock<Option<Arc<str>>>> {
         Arc::clone(&self.master_key)
     }
 }
 
-/// The objects that the Instance owns, and whatever stands under one of the names (each with each
-/// of the suffixes).
+/// The objects that the Instance with this uid controls, and those that have one of the names with one of
+/// the suffixes.
 fn find<T: Kind>(
     store: &Store<T>,
     namespace: &str,
@@ -226,7 +227,7 @@ fn find<T: Kind>(
     found
 }
 
-/// Whether the spec, or a label, differs.
+/// Whether the spec or the labels have changed.
 fn spec_changed<T: Kind>(change: &Change<T>) -> bool {
     match (&change.old, &change.new) {
         (Some(old), Some(new)) => {
@@ -238,13 +239,14 @@ fn spec_changed<T: Kind>(change: &Change<T>) -> bool {
     }
 }
 
-/// Declares stores so that their changes ask for the Instances that they concern.
-struct Waking {
+/// Declares stores, and adds Instances to the queue when an object changes that they depend on.
+struct Watches {
     instances: Arc<Store<InstanceKind>>,
 }
 
-impl Waking {
-    /// Declares the store of Instances. One that goes leaves its names to those that waited for them.
+impl Watches {
+    /// Declares the store of Instances. When one is deleted, those with the same canonical name are added to
+    /// the queue: one of them can have the name now.
     fn declare(set: &mut StoreSet<'_>) -> Self {
         let instances = set.store::<InstanceKind>(&Selection::All).written().objects(|_| true);
         let instances = instances.index::<ByTemplate>().index::<ByTenant>().index::<ByNamespace>();
@@ -270,7 +272,8 @@ impl Waking {
             .get()
     }
 
-    /// The keys of a Tenant enter its own machines, and those of the courses that it manages.
+    /// When the SSH keys of a Tenant change, its own Instances and those of the Workspaces that it manages
+    /// are added: their machines contain the keys.
     fn tenants(
         &self,
         set: &mut StoreSet<'_>,
@@ -334,9 +337,8 @@ impl Waking {
             .get()
     }
 
-    /// A disk belongs to the virtual machine of the same name.
+    /// Adds the Instance of the virtual machine that has the same name as the `DataVolume`.
     fn data_volumes(
-        &self,
         set: &mut StoreSet<'_>,
         machines: &Arc<Store<VirtualMachineKind>>,
     ) -> Arc<Store<DataVolumeKind>> {
@@ -353,14 +355,14 @@ impl Waking {
             .get()
     }
 
-    /// The store of a kind of which the loop makes objects, and looks them up by their owner.
+    /// The store of a kind of objects that Instances own, indexed by their controller.
     fn children<T: Kind>(&self, store: Declaration<'_, '_, T>) -> Arc<Store<T>> {
-        self.woken_by(store.index::<ByController>()).get()
+        self.enqueue_instances(store.index::<ByController>()).get()
     }
 
-    /// A change asks for the Instance that the object belongs to, by its labels or by its owner, before or
-    /// now.
-    fn woken_by<'s, 'f, T: Kind>(&self, store: Declaration<'s, 'f, T>) -> Declaration<'s, 'f, T> {
+    /// A change adds the Instance that the object belongs to, by its labels or by its owner references,
+    /// before or now.
+    fn enqueue_instances<'s, 'f, T: Kind>(&self, store: Declaration<'s, 'f, T>) -> Declaration<'s, 'f, T> {
         let instances = Arc::clone(&self.instances);
         store.on_foreign_change(move |change, queue| {
             let mut keys = BTreeSet::new();

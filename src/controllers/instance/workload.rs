@@ -1,4 +1,5 @@
-//! What an environment runs as, and the plan of that with what it needs: claim or cloud-init Secret.
+//! The kinds of workloads, and the plan of a workload together with its `PersistentVolumeClaim` or cloud-init
+//! Secret.
 
 use super::container;
 use super::environment::EnvironmentContext;
@@ -12,19 +13,19 @@ use crate::config::InstanceConfig;
 use crate::runtime::plan::{Desired, Plan};
 use crate::runtime::problem::Problem;
 
-/// What an environment runs as.
+/// The kind of the workload of an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workload {
-    /// Containers, persistent or not.
+    /// A Deployment, of a container environment, persistent or not.
     Deployment,
-    /// A virtual machine with a disk of its own.
+    /// A `VirtualMachine`, of a persistent environment.
     VirtualMachine,
-    /// A virtual machine that lives once, without a disk.
+    /// A `VirtualMachineInstance`, of an environment without a disk.
     VirtualMachineInstance,
 }
 
 impl Workload {
-    /// What an environment of a Template runs as.
+    /// The kind of the workload of an environment.
     pub fn of(environment: &Environment) -> Self {
         match (environment.environment_type.is_vm(), environment.persistent) {
             (false, _) => Self::Deployment,
@@ -33,7 +34,7 @@ impl Workload {
         }
     }
 
-    /// Whether the Instance has the workload of an environment.
+    /// Whether the Instance has a workload of this kind and name.
     fn exists(self, observed: &Observed, name: &str) -> bool {
         let children = &observed.children;
         match self {
@@ -58,7 +59,8 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, context: &EnvironmentC
     }
 }
 
-/// The Deployment, after the claim of a persistent environment. It is built only when it does not exist.
+/// Plans the `PersistentVolumeClaim` of a persistent environment and returns its Deployment. The manifest of
+/// the Deployment is built only if it does not exist.
 fn deployment(
     observed: &Observed,
     config: &InstanceConfig,
@@ -77,7 +79,7 @@ fn deployment(
     }
     let mut problems = Vec::new();
     if environment.persistent {
-        // A claim has its size: that of the Template matters at its creation only.
+        // The size in the Template is used at the creation of the claim only.
         let has_claim = observed.own(&observed.children.claims, &context.name).is_some();
         let disk = if has_claim { Ok(String::new()) } else { Resources::disk(environment) };
         match disk {
@@ -101,8 +103,8 @@ fn deployment(
     }
 }
 
-/// The machine, after its cloud-init Secret. It is built only when it does not exist, and one that lives once
-/// only while the Instance runs.
+/// Plans the cloud-init Secret and returns the machine. Its manifest is built only if it does not exist; a
+/// `VirtualMachineInstance` is created only while the Instance runs.
 fn virtual_machine(
     observed: &Observed,
     config: &InstanceConfig,

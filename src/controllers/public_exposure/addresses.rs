@@ -1,4 +1,5 @@
-//! What the loop keeps in memory beside the stores: who has which address and ports, and who waits for some.
+//! What the loop keeps in memory besides the stores: the allocator, and the Instances that wait for a free
+//! port.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,7 @@ use super::validate::{WantedPort, held};
 use crate::kinds::LoadBalancerService;
 use crate::runtime::ObjectKey;
 
-/// The allocator and those who wait for room.
+/// The allocator, and the Instances that wait for a free port.
 #[derive(Default)]
 pub struct Addresses {
     allocator: Mutex<Allocator>,
@@ -18,8 +19,9 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Takes note of what the store shows of a Service, as `shown` reads it. Returns the Services that have to
-    /// look again: those that claim the same, before or now, and this one when it has to move.
+    /// Updates the allocator with the claim of a Service in the store, which `shown` reads. Returns the
+    /// Services that have to be reconciled: those that claim the same ports, before or now, and this one if
+    /// it has to move.
     pub fn observe(&self, service: &ObjectKey, shown: impl FnOnce() -> Option<Claim>) -> BTreeSet<ObjectKey> {
         let mut allocator = self.allocator();
         let mut rivals = allocator.rivals(service);
@@ -31,8 +33,8 @@ impl Addresses {
         rivals
     }
 
-    /// The address and ports of an Instance: those that its Service has, or new ones, which are nobody else's
-    /// from then on. `None` when no address has room; then what is freed from here on asks for the Instance.
+    /// The address and ports of an Instance: those that its Service has, or newly allocated ones. `None`
+    /// when no address has enough free ports; the Instance is then added to the queue when ports are freed.
     pub fn allocate(
         &self,
         instance: &ObjectKey,
@@ -41,7 +43,7 @@ impl Addresses {
         wanted: &[WantedPort],
         settings: &Settings,
     ) -> Option<Allocation> {
-        // In one step: nobody else is given anything meanwhile.
+        // The lock is held from the check to the allocation, so no two Instances get the same port.
         let mut allocator = self.allocator();
         self.waiting().remove(instance);
         let held = held(existing, wanted, settings).filter(|_| !allocator.must_move(service));
@@ -59,23 +61,24 @@ impl Addresses {
         Some(Allocation { address, ports: wanted.iter().cloned().zip(ports).collect() })
     }
 
-    /// Forgets what a Service was given and the store does not show: it was refused, or is not wanted any more.
+    /// Drops the allocation of a Service that the store does not show: its write was refused, or is not
+    /// wanted any more.
     pub fn settle(&self, service: &ObjectKey) {
         self.allocator().settle(service);
     }
 
-    /// Forgets that an Instance waits for room.
+    /// Removes an Instance from those that wait for a free port.
     pub fn forget_waiting(&self, instance: &ObjectKey) {
         self.waiting().remove(instance);
     }
 
-    /// The Instances that wait for room; none waits from then on.
+    /// Returns the Instances that wait for a free port, and removes them.
     pub fn take_waiting(&self) -> BTreeSet<ObjectKey> {
         std::mem::take(&mut *self.waiting())
     }
 
     fn allocator(&self) -> MutexGuard<'_, Allocator> {
-        // No code that can panic runs between two changes of it.
+        // No code that can panic runs between two changes of the state.
         self.allocator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

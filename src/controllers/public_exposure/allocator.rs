@@ -1,11 +1,10 @@
-//! Who has which address, port and protocol: the allocator, a pure state machine (03 §1.7, 00
-//! decisions 11 and 25).
+//! The allocator of addresses, ports and protocols: a pure state machine.
 //!
-//! It learns the claims of the Services from the store ([`Allocator::observe`]), and keeps what it has
-//! given away itself until the store shows it ([`Allocator::allocate`]): a plan is never made on a
-//! world older than the last allocation. Where two claims meet all the same (an operator before us had
-//! a race, or the write of a predecessor that died came late), the older one stays and the younger one
-//! is told to move ([`Allocator::must_move`]).
+//! It learns the claims of the Services from the store ([`Allocator::observe`]), and keeps its own
+//! allocations until the store shows them ([`Allocator::allocate`]): a plan is never made from a state older
+//! than the last allocation. Two Services may still claim the same port (if the Go operator made them in a
+//! race, or a write of a process that died arrived late). Then the older one keeps it, and the younger one
+//! has to move ([`Allocator::must_move`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -14,7 +13,7 @@ use std::ops::RangeInclusive;
 use crate::config::pool::Pool;
 use crate::runtime::ObjectKey;
 
-/// The protocol of a port. Port numbers of two protocols have nothing to do with each other.
+/// The protocol of a port. The same port number may be used once for each protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transport {
     /// TCP.
@@ -26,95 +25,96 @@ pub enum Transport {
 /// A port of an address.
 pub type Port = (Transport, u16);
 
-/// A port that is asked for.
+/// A request for a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// That very port.
+    /// This port.
     Specified(Port),
-    /// Any port of the range for automatic ones; rather the one that it has had.
+    /// Any port of the range for automatic ones; preferably the given one, which the Service has now.
     Automatic(Transport, Option<u16>),
 }
 
-/// What a Service holds, or was given.
+/// The address and ports that a Service has, or that are allocated for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The address.
     pub address: IpAddr,
     /// The ports, in the order of the requests.
     pub ports: Vec<Port>,
-    /// When the Service was made, in seconds since the epoch, and its uid: the lesser one is the name_owner.
-    /// What was never written is younger than everything.
+    /// The creation time of the Service in seconds since the epoch, and its uid; the smaller pair is the
+    /// older Service. A Service that has not been written yet is younger than all others.
     pub age: (i64, String),
 }
 
 impl Claim {
-    /// Whether it is for the same address and ports, in whatever order.
+    /// Whether it has the same address and ports, in any order.
     fn is_same(&self, other: &Self) -> bool {
         let ports = |claim: &Self| claim.ports.iter().copied().collect::<BTreeSet<Port>>();
         self.address == other.address && ports(self) == ports(other)
     }
 }
 
-/// The holders of a port, by age.
+/// The Services that claim a port, the oldest first.
 type Holders = BTreeSet<((i64, String), ObjectKey)>;
 
-/// The state: all claims, by holder and by address.
+/// The state: all claims, by Service and by address.
 #[derive(Debug, Clone, Default)]
 pub struct Allocator {
-    /// What the store shows.
+    /// The claims of the Services in the store.
     shown: HashMap<ObjectKey, Claim>,
-    /// What was given away and is not shown yet.
-    given: HashMap<ObjectKey, Claim>,
-    /// Who holds what.
+    /// Allocations that the store does not show yet.
+    pending: HashMap<ObjectKey, Claim>,
+    /// The Services that claim each port of each address.
     held: BTreeMap<IpAddr, BTreeMap<Port, Holders>>,
 }
 
-/// The age of what the store does not show.
-fn unborn() -> (i64, String) {
+/// The age of a Service that has not been written yet.
+fn age_of_unwritten() -> (i64, String) {
     (i64::MAX, String::new())
 }
 
 impl Allocator {
-    /// Takes note of what the store shows of a Service; `None` when it is gone or claims nothing.
+    /// Sets the claim of a Service in the store; `None` when it does not exist any more or claims nothing.
     pub fn observe(&mut self, key: &ObjectKey, claim: Option<Claim>) {
         if let Some(old) = self.shown.remove(key) {
             self.drop_claim(key, &old);
         }
         let Some(claim) = claim else { return };
-        // The write that was under way has arrived, unless this is the state before it.
-        if self.given.get(key).is_some_and(|given| given.is_same(&claim)) {
+        // The store shows the allocation, unless this is the state before the write.
+        if self.pending.get(key).is_some_and(|pending| pending.is_same(&claim)) {
             self.settle(key);
         }
         self.add_claim(key, &claim);
         self.shown.insert(key.clone(), claim);
     }
 
-    /// Forgets what was given away: the store shows it, or it was refused, or it is not wanted any more.
-    /// After a write whose answer was lost it must not be called.
+    /// Drops the allocation of a Service: the store shows it, or the write was refused, or it is not wanted
+    /// any more. Must not be called after a write without a response, which may have succeeded.
     pub fn settle(&mut self, key: &ObjectKey) {
-        if let Some(given) = self.given.remove(key) {
-            self.drop_claim(key, &given);
+        if let Some(pending) = self.pending.remove(key) {
+            self.drop_claim(key, &pending);
         }
     }
 
-    /// What the Service holds: what it was given last, or what the store shows.
+    /// The claim of a Service: its allocation, or what the store shows.
     #[must_use]
     pub fn claim(&self, key: &ObjectKey) -> Option<&Claim> {
-        self.given.get(key).or_else(|| self.shown.get(key))
+        self.pending.get(key).or_else(|| self.shown.get(key))
     }
 
-    /// Whether an older Service holds a port that this one claims.
+    /// Whether an older Service claims a port that this one claims.
     #[must_use]
     pub fn must_move(&self, key: &ObjectKey) -> bool {
         let Some(claim) = self.claim(key) else { return false };
         let Some(ports) = self.held.get(&claim.address) else { return false };
         claim.ports.iter().any(|port| {
             let mut holders = ports.get(port).into_iter().flatten();
-            holders.next().is_some_and(|(_, eldest)| eldest != key)
+            holders.next().is_some_and(|(_, oldest)| oldest != key)
         })
     }
 
-    /// The others that claim what this Service claims: they have to look again when it goes, or comes.
+    /// The other Services that claim a port that this one claims. They are reconciled when its claim is
+    /// added or removed.
     #[must_use]
     pub fn rivals(&self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
         let Some(claim) = self.claim(key) else { return BTreeSet::new() };
@@ -123,12 +123,12 @@ impl Allocator {
         holders.map(|(_, holder)| holder).filter(|holder| *holder != key).cloned().collect()
     }
 
-    /// Gives an address and ports to a Service, and remembers it until the store shows it. The ports are
-    /// in the order of the requests. `None` when no address of the pool has room for all of them.
+    /// Allocates an address and ports for a Service, and keeps the allocation until the store shows it. The
+    /// ports are in the order of the requests. `None` when no address of the pool has enough free ports.
     ///
-    /// The address that the Service has comes first, then those that are in use, then the others, each in
-    /// numeric order. Specified ports go before automatic ones; an automatic port stays what it was where
-    /// that is free, else it is the lowest free one of the range.
+    /// The current address of the Service is tried first, then those in use, then the others, each in
+    /// numeric order. Specified ports are allocated before automatic ones. An automatic port stays the same
+    /// if that is free, otherwise it is the lowest free one of the range.
     pub fn allocate(
         &mut self,
         key: &ObjectKey,
@@ -145,14 +145,14 @@ impl Allocator {
             let keep = Some(address) == current;
             Some((address, self.fit(key, requests, address, keep, automatic)?))
         })?;
-        let claim = Claim { address, ports, age: unborn() };
+        let claim = Claim { address, ports, age: age_of_unwritten() };
         self.settle(key);
         self.add_claim(key, &claim);
-        self.given.insert(key.clone(), claim.clone());
+        self.pending.insert(key.clone(), claim.clone());
         Some(claim)
     }
 
-    /// The ports for all requests on an address, if it has room for them.
+    /// The ports for all requests on an address; `None` if it has not enough free ones.
     fn fit(
         &self,
         key: &ObjectKey,
@@ -174,7 +174,7 @@ impl Allocator {
                 return None;
             }
         }
-        // Then those that stay, so that no newcomer takes what another of the list has had.
+        // Then automatic ports that stay the same, before a new request can get them.
         let mut kept: HashMap<usize, Port> = HashMap::new();
         for (place, request) in requests.iter().enumerate() {
             if let Request::Automatic(transport, Some(before)) = *request

@@ -1,16 +1,16 @@
-//! The loop over public exposure: ports of an Instance on an address of the pool.
+//! The public exposure loop makes ports of Instances reachable on addresses of a pool.
 //!
 //! | stage | what |
 //! |---|---|
-//! | observe | the Instance, its Template, and the Service and `NetworkPolicy` that stand under its names, from the stores; what it asks for, validated; address and ports from the allocator, which knows every claim: shown by the store, or given a moment ago |
+//! | observe | reads from the stores: the Instance, its Template, and the Service and `NetworkPolicy` with its names; validates the requested ports; gets address and ports from the allocator, which knows the claims of all Services |
 //! | plan | Service, then `NetworkPolicy`; or their removal |
 //! | apply | the shared engine |
 //! | report | `status.publicExposure` and the condition `PublicExposureReady`; one patch, if they differ |
 //!
-//! Everything that is allocated stands in the Services themselves. If the process dies before one is written,
-//! the next reconcile allocates again; after it, the store of the next process shows the claim. One whose
-//! write was under way when its process died may come late and meet another: then the younger of the
-//! two moves.
+//! All allocations are in the Services themselves. If the process dies before a Service is written, the next
+//! reconcile allocates again; if it dies after, the store of the next process shows the claim. A write under
+//! way when the process dies may arrive late and claim a port that has been allocated again: then the
+//! younger Service moves.
 
 mod addresses;
 mod allocator;
@@ -28,20 +28,20 @@ pub use reconcile::PublicExposureReconciler;
 
 use crate::config::pool::Pool;
 
-/// What the loop depends on.
+/// The settings of the loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The addresses that may be given.
+    /// The addresses that can be allocated.
     pub pool: Pool,
-    /// The ports that are given where any will do.
+    /// The range of automatic ports.
     pub automatic: RangeInclusive<u16>,
     /// The annotations of every Service.
     pub annotations: BTreeMap<String, String>,
-    /// The labels of every Service, beside our own.
+    /// The labels of every Service, in addition to our own.
     pub labels: BTreeMap<String, String>,
-    /// The annotation that tells the load balancer which address to give.
+    /// The key of the annotation that requests an address from the load balancer.
     pub address_key: String,
-    /// Whether an exposure is ready only once the load balancer has given the address.
+    /// Whether an exposure is ready only once the load balancer has assigned the address.
     pub wait_for_address: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a reconcile of the exposure of an Instance knows.
+//! The input of the plan and the report of a public exposure.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,13 +17,14 @@ use crate::kinds::{LoadBalancerService, NetworkPolicy};
 pub struct Observed {
     /// The Instance.
     pub instance: Arc<Instance>,
-    /// Whatever stands where its Service should.
+    /// The object with the name of its Service, whoever owns it.
     pub service: Option<Arc<LoadBalancerService>>,
-    /// Whatever stands where its `NetworkPolicy` should.
+    /// The object with the name of its `NetworkPolicy`, whoever owns it.
     pub policy: Option<Arc<NetworkPolicy>>,
-    /// What it asks for.
+    /// The validated request.
     pub request: Validated,
-    /// What it has got of that: `None` where it asks for nothing, or no address has room.
+    /// The address and ports for the request; `None` where it requests nothing, or no address has enough
+    /// free ports.
     pub allocation: Option<Allocation>,
 }
 
@@ -32,17 +33,17 @@ pub struct Observed {
 pub struct Allocation {
     /// The address.
     pub address: IpAddr,
-    /// The ports that are wanted, each with its public port.
+    /// The requested ports, each with its public port.
     pub ports: Vec<(WantedPort, u16)>,
 }
 
 impl Observed {
-    /// Whether the Instance controls the object.
+    /// Whether the Instance is the controller of the object.
     pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
         object.controller_uid() == Some(self.instance.uid())
     }
 
-    /// Its Service, if there is one.
+    /// Its Service, if the Instance is its controller.
     pub fn own_service(&self) -> Option<&LoadBalancerService> {
         self.service.as_deref().filter(|service| self.owns(service))
     }
@@ -54,7 +55,8 @@ pub fn service_name(instance: &str) -> String {
     format!("{}-pe", canonical(instance))
 }
 
-/// The name of the `NetworkPolicy` of an Instance: dots stay.
+/// The name of the `NetworkPolicy` of an Instance. It contains the name of the Instance unchanged, with its
+/// dots.
 #[must_use]
 pub fn policy_name(instance: &str) -> String {
     format!("crownlabs-allow-publicexposure-ingress-traffic-{instance}")
@@ -70,14 +72,14 @@ pub fn transport(protocol: &str) -> Option<Transport> {
     }
 }
 
-/// The address that a Service asks the load balancer for.
+/// The address that a Service requests from the load balancer.
 #[must_use]
 pub fn address(service: &LoadBalancerService, settings: &Settings) -> Option<IpAddr> {
     pool::parse(service.annotation(&settings.address_key)?)
 }
 
-/// What a Service claims. One that is no load balancer's, or asks for no address, claims nothing; one
-/// that is being deleted still does.
+/// The claim of a Service. One of another type than `LoadBalancer`, or without an address, claims nothing;
+/// one that is being deleted still does.
 #[must_use]
 pub fn claim(service: &LoadBalancerService, settings: &Settings) -> Option<Claim> {
     if service.spec.type_ != "LoadBalancer" {
@@ -85,6 +87,6 @@ pub fn claim(service: &LoadBalancerService, settings: &Settings) -> Option<Claim
     }
     let ports: Vec<Port> =
         service.spec.ports.iter().filter_map(|port| Some((transport(&port.protocol)?, port.port))).collect();
-    let born = service.metadata.creation_timestamp.as_ref().map_or(i64::MAX, |time| time.0.as_second());
-    Some(Claim { address: address(service, settings)?, ports, age: (born, service.uid().to_owned()) })
+    let created = service.metadata.creation_timestamp.as_ref().map_or(i64::MAX, |time| time.0.as_second());
+    Some(Claim { address: address(service, settings)?, ports, age: (created, service.uid().to_owned()) })
 }

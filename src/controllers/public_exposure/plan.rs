@@ -1,4 +1,4 @@
-//! The plan of an exposure: its objects, or their removal.
+//! The plan of a public exposure: its Service and `NetworkPolicy`, or their removal.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use super::allocator::Transport;
 use super::observe::{Allocation, Observed, policy_name, service_name};
 use super::validate::{Validated, no_free_port};
 use crate::api::labels;
-use crate::controllers::shared::children::{ChildBuilder, Place, owner};
+use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
 use crate::kinds::{LoadBalancerServiceKind, NetworkPolicyKind};
 use crate::runtime::plan::{Desired, Plan, Removal, Requeue, to_value};
 
-/// How long an Instance for which no address has room waits at most before it is looked at again.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// After how long at most an Instance without a free port is reconciled again.
+const RETRY: Duration = Duration::from_mins(1);
 
 /// The plan.
 #[must_use]
@@ -29,16 +29,15 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
             plan.problems.push(problem.clone());
         }
         Validated::Kept(problem) => plan.problems.push(problem.clone()),
-        Validated::Ports(_) => match &observed.allocation {
-            Some(allocation) => {
+        Validated::Ports(_) => {
+            if let Some(allocation) = &observed.allocation {
                 plan.ensure.push(service(observed, settings, allocation));
                 plan.ensure.extend(policy(observed, allocation));
-            }
-            None => {
+            } else {
                 plan.problems.push(no_free_port());
-                plan.requeue_after(PATIENCE);
+                plan.requeue_after(RETRY);
             }
-        },
+        }
     }
     plan
 }
@@ -62,7 +61,7 @@ pub fn service(observed: &Observed, settings: &Settings, allocation: &Allocation
     if let Some(existing) = existing
         && in_any_order(&fixed["ports"], &to_value(&existing.spec.ports))
     {
-        // Another order of the same ports is as good, and what the node ports were given by.
+        // The same ports in another order are kept as they are: the node ports depend on the order.
         fixed["ports"] = to_value(&existing.spec.ports);
     }
     let mut labels = settings.labels.clone();
@@ -71,7 +70,7 @@ pub fn service(observed: &Observed, settings: &Settings, allocation: &Allocation
     let name = service_name(instance.name());
     let mut desired = builder.enforced::<LoadBalancerServiceKind>(
         existing,
-        place(observed, &name, 1),
+        meta(observed, &name, 1),
         &json!({"spec": fixed}),
     );
     let mut annotations = settings.annotations.clone();
@@ -88,7 +87,7 @@ fn in_any_order(wanted: &Value, found: &Value) -> bool {
     wanted.len() == found.len() && wanted.iter().all(|port| found.contains(port))
 }
 
-/// The `NetworkPolicy` that lets the world in, to these ports and no others.
+/// The `NetworkPolicy` that allows ingress from everywhere to these ports only.
 #[must_use]
 pub fn policy(observed: &Observed, allocation: &Allocation) -> Option<Desired> {
     let instance = &observed.instance;
@@ -98,7 +97,7 @@ pub fn policy(observed: &Observed, allocation: &Allocation) -> Option<Desired> {
         .map(|(wanted, _)| json!({"port": wanted.target, "protocol": protocol(wanted.transport)}))
         .collect();
     if ports.is_empty() {
-        // An entry without ports would open all of them.
+        // A rule without ports would allow all of them.
         return None;
     }
     let mut labels = selector(observed);
@@ -111,7 +110,7 @@ pub fn policy(observed: &Observed, allocation: &Allocation) -> Option<Desired> {
     });
     let mut desired = builder.enforced::<NetworkPolicyKind>(
         observed.policy.as_deref(),
-        place(observed, &name, 1),
+        meta(observed, &name, 1),
         &json!({"spec": spec}),
     );
     desired.manifest =
@@ -119,7 +118,7 @@ pub fn policy(observed: &Observed, allocation: &Allocation) -> Option<Desired> {
     Some(desired)
 }
 
-/// What is there and should not be.
+/// The removals of the Service and the `NetworkPolicy`, as far as they exist.
 fn removals(observed: &Observed) -> Vec<Removal> {
     let service = observed.own_service().filter(|service| !service.is_terminating());
     let policy =
@@ -128,7 +127,7 @@ fn removals(observed: &Observed) -> Vec<Removal> {
     service.into_iter().chain(policy.map(|policy| Removal::of(policy, ""))).collect()
 }
 
-/// The labels that the pods of the Instance carry.
+/// The labels of the pods of the Instance.
 fn selector(observed: &Observed) -> BTreeMap<String, String> {
     let instance = &observed.instance;
     let spec = &instance.spec;
@@ -149,6 +148,6 @@ fn protocol(transport: Transport) -> &'static str {
     }
 }
 
-fn place<'a>(observed: &'a Observed, name: &'a str, wave: u8) -> Place<'a> {
-    Place { namespace: observed.instance.namespace(), name, component: "", wave }
+fn meta<'a>(observed: &'a Observed, name: &'a str, wave: u8) -> ChildMeta<'a> {
+    ChildMeta { namespace: observed.instance.namespace(), name, component: "", wave }
 }

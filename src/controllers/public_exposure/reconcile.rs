@@ -1,4 +1,4 @@
-//! The loop over public exposure.
+//! The reconciler of public exposures.
 
 use std::sync::Arc;
 
@@ -25,11 +25,10 @@ use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Outcome, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
-/// Makes ports of Instances reachable from outside.
+/// Reconciles the public exposure of Instances.
 pub struct PublicExposureReconciler {
     stores: Stores,
-    /// Who has which address and ports. Asked while observing: an allocation is a fact of this process, held
-    /// until the store shows it.
+    /// The allocator. It is called by `observe`: an allocation is kept in memory until the store shows it.
     addresses: Arc<Addresses>,
     settings: Arc<Settings>,
 }
@@ -98,7 +97,7 @@ impl Reconciler for PublicExposureReconciler {
     fn settle(&self, observed: &Observed, outcome: &Outcome<()>) {
         let is_withdrawn = matches!(observed.request, Validated::Nothing | Validated::Denied(_))
             && outcome.failures.is_empty();
-        // Refused for certain: what it was given is free again. After a lost answer it is not.
+        // The write was refused, so the ports are free again. After a lost response they are not.
         let is_refused = outcome
             .failures
             .iter()
@@ -114,7 +113,7 @@ fn service_key(instance: &ObjectKey) -> ObjectKey {
     ObjectKey::new(&*instance.namespace, service_name(&instance.name))
 }
 
-/// The settings as the loop has them; what is odd about them is logged.
+/// The settings of the loop, from the configuration. Logs warnings about the pool.
 pub(super) fn settings(config: &PublicExposureConfig) -> anyhow::Result<Settings> {
     let (pool, warnings) = Pool::parse(&config.ip_pool).context("controllers.publicExposure.ipPool")?;
     for warning in warnings {

@@ -1,4 +1,4 @@
-//! The status of an exposure, and what is told of it.
+//! The status, the condition and the events of a public exposure.
 
 use jiff::Timestamp;
 
@@ -16,18 +16,19 @@ use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Outcome, Report};
 
-/// Condition: whether the ports that are asked for can be reached; absent where none are.
+/// Condition: whether the requested ports can be reached; absent where none are requested.
 pub const EXPOSED: &str = "PublicExposureReady";
 
-/// A phase, with its reason and sentences: that of the status, and that of the condition.
-struct Told {
+/// The state of an exposure as it is reported: the phase and message of the status, and the reason and
+/// message (`detail`) of the condition.
+struct ExposureState {
     phase: ExposurePhase,
     reason: &'static str,
     message: String,
     detail: String,
 }
 
-impl Told {
+impl ExposureState {
     fn new(phase: ExposurePhase, reason: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { phase, reason, detail: message.clone(), message }
@@ -45,7 +46,7 @@ pub fn report(
     let old = &observed.instance.status;
     let before = old.public_exposure.clone().unwrap_or_default();
     let failure = outcome.failures.first();
-    let (told, address, ports) = match (&observed.request, &observed.allocation, failure) {
+    let (state, address, ports) = match (&observed.request, &observed.allocation, failure) {
         (Validated::Unknown, ..) => return Report::unchanged(&observed.instance),
         (_, _, Some(failure)) if failure.error.is_transient() => {
             return Report::unchanged(&observed.instance);
@@ -64,49 +65,55 @@ pub fn report(
         (Validated::Ports(_), None, _) => (error(&no_free_port()), before.external_ip, before.ports),
         (Validated::Ports(_), Some(allocation), Some(failure)) if failure.kind == NetworkPolicyKind::KIND => {
             let message = "Failed to enforce the network policy, contact the administrator.";
-            let told = failed("NetworkPolicyFailed", message, failure);
-            (told, allocation.address.to_string(), ports(allocation))
+            let state = failed("NetworkPolicyFailed", message, failure);
+            (state, allocation.address.to_string(), ports(allocation))
         }
         (Validated::Ports(_), Some(_), Some(failure)) => {
             let message = "Failed to create or update the LoadBalancer service, contact the administrator.";
             (failed("ServiceFailed", message, failure), before.external_ip, before.ports)
         }
         (Validated::Ports(_), Some(allocation), None) => {
-            let told = assigned(observed, settings, allocation);
-            (told, allocation.address.to_string(), ports(allocation))
+            let state = assigned(observed, settings, allocation);
+            (state, allocation.address.to_string(), ports(allocation))
         }
     };
-    let observation = Observation {
-        type_: EXPOSED,
-        holds: Some(told.phase == ExposurePhase::Ready),
-        reason: told.reason.to_owned(),
-        message: told.detail.clone(),
-    };
+    let (observation, event) = condition_and_event(&state);
     let known = old.conditions.iter().find(|condition| condition.type_ == EXPOSED);
-    let is_news = known.is_none_or(|known| known.reason != told.reason || known.message != told.detail);
-    let event = EventNote {
-        type_: if told.phase == ExposurePhase::Error { EventType::Warning } else { EventType::Normal },
-        reason: told.reason.to_owned(),
-        message: told.detail,
-    };
+    let has_changed = known.is_none_or(|known| known.reason != state.reason || known.message != state.detail);
     let mut status = old.clone();
-    status.public_exposure =
-        Some(PublicExposureStatus { external_ip: address, ports, phase: told.phase, message: told.message });
+    status.public_exposure = Some(PublicExposureStatus {
+        external_ip: address,
+        ports,
+        phase: state.phase,
+        message: state.message,
+    });
     let generation = observed.instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &[observation], &[], generation, now);
-    Report::new(status, is_news.then_some(event).into_iter().collect())
+    Report::new(status, has_changed.then_some(event).into_iter().collect())
 }
 
-fn error(problem: &Problem) -> Told {
-    Told::new(ExposurePhase::Error, problem.reason, problem.message.clone())
+/// The condition [`EXPOSED`] for a state, and the event about it.
+fn condition_and_event(state: &ExposureState) -> (Observation, EventNote) {
+    let (reason, message) = (state.reason.to_owned(), state.detail.clone());
+    let type_ = if state.phase == ExposurePhase::Error { EventType::Warning } else { EventType::Normal };
+    let event = EventNote { type_, reason: reason.clone(), message: message.clone() };
+    let holds = Some(state.phase == ExposurePhase::Ready);
+    (Observation { type_: EXPOSED, holds, reason, message }, event)
 }
 
-fn failed(reason: &'static str, message: &str, failure: &Failure) -> Told {
-    Told { detail: format!("{message} {failure}"), ..Told::new(ExposurePhase::Error, reason, message) }
+fn error(problem: &Problem) -> ExposureState {
+    ExposureState::new(ExposurePhase::Error, problem.reason, problem.message.clone())
 }
 
-/// How far the load balancer is.
-fn assigned(observed: &Observed, settings: &Settings, allocation: &Allocation) -> Told {
+fn failed(reason: &'static str, message: &str, failure: &Failure) -> ExposureState {
+    ExposureState {
+        detail: format!("{message} {failure}"),
+        ..ExposureState::new(ExposurePhase::Error, reason, message)
+    }
+}
+
+/// The state once address and ports are allocated: whether the load balancer has assigned the address.
+fn assigned(observed: &Observed, settings: &Settings, allocation: &Allocation) -> ExposureState {
     let address = allocation.address.to_string();
     let balancer = observed.own_service().map_or(&[][..], |service| &service.status.load_balancer.ingress);
     let has = |wanted: &str| balancer.iter().any(|found| pool::parse(&found.ip) == pool::parse(wanted));
@@ -117,15 +124,15 @@ fn assigned(observed: &Observed, settings: &Settings, allocation: &Allocation) -
             .map(|(wanted, port)| format!("{} at {port} ({})", wanted.name, protocol(wanted.transport)))
             .collect();
         let detail = format!("Public exposure assigned: {address}, {}", ports.join(", "));
-        return Told {
+        return ExposureState {
             detail,
-            ..Told::new(ExposurePhase::Ready, "PublicExposureAssigned", "Public exposure assigned")
+            ..ExposureState::new(ExposurePhase::Ready, "PublicExposureAssigned", "Public exposure assigned")
         };
     }
     match balancer.first() {
-        None => Told {
+        None => ExposureState {
             detail: format!("Waiting for LoadBalancer IP to be assigned: {address} is asked for"),
-            ..Told::new(
+            ..ExposureState::new(
                 ExposurePhase::Provisioning,
                 "WaitingForAddress",
                 "Waiting for LoadBalancer IP to be assigned.",
@@ -137,7 +144,7 @@ fn assigned(observed: &Observed, settings: &Settings, allocation: &Allocation) -
                 "The load balancer has assigned {name} instead of {address}: contact the administrator \
                  (controllers.publicExposure.ipPool and loadBalancerIpsKey must be those of the load balancer)"
             );
-            Told::new(ExposurePhase::Error, "OtherAddress", message)
+            ExposureState::new(ExposurePhase::Error, "OtherAddress", message)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The stores that the loop reads, and which of their changes concern which Instances.
+//! The stores of the public exposure loop, and which of their changes add which Instances to the queue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,31 +22,31 @@ use crate::runtime::store::{Change, Index, Store};
 use crate::runtime::store_set::{StoreSet, changed_sides, enqueue_by, enqueue_controller};
 use crate::runtime::watch::Selection;
 
-/// The stores.
+/// The stores of the public exposure loop.
 pub struct Stores {
-    /// The labels of the namespaces that are ours.
+    /// The labels of the namespaces whose Instances are reconciled.
     selector: BTreeMap<String, String>,
     instances: Arc<Store<InstanceKind>>,
     templates: Arc<Store<TemplateKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
-    /// The Services of exposed Instances, of all namespaces: they share the addresses.
+    /// The Services of exposed Instances in all namespaces: they use the same addresses.
     services: Arc<Store<LoadBalancerServiceKind>>,
     network_policies: Arc<Store<NetworkPolicyKind>>,
 }
 
-/// What the stores show of the exposure of an Instance.
+/// What the stores have about the exposure of an Instance.
 pub struct Shown {
     /// The Instance.
     pub instance: Arc<Instance>,
     /// Its Template, unless it does not exist.
     pub template: Option<Arc<Template>>,
-    /// Whatever stands where its Service should.
+    /// The object with the name of its Service, whoever owns it.
     pub service: Option<Arc<LoadBalancerService>>,
-    /// Whatever stands where its `NetworkPolicy` should.
+    /// The object with the name of its `NetworkPolicy`, whoever owns it.
     pub policy: Option<Arc<NetworkPolicy>>,
 }
 
-/// Instances that are exposed, by their Template.
+/// Exposed Instances by their Template.
 struct ExposedByTemplate;
 
 impl Index<InstanceKind> for ExposedByTemplate {
@@ -57,7 +57,7 @@ impl Index<InstanceKind> for ExposedByTemplate {
     }
 }
 
-/// Instances that are exposed, by their namespace.
+/// Exposed Instances by their namespace.
 struct ExposedByNamespace;
 
 impl Index<InstanceKind> for ExposedByNamespace {
@@ -69,8 +69,8 @@ impl Index<InstanceKind> for ExposedByNamespace {
 }
 
 impl Stores {
-    /// Declares the stores. Namespaces with the labels of `selector` are ours; `addresses` learns what the
-    /// Services claim.
+    /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled;
+    /// `addresses` is updated with the claims of the Services.
     pub fn declare(
         set: &mut StoreSet<'_>,
         selector: &BTreeMap<String, String>,
@@ -85,7 +85,7 @@ impl Stores {
             }
         });
         let instances: Arc<Store<InstanceKind>> = instances.get();
-        let (of_template, residents) = (Arc::clone(&instances), Arc::clone(&instances));
+        let (of_template, of_namespace) = (Arc::clone(&instances), Arc::clone(&instances));
         let labels = selector.clone();
         Self {
             selector: selector.clone(),
@@ -102,7 +102,7 @@ impl Stores {
                 .store::<NamespaceKind>(&all)
                 .on_change(move |change, queue| {
                     if let Some(name) = changed_sides(change, &labels) {
-                        enqueue_by::<ExposedByNamespace, _>(&residents, queue, name);
+                        enqueue_by::<ExposedByNamespace, _>(&of_namespace, queue, name);
                     }
                 })
                 .get(),
@@ -116,7 +116,8 @@ impl Stores {
         }
     }
 
-    /// What the stores show; `None` when the Instance is gone, or in a namespace that is not ours.
+    /// What the stores have about an Instance; `None` when it does not exist, or is in a namespace that is
+    /// not ours.
     pub fn show(&self, key: &ObjectKey) -> Option<Shown> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
@@ -130,8 +131,8 @@ impl Stores {
     }
 }
 
-/// The Services of exposed Instances. A change concerns the Instance, those that claim the same, and those that
-/// wait for room.
+/// Declares the store of Services. A change adds the Instance of the Service, those whose Services claim the
+/// same ports, and those that wait for a free port.
 fn services(
     set: &mut StoreSet<'_>,
     settings: &Arc<Settings>,
@@ -143,7 +144,7 @@ fn services(
     let (settings, addresses) = (Arc::clone(settings), Arc::clone(addresses));
     services.subscribe(move |change| {
         let Some(key) = change.object().map(|service| ObjectKey::of(&**service)) else { return };
-        // Read while the allocator is held: of two changes at once the later one counts.
+        // Read while the allocator is locked, so that of two concurrent changes the later one counts.
         let claimed = || claim(&*shown.get(&key.namespace, &key.name)?, &settings);
         for rival in addresses.observe(&key, claimed) {
             if let Some(service) = shown.get(&rival.namespace, &rival.name) {
@@ -157,7 +158,7 @@ fn services(
     services
 }
 
-/// Whether a Service may have given up an address or ports.
+/// Whether a change of a Service may have freed an address or ports.
 fn has_fewer(change: &Change<LoadBalancerServiceKind>) -> bool {
     match (&change.old, &change.new) {
         (Some(old), Some(new)) => {
@@ -168,7 +169,7 @@ fn has_fewer(change: &Change<LoadBalancerServiceKind>) -> bool {
     }
 }
 
-/// Whether what a Template says of public exposure differs.
+/// Whether a change of a Template concerns public exposure.
 fn rules_changed(change: &Change<TemplateKind>) -> bool {
     let rules = |template: &Option<Arc<Template>>| {
         template.as_ref().map(|template| {
@@ -179,20 +180,20 @@ fn rules_changed(change: &Change<TemplateKind>) -> bool {
     rules(&change.old) != rules(&change.new)
 }
 
-/// The condition that tells of the exposure of an Instance.
+/// The condition about the exposure of an Instance.
 fn condition(instance: &Instance) -> Option<&Condition> {
     instance.status.conditions.iter().find(|condition| condition.type_ == EXPOSED)
 }
 
-/// Whether an Instance asks for ports, or has to be told that it has none any more. Most never do, and
-/// cost nothing: what stands under their names all the same asks for its owner.
+/// Whether an Instance requests ports, or its status still mentions ports. Others are not reconciled by this
+/// loop, unless an object that they control changes.
 fn is_exposed(instance: &Instance) -> bool {
     instance.spec.public_exposure.is_some()
         || instance.status.public_exposure.is_some()
         || condition(instance).is_some()
 }
 
-/// Whether a change of an Instance is about its exposure: not of its phase, its address, and the like.
+/// Whether a change of an Instance concerns its exposure, and not only its phase or address.
 fn concerns(change: &Change<InstanceKind>) -> bool {
     if ![&change.old, &change.new].into_iter().flatten().any(|instance| is_exposed(instance)) {
         return false;

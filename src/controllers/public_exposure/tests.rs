@@ -78,7 +78,7 @@ fn wanted(observed: &Observed, settings: &Settings) -> Vec<WantedPort> {
 fn allocate(addresses: &Addresses, observed: &Observed, settings: &Settings) -> Allocation {
     let (instance, wanted) = (ObjectKey::of(&*observed.instance), wanted(observed, settings));
     let allocated = addresses.allocate(&instance, &key(), observed.own_service(), &wanted, settings);
-    allocated.expect("room")
+    allocated.expect("free ports")
 }
 
 /// The public ports that the Service has of what an Instance wants.
@@ -96,7 +96,7 @@ fn made(observed: &mut Observed, settings: &Settings, allocation: &Allocation) {
 }
 
 #[test]
-fn what_is_asked_for_decides() {
+fn requests_are_validated() {
     let pool = settings(&["10.0.0.1"]);
     let word = |validated: Validated| match validated {
         Validated::Unknown => "unknown".to_owned(),
@@ -144,7 +144,7 @@ fn what_is_asked_for_decides() {
 }
 
 #[test]
-fn what_is_held_is_kept_in_whatever_order() {
+fn an_allocation_is_kept_in_any_order_of_ports() {
     let settings = settings(&["10.0.0.1-10.0.0.2"]);
     let mut case = observed(&two(), &json!({}));
     let addresses = Addresses::default();
@@ -188,7 +188,7 @@ fn what_is_held_is_kept_in_whatever_order() {
 }
 
 #[test]
-fn no_policy_opens_every_port_and_only_ones_own_is_removed() {
+fn no_policy_opens_every_port_and_only_owned_objects_are_removed() {
     let case = observed(&two(), &json!({}));
     let none = Allocation { address: "10.0.0.1".parse().expect("an address"), ports: Vec::new() };
     assert_eq!(policy(&case, &none), None);
@@ -219,70 +219,93 @@ fn told(report: &Report<InstanceKind>) -> String {
     )
 }
 
-#[test]
-fn what_is_reported() {
-    let mut settings = settings(&["10.0.0.1"]);
+fn now() -> Timestamp {
+    Timestamp::from_second(1_000).expect("in range")
+}
+
+/// An Instance with two allocated ports, whose Service the load balancer has assigned this address.
+fn assigned(settings: &Settings, address: Option<&str>) -> Observed {
     let mut case = observed(&two(), &json!({}));
-    let given = allocate(&Addresses::default(), &case, &settings);
-    case.request = Validated::Ports(wanted(&case, &settings));
-    case.allocation = Some(given.clone());
-    made(&mut case, &settings, &given);
-    let now = Timestamp::from_second(1_000).expect("in range");
-    let outcome = Outcome::default();
-    let waiting = report(&case, &settings, &outcome, now);
-    assert_eq!(
-        told(&waiting),
-        "Provisioning 10.0.0.1 Waiting for LoadBalancer IP to be assigned. | WaitingForAddress | WaitingForAddress"
-    );
-    settings.wait_for_address = false;
-    let ready = "Ready 10.0.0.1 Public exposure assigned | PublicExposureAssigned | PublicExposureAssigned"
-        .to_owned();
-    assert_eq!(told(&report(&case, &settings, &outcome, now)), ready);
-    settings.wait_for_address = true;
-    let balanced = |ip: &str| {
-        let mut case = case.clone();
+    let allocation = allocate(&Addresses::default(), &case, settings);
+    case.request = Validated::Ports(wanted(&case, settings));
+    case.allocation = Some(allocation.clone());
+    made(&mut case, settings, &allocation);
+    if let Some(address) = address {
         let mut service = (**case.service.as_ref().expect("made")).clone();
-        let status = json!({"loadBalancer": {"ingress": [{"ip": ip}]}});
+        let status = json!({"loadBalancer": {"ingress": [{"ip": address}]}});
         service.status = serde_json::from_value(status).expect("a status");
         case.service = Some(Arc::new(service));
-        case
-    };
-    let case = balanced("10.0.0.1");
-    let first = report(&case, &settings, &outcome, now);
-    assert_eq!(told(&first), ready);
-    // Told once.
-    let mut later = case.clone();
-    let mut instance = (*later.instance).clone();
-    instance.status = first.status.clone();
-    later.instance = Arc::new(instance);
-    let again = report(&later, &settings, &outcome, Timestamp::from_second(9_000).expect("in range"));
-    assert_eq!((again.status, again.events.len()), (first.status, 0));
-    // What was there stays shown while a request is wrong.
-    let asked = |request: Validated| Observed { request, allocation: None, ..later.clone() };
+    }
+    case
+}
+
+/// The Instance with the status of this report.
+fn with_status(case: &Observed, report: &Report<InstanceKind>) -> Observed {
+    let mut instance = (*case.instance).clone();
+    instance.status = report.status.clone();
+    Observed { instance: Arc::new(instance), ..case.clone() }
+}
+
+const READY: &str =
+    "Ready 10.0.0.1 Public exposure assigned | PublicExposureAssigned | PublicExposureAssigned";
+
+#[test]
+fn an_exposure_is_ready_once_the_address_is_assigned() {
+    let mut settings = settings(&["10.0.0.1"]);
+    let outcome = Outcome::default();
+    let waiting = assigned(&settings, None);
+    assert_eq!(
+        told(&report(&waiting, &settings, &outcome, now())),
+        "Provisioning 10.0.0.1 Waiting for LoadBalancer IP to be assigned. | WaitingForAddress | WaitingForAddress"
+    );
+    let other = told(&report(&assigned(&settings, Some("10.9.9.9")), &settings, &outcome, now()));
+    assert!(
+        other.contains("has assigned 10.9.9.9 instead of 10.0.0.1") && other.contains("OtherAddress"),
+        "{other}"
+    );
+    let case = assigned(&settings, Some("10.0.0.1"));
+    let first = report(&case, &settings, &outcome, now());
+    assert_eq!(told(&first), READY);
+    let later = Timestamp::from_second(9_000).expect("in range");
+    let again = report(&with_status(&case, &first), &settings, &outcome, later);
+    assert_eq!((again.status, again.events.len()), (first.status, 0), "reported once");
+    settings.wait_for_address = false;
+    assert_eq!(told(&report(&waiting, &settings, &outcome, now())), READY);
+}
+
+#[test]
+fn an_exposure_stays_reported_while_a_request_is_invalid() {
+    let settings = settings(&["10.0.0.1"]);
+    let outcome = Outcome::default();
+    let case = assigned(&settings, Some("10.0.0.1"));
+    let case = with_status(&case, &report(&case, &settings, &outcome, now()));
+    let asked = |request: Validated| Observed { request, allocation: None, ..case.clone() };
     let problem = Problem::fault("", "InvalidRequest", "no");
-    let kept = report(&asked(Validated::Kept(problem.clone())), &settings, &outcome, now);
+    let kept = report(&asked(Validated::Kept(problem.clone())), &settings, &outcome, now());
     assert_eq!(told(&kept), "Error 10.0.0.1 no | InvalidRequest | InvalidRequest");
-    assert_eq!(kept.status.public_exposure.expect("told").ports.len(), 2);
-    let denied = report(&asked(Validated::Denied(problem)), &settings, &outcome, now);
+    assert_eq!(kept.status.public_exposure.expect("reported").ports.len(), 2);
+    let denied = report(&asked(Validated::Denied(problem)), &settings, &outcome, now());
     assert_eq!(told(&denied), "Error  no | InvalidRequest | InvalidRequest");
-    let nothing = report(&asked(Validated::Nothing), &settings, &outcome, now).status;
+    let nothing = report(&asked(Validated::Nothing), &settings, &outcome, now()).status;
     assert_eq!((nothing.public_exposure, nothing.conditions), (None, Vec::new()));
+}
+
+#[test]
+fn a_refused_service_is_reported() {
+    let settings = settings(&["10.0.0.1"]);
+    let case = assigned(&settings, Some("10.0.0.1"));
+    let case = with_status(&case, &report(&case, &settings, &Outcome::default(), now()));
     let failure = Failure {
         component: String::new(),
         kind: "Service",
         name: "my-box-pe".to_owned(),
         error: ApiError::Invalid("because".to_owned()),
     };
-    let failed = report(&later, &settings, &Outcome::of(vec![failure]), now);
+    let failed = report(&case, &settings, &Outcome::of(vec![failure]), now());
     assert!(failed.events[0].message.contains("because"), "{failed:?}");
     assert_eq!(
         told(&failed),
         "Error 10.0.0.1 Failed to create or update the LoadBalancer service, contact the administrator. \
          | ServiceFailed | ServiceFailed"
-    );
-    let other = told(&report(&balanced("10.9.9.9"), &settings, &outcome, now));
-    assert!(
-        other.contains("has assigned 10.9.9.9 instead of 10.0.0.1") && other.contains("OtherAddress"),
-        "{other}"
     );
 }

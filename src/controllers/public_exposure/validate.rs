@@ -1,4 +1,4 @@
-//! What an Instance asks for, or why it cannot have it: a pure function.
+//! The validation of the requested ports of an Instance: a pure function.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +10,23 @@ use crate::api::template::Template;
 use crate::kinds::{LoadBalancerService, ServicePort};
 use crate::runtime::problem::Problem;
 
-/// What an Instance asks for.
+/// The result of the validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Validated {
-    /// Nothing is known: everything stays as it is. The instance loop says what is wrong.
+    /// The Instance or its Template cannot be read: everything stays as it is, and the instance loop reports
+    /// the reason.
     Unknown,
-    /// Nothing is to be exposed.
+    /// The Instance requests no ports: an existing exposure is removed.
     Nothing,
-    /// Nothing may be exposed, and the reason is told.
+    /// The Instance may not be exposed, for this reason: an existing exposure is removed.
     Denied(Problem),
-    /// What is exposed stays as it is, and the reason is told.
+    /// The request is invalid, for this reason: an existing exposure is kept as it is.
     Kept(Problem),
-    /// These ports are to be exposed: those of which the number is given first.
+    /// The requested ports, those with a specified public port first.
     Ports(Vec<WantedPort>),
 }
 
-/// No address of the pool has room.
+/// The problem that no address of the pool has enough free ports.
 #[must_use]
 pub fn no_free_port() -> Problem {
     Problem::waiting(
@@ -39,28 +40,28 @@ pub fn no_free_port() -> Problem {
 /// The reason of [`no_free_port`].
 pub const NO_FREE_PORT: &str = "NoFreePort";
 
-/// A port that is asked for.
+/// A requested port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedPort {
     /// Its name.
     pub name: String,
-    /// The port of the Instance.
+    /// The port of the Instance that is exposed.
     pub target: u16,
     /// Its protocol.
     pub transport: Transport,
-    /// The public port, unless any will do.
+    /// The requested public port; `None` for an automatic one.
     pub port: Option<u16>,
 }
 
 impl WantedPort {
-    /// Whether a port of a Service is this one, whatever its number.
+    /// Whether a port of a Service is for this request, whatever its number.
     fn is(&self, port: &ServicePort) -> bool {
         port.name == self.name
             && port.target_port == self.target
             && transport(&port.protocol) == Some(self.transport)
     }
 
-    /// What the allocator is asked: an automatic port rather stays what it is.
+    /// The request to the allocator. An automatic port stays the same if possible.
     #[must_use]
     pub fn request(&self, existing: &[ServicePort]) -> Request {
         if let Some(port) = self.port {
@@ -71,7 +72,7 @@ impl WantedPort {
     }
 }
 
-/// What the Instance asks for, as far as it may have that.
+/// Validates the requested ports of an Instance.
 #[must_use]
 pub fn validate(instance: &Instance, template: Option<&Template>, settings: &Settings) -> Validated {
     if instance.malformed.is_some() {
@@ -118,7 +119,7 @@ pub fn validate(instance: &Instance, template: Option<&Template>, settings: &Set
     }
 }
 
-/// The ports of a list, those of which the number is given first, or what is wrong with it.
+/// The requested ports, those with a specified public port first; or what is wrong with them.
 fn wanted(ports: &[ExposedPort]) -> Result<Vec<WantedPort>, String> {
     let mut names = BTreeSet::new();
     let mut targets: BTreeSet<Port> = BTreeSet::new();
@@ -156,13 +157,13 @@ fn wanted(ports: &[ExposedPort]) -> Result<Vec<WantedPort>, String> {
             port: Some(public).filter(|port| *port != 0),
         });
     }
-    // A stable sort: otherwise in the order of the list.
+    // The sort is stable: within both groups the order of the request is kept.
     wanted.sort_by_key(|port| port.port.is_none());
     Ok(wanted)
 }
 
-/// The public ports that a Service has for what is wanted, if it has exactly that, on an address of the
-/// pool. An automatic port must be of the range for such ports.
+/// The public ports of a Service, in the order of `wanted`, if it has exactly the requested ports on an
+/// address of the pool. An automatic port must be within its range. Otherwise `None`.
 #[must_use]
 pub fn held(
     service: Option<&LoadBalancerService>,

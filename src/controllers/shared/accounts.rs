@@ -1,7 +1,7 @@
-//! Accounts and roles in Keycloak, brought to where Tenants and Workspaces want them (05 §10).
+//! Accounts of Tenants and roles of Workspaces in Keycloak.
 //!
-//! Each function reads first and changes only what differs, so a pass that finds everything in place
-//! makes no changing request, and one that dies is continued by the next.
+//! Each function reads first and changes only what differs. If nothing differs, nothing is written; if the
+//! process dies in between, the next reconcile continues.
 
 use std::collections::BTreeMap;
 
@@ -10,45 +10,45 @@ use crate::clients::keycloak::{self, ActionMail, Keycloak, KeycloakError, Role, 
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::EffectError;
 
-/// The beginning of the names of all roles that are ours.
+/// The prefix of the names of all roles that we manage.
 const ROLE_PREFIX: &str = "workspace-";
-/// The roles of a Workspace, and how they are described.
+/// The roles of a Workspace, and their descriptions.
 const ROLES: [(&str, &str); 2] = [("manager", "Manager Role"), ("user", "User Role")];
 
-/// The way to accounts and roles.
+/// Reads and changes accounts and roles in Keycloak.
 #[derive(Debug, Clone)]
 pub struct Accounts {
     keycloak: Keycloak,
 }
 
-/// What came of the synchronization of an account.
+/// The outcome of the synchronization of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Synchronized {
-    /// The account, as far as it could be synchronized.
+    /// The account after the synchronization; `None` when it could not be read or created.
     pub user: Option<Known>,
-    /// What could not be done.
+    /// The first error. Later steps are tried nevertheless.
     pub error: Option<KeycloakError>,
 }
 
-/// What is known of an account.
+/// What the status of a Tenant says about its account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// Its identifier.
+    /// The identifier of the account in Keycloak.
     pub id: String,
-    /// Whether the address is confirmed.
+    /// Whether the user has confirmed the e-mail address.
     pub confirmed: bool,
-    /// The mail that was accepted last.
+    /// The last mail that Keycloak has accepted for sending.
     pub mail: Option<ActionMailStatus>,
 }
 
 impl Accounts {
-    /// Accounts and roles in that realm.
+    /// Accounts and roles in the realm of this client.
     #[must_use]
     pub fn new(keycloak: Keycloak) -> Self {
         Self { keycloak }
     }
 
-    /// Makes the roles of a Workspace exist.
+    /// Creates the roles of a Workspace, or updates their descriptions.
     pub async fn ensure_workspace(&self, workspace: &str, pretty_name: &str) -> Result<(), KeycloakError> {
         for (role, title) in ROLES {
             let name = role_name(workspace, role);
@@ -64,7 +64,8 @@ impl Accounts {
         Ok(())
     }
 
-    /// Removes the roles of a Workspace, and with them what everybody has by them. Both are tried.
+    /// Deletes the roles of a Workspace; users lose them with that. If one deletion fails, the other is
+    /// tried nevertheless.
     pub async fn remove_workspace(&self, workspace: &str) -> Result<(), KeycloakError> {
         let mut result = Ok(());
         for (role, _) in ROLES {
@@ -79,8 +80,8 @@ impl Accounts {
         result
     }
 
-    /// Brings the account of a Tenant to where it should be: its data, the mail that it needs, and
-    /// exactly these of our roles. Steps that do not depend on each other are all tried.
+    /// Synchronizes the account of a Tenant: its data, the mail that it needs, and exactly these of our
+    /// roles. Steps that do not depend on each other are all tried.
     pub async fn synchronize(&self, tenant: &Tenant, roles: &[String]) -> Synchronized {
         let (user, mut error) = match self.user(tenant).await {
             Ok((user, error)) => (user, error),
@@ -100,7 +101,7 @@ impl Accounts {
         Synchronized { user: Some(known), error }
     }
 
-    /// The account of a Tenant, made or updated if need be; and why it could not be updated.
+    /// The account of a Tenant, created or updated if necessary; and the error of an update that failed.
     async fn user(&self, tenant: &Tenant) -> Result<(User, Option<KeycloakError>), KeycloakError> {
         let wanted = Wanted {
             username: tenant.name().to_owned(),
@@ -126,8 +127,8 @@ impl Accounts {
         })
     }
 
-    /// Gives a user exactly these of our roles; others are not touched. A role that does not exist
-    /// yet keeps no other from being given or taken away.
+    /// Assigns exactly these of our roles to a user; other roles are not changed. A role that does not exist
+    /// yet is reported, and the others are assigned and removed nevertheless.
     async fn roles(&self, id: &str, wanted: &[String]) -> Result<(), KeycloakError> {
         let current: BTreeMap<String, Role> = self
             .keycloak
@@ -149,7 +150,7 @@ impl Accounts {
             }
         }
         let surplus: Vec<Role> = current.into_values().filter(|role| !wanted.contains(&role.name)).collect();
-        // First away: nobody has more than both.
+        // Roles are removed first, so that a user never has more than the old or the new ones.
         if !surplus.is_empty() {
             result = result.and(self.keycloak.remove_roles(id, &surplus).await);
         }
@@ -159,8 +160,8 @@ impl Accounts {
         result
     }
 
-    /// Deletes the account of a Tenant: the one that its status names; if it names none, because a pass
-    /// died before it was written, the one with its name and address.
+    /// Deletes the account of a Tenant: the one in its status or, if the status names none because the
+    /// process died before it was written, the one with the name and e-mail address of the Tenant.
     pub async fn remove_user(&self, tenant: &Tenant) -> Result<(), KeycloakError> {
         let created = &tenant.status.keycloak.user_created;
         if created.created && !created.name.is_empty() {
@@ -178,7 +179,7 @@ impl Accounts {
 /// The component of a plan that concerns Keycloak.
 pub const KEYCLOAK: &str = "keycloak";
 
-/// What kept Keycloak from being brought to where it should be, as the driver takes it.
+/// The error of a Keycloak request, as the error of an effect.
 pub fn effect_error(error: KeycloakError) -> EffectError {
     match error {
         KeycloakError::NotLeader => EffectError::NotLeader,
@@ -191,7 +192,7 @@ pub fn role_name(workspace: &str, role: &str) -> String {
     format!("{ROLE_PREFIX}{workspace}:{role}")
 }
 
-/// What is remembered of a mail that was accepted.
+/// The entry in the status of a Tenant for a mail that was accepted.
 fn remembered(mail: &ActionMail) -> ActionMailStatus {
     ActionMailStatus { user: mail.user_id.clone(), address: mail.address.clone() }
 }

@@ -1,4 +1,5 @@
-//! What a room makes for one object: the common part of its [`Desired`] objects.
+//! Children: the objects that a loop creates for one object, which is their owner. The common part of their
+//! [`Desired`] values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::runtime::plan::{Desired, KindInfo, Manifest, ObjectPatch, Ownership, 
 /// The API group of roles and bindings.
 pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
-/// The reference of what is made for `owner`: the garbage collector takes it away with its owner.
+/// The owner reference to `owner`, as its controller: the garbage collector deletes the child with it.
 pub fn owner<T: Kind>(owner: &Object<T>) -> OwnerReference {
     OwnerReference {
         api_version: KindInfo::of::<T>().api_version(),
@@ -30,18 +31,19 @@ pub fn owner<T: Kind>(owner: &Object<T>) -> OwnerReference {
     }
 }
 
-/// Whether an object is a daemon's with this selector: by its labels, or because it waits for that daemon
-/// before it can go. One whose labels were changed is not left to wait for ever, nor let go by another
-/// daemon, which does not know what belongs to it.
-pub fn is_of<T: Kind>(object: &Object<T>, selector: &BTreeMap<String, String>) -> bool {
-    let waits = object.is_terminating() && finalizer::holds(object, labels::TENANT_FINALIZER);
+/// Whether an object is managed by the daemon with this selector: it has the labels of the selector, or it
+/// is being deleted and has the finalizer of that daemon. An object whose labels were removed would
+/// otherwise never be deleted, or another daemon would remove the finalizer without deleting what belongs to
+/// it.
+pub fn is_managed<T: Kind>(object: &Object<T>, selector: &BTreeMap<String, String>) -> bool {
+    let is_finalizing = object.is_terminating() && finalizer::holds(object, labels::TENANT_FINALIZER);
     let by_us = || object.annotation(labels::FINALIZED_BY) == Some(&*labels::selector_string(selector));
-    object.has_labels(selector) || waits && by_us()
+    object.has_labels(selector) || is_finalizing && by_us()
 }
 
-/// The object, of several whose children would have the same names (00 decision 18), that may have them, if
-/// it is not `object`: the one that has some already, else the oldest. `holders` are the uids of those that
-/// control something that stands under such a name.
+/// The owner of a name that the children of several objects would have, if it is not `object`: the one that
+/// has such a child already, otherwise the oldest. `holders` are the uids of the controllers of the existing
+/// children.
 pub fn name_owner<T: Kind>(
     object: &Object<T>,
     siblings: &[Arc<Object<T>>],
@@ -50,7 +52,7 @@ pub fn name_owner<T: Kind>(
     if siblings.len() < 2 || holders.contains(object.uid()) {
         return None;
     }
-    // Creation times have no fractions of a second: whoever has children was first.
+    // Creation times are whole seconds, so the one with children counts as the first.
     let holder = siblings.iter().find(|other| holders.contains(other.uid()));
     let age = |other: &Object<T>| (other.metadata.creation_timestamp.clone(), other.name().to_owned());
     let oldest = || siblings.iter().filter(|other| !other.is_terminating()).min_by_key(|other| age(other));
@@ -58,8 +60,8 @@ pub fn name_owner<T: Kind>(
     (name_owner.uid() != object.uid()).then(|| name_owner.name().to_owned())
 }
 
-/// A name that may become a label of pods, as those of Jobs do: `base` and `suffix`, shorter than other names
-/// may be. What is cut off is told apart by a digest.
+/// The name `base` and `suffix`, shortened to what a label value allows: the name of a Job becomes a label
+/// of its pods. A shortened name contains a digest of `base`.
 pub fn label_sized(base: &str, suffix: &str) -> String {
     const LIMIT: usize = 63;
     let name = format!("{base}{suffix}");
@@ -71,15 +73,15 @@ pub fn label_sized(base: &str, suffix: &str) -> String {
         .as_ref()
         .first_chunk()
         .map_or_else(String::new, |bytes| format!("{:08x}", u32::from_be_bytes(*bytes)));
-    let room = LIMIT - suffix.len() - tag.len() - 1;
-    // Names of objects are ASCII: every index is between two characters.
-    let kept = base.get(..room).unwrap_or_default().trim_end_matches(['-', '.']);
+    let length = LIMIT - suffix.len() - tag.len() - 1;
+    // Names of objects are ASCII, so every index is a character boundary.
+    let kept = base.get(..length).unwrap_or_default().trim_end_matches(['-', '.']);
     format!("{kept}-{tag}{suffix}")
 }
 
-/// Where an object stands, and when it is written.
+/// The name of a child, and its component and wave in the plan.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct ChildMeta<'a> {
     /// Its namespace, empty for none.
     pub namespace: &'a str,
     /// Its name.
@@ -90,17 +92,17 @@ pub struct Place<'a> {
     pub wave: u8,
 }
 
-/// What the objects of one owner have in common.
+/// Builds the children of one owner.
 #[derive(Debug, Clone)]
 pub struct ChildBuilder {
     /// The owner.
     pub owner: OwnerReference,
-    /// The labels that each of them carries.
+    /// The labels of each child.
     pub labels: BTreeMap<String, String>,
 }
 
 impl ChildBuilder {
-    /// A builder with further labels.
+    /// The same builder with further labels.
     #[must_use]
     pub fn with(&self, labels: &[(&str, &str)]) -> Self {
         let further = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
@@ -109,21 +111,27 @@ impl ChildBuilder {
         builder
     }
 
-    /// An object whose members in `body` (`spec`, `subjects`, …) are enforced, as far as [`Kind`] reads
-    /// them: what somebody adds to them is removed again.
-    pub fn enforced<T: Kind>(&self, existing: Option<&Object<T>>, place: Place<'_>, body: &Value) -> Desired {
-        let mut desired = self.created(existing, place, body);
+    /// A child whose members in `body` (`spec`, `subjects`, …) are enforced as far as [`Kind`] reads them:
+    /// what others add to them is removed.
+    pub fn enforced<T: Kind>(
+        &self,
+        existing: Option<&Object<T>>,
+        meta: ChildMeta<'_>,
+        body: &Value,
+    ) -> Desired {
+        let mut desired = self.created(existing, meta, body);
         if let Some(existing) = existing {
             desired.fields = repair(&to_value(existing), body);
         }
         desired
     }
 
-    /// A binding. Its role cannot be changed: one of ours with another role goes first.
+    /// Plans a role binding. The role of a binding cannot be changed: one of ours with another role is
+    /// deleted first.
     pub fn bind<T: Kind<Spec = Binding>, E>(
         &self,
         existing: Option<&Object<T>>,
-        place: Place<'_>,
+        meta: ChildMeta<'_>,
         body: &Value,
         plan: &mut Plan<E>,
     ) {
@@ -132,28 +140,33 @@ impl ChildBuilder {
                 if existing.controller_uid() == Some(&self.owner.uid)
                     && existing.spec.role_ref != body["roleRef"] =>
             {
-                plan.remove.push(Removal::of(existing, place.component));
+                plan.remove.push(Removal::of(existing, meta.component));
                 plan.requeue_after(Duration::ZERO);
             }
-            existing => plan.ensure.push(self.enforced(existing, place, body)),
+            existing => plan.ensure.push(self.enforced(existing, meta, body)),
         }
     }
 
-    /// An object whose `body` is written at its creation only.
-    pub fn created<T: Kind>(&self, existing: Option<&Object<T>>, place: Place<'_>, body: &Value) -> Desired {
+    /// A child whose `body` is written at its creation only.
+    pub fn created<T: Kind>(
+        &self,
+        existing: Option<&Object<T>>,
+        meta: ChildMeta<'_>,
+        body: &Value,
+    ) -> Desired {
         let kind = KindInfo::of::<T>();
         let metadata = || ObjectMeta {
-            name: Some(place.name.to_owned()),
-            namespace: Some(place.namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
+            name: Some(meta.name.to_owned()),
+            namespace: Some(meta.namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
             labels: Some(self.labels.clone()).filter(|labels| !labels.is_empty()),
             owner_references: Some(vec![self.owner.clone()]),
             ..ObjectMeta::default()
         };
         Desired {
             kind,
-            key: ObjectKey::new(place.namespace, place.name),
-            component: place.component.to_owned(),
-            wave: place.wave,
+            key: ObjectKey::new(meta.namespace, meta.name),
+            component: meta.component.to_owned(),
+            wave: meta.wave,
             manifest: existing.is_none().then(|| Manifest::new(kind, &metadata(), body)),
             labels: self.labels.clone(),
             annotations: BTreeMap::new(),
@@ -165,8 +178,8 @@ impl ChildBuilder {
     }
 }
 
-/// The patch of an object's own labels, with our finalizer, and with the selector of the daemon that will
-/// take it off again.
+/// The patch of the labels of an object that adds our finalizer, and an annotation with the selector of the
+/// daemon that will remove it.
 pub fn add_finalizer<T: Kind>(
     object: &Object<T>,
     labels: &Value,
@@ -182,7 +195,8 @@ pub fn add_finalizer<T: Kind>(
     ObjectPatch::of(object, &json!({"metadata": metadata}))
 }
 
-/// The merge patch that makes each member of `body` in `current` exactly what it is in `body`.
+/// The merge patch after which each member of `body` is in `current` exactly what it is in `body`; `Null` if
+/// nothing differs.
 fn repair(current: &Value, body: &Value) -> Value {
     let members = body.as_object().into_iter().flatten();
     let repairs: Map<String, Value> = members
@@ -194,7 +208,7 @@ fn repair(current: &Value, body: &Value) -> Value {
     if repairs.is_empty() { Value::Null } else { Value::Object(repairs) }
 }
 
-/// The members of a binding of `ClusterRole` `role` to a `User` or a `Group`.
+/// The members of a binding of the `ClusterRole` `role` to a `User` or a `Group`.
 pub fn binding(role: &str, subject_kind: &str, subject: &str) -> Value {
     json!({
         "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": role},
@@ -207,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_has_the_children_owns_the_name() {
+    fn the_object_with_children_owns_the_name() {
         let born = |name: &str, created: &str| {
             let mut object = Object::<crate::kinds::NamespaceKind>::new(None, name, crate::kinds::Unread {});
             object.metadata.uid = format!("uid-{name}").into();
@@ -226,7 +240,7 @@ mod tests {
         let holders = BTreeSet::from(["uid-a.b"]);
         assert_eq!(name_owner(&siblings[0], &siblings, &holders).as_deref(), Some("a.b"));
         assert_eq!(name_owner(&siblings[1], &siblings, &holders), None);
-        // What neither of them has is somebody else's.
+        // A child of a third owner decides nothing.
         let holders = BTreeSet::from(["uid-other"]);
         assert_eq!(name_owner(&siblings[1], &siblings, &holders).as_deref(), Some("a-b"));
     }

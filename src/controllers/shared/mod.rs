@@ -1,15 +1,17 @@
-//! What several loops share.
+//! Code that several loops use.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`accounts`] | accounts and roles in Keycloak |
-//! | [`children`] | the common part of what a loop makes for one object |
+//! | [`children`] | the common part of the objects that a loop creates for one object |
+//! | [`durations`] | durations as text |
 //! | [`nfs_volume`] | volumes on NFS: personal and shared |
-//! | [`problems`] | what kept a reconcile from doing all of its work, as conditions and events |
-//! | [`references`] | what refers to what: keys and indexes |
+//! | [`problems`] | problems and failures of a reconcile as conditions and events |
+//! | [`references`] | references between objects: keys and indexes |
 
 pub mod accounts;
 pub mod children;
+pub mod durations;
 pub mod nfs_volume;
 pub mod problems;
 pub mod references;

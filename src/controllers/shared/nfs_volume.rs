@@ -1,11 +1,11 @@
-//! Volumes on NFS: how large they are, where they are, and how they are given to the user of the machines
-//! (03 §5-6). The personal volumes of Tenants and the shared ones of courses have this in common.
+//! Volumes on NFS: their `PersistentVolumeClaim`, their location, and the Job that prepares them. The
+//! personal volumes of Tenants and the shared volumes of Workspaces have this in common.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::children::{ChildBuilder, Place, label_sized};
+use super::children::{ChildBuilder, ChildMeta, label_sized};
 use crate::api::labels;
 use crate::api::quantity::Quantity;
 use crate::api::text::Text;
@@ -14,7 +14,7 @@ use crate::runtime::ObjectKey;
 use crate::runtime::plan::{Desired, KindInfo, ObjectPatch};
 use crate::runtime::store::Index;
 
-/// The resource of a claim.
+/// The name of the resource that a claim requests.
 const STORAGE: &str = "storage";
 
 /// The spec of a new claim that several machines may mount at once.
@@ -27,13 +27,13 @@ pub fn claim_spec(storage_class: &str, size: &Quantity) -> Value {
     }})
 }
 
-/// Whether a claim has its volume.
+/// Whether a claim is bound to a volume.
 #[must_use]
 pub fn is_bound(claim: &NfsClaim) -> bool {
     claim.status.phase.as_deref() == Some("Bound")
 }
 
-/// Claims by the name of the PersistentVolume that they got.
+/// Claims by the name of the `PersistentVolume` that they are bound to.
 pub struct ByVolume;
 
 impl Index<NfsClaimKind> for ByVolume {
@@ -44,14 +44,14 @@ impl Index<NfsClaimKind> for ByVolume {
     }
 }
 
-/// How much a claim asks for.
+/// The storage that a claim requests.
 #[must_use]
 pub fn requested(claim: &NfsClaim) -> Option<Quantity> {
     claim.spec.resources.requests.get(STORAGE).and_then(|text| text.parse().ok())
 }
 
-/// A claim that asks for less than `size` grows; one never shrinks. Not every storage class can: what is
-/// refused must not keep the rest from being enforced, so it is a patch of its own.
+/// The patch that enlarges a claim that requests less than `size`. A claim never shrinks. Not every storage
+/// class can enlarge volumes: the patch is separate, so that its refusal does not prevent other repairs.
 #[must_use]
 pub fn growth(claim: &NfsClaim, size: &Quantity, component: &str) -> Option<ObjectPatch> {
     if requested(claim).is_some_and(|asked| asked >= *size) {
@@ -68,7 +68,7 @@ pub fn growth(claim: &NfsClaim, size: &Quantity, component: &str) -> Option<Obje
     })
 }
 
-/// Where a volume is.
+/// The location of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     /// The host name of the server.
@@ -77,8 +77,8 @@ pub struct Location {
     pub share: String,
 }
 
-/// Where a volume is, as its driver has noted it: `server` (with `clusterID` behind a dot, where there is
-/// one) and `share`. `None` for a volume that is not on NFS.
+/// The location of a volume from the attributes of its CSI driver: `server` (with `.<clusterID>` appended,
+/// if that is set) and `share`. `None` for a volume that is not on NFS.
 #[must_use]
 pub fn location(volume: &PersistentVolume) -> Option<Location> {
     let attributes = &volume.spec.csi.as_ref()?.volume_attributes;
@@ -91,8 +91,8 @@ pub fn location(volume: &PersistentVolume) -> Option<Location> {
     Some(Location { server, share: share.to_owned() })
 }
 
-/// The value of the label that says whether a volume is prepared; `None` before it is bound. `job` is the
-/// Job of its owner.
+/// The value of the label that says whether a volume is prepared; `None` before the claim is bound. `job` is
+/// the Job of its owner.
 #[must_use]
 pub fn provisioning(claim: Option<&NfsClaim>, job: Option<&Job>) -> Option<&'static str> {
     let claim = claim.filter(|claim| is_bound(claim))?;
@@ -101,7 +101,7 @@ pub fn provisioning(claim: Option<&NfsClaim>, job: Option<&Job>) -> Option<&'sta
     Some(if succeeded || completed { labels::PROVISIONING_COMPLETED } else { labels::PROVISIONING_PENDING })
 }
 
-/// Why a Job has failed, if it has.
+/// The reason why a Job has failed, if it has.
 #[must_use]
 pub fn failure(job: &Job) -> Option<&str> {
     match job.end()? {
@@ -116,14 +116,14 @@ pub fn job_name(claim: &str) -> String {
     label_sized(claim, "-provision")
 }
 
-/// The Job that gives a volume to the user of the machines, once.
+/// The Job that makes the user of the containers the owner of the files of a volume. It runs once.
 #[must_use]
 pub fn job(
     existing: Option<&Job>,
     claim: &str,
     image: &str,
     builder: &ChildBuilder,
-    place: Place<'_>,
+    meta: ChildMeta<'_>,
 ) -> Desired {
     let resources = json!({"cpu": "100m", "memory": "128Mi"});
     let body = json!({"spec": {
@@ -142,5 +142,5 @@ pub fn job(
         }},
     }});
     let unlabelled = ChildBuilder { owner: builder.owner.clone(), labels: BTreeMap::new() };
-    unlabelled.created::<JobKind>(existing, place, &body)
+    unlabelled.created::<JobKind>(existing, meta, &body)
 }

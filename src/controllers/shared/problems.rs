@@ -1,4 +1,4 @@
-//! What kept a pass from doing all of its work, as users are told of it.
+//! Problems and failures of a reconcile, as conditions and events.
 
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::Observation;
@@ -8,13 +8,14 @@ use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::Outcome;
 
-/// Condition: whether everything that the object asks for is as it should be.
+/// Condition: whether everything that the object specifies is enforced.
 pub const RECONCILED: &str = "Reconciled";
-/// Condition: whether something of another owner stands in the way; absent when not.
+/// Condition: whether an object of another owner has a name that is needed; absent when there is none.
 pub const NAME_CONFLICT: &str = "NameConflict";
 
-/// What the plan could not do, and what failed when it was carried out. A failure that the next
-/// try is likely to mend is no news for a user (02 D9); `describe` words all others but those of names.
+/// The problems of the plan, and the writes and effects that failed. Transient failures are left out: the
+/// next attempt usually succeeds, and their condition would disappear again at once. `describe` returns
+/// reason and message of a failure; those of name conflicts are made here.
 pub fn problems<E, R>(
     plan: &Plan<E>,
     outcome: &Outcome<R>,
@@ -31,7 +32,25 @@ pub fn problems<E, R>(
     planned.chain(failed).chain(outcome.effect_problems().cloned()).collect()
 }
 
-/// The condition [`RECONCILED`], and [`NAME_CONFLICT`] if there is one; `well` says that all is.
+/// Reason and message of a failed write, for loops that distinguish no kinds of failures.
+pub fn describe(failure: &Failure) -> (&'static str, String) {
+    ("EnforcementFailed", failure.to_string())
+}
+
+/// The condition `Ready`. `state` are its reason and message when there is no problem.
+pub fn ready(is_ready: bool, problems: &[Problem], state: (&str, &str)) -> Observation {
+    let problem = problems.first().map(|problem| (problem.reason, "See condition Reconciled"));
+    let (reason, message) = problem.unwrap_or(state);
+    Observation {
+        type_: "Ready",
+        holds: Some(is_ready),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+    }
+}
+
+/// The condition [`RECONCILED`], and [`NAME_CONFLICT`] if there is one. `well` is the message if there is no
+/// problem.
 pub fn observations(problems: &[Problem], well: &str) -> Vec<Observation> {
     let worst = problems.iter().find(|problem| !problem.waiting).or(problems.first());
     let reconciled = match worst {
@@ -58,7 +77,7 @@ pub fn observations(problems: &[Problem], well: &str) -> Vec<Observation> {
     [reconciled].into_iter().chain(conflict).collect()
 }
 
-/// The types of conditions that no longer apply.
+/// The types of conditions to be removed.
 pub fn retired(observations: &[Observation]) -> &'static [&'static str] {
     if observations.iter().any(|observation| observation.type_ == NAME_CONFLICT) {
         &[]
@@ -67,7 +86,7 @@ pub fn retired(observations: &[Observation]) -> &'static [&'static str] {
     }
 }
 
-/// One event for each problem that the stored conditions do not tell of yet.
+/// One event for each problem that the stored conditions do not contain yet.
 pub fn events(old: &[crate::api::condition::Condition], problems: &[Problem]) -> Vec<EventNote> {
     let told = old.iter().find(|condition| condition.type_ == RECONCILED && condition.status == "False");
     let told = told.map_or("", |condition| condition.message.as_str());

@@ -1,4 +1,4 @@
-//! What refers to what: keys made from objects, and indexes by them that several loops use.
+//! References between objects: keys from references, and indexes by them that several loops use.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use crate::api::{Kind, Object, labels};
 use crate::runtime::ObjectKey;
 use crate::runtime::store::Index;
 
-/// The Secret that says where a user's `MyDrive` is. The tenant loop writes it, the instance loop mounts it.
+/// The name of the Secret with the location of a user's `MyDrive`. The tenant loop writes it, the instance
+/// loop reads it.
 pub const MY_DRIVE_SECRET: &str = "mydrive-info";
 
 /// The key of the Template of an Instance.
@@ -26,8 +27,8 @@ pub fn shared_volumes(environment: &Environment) -> BTreeSet<ObjectKey> {
     mounts.map(|volume| ObjectKey::new(&*volume.namespace, &*volume.name)).collect()
 }
 
-/// The shared volumes that an object of an Instance was made to mount, from its annotation
-/// `crownlabs.polito.it/shared-volumes`: none of them is deleted meanwhile.
+/// The shared volumes that an object of an Instance mounts, from its annotation
+/// `crownlabs.polito.it/shared-volumes`. They are not deleted while it exists.
 pub fn mounted_volumes<T: Kind>(object: &Object<T>) -> BTreeSet<ObjectKey> {
     let note = object.annotation(labels::SHARED_VOLUMES).unwrap_or_default();
     let parts = note.split(',').filter_map(|part| part.split_once('/'));

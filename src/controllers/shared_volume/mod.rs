@@ -1,14 +1,14 @@
-//! The loop of shared volumes: network folders of courses.
+//! The shared volume loop makes the NFS volumes of Workspaces.
 //!
 //! | stage | what |
 //! |---|---|
-//! | observe | the volume, its claim, the PersistentVolume behind that, its Job, and who uses it, from the stores |
+//! | observe | reads from the stores: the volume, its `PersistentVolumeClaim`, the `PersistentVolume` of that, its Job, and the Templates and Instances that use it |
 //! | plan | label and finalizer on the volume; claim (which grows and never shrinks); Job that prepares it, once |
 //! | apply | the shared engine |
 //! | report | phase, server and path, conditions; one patch of the status, if it differs |
 //!
-//! A volume that is being deleted loses its finalizer once no Template mounts it and no Instance has been made
-//! to. If the process dies between any two writes, the next reconcile plans from what it finds.
+//! The finalizer of a volume that is being deleted is removed once no Template and no Instance mounts it. If
+//! the process dies between any two writes, the next reconcile plans the rest from what exists.
 
 mod observe;
 mod plan;

@@ -1,4 +1,4 @@
-//! What a pass over a shared volume knows.
+//! The input of the plan and the report of a shared volume.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use crate::kinds::{Job, NfsClaim, PersistentVolume};
 use crate::runtime::ObjectKey;
 use crate::runtime::finalizer;
 
-/// Everything that plan and report depend on, but for the configuration and the time.
+/// Everything that plan and report depend on, except the configuration and the time.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// The shared volume.
     pub volume: Arc<SharedVolume>,
-    /// Whatever stands where its claim should.
+    /// The object with the name of its `PersistentVolumeClaim`, whoever owns it.
     pub claim: Option<Arc<NfsClaim>>,
-    /// The PersistentVolume that the claim has got.
+    /// The `PersistentVolume` that the claim is bound to.
     pub persistent_volume: Option<Arc<PersistentVolume>>,
-    /// Whatever stands where its Job should.
+    /// The object with the name of its Job, whoever owns it.
     pub job: Option<Arc<Job>>,
     /// The name of that Job.
     pub job_name: String,
     /// The Templates that mount it.
     pub templates: BTreeSet<ObjectKey>,
-    /// The Instances that have been made to mount it.
+    /// The Instances whose workloads mount it.
     pub instances: BTreeSet<ObjectKey>,
 }
 
 impl Observed {
-    /// Whether the shared volume controls the object.
+    /// Whether the shared volume is the controller of the object.
     pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
         object.controller_uid() == Some(self.volume.uid())
     }
 
-    /// Its claim, if there is one.
+    /// Its claim, if the shared volume is its controller.
     pub fn own_claim(&self) -> Option<&NfsClaim> {
         self.claim.as_deref().filter(|claim| self.owns(claim))
     }
@@ -47,27 +47,27 @@ impl Observed {
         !self.templates.is_empty() || !self.instances.is_empty()
     }
 
-    /// Its Job, if there is one.
+    /// Its Job, if the shared volume is its controller.
     pub fn own_job(&self) -> Option<&Job> {
         self.job.as_deref().filter(|job| self.owns(job))
     }
 }
 
-/// The name of the claim of a shared volume: dots stay.
+/// The name of the claim of a shared volume. It contains the name of the volume unchanged, with its dots.
 #[must_use]
 pub fn claim_name(volume: &str) -> String {
     format!("shvol-{volume}")
 }
 
-/// The names that the Job of a shared volume may have: ours, and that of an operator before us, which kept
-/// the dots.
+/// The names that the Job of a shared volume may have: ours, and the one that the Go operator uses, with the
+/// dots of the volume's name.
 #[must_use]
 pub fn job_names(volume: &str) -> [String; 2] {
     let claim = claim_name(volume);
     [job_name(&canonical(&claim)), format!("{claim}-provision")]
 }
 
-/// Whether the shared volume waits for us before it can go.
+/// Whether the shared volume has our finalizer.
 #[must_use]
 pub fn is_protected(volume: &SharedVolume) -> bool {
     finalizer::holds(volume, labels::SHARED_VOLUME_FINALIZER)

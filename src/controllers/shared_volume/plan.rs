@@ -8,7 +8,7 @@ use super::observe::{Observed, claim_name};
 use crate::api::labels;
 use crate::api::quantity::Quantity;
 use crate::config::SharedVolumeConfig;
-use crate::controllers::shared::children::{ChildBuilder, Place, owner};
+use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
 use crate::controllers::shared::nfs_volume::{
     claim_spec, failure, growth, is_bound, job, location, provisioning, requested,
 };
@@ -17,10 +17,11 @@ use crate::runtime::finalizer;
 use crate::runtime::plan::{Desired, ObjectPatch, Plan};
 use crate::runtime::problem::Problem;
 
-/// The only component: all of it depends on the claim.
+/// The only component: all objects depend on the claim.
 const VOLUME: &str = "volume";
 
-/// The plan of a shared volume. One that is being deleted waits for its users, and can go without them.
+/// The plan of a shared volume. For one that is being deleted: its finalizer is removed once nothing uses
+/// it.
 #[must_use]
 pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
     let mut plan = Plan::default();
@@ -38,7 +39,7 @@ pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
             return plan;
         }
     };
-    plan.ensure.push(desired(observed, config, &size, provisioned));
+    plan.ensure.push(desired_claim(observed, config, &size, provisioned));
     let Some(claim) = claim else { return plan };
     plan.patches.extend(growth(claim, &size, VOLUME));
     plan.problems.extend(shrinks(claim, &size));
@@ -47,7 +48,7 @@ pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
     }
     match &observed.persistent_volume {
         None => {
-            plan.problems.push(problem("VolumeMissing", "the storage of the claim is not there yet", true))
+            plan.problems.push(problem("VolumeMissing", "the storage of the claim is not there yet", true));
         }
         Some(volume) if location(volume).is_none() => {
             let message = format!(
@@ -70,7 +71,7 @@ fn problem(reason: &'static str, message: impl Into<String>, waiting: bool) -> P
     Problem { component: VOLUME.to_owned(), reason, message: message.into(), waiting }
 }
 
-/// The size that is asked for.
+/// The size in the spec, or what is wrong with it.
 fn size(observed: &Observed) -> Result<Quantity, Problem> {
     let volume = &observed.volume;
     if let Some(reason) = &volume.malformed {
@@ -88,7 +89,7 @@ fn size(observed: &Observed) -> Result<Quantity, Problem> {
     Ok(size)
 }
 
-/// What is wrong with a size below that of the claim.
+/// The problem of a size in the spec that is below that of the claim.
 fn shrinks(claim: &NfsClaim, size: &Quantity) -> Option<Problem> {
     let has = requested(claim).filter(|has| has > size)?;
     let message = format!(
@@ -98,7 +99,7 @@ fn shrinks(claim: &NfsClaim, size: &Quantity) -> Option<Problem> {
     Some(problem("InvalidSize", message, false))
 }
 
-/// Label and finalizer of the shared volume itself.
+/// The patch of the label and the finalizer of the shared volume itself.
 fn own_patch(observed: &Observed, is_complete: bool) -> Option<ObjectPatch> {
     let volume = &observed.volume;
     let mut metadata = json!({"labels": {labels::MANAGED_BY: labels::MANAGED_BY_INSTANCE}});
@@ -116,8 +117,8 @@ fn builder(observed: &Observed) -> ChildBuilder {
     ])
 }
 
-/// The claim.
-fn desired(
+/// The `PersistentVolumeClaim`. `provisioned` is the value of its label.
+fn desired_claim(
     observed: &Observed,
     config: &SharedVolumeConfig,
     size: &Quantity,
@@ -125,15 +126,15 @@ fn desired(
 ) -> Desired {
     let volume = &observed.volume;
     let name = claim_name(volume.name());
-    let place = Place { namespace: volume.namespace(), name: &name, component: VOLUME, wave: 0 };
+    let meta = ChildMeta { namespace: volume.namespace(), name: &name, component: VOLUME, wave: 0 };
     let body: Value = claim_spec(&config.storage_class, size);
-    let mut claim = builder(observed).created::<NfsClaimKind>(observed.claim.as_deref(), place, &body);
+    let mut claim = builder(observed).created::<NfsClaimKind>(observed.claim.as_deref(), meta, &body);
     let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned()));
     claim.labels.extend(state);
     claim
 }
 
-/// The Job that gives the volume to the user of the machines, unless it has failed.
+/// Plans the Job that prepares the volume, or reports that it has failed.
 fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, plan: &mut Plan) {
     let own = observed.own_job();
     if let Some(failed) = own.and_then(failure) {
@@ -145,11 +146,11 @@ fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, p
         );
         plan.problems.push(problem("ProvisioningFailed", message, false));
     }
-    // One that runs is left alone; one of somebody else is refused by the apply engine.
+    // A Job that runs is left alone; one of another owner is refused by the apply engine.
     if own.is_none() {
-        let place =
-            Place { namespace: claim.namespace(), name: &observed.job_name, component: VOLUME, wave: 1 };
+        let meta =
+            ChildMeta { namespace: claim.namespace(), name: &observed.job_name, component: VOLUME, wave: 1 };
         let existing = observed.job.as_deref();
-        plan.ensure.push(job(existing, claim.name(), &config.provisioning_image, &builder(observed), place));
+        plan.ensure.push(job(existing, claim.name(), &config.provisioning_image, &builder(observed), meta));
     }
 }

@@ -1,4 +1,4 @@
-//! The loop of shared volumes.
+//! The reconciler of shared volumes.
 
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Outcome, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
-/// Makes network folders of shared volumes.
+/// Reconciles shared volumes.
 pub struct SharedVolumeReconciler {
     stores: Stores,
     config: SharedVolumeConfig,

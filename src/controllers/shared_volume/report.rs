@@ -1,4 +1,5 @@
-//! The status of a shared volume: a pure function of what is observed after the plan was carried out.
+//! The status of a shared volume: a pure function of what is observed after the plan was carried out, and of
+//! its failures.
 
 use std::collections::BTreeSet;
 
@@ -20,18 +21,19 @@ use crate::runtime::reconciler::{Outcome, Report};
 
 /// Condition: whether the volume can be mounted.
 const READY: &str = "Ready";
-/// Condition, and event: whether something keeps the volume from being deleted; absent where nothing does.
+/// Type of a condition and reason of an event: whether something uses a volume that is being deleted; absent
+/// where nothing does.
 const DELETION_BLOCKED: &str = "DeletionBlocked";
-/// The reason of a claim that a quota refuses.
+/// The reason when a quota refuses the claim.
 pub const QUOTA: &str = "ResourceQuotaExceeded";
-/// So many users are named.
+/// How many Templates and Instances a message names at most.
 const NAMED: usize = 20;
 
-/// Failures in words.
+/// Reason and message of a failed write.
 fn describe(failure: &Failure) -> (&'static str, String) {
     match &failure.error {
         ApiError::QuotaExceeded(message) => (QUOTA, format!("PVC exceeded the resource quota: {message}")),
-        _ => ("EnforcementFailed", failure.to_string()),
+        _ => problems::describe(failure),
     }
 }
 
@@ -51,9 +53,9 @@ pub fn report(
     let mut status = old.clone();
     let storage =
         observed.own_claim().filter(|claim| is_bound(claim)).and(observed.persistent_volume.as_deref());
-    if let Some((storage, place)) = storage.and_then(|storage| Some((storage, location(storage)?))) {
-        status.server_address = place.server;
-        status.export_path = place.share;
+    if let Some((storage, found)) = storage.and_then(|storage| Some((storage, location(storage)?))) {
+        status.server_address = found.server;
+        status.export_path = found.share;
         storage.name().clone_into(&mut status.pv_name);
     }
     status.phase = phase(observed, &problems);
@@ -101,7 +103,7 @@ fn ready(phase: &SharedVolumePhase, problems: &[Problem]) -> Observation {
     Observation { type_: READY, holds, reason, message: message.to_owned() }
 }
 
-/// The report of a volume that is being deleted and has users.
+/// The report of a volume that is being deleted and still in use.
 fn deleting(observed: &Observed, now: Timestamp) -> Report<SharedVolumeKind> {
     let old = &observed.volume.status;
     let mut status = old.clone();
@@ -130,7 +132,7 @@ fn deleting(observed: &Observed, now: Timestamp) -> Report<SharedVolumeKind> {
     Report::new(status, events)
 }
 
-/// What keeps the volume from being deleted, if anything does.
+/// The message of the condition [`DELETION_BLOCKED`]; `None` where nothing uses the volume.
 fn blocked(observed: &Observed) -> Option<String> {
     let (templates, instances) = (&observed.templates, &observed.instances);
     if templates.is_empty() && instances.is_empty() {
@@ -150,7 +152,7 @@ fn blocked(observed: &Observed) -> Option<String> {
     ))
 }
 
-/// The first of them, and how many there are besides.
+/// The first keys, and how many there are in addition.
 fn listed(keys: &BTreeSet<ObjectKey>) -> String {
     let names: Vec<String> = keys.iter().take(NAMED).map(ToString::to_string).collect();
     let more = keys.len().saturating_sub(NAMED);

@@ -1,4 +1,4 @@
-//! The stores that the loop of shared volumes reads, and which of their changes concern which volumes.
+//! The stores of the shared volume loop, and which of their changes add which volumes to the queue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::runtime::store::{Change, Index, Store};
 use crate::runtime::store_set::{Declaration, StoreSet, enqueue_controller};
 use crate::runtime::watch::Selection;
 
-/// The stores.
+/// The stores of the shared volume loop.
 pub struct Stores {
-    /// The labels of the namespaces that are ours.
+    /// The labels of the namespaces whose volumes are reconciled.
     selector: BTreeMap<String, String>,
     volumes: Arc<Store<SharedVolumeKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
@@ -33,7 +33,7 @@ pub struct Stores {
     jobs: Arc<Store<JobKind>>,
 }
 
-/// Objects of Instances by the shared volumes that they were made to mount.
+/// Objects of Instances by the shared volumes that they mount.
 struct ByMount;
 
 impl<T: Kind> Index<T> for ByMount {
@@ -45,7 +45,7 @@ impl<T: Kind> Index<T> for ByMount {
 }
 
 impl Stores {
-    /// Declares the stores. Namespaces with the labels of `selector` are ours.
+    /// Declares the stores. Only volumes in namespaces with the labels of `selector` are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
         let all = Selection::All;
         let of_instances = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
@@ -57,9 +57,9 @@ impl Stores {
         Self {
             selector: selector.clone(),
             namespaces: set.store(&all).wakes_residents(&volumes, selector).get(),
-            templates: freeing::<_, BySharedVolume>(set.store(&all), &volumes),
-            deployments: freeing::<_, ByMount>(set.store(&of_instances), &volumes),
-            secrets: freeing::<_, ByMount>(set.store(&of_instances), &volumes),
+            templates: of_users::<_, BySharedVolume>(set.store(&all), &volumes),
+            deployments: of_users::<_, ByMount>(set.store(&of_instances), &volumes),
+            secrets: of_users::<_, ByMount>(set.store(&of_instances), &volumes),
             persistent_volumes: set
                 .store::<PersistentVolumeKind>(&all)
                 .on_change(move |change, queue| {
@@ -75,7 +75,8 @@ impl Stores {
         }
     }
 
-    /// What is known of a shared volume; `None` when it is gone, or in a namespace that is not ours.
+    /// What the stores have about a shared volume; `None` when it does not exist, or is in a namespace that
+    /// is not ours.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let volume = self.volumes.get(&key.namespace, &key.name)?;
         self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
@@ -103,14 +104,15 @@ impl Stores {
     }
 }
 
-/// The store of a kind whose objects use shared volumes, by the index `I`. Those that are being deleted may
-/// be free after a change, or have one more user to name.
-fn freeing<T: Kind, I: Index<T, Key = ObjectKey>>(
+/// Declares the store of a kind whose objects use shared volumes, which the index `I` finds. A change of the
+/// volumes that an object uses adds those that are being deleted: they may be unused now, or the message
+/// about their users changes.
+fn of_users<T: Kind, I: Index<T, Key = ObjectKey>>(
     store: Declaration<'_, '_, T>,
     volumes: &Arc<Store<SharedVolumeKind>>,
 ) -> Arc<Store<T>> {
     let volumes = Arc::clone(volumes);
-    let free = move |change: &Change<T>, queue: &Queue| {
+    let enqueue = move |change: &Change<T>, queue: &Queue| {
         let used = |object: &Option<Arc<Object<T>>>| -> BTreeSet<ObjectKey> {
             object.as_deref().map(|object| I::keys(object).into_iter().collect()).unwrap_or_default()
         };
@@ -120,5 +122,5 @@ fn freeing<T: Kind, I: Index<T, Key = ObjectKey>>(
             }
         }
     };
-    store.index::<I>().on_change(free).get()
+    store.index::<I>().on_change(enqueue).get()
 }

@@ -98,7 +98,7 @@ fn condition<'a>(report: &'a Report<SharedVolumeKind>, kind: &str) -> (&'a str, 
 #[test]
 fn claim_and_job_have_the_shape_that_operators_know() {
     let plan = planned(&fresh(&json!({})));
-    // 03 §4.1, field by field.
+    // The same fields as the Go operator writes.
     let expected = json!({
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -122,7 +122,6 @@ fn claim_and_job_have_the_shape_that_operators_know() {
         plan.patches[0].patch,
         json!({"metadata": {"labels": {"crownlabs.polito.it/managed-by": "instance"}}})
     );
-    // 03 §5.
     let resources = json!({"cpu": "100m", "memory": "128Mi"});
     let expected = json!({
         "apiVersion": "batch/v1",
@@ -186,7 +185,7 @@ fn the_phase_follows_the_claim_and_the_job() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_a_sentence() {
+fn problems_are_reported() {
     let error = |observed: &Observed, reason: &str, sentence: &str| {
         let told = reported(observed, &[]);
         assert_eq!(told.status.phase, SharedVolumePhase::Error, "{reason}");
@@ -254,7 +253,7 @@ fn a_volume_grows() {
 }
 
 #[test]
-fn a_volume_with_users_is_not_let_go() {
+fn a_volume_in_use_keeps_its_finalizer() {
     let more = json!({"metadata": {
         "deletionTimestamp": "2026-03-04T05:00:00Z",
         "finalizers": ["other", "crownlabs.polito.it/shvolctrl-volume-protection"],

@@ -1,4 +1,4 @@
-//! What is to be done about a snapshot: a pure function of what is observed.
+//! The decision about a snapshot: a pure function of what is observed.
 
 use jiff::Timestamp;
 
@@ -12,53 +12,53 @@ use crate::config::SnapshotConfig;
 use crate::kinds::{DataVolume, Job, JobEnd};
 use crate::runtime::ObjectKey;
 
-/// How long a Job may be without a pod before that is told, in seconds.
+/// How long a Job may have no pod before that is reported, in seconds.
 pub const PATIENCE: i64 = 60;
 
-/// What is to be done about a snapshot.
+/// The decision about a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing: it has ended.
+    /// Nothing: the snapshot has ended.
     Ended,
-    /// It has to wait.
+    /// Wait until the disk or a name is free.
     Wait {
-        /// A stable word.
+        /// The reason of the condition, a stable word in `CamelCase`.
         reason: &'static str,
-        /// A sentence.
+        /// The message of the condition.
         message: String,
     },
-    /// It cannot be made.
+    /// Refuse the snapshot with this message.
     Refuse(String),
-    /// Its Job is to be made.
+    /// Create the Job.
     Export(Export),
     /// Its Job runs.
     Running {
-        /// Where the image goes.
+        /// The name of the image to be pushed.
         destination: String,
-        /// Whether it has had no pod for longer than it takes to make one.
+        /// Whether it has had no pod for at least [`PATIENCE`].
         starved: bool,
     },
-    /// Its image is in the registry.
+    /// The Job is complete: the image is in the registry.
     Complete {
-        /// Where the image is.
+        /// The name of the image.
         destination: String,
-        /// How long it took, in seconds, if the Job says so.
+        /// How long the Job took, in seconds, if its status says so.
         took: Option<i64>,
     },
-    /// Its Job has failed.
+    /// The Job has failed with this message.
     Fail(String),
 }
 
-/// What a Job is to do.
+/// The input of a Job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
-    /// The claim on the disk.
+    /// The name of the `PersistentVolumeClaim` of the disk.
     pub disk: String,
-    /// Where the image goes.
+    /// The name of the image to be pushed.
     pub destination: String,
 }
 
-/// What is to be done about a snapshot now.
+/// Decides about a snapshot.
 #[must_use]
 pub fn decide(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Decision {
     let snapshot = &observed.snapshot;
@@ -91,13 +91,13 @@ fn is_revised(snapshot: &InstanceSnapshot) -> bool {
     failed_at.is_some() && failed_at != generation.as_deref()
 }
 
-/// How far the Job is.
+/// The decision about a snapshot with a Job.
 fn progress(job: &Job, now: Timestamp) -> Decision {
     let destination = super::job::destination(job);
     match job.end() {
         None => {
-            let born = job.metadata.creation_timestamp.as_ref();
-            let age = born.map_or(0, |born| now.as_second() - born.0.as_second());
+            let created = job.metadata.creation_timestamp.as_ref();
+            let age = created.map_or(0, |created| now.as_second() - created.0.as_second());
             Decision::Running { destination, starved: job.status.active.unwrap_or(0) == 0 && age >= PATIENCE }
         }
         Some(JobEnd::Complete) => {
@@ -111,7 +111,7 @@ fn progress(job: &Job, now: Timestamp) -> Decision {
     }
 }
 
-/// A Job of another owner where ours should be.
+/// The decision if a Job of another owner has the name of ours.
 fn foreign_owner(observed: &Observed) -> Option<Decision> {
     let job = observed.job.as_ref()?;
     let snapshot = &observed.snapshot;
@@ -133,7 +133,7 @@ fn foreign_owner(observed: &Observed) -> Option<Decision> {
     })
 }
 
-/// Whether a snapshot can be made, and of what: the first thing that is in the way.
+/// The input of the Job if the snapshot can be made now, otherwise the first reason why not.
 fn judge(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Result<Export, Decision> {
     let snapshot = &observed.snapshot;
     let refuse = |message: &str| {
@@ -158,9 +158,11 @@ fn judge(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Result
         return Err(refuse("the vm is running."));
     }
     let tenant = &instance.spec.tenant_ref.name;
-    if let Some(resident) = observed.resident.as_ref().filter(|resident| *resident != tenant) {
+    if let Some(namespace_tenant) =
+        observed.namespace_tenant.as_ref().filter(|namespace_tenant| *namespace_tenant != tenant)
+    {
         return Err(refuse(&format!(
-            "instance {} names tenant {tenant}, but namespace {} is that of tenant {resident}: nothing is pushed \
+            "instance {} names tenant {tenant}, but namespace {} is that of tenant {namespace_tenant}: nothing is pushed \
              into the repositories of another tenant.",
             key.name, key.namespace
         )));
@@ -222,7 +224,7 @@ fn found<'a>(observed: &'a Observed, key: &ObjectKey) -> Result<(&'a Instance, &
     Ok((instance, environment))
 }
 
-/// What keeps a disk busy, if anything does.
+/// The decision to wait, if something uses the disk.
 fn busy(observed: &Observed, disk: &str) -> Option<Decision> {
     let wait = |reason, message| Some(Decision::Wait { reason, message });
     if observed.running.iter().any(|machine| machine.name() == disk) {
@@ -245,7 +247,7 @@ fn busy(observed: &Observed, disk: &str) -> Option<Decision> {
     None
 }
 
-/// Whether a snapshot has its turn before another of the same Instance.
+/// Whether another snapshot of the same Instance is made before this one.
 fn is_before(other: &InstanceSnapshot, snapshot: &InstanceSnapshot) -> bool {
     let turn = |snapshot: &InstanceSnapshot| {
         let waits = snapshot.status.phase != SnapshotPhase::Processing;

@@ -1,22 +1,22 @@
-//! Where the image of a snapshot goes: `<registry>/<tenant>/<image>:<time>` (03 §2.5).
+//! The name of the image of a snapshot: `<registry>/<tenant>/<image>:<time>`.
 
 use jiff::Timestamp;
 
 use crate::api::image::is_repository;
 
-/// The longest name that registries and container runtimes accept, without tag.
+/// The longest name that registries and container runtimes accept, in characters without the tag.
 const LIMIT: usize = 255;
 
-/// The repositories of a Tenant: its name without all that is no letter or digit.
+/// The path of the repositories of a Tenant: the letters and digits of its name, in lower case.
 #[must_use]
 pub fn directory(tenant: &str) -> String {
     tenant.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// The whole name of an image that is made now.
+/// The full name of an image that is made at `now`.
 ///
 /// # Errors
-/// When a registry would refuse it; the message says why.
+/// When a registry would refuse the name; the message says why.
 pub fn destination(registry: &str, tenant: &str, image: &str, now: Timestamp) -> Result<String, String> {
     if !is_repository(image) {
         return Err(format!(
@@ -50,8 +50,8 @@ mod tests {
         for image in ["", "My", "a:b", "a b", "../ada", "a//b", "-a"] {
             assert!(named("ada", image).unwrap_err().contains("not one that a registry takes"), "{image}");
         }
-        let room = LIMIT - "r.example.org:5000/vm/ada/".len();
-        assert!(named("ada", &"a".repeat(room)).is_ok());
-        assert!(named("ada", &"a".repeat(room + 1)).unwrap_err().contains("has 256 characters"));
+        let length = LIMIT - "r.example.org:5000/vm/ada/".len();
+        assert!(named("ada", &"a".repeat(length)).is_ok());
+        assert!(named("ada", &"a".repeat(length + 1)).unwrap_err().contains("has 256 characters"));
     }
 }

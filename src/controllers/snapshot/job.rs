@@ -1,4 +1,5 @@
-//! The Job of a snapshot: the exporter, then what builds the image and pushes it (03 §2.5).
+//! The Job of a snapshot: an init container exports the disk, and a container builds the image and pushes
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +8,30 @@ use serde_json::{Value, json};
 use super::decide::Export;
 use super::observe::Observed;
 use crate::config::{Pusher, SnapshotConfig};
-use crate::controllers::shared::children::{ChildBuilder, Place, label_sized, owner};
+use crate::controllers::shared::children::{ChildBuilder, ChildMeta, label_sized, owner};
 use crate::kinds::{Job, JobKind};
 use crate::runtime::plan::Desired;
 
 /// The argument of Kaniko that names the image.
 const DESTINATION: &str = "--destination=";
-/// The user that Buildah runs as; its image has it.
+/// The uid that Buildah runs as, which exists in its image.
 const BUILDAH_USER: u32 = 1000;
-/// What Buildah is told; the name of the image is `$1`.
+/// The shell script for Buildah; the name of the image is `$1`.
 const BUILDAH: &str = r#"buildah build --layers=false --tag "$1" /workspace
 buildah push "$1""#;
 
-/// The name of the Job of a snapshot: its own, as far as Kubernetes allows. The Job's name becomes a label
-/// of its pods, so it is shorter than other names may be.
+/// The name of the Job of a snapshot: the name of the snapshot, shortened to what a label value allows,
+/// because it becomes a label of the pods.
 #[must_use]
 pub fn name(snapshot: &str) -> String {
     label_sized(snapshot, "")
 }
 
-/// The image that a Job pushes.
+/// The name of the image that a Job pushes, from the last argument of its container.
 #[must_use]
 pub fn destination(job: &Job) -> String {
-    let told = job.spec.template.spec.containers.first().and_then(|container| container.args.last());
-    told.map_or("", |told| told.strip_prefix(DESTINATION).unwrap_or(told)).to_owned()
+    let argument = job.spec.template.spec.containers.first().and_then(|container| container.args.last());
+    argument.map_or("", |argument| argument.strip_prefix(DESTINATION).unwrap_or(argument)).to_owned()
 }
 
 /// The Job.
@@ -64,11 +65,11 @@ pub fn desired(observed: &Observed, config: &SnapshotConfig, export: &Export) ->
     }});
     let builder = ChildBuilder { owner: owner(snapshot), labels: BTreeMap::new() };
     let name = name(snapshot.name());
-    let place = Place { namespace: snapshot.namespace(), name: &name, component: "", wave: 0 };
-    builder.created::<JobKind>(observed.job.as_deref(), place, &body)
+    let meta = ChildMeta { namespace: snapshot.namespace(), name: &name, component: "", wave: 0 };
+    builder.created::<JobKind>(observed.job.as_deref(), meta, &body)
 }
 
-/// What builds the image and pushes it.
+/// The container that builds the image and pushes it.
 fn pusher(config: &SnapshotConfig, destination: &str) -> Value {
     let mut container = json!({
         "name": "docker-pusher",

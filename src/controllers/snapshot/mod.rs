@@ -1,14 +1,14 @@
-//! The snapshot loop: images made from the disks of stopped virtual machines.
+//! The snapshot loop makes images of the disks of stopped virtual machines.
 //!
 //! | stage | what |
 //! |---|---|
-//! | observe | the snapshot, the Instance, its Template, the Job of the snapshot, and what keeps the disk busy, from the stores |
-//! | plan | what is decided: nothing, waiting, the Job, or an end; a refusal only after Instance and Template were read anew |
-//! | apply | first the status says that the Job is about to be made, which fails if the snapshot has changed meanwhile; then the Job |
-//! | report | phase and condition; on a snapshot that failed, for which generation of its spec |
+//! | observe | reads from the stores: the snapshot, the Instance, its Template, the Job of the snapshot, and everything that uses the disk |
+//! | plan | the decision: nothing, wait, create the Job, or end; before a refusal, Instance and Template are read from the API server |
+//! | apply | first the status is written, which fails if the snapshot has changed meanwhile; then the Job is created |
+//! | report | phase and condition; on a failed snapshot, an annotation with the generation of its spec |
 //!
-//! A Job that is there tells a successor all it needs, so dying between any two writes neither loses a snapshot
-//! nor makes one twice. What has ended stays ended.
+//! An existing Job contains all the state that the next process needs, so if the process dies between any
+//! two writes, no snapshot is lost or made twice. A snapshot that has ended is not made again.
 
 mod decide;
 mod image;

@@ -1,4 +1,4 @@
-//! What a reconcile of a snapshot knows.
+//! The input of the plan and the report of a snapshot.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::api::{Kind, Object};
 use crate::kinds::{DataVolume, Job, Pod, VirtualMachine, VirtualMachineInstance};
 use crate::runtime::ObjectKey;
 
-/// Everything that plan and report depend on, but for the configuration and the time.
+/// Everything that plan and report depend on, except the configuration and the time.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// The snapshot.
@@ -19,32 +19,32 @@ pub struct Observed {
     pub instance: Option<Arc<Instance>>,
     /// The Template of the Instance, if it exists.
     pub template: Option<Arc<Template>>,
-    /// Whatever stands where its Job should.
+    /// The object with the name of its Job, whoever owns it.
     pub job: Option<Arc<Job>>,
     /// The virtual machines of the Instance.
     pub machines: Vec<Arc<VirtualMachine>>,
-    /// Those of the Instance's machines that run.
+    /// The `VirtualMachineInstance`s with the names of those: they exist while the machines run.
     pub running: Vec<Arc<VirtualMachineInstance>>,
-    /// The disks of the namespace that are still being filled, as far as they are the Instance's.
+    /// The `DataVolume`s with the names of those: they show the progress of the import of disks.
     pub disks: Vec<Arc<DataVolume>>,
     /// The pods of the Instance.
     pub pods: Vec<Arc<Pod>>,
     /// Other snapshots of the Instance that have not ended.
     pub others: Vec<Arc<InstanceSnapshot>>,
-    /// The Tenant whose own the namespace is, if it is one's.
-    pub resident: Option<String>,
-    /// The Tenant that the repository belongs to, if it is not the Instance's.
+    /// The Tenant that the namespace belongs to; `None` if it is not the personal namespace of a Tenant.
+    pub namespace_tenant: Option<String>,
+    /// The Tenant that the path of the repositories belongs to, if it is not the Tenant of the Instance.
     pub repository_owner: Option<String>,
 }
 
 impl Observed {
-    /// Whether the snapshot controls the object.
+    /// Whether the snapshot is the controller of the object.
     pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
         object.controller_uid() == Some(self.snapshot.uid())
     }
 
-    /// The name of the disk of an environment: that of its machine. The only environment of a Template
-    /// needs no name of its own in it.
+    /// The name of the disk of an environment, which is that of its virtual machine. It contains the name of
+    /// the environment unless that is the only one of its Template (`alone`).
     pub fn disk(&self, instance: &Instance, environment: &str, alone: bool) -> String {
         let short = canonical(instance.name());
         let long = format!("{short}-{environment}");
@@ -53,8 +53,8 @@ impl Observed {
     }
 }
 
-/// The key of the Instance of a snapshot; it is looked for in the snapshot's own namespace unless the
-/// snapshot says otherwise.
+/// The key of the Instance of a snapshot. It is in the namespace of the snapshot unless the snapshot names
+/// another one.
 #[must_use]
 pub fn instance_key(snapshot: &InstanceSnapshot) -> ObjectKey {
     let reference = &snapshot.spec.instance_ref;

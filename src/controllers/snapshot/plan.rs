@@ -1,4 +1,4 @@
-//! The plan of a snapshot: a pure function of what is decided about it.
+//! The plan of a snapshot: a pure function of the decision about it.
 
 use std::time::Duration;
 
@@ -14,12 +14,13 @@ use crate::controllers::shared::references::template_key;
 use crate::runtime::plan::{KindInfo, Plan, Requeue};
 use crate::runtime::problem::Problem;
 
-/// The reason of a snapshot that cannot be made.
+/// The reason of a refused snapshot.
 pub const REFUSED: &str = "ValidationError";
 /// The reason of a snapshot whose Job failed.
 pub const FAILED: &str = "CreationFailed";
 
-/// How long a snapshot that waits is left alone at most: nearly everything that it waits for wakes it.
+/// After how long at most a snapshot that waits is reconciled again. Nearly everything that it waits for is
+/// watched.
 const WAIT: Duration = Duration::from_mins(1);
 
 /// The plan.
@@ -36,7 +37,8 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
         Decision::Refuse(message) => {
             plan.problems.push(Problem::fault("", REFUSED, message));
             plan.requeue = Requeue::OnChange;
-            // A refusal is final: the Instance may just have been stopped, or the Template made.
+            // A refusal is final, and the stores may be late: the Instance may just have been stopped, or
+            // the Template created.
             plan.confirm.push((KindInfo::of::<InstanceKind>(), instance_key(&observed.snapshot)));
             let template = observed.instance.as_deref().map(template_key);
             plan.confirm.extend(template.map(|key| (KindInfo::of::<TemplateKind>(), key)));

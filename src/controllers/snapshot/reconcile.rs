@@ -1,4 +1,4 @@
-//! The snapshot loop.
+//! The reconciler of snapshots.
 
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Outcome, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
-/// Makes images of stopped virtual machines.
+/// Reconciles snapshots: images of stopped virtual machines.
 pub struct SnapshotReconciler {
     stores: Stores,
     config: SnapshotConfig,

@@ -1,4 +1,4 @@
-//! The status of a snapshot, and what is told of it.
+//! The status, the condition and the events of a snapshot.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -12,6 +12,7 @@ use crate::api::instance_snapshot::{
 };
 use crate::api::labels;
 use crate::config::SnapshotConfig;
+use crate::controllers::shared::durations::go_duration;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
@@ -20,9 +21,9 @@ use crate::runtime::reconciler::{Outcome, Report};
 
 /// Condition: whether the image is in the registry.
 const READY: &str = "Ready";
-/// The reason of a Job that is about to be made.
+/// The reason while the Job is about to be created.
 pub const CREATING: &str = "Creating";
-/// The reason of a Job that gets no pod.
+/// The reason when the Job has no pod.
 const STARVED: &str = "WaitingForPod";
 
 /// The report of a reconcile.
@@ -43,7 +44,8 @@ pub fn report(
     Report { patch: has_failed.then(|| failed_generation(snapshot)).flatten(), ..report }
 }
 
-/// What is told: what the plan decided, corrected by what came of it. `None` where there is no news.
+/// The decision that is reported: that of the plan, corrected by its outcome. `None` where nothing is to be
+/// reported.
 fn decision(
     observed: &Observed,
     config: &SnapshotConfig,
@@ -65,13 +67,13 @@ fn decision(
     }
     let Some(problem) = plan.problems.first() else {
         let decision = decide(observed, config, now);
-        let is_told = match decision {
+        let is_reported = match decision {
             Decision::Export(_) => !outcome.is_applied,
             Decision::Running { .. } | Decision::Complete { .. } | Decision::Fail(_) => true,
-            // Something has changed since the plan was made: that asks for another reconcile.
+            // Something has changed since the plan was made, which causes another reconcile.
             Decision::Ended | Decision::Wait { .. } | Decision::Refuse(_) => false,
         };
-        return Some(decision).filter(|_| is_told);
+        return Some(decision).filter(|_| is_reported);
     };
     let message = problem.message.clone();
     Some(match problem.reason {
@@ -81,8 +83,8 @@ fn decision(
     })
 }
 
-/// Writes on a snapshot for which generation of its spec it failed: it is looked at again when that has
-/// changed.
+/// The patch that annotates a failed snapshot with the generation of its spec: it is tried again when the
+/// spec has changed.
 fn failed_generation(snapshot: &InstanceSnapshot) -> Option<ObjectPatch> {
     let generation = snapshot.metadata.generation.unwrap_or_default().to_string();
     let annotations = json!({labels::SNAPSHOT_OBSERVED_GENERATION: generation});
@@ -123,11 +125,11 @@ pub(super) fn tell(
     Report::new(InstanceSnapshotStatus { phase, conditions }, events)
 }
 
-/// What a Job does that has not ended.
+/// Phase, reason and message while the Job runs.
 fn running(job: &str, destination: &str, starved: bool) -> (SnapshotPhase, &'static str, String) {
     if starved {
         let message = format!(
-            "Job {job} has no pod: see its events. A ResourceQuota of the namespace may leave no room for it \
+            "Job {job} has no pod: see its events. A ResourceQuota of the namespace may leave no capacity for it \
              (controllers.snapshot.pusherMemoryLimit counts against it)"
         );
         return (SnapshotPhase::Processing, STARVED, message);
@@ -135,7 +137,8 @@ fn running(job: &str, destination: &str, starved: bool) -> (SnapshotPhase, &'sta
     (SnapshotPhase::Processing, "JobRunning", format!("Job {job} makes image {destination}"))
 }
 
-fn told(snapshot: &InstanceSnapshot) -> Option<&Condition> {
+/// The stored condition [`READY`].
+fn stored_condition(snapshot: &InstanceSnapshot) -> Option<&Condition> {
     snapshot.status.conditions.iter().find(|condition| condition.type_ == READY)
 }
 
@@ -154,8 +157,9 @@ fn events(
     {
         events.push(note(EventType::Normal, "Validating", "Start validation of the request".to_owned()));
     }
-    let is_told = told(snapshot).is_some_and(|told| told.reason == now.reason && told.message == now.message);
-    if is_told {
+    let is_reported = stored_condition(snapshot)
+        .is_some_and(|stored| stored.reason == now.reason && stored.message == now.message);
+    if is_reported {
         return events;
     }
     let image = &snapshot.spec.image_name;
@@ -183,31 +187,7 @@ fn events(
     events
 }
 
-/// How long it took, as the end of a sentence.
+/// How long the Job took, as the end of a sentence.
 fn within(took: Option<i64>) -> String {
     took.map_or_else(String::new, |seconds| format!(" in {}", go_duration(seconds)))
-}
-
-/// A time in the notation of Go, which readers of these events know: `59s`, `4m0s`, `1h1m1s`.
-fn go_duration(seconds: i64) -> String {
-    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    match (hours, minutes) {
-        (0, 0) => format!("{rest}s"),
-        (0, minutes) => format!("{minutes}m{rest}s"),
-        (hours, minutes) => format!("{hours}h{minutes}m{rest}s"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_written_as_in_go() {
-        for (seconds, text) in
-            [(0, "0s"), (59, "59s"), (240, "4m0s"), (3661, "1h1m1s"), (7200, "2h0m0s"), (90_000, "25h0m0s")]
-        {
-            assert_eq!(go_duration(seconds), text);
-        }
-    }
 }

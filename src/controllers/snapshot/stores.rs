@@ -1,4 +1,4 @@
-//! The stores that the snapshot loop reads, and which of their changes concern which snapshots.
+//! The stores of the snapshot loop, and which of their changes add which snapshots to the queue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use crate::runtime::store::{ByController, Index, Store};
 use crate::runtime::store_set::{Declaration, StoreSet};
 use crate::runtime::watch::Selection;
 
-/// The stores.
+/// The stores of the snapshot loop.
 pub struct Stores {
-    /// The labels of the namespaces that are ours.
+    /// The labels of the namespaces whose snapshots are reconciled.
     selector: BTreeMap<String, String>,
     snapshots: Arc<Store<InstanceSnapshotKind>>,
     instances: Arc<Store<InstanceKind>>,
@@ -49,7 +49,7 @@ impl Index<InstanceSnapshotKind> for OfInstance {
     }
 }
 
-/// Tenants by the directory of their repositories.
+/// Tenants by the path of their repositories.
 struct ByDirectory;
 
 impl Index<TenantKind> for ByDirectory {
@@ -60,14 +60,14 @@ impl Index<TenantKind> for ByDirectory {
     }
 }
 
-/// Whether a snapshot is still to be made.
+/// Whether a snapshot has not ended and is not being deleted.
 fn is_open(snapshot: &InstanceSnapshot) -> bool {
     !matches!(snapshot.status.phase, SnapshotPhase::Completed | SnapshotPhase::Failed)
         && !snapshot.is_terminating()
 }
 
 impl Stores {
-    /// Declares the stores. Namespaces with the labels of `selector` are ours.
+    /// Declares the stores. Only snapshots in namespaces with the labels of `selector` are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
         let all = Selection::All;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
@@ -92,7 +92,7 @@ impl Stores {
             tenants: set.store(&all).index::<ByDirectory>().get(),
             namespaces: set.store(&all).wakes_residents(&snapshots, selector).get(),
             jobs: set.store(&all).written().wakes_controller::<InstanceSnapshotKind>().get(),
-            machine_instances: freeing(set.store(&of_instances).optional(), &snapshots),
+            machine_instances: of_disk_users(set.store(&of_instances).optional(), &snapshots),
             data_volumes: set
                 .store::<DataVolumeKind>(&all)
                 .optional()
@@ -104,13 +104,14 @@ impl Stores {
                     }
                 })
                 .get(),
-            pods: freeing(set.store(&of_instances).index::<ByInstance>(), &snapshots),
+            pods: of_disk_users(set.store(&of_instances).index::<ByInstance>(), &snapshots),
             snapshots,
             machines,
         }
     }
 
-    /// What is known of a snapshot; `None` when it is gone, or in a namespace that is not ours.
+    /// What the stores have about a snapshot; `None` when it does not exist, or is in a namespace that is
+    /// not ours.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let snapshot = self.snapshots.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace)?;
@@ -136,7 +137,7 @@ impl Stores {
             disks: named.filter_map(|name| self.data_volumes.get(&of.namespace, name)).collect(),
             pods: self.pods.by::<ByInstance>(&of),
             others: others.filter(|other| other.uid() != snapshot.uid() && is_open(other)).collect(),
-            resident: namespace.label(labels::NAME).map(str::to_owned),
+            namespace_tenant: namespace.label(labels::NAME).map(str::to_owned),
             repository_owner: instance.as_ref().and_then(|instance| self.repository_owner(instance)),
             machines,
             instance,
@@ -144,7 +145,8 @@ impl Stores {
         })
     }
 
-    /// The Tenant that has the repositories of an Instance's Tenant, if it is another: whoever was first.
+    /// The Tenant that owns the path of the repositories of the Instance's Tenant, if it is another: the
+    /// oldest Tenant with that path.
     fn repository_owner(&self, instance: &Instance) -> Option<String> {
         let tenant = &instance.spec.tenant_ref.name;
         let sharing = self.tenants.by::<ByDirectory>(directory(tenant));
@@ -155,7 +157,8 @@ impl Stores {
     }
 }
 
-/// Snapshots. One that has ended gives way to those of the same Instance that wait for it.
+/// Declares the store of snapshots. When one ends, those of the same Instance that wait for it are added to
+/// the queue.
 fn snapshots(set: &mut StoreSet<'_>) -> Arc<Store<InstanceSnapshotKind>> {
     let snapshots = set.store::<InstanceSnapshotKind>(&Selection::All).written().objects(is_open);
     let snapshots = snapshots.index::<OfInstance>().get();
@@ -169,8 +172,9 @@ fn snapshots(set: &mut StoreSet<'_>) -> Arc<Store<InstanceSnapshotKind>> {
     snapshots
 }
 
-/// The store of a kind whose objects keep the disks of an Instance busy.
-fn freeing<T: Kind>(
+/// Declares the store of a kind whose objects use the disks of an Instance. A change adds the snapshots of
+/// the Instance that wait.
+fn of_disk_users<T: Kind>(
     store: Declaration<'_, '_, T>,
     snapshots: &Arc<Store<InstanceSnapshotKind>>,
 ) -> Arc<Store<T>> {
@@ -183,7 +187,7 @@ fn freeing<T: Kind>(
     store.get()
 }
 
-/// Asks for the snapshots of an Instance that wait for their turn.
+/// Adds the snapshots of an Instance that wait.
 fn enqueue_waiting(snapshots: &Store<InstanceSnapshotKind>, queue: &Queue, instance: &ObjectKey) {
     for snapshot in snapshots.by::<OfInstance>(instance) {
         if is_open(&snapshot) && snapshot.status.phase != SnapshotPhase::Processing {

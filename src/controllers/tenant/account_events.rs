@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_lead_refuses() {
+    fn a_replica_that_does_not_lead_refuses_events() {
         assert_eq!(ask(&Gate::closed(), None, PATH, "", &verified("ada")), (503, 0));
     }
 

@@ -1,4 +1,4 @@
-//! In which Workspaces a Tenant is enrolled, and the labels that say so (05 §4.4).
+//! The Workspaces that a Tenant is enrolled in, and the labels for them.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,16 @@ use crate::api::workspace::{AutoEnroll, Workspace};
 /// The Workspaces of a Tenant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Enrolment<'a> {
-    /// Those that count, in the order of the spec, with the role in each.
+    /// Those that the Tenant is enrolled in or a candidate of, in the order of the spec, with the role in
+    /// each.
     pub valid: Vec<(&'a Workspace, &'a Role)>,
-    /// Those that the Tenant cannot be in.
+    /// The names of those that the Tenant cannot be in.
     pub failing: Vec<String>,
 }
 
 impl<'a> Enrolment<'a> {
-    /// The Workspaces of a Tenant. One that does not exist, that takes no candidates, or whose name
-    /// does not fit into a label is failing.
+    /// The Workspaces of a Tenant. One is failing if it does not exist, does not accept candidates, or has a
+    /// name that does not fit into a label.
     pub fn of(observed: &'a Observed) -> Self {
         let mut enrolment = Self::default();
         for entry in &observed.tenant.spec.workspaces {
@@ -54,7 +55,7 @@ fn accepts(workspace: &Workspace, role: &Role) -> bool {
         }
 }
 
-/// The labels that a Tenant carries: `None` for one that it must not.
+/// The labels of a Tenant; `None` for one that it must not have.
 pub fn wanted_labels(
     observed: &Observed,
     enrolment: &Enrolment<'_>,

@@ -1,4 +1,4 @@
-//! A Tenant to plan for, in tests.
+//! Test fixtures: a Tenant as it is observed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
     Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
 }
 
-/// The settings by default.
+/// The default settings.
 pub fn settings() -> Settings {
     Settings {
         selector: BTreeMap::from([("crownlabs.polito.it/operator-selector".to_owned(), "test".to_owned())]),

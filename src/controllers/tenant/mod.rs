@@ -1,16 +1,17 @@
-//! The tenant loop: namespaces, quota, network policies, RBAC, a personal volume and an account for each user.
+//! The tenant loop makes the namespaces, quota, network policies, RBAC, personal volume and Keycloak account
+//! of Tenants.
 //!
 //! | stage | what |
 //! |---|---|
-//! | observe | the Tenant, its Workspaces, the objects that it owns, and what is in its namespace, from the stores |
-//! | plan | finalizer and labels; RBAC for itself; the personal namespace with all that belongs in it, or its removal; the sandbox; the volume with its Secret and Job; the account in Keycloak |
-//! | apply | the shared engine, which asks the API server once more whether a namespace is empty before it deletes it; Keycloak beside it |
+//! | observe | reads from the stores: the Tenant, its Workspaces, the objects that it owns, and the Instances and Templates in its namespace |
+//! | plan | finalizer and labels; RBAC for itself; the personal namespace with its objects, or its removal; the sandbox; the volume with its Secret and Job; the account in Keycloak |
+//! | apply | the shared engine, which asks the API server whether a namespace is empty before it deletes it; Keycloak at the same time |
 //! | report | namespaces, account, quota, failing workspaces, ready, conditions; one patch of the status, if it differs |
 //!
-//! Whether the e-mail address is confirmed is learned from Keycloak, and stored in the status: the next
-//! reconcile, which follows at once, plans by it. If the process dies between any two writes, the next reconcile
-//! plans from what it finds. A Tenant that is being deleted keeps its finalizer until all of that is deleted but
-//! the volume, which is kept unless it is configured otherwise.
+//! Keycloak knows whether the e-mail address is confirmed. That is stored in the status, and the next
+//! reconcile, which follows at once, plans with it. If the process dies between any two writes, the next
+//! reconcile plans the rest from what exists. A Tenant that is being deleted keeps its finalizer until all
+//! of these objects are deleted; the personal volume is kept unless it is configured otherwise.
 
 mod account_events;
 mod enrolment;
@@ -33,25 +34,25 @@ use std::collections::BTreeMap;
 
 use crate::config::TenantConfig;
 
-/// What plans and reports depend on.
+/// The settings that plans and reports depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The labels of what is ours.
+    /// The selector of this daemon: the labels of its Tenants and of the objects that it creates.
     pub selector: BTreeMap<String, String>,
-    /// The keys of the loop.
+    /// The configuration of the loop.
     pub config: TenantConfig,
     /// Whether Keycloak is configured.
     pub has_keycloak: bool,
 }
 
-/// What a plan wants done in Keycloak.
+/// The effects in Keycloak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// The account exists, says what the Tenant says, and has exactly these of our roles.
+    /// Create or update the account, and assign exactly these of our roles.
     SynchronizeAccount {
         /// The names of the roles.
         roles: Vec<String>,
     },
-    /// The account does not exist.
+    /// Delete the account.
     RemoveAccount,
 }

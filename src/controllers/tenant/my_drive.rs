@@ -1,8 +1,8 @@
-//! The personal volume of a Tenant: claim, Secret and Job.
+//! The personal volume of a Tenant (`MyDrive`): `PersistentVolumeClaim`, Secret and Job.
 //!
-//! The claim outlives its Tenant unless it is configured otherwise. So nothing in the cluster ties it
-//! to the Tenant but what is written on it: whose it is, and the e-mail address. A Tenant of the same
-//! name gets it only with the same address.
+//! The claim is kept when its Tenant is deleted, unless it is configured otherwise. So it has no owner
+//! reference but annotations with the name and e-mail address of its Tenant. A new Tenant of the same name
+//! gets the volume only if it has the same address.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::observe::Observed;
 use super::{Effect, Settings};
 use crate::api::labels;
 use crate::config::{MyDrive, OnTenantDeletion};
-use crate::controllers::shared::children::{ChildBuilder, Place};
+use crate::controllers::shared::children::{ChildBuilder, ChildMeta};
 use crate::controllers::shared::nfs_volume::{
     Location, claim_spec, failure, growth, is_bound, job, location, provisioning,
 };
@@ -23,14 +23,14 @@ use crate::runtime::problem::Problem;
 
 /// The component of the personal volume.
 pub const MY_DRIVE: &str = "mydrive";
-/// The component of the Secret: a part of that of the namespace.
+/// The component of the Secret: a part of the component of the namespace.
 pub const SECRET: &str = "personal-namespace/mydrive";
-/// On a claim: the Tenant whose volume it is, with its dots.
+/// Annotation of a claim: the name of its Tenant.
 pub const OWNER: &str = "crownlabs.polito.it/mydrive-owner";
-/// On a claim: that Tenant's e-mail address.
+/// Annotation of a claim: the e-mail address of its Tenant.
 pub const EMAIL: &str = "crownlabs.polito.it/mydrive-email";
 
-/// Plans the volume of a Tenant whose personal namespace is there.
+/// Plans the volume of a Tenant whose personal namespace exists.
 pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, plan: &mut Plan<Effect>) {
     let claim = observed.children.claim.as_deref();
     if let Some(problem) = claim.and_then(|claim| foreign_owner(observed, claim)) {
@@ -68,18 +68,18 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
         );
         plan.problems.push(problem("ProvisioningFailed", message, false));
     }
-    // One that runs is left alone; one of somebody else is refused by the apply engine.
+    // A Job that runs is left alone; one of another owner is refused by the apply engine.
     if own_job.is_none() {
         let names = observed.names();
         let config = &settings.config.my_drive;
-        let place =
-            Place { namespace: &config.namespace, name: &names.provision, component: MY_DRIVE, wave: 1 };
+        let meta =
+            ChildMeta { namespace: &config.namespace, name: &names.provision, component: MY_DRIVE, wave: 1 };
         let existing = observed.children.job.as_deref();
-        plan.ensure.push(job(existing, &names.claim, &config.provisioning_image, builder, place));
+        plan.ensure.push(job(existing, &names.claim, &config.provisioning_image, builder, meta));
     }
 }
 
-/// Whose the claim is, if it is somebody else's.
+/// The name conflict if the claim belongs to another Tenant.
 fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
     let tenant = &observed.tenant;
     if observed.owns(claim) || claim.controller_uid().is_some() {
@@ -92,7 +92,9 @@ fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
             let message = format!("the personal volume {name} belongs to Tenant {owner}: it is left alone");
             Some(problem("NameConflict", message, false))
         }
-        (Some(_), Some(email)) if !email.eq_ignore_ascii_case(&tenant.spec.email) && former(observed) => {
+        (Some(_), Some(email))
+            if !email.eq_ignore_ascii_case(&tenant.spec.email) && is_of_former_tenant(observed) =>
+        {
             let message = format!(
                 "the personal volume {name} was kept for a former Tenant of this name with another e-mail \
                  address: it is left alone; to hand it over, set its annotation {EMAIL} to this Tenant's address"
@@ -103,22 +105,22 @@ fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
     }
 }
 
-/// Whether the volume cannot have been this Tenant's before: the address of a Tenant that has it may
-/// change, and the claim follows.
-fn former(observed: &Observed) -> bool {
+/// Whether the volume was made for a former Tenant of the same name. A Tenant that has a volume can change
+/// its address, and the annotation is updated.
+fn is_of_former_tenant(observed: &Observed) -> bool {
     let claim = observed.children.claim.as_deref();
     claim.and_then(|claim| claim.annotation(TENANT_UID)) != Some(observed.tenant.uid())
 }
 
-/// On a claim: the uid of the Tenant that has it now.
+/// Annotation of a claim: the uid of its current Tenant.
 const TENANT_UID: &str = "crownlabs.polito.it/mydrive-tenant-uid";
 
-/// Whether a claim is of this very Tenant, not of another of its name.
-pub fn is_of(observed: &Observed, claim: &NfsClaim) -> bool {
+/// Whether a claim belongs to this Tenant, and not to a former one of the same name.
+pub fn belongs_to(observed: &Observed, claim: &NfsClaim) -> bool {
     observed.owns(claim) || claim.annotation(TENANT_UID) == Some(observed.tenant.uid())
 }
 
-/// The claim of a Tenant that is being deleted, to be kept.
+/// The claim of a Tenant that is being deleted, without its owner reference, so that it is kept.
 pub fn kept(observed: &Observed, settings: &Settings, claim: &NfsClaim) -> Desired {
     let builder = super::plan::builder(observed, settings);
     let state = claim.label(labels::VOLUME_PROVISIONING);
@@ -138,7 +140,7 @@ fn desired_claim(
 ) -> Desired {
     let names = observed.names();
     let body = claim_spec(&config.storage_class_name, &config.size);
-    let place = Place { namespace: &config.namespace, name: &names.claim, component: MY_DRIVE, wave: 0 };
+    let meta = ChildMeta { namespace: &config.namespace, name: &names.claim, component: MY_DRIVE, wave: 0 };
     let kept = config.on_tenant_deletion == OnTenantDeletion::Retain;
     let tenant = &observed.tenant;
     let annotations: BTreeMap<String, String> =
@@ -146,7 +148,7 @@ fn desired_claim(
             .into_iter()
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect();
-    let mut desired = builder.created::<NfsClaimKind>(claim, place, &body);
+    let mut desired = builder.created::<NfsClaimKind>(claim, meta, &body);
     desired
         .labels
         .extend(provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned())));
@@ -164,7 +166,7 @@ fn desired_claim(
     desired
 }
 
-/// Where the volume is, for those who mount it.
+/// The data of the Secret: the location of the volume.
 fn data(observed: &Observed) -> Result<Value, Problem> {
     let Some(volume) = &observed.children.volume else {
         return Err(problem(
@@ -187,8 +189,8 @@ fn data(observed: &Observed) -> Result<Value, Problem> {
 
 fn secret(observed: &Observed, builder: &ChildBuilder, data: &Value) -> Desired {
     let namespace = observed.names().namespace;
-    let place = Place { namespace: &namespace, name: MY_DRIVE_SECRET, component: SECRET, wave: 1 };
-    let mut desired = builder.enforced::<SecretKind>(observed.children.secret.as_deref(), place, data);
+    let meta = ChildMeta { namespace: &namespace, name: MY_DRIVE_SECRET, component: SECRET, wave: 1 };
+    let mut desired = builder.enforced::<SecretKind>(observed.children.secret.as_deref(), meta, data);
     desired.manifest = desired.manifest.map(|manifest| manifest.merged(&json!({"type": "Opaque"})));
     desired
 }

@@ -1,13 +1,13 @@
-//! Names and label values made from a Tenant (05 §3, §4.3).
+//! Names of objects and label values that derive from a Tenant.
 
 use crate::api::names::{CanonicalName, DnsLabel, NameError};
 use crate::controllers::shared::nfs_volume::job_name;
 
-/// Labels have at most this many characters.
+/// The longest value of a label, in characters.
 const LABEL_LIMIT: usize = 63;
 
-/// A first or last name in the characters that labels allow: spaces as underscores, everything else
-/// that is neither a letter nor a digit of ASCII left out.
+/// A first or last name as a label value: spaces become underscores, and other characters than ASCII letters
+/// and digits are dropped.
 pub fn clean(name: &str) -> String {
     let kept = name.chars().map(|c| if c == ' ' { '_' } else { c });
     let kept: String = kept.filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
@@ -15,23 +15,23 @@ pub fn clean(name: &str) -> String {
     trimmed.get(..trimmed.len().min(LABEL_LIMIT)).unwrap_or_default().trim_end_matches('_').to_owned()
 }
 
-/// The names of what is made for a Tenant.
+/// The names of the objects of a Tenant. `<c>` is its canonical name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
-    /// `tenant-<c>`.
+    /// The personal namespace, `tenant-<c>`.
     pub namespace: String,
-    /// `sandbox-<c>`.
+    /// The sandbox namespace, `sandbox-<c>`.
     pub sandbox: String,
-    /// `crownlabs-manage-tenant-<c>`: `ClusterRole` and binding.
+    /// The `ClusterRole` and its binding, `crownlabs-manage-tenant-<c>`.
     pub cluster_role: String,
-    /// `<c>-drive`.
+    /// The `PersistentVolumeClaim` of the personal volume, `<c>-drive`.
     pub claim: String,
-    /// `<c>-drive-provision`, shortened where that is too long for a Job.
+    /// The Job that prepares the volume, `<c>-drive-provision`, shortened if it is too long for a Job.
     pub provision: String,
 }
 
 impl Names {
-    /// The names for a Tenant.
+    /// The names of the objects of a Tenant.
     pub fn of(tenant: &str) -> Self {
         let canonical = CanonicalName::of(tenant);
         let namespace = canonical.tenant_namespace();

@@ -1,29 +1,30 @@
-//! The bodies of what is made for a Tenant (05 §5, §8).
+//! The names and contents of the objects of a Tenant.
 
 use serde_json::{Value, json};
 
-use super::quota::{Share, spelled};
+use super::quota::{Quota, spelled};
 use crate::api::{GROUP, labels};
 use crate::kinds::ResourceQuota;
 
-/// The share of a personal namespace.
+/// The `ResourceQuota` of the personal namespace.
 pub const RESOURCE_QUOTA: &str = "crownlabs-resource-quota";
-/// Binding and `ClusterRole`: Instances of one's own.
+/// The role binding and the `ClusterRole` to manage Instances in the personal namespace.
 pub const MANAGE_INSTANCES: &str = "crownlabs-manage-instances";
-/// Binding and `ClusterRole`: Templates of one's own.
+/// The role binding and the `ClusterRole` to manage Templates in the personal namespace.
 pub const MANAGE_TEMPLATES: &str = "crownlabs-manage-templates";
-/// Nobody from other namespaces may reach the pods …
+/// The network policy that denies ingress from other namespaces.
 pub const DENY_INGRESS: &str = "crownlabs-deny-ingress-traffic";
-/// … but those that the administrators trust.
+/// The network policy that allows ingress from namespaces that administrators trust.
 pub const ALLOW_TRUSTED_INGRESS: &str = "crownlabs-allow-trusted-ingress-traffic";
-/// The rights in a sandbox.
+/// The role binding in the sandbox.
 pub const SANDBOX_EDITOR: &str = "sandbox-editor";
-/// The share of a sandbox.
+/// The `ResourceQuota` of the sandbox.
 pub const SANDBOX_QUOTA: &str = "sandbox-resource-quota";
-/// The defaults of a sandbox.
+/// The `LimitRange` of the sandbox.
 pub const SANDBOX_LIMITS: &str = "sandbox-limit-range";
 
-/// The right of a Tenant to read and edit itself; what may be edited is the webhook's to say.
+/// The rules of the `ClusterRole` by which a Tenant can read and edit itself. The webhook decides which
+/// fields it may change.
 pub fn own_rules(tenant: &str) -> Value {
     json!({"rules": [{
         "apiGroups": [GROUP],
@@ -33,31 +34,31 @@ pub fn own_rules(tenant: &str) -> Value {
     }]})
 }
 
-/// The limits of a personal namespace, in the words of the existing object where they are the same.
-pub fn quota(share: &Share, existing: Option<&ResourceQuota>) -> Value {
-    json!({"spec": {"hard": spelled(&share.hard(), existing.map(|quota| &quota.spec.hard))}})
+/// The limits of the personal namespace, spelled as in the existing object where the amounts are equal.
+pub fn resource_quota(quota: &Quota, existing: Option<&ResourceQuota>) -> Value {
+    json!({"spec": {"hard": spelled(&quota.hard(), existing.map(|existing| &existing.spec.hard))}})
 }
 
-/// Pods are reached from their own namespace …
+/// The pods accept ingress from their own namespace.
 pub fn deny_ingress() -> Value {
     json!({"spec": {"podSelector": {}, "ingress": [{"from": [{"podSelector": {}}]}]}})
 }
 
-/// … and from namespaces with a label that administrators set.
+/// The pods accept ingress from namespaces with a label that administrators set.
 pub fn allow_trusted_ingress() -> Value {
     json!({"spec": {"podSelector": {}, "ingress": [{"from": [
         {"namespaceSelector": {"matchLabels": {labels::ALLOW_INSTANCE_ACCESS: "true"}}},
     ]}]}})
 }
 
-/// The limits of a sandbox.
+/// The limits of the sandbox.
 pub fn sandbox_quota() -> Value {
     json!({"spec": {"hard": {
         "limits.cpu": "4", "limits.memory": "8G", "requests.cpu": "2", "requests.memory": "8G",
     }}})
 }
 
-/// What a container in a sandbox gets that asks for nothing.
+/// The default requests and limits of containers in the sandbox.
 pub fn sandbox_limits() -> Value {
     json!({"spec": {"limits": [{
         "type": "Container",

@@ -1,4 +1,4 @@
-//! What a reconcile of a Tenant knows.
+//! The input of the plan and the report of a Tenant.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::kinds::{
     ResourceQuota, RoleBinding, Secret,
 };
 
-/// Everything that the plan and the status of a Tenant depend on, but for the settings and the time.
+/// Everything that the plan and the status of a Tenant depend on, except the settings and the time.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// The Tenant.
     pub tenant: Arc<Tenant>,
-    /// The Workspaces that its spec names, those that exist.
+    /// The Workspaces that its spec names and that exist, by name.
     pub workspaces: BTreeMap<String, Arc<Workspace>>,
-    /// Another Tenant that the names of the objects belong to.
+    /// The Tenant that owns the canonical name, if it is another one with the same canonical name.
     pub name_owner: Option<String>,
     /// How many Instances are in its personal namespace.
     pub instances: usize,
@@ -28,64 +28,65 @@ pub struct Observed {
     pub templates: usize,
     /// Whether the namespace of personal volumes exists.
     pub has_my_drive_namespace: bool,
-    /// Whatever stands where its objects should.
+    /// The objects with the names of its own, whoever owns them.
     pub children: Children,
 }
 
-/// Whatever stands where the objects of a Tenant should.
+/// The objects with the names of those of a Tenant, whoever owns them.
 #[derive(Debug, Clone, Default)]
 pub struct Children {
-    /// The right to read and edit itself.
+    /// The `ClusterRole` by which the Tenant can read and edit itself.
     pub cluster_role: Option<Arc<ClusterRole>>,
-    /// Gives that right.
+    /// The binding of that role.
     pub cluster_binding: Option<Arc<ClusterRoleBinding>>,
     /// The personal namespace.
     pub namespace: Option<Arc<Namespace>>,
-    /// The share of resources.
+    /// The `ResourceQuota` of the personal namespace.
     pub quota: Option<Arc<ResourceQuota>>,
-    /// The right to manage Instances.
+    /// The role binding to manage Instances.
     pub instances: Option<Arc<RoleBinding>>,
-    /// The right to manage Templates.
+    /// The role binding to manage Templates.
     pub templates: Option<Arc<RoleBinding>>,
-    /// The wall around the pods.
+    /// The network policy that denies ingress from other namespaces.
     pub deny: Option<Arc<NetworkPolicy>>,
-    /// The door in it.
+    /// The network policy that allows ingress from trusted namespaces.
     pub allow: Option<Arc<NetworkPolicy>>,
-    /// The namespace to try Kubernetes in.
+    /// The sandbox, a namespace to try Kubernetes in.
     pub sandbox: Option<Arc<Namespace>>,
-    /// The rights there.
+    /// The role binding of the sandbox.
     pub sandbox_binding: Option<Arc<RoleBinding>>,
-    /// The share there.
+    /// The `ResourceQuota` of the sandbox.
     pub sandbox_quota: Option<Arc<ResourceQuota>>,
-    /// The defaults there.
+    /// The `LimitRange` of the sandbox.
     pub sandbox_limits: Option<Arc<LimitRange>>,
-    /// The claim of the personal volume.
+    /// The `PersistentVolumeClaim` of the personal volume.
     pub claim: Option<Arc<NfsClaim>>,
-    /// The volume that it got.
+    /// The `PersistentVolume` that the claim is bound to.
     pub volume: Option<Arc<PersistentVolume>>,
-    /// The Job that prepares it.
+    /// The Job that prepares the volume.
     pub job: Option<Arc<Job>>,
-    /// The Secret that says where it is.
+    /// The Secret with the location of the volume.
     pub secret: Option<Arc<Secret>>,
 }
 
 impl Observed {
-    /// Whether the Tenant controls the object.
+    /// Whether the Tenant is the controller of the object.
     pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
         object.controller_uid() == Some(self.tenant.uid())
     }
 
-    /// Whether a namespace is there, the Tenant's, and takes objects.
+    /// Whether a namespace exists, is controlled by the Tenant, and is not being deleted.
     pub fn usable(&self, namespace: Option<&Arc<Namespace>>) -> bool {
         namespace.is_some_and(|namespace| self.owns(namespace) && !namespace.is_terminating())
     }
 
-    /// The names of what is made for the Tenant.
+    /// The names of the objects of the Tenant.
     pub fn names(&self) -> Names {
         Names::of(self.tenant.name())
     }
 
-    /// Whether the e-mail address is confirmed, as Keycloak said last. Without Keycloak nobody is asked.
+    /// Whether the e-mail address is confirmed, according to the last answer of Keycloak. Without Keycloak,
+    /// it counts as confirmed.
     pub fn is_confirmed(&self, settings: &Settings) -> bool {
         !settings.has_keycloak || self.tenant.status.keycloak.user_confirmed
     }

@@ -11,13 +11,13 @@ use super::my_drive;
 use super::names::Names;
 use super::objects::{self, MANAGE_INSTANCES, MANAGE_TEMPLATES};
 use super::observe::Observed;
-use super::quota::{QUOTA, share};
+use super::quota::{QUOTA, Quota, tenant_quota};
 use super::{Effect, Settings};
 use crate::api::instance::InstanceKind;
 use crate::api::template::TemplateKind;
 use crate::api::{Object, labels, public_key};
 use crate::config::OnTenantDeletion;
-use crate::controllers::shared::children::{ChildBuilder, Place, add_finalizer, binding, owner};
+use crate::controllers::shared::children::{ChildBuilder, ChildMeta, add_finalizer, binding, owner};
 use crate::kinds::{
     ClusterRoleBindingKind, ClusterRoleKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
     ResourceQuotaKind, RoleBindingKind,
@@ -25,13 +25,13 @@ use crate::kinds::{
 use crate::runtime::plan::{Desired, KindInfo, ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
 
-/// The component of the Tenant's rights in the whole cluster.
+/// The component of the `ClusterRole` and its binding.
 pub const CLUSTER: &str = "cluster-resources";
 /// The component of the personal namespace and what is in it.
 pub const PERSONAL: &str = "personal-namespace";
-/// The component of the personal workspace: a part of that of the namespace.
+/// The component of the personal workspace: a part of the component of the namespace.
 pub const PERSONAL_WORKSPACE: &str = "personal-namespace/personal-workspace";
-/// The component of the namespace to try Kubernetes in.
+/// The component of the sandbox.
 pub const SANDBOX: &str = "sandbox-resources";
 
 /// The plan of a Tenant.
@@ -70,7 +70,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     }
     let builder = builder(observed, settings);
     cluster_objects(observed, &builder, &mut plan);
-    let (share, problems) = share(observed, &enrolment, &settings.config);
+    let (quota, problems) = tenant_quota(observed, &enrolment, &settings.config);
     plan.problems.extend(problems);
     let personal = Personal { observed, settings, builder: &builder, names: observed.names() };
     match presence {
@@ -79,8 +79,8 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
                 plan.requeue_after(left);
             }
             if personal.namespace(&mut plan) {
-                personal.quota(&share, &mut plan);
-                personal.fixtures(&mut plan);
+                personal.quota(&quota, &mut plan);
+                personal.policies_and_binding(&mut plan);
                 personal.own_workspace(&mut plan);
                 my_drive::plan(observed, settings, &builder, &mut plan);
             }
@@ -91,13 +91,13 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     plan
 }
 
-/// A sentence about each public key that opens no machine.
+/// A problem for each invalid SSH key.
 fn key_faults(observed: &Observed) -> Vec<Problem> {
     let keys = observed.tenant.spec.public_keys.iter().enumerate();
-    let faulty = keys.filter_map(|(place, key)| Some((place, public_key::checked(key).err()?)));
+    let faulty = keys.filter_map(|(index, key)| Some((index, public_key::checked(key).err()?)));
     faulty
-        .map(|(place, fault)| {
-            let message = format!("spec.publicKeys[{place}] {fault}: it is left out of machines");
+        .map(|(index, fault)| {
+            let message = format!("spec.publicKeys[{index}] {fault}: it is left out of machines");
             problem("publicKeys", "InvalidPublicKey", message, false)
         })
         .collect()
@@ -107,44 +107,44 @@ fn problem(component: &str, reason: &'static str, message: String, waiting: bool
     Problem { component: component.to_owned(), reason, message, waiting }
 }
 
-/// What all objects of a Tenant have in common but for those of its sandbox.
+/// The builder of the objects of a Tenant, except those in its sandbox.
 pub fn builder(observed: &Observed, settings: &Settings) -> ChildBuilder {
     let builder = ChildBuilder { owner: owner(&observed.tenant), labels: settings.selector.clone() };
     builder.with(&[(labels::MANAGED_BY, labels::MANAGED_BY_TENANT)])
 }
 
-/// Finalizer and labels of the Tenant itself.
+/// The patch of the finalizer and the labels of the Tenant itself.
 fn own_patch(observed: &Observed, enrolment: &Enrolment<'_>, settings: &Settings) -> Option<ObjectPatch> {
     let wanted = wanted_labels(observed, enrolment, &settings.selector, &settings.config.base_workspaces);
     add_finalizer(&observed.tenant, &json!(wanted), &settings.selector)
 }
 
-/// The Tenant's right to read and edit itself.
+/// Plans the `ClusterRole` by which the Tenant can read and edit itself, and its binding.
 fn cluster_objects(observed: &Observed, builder: &ChildBuilder, plan: &mut Plan<Effect>) {
     let tenant = observed.tenant.name();
     let names = observed.names();
-    let place = |wave| Place { namespace: "", name: &names.cluster_role, component: CLUSTER, wave };
+    let meta = |wave| ChildMeta { namespace: "", name: &names.cluster_role, component: CLUSTER, wave };
     plan.ensure.push(builder.enforced::<ClusterRoleKind>(
         observed.children.cluster_role.as_deref(),
-        place(0),
+        meta(0),
         &objects::own_rules(tenant),
     ));
     let body = binding(&names.cluster_role, "User", tenant);
     builder.bind::<ClusterRoleBindingKind, _>(
         observed.children.cluster_binding.as_deref(),
-        place(1),
+        meta(1),
         &body,
         plan,
     );
 }
 
-/// Plans a namespace; whether it takes objects, or will when it is made.
+/// Plans a namespace, and returns whether objects can be created in it.
 fn namespace(
     observed: &Observed,
     existing: Option<&Object<NamespaceKind>>,
     name: &str,
     component: &str,
-    make: impl FnOnce(Place<'_>) -> Desired,
+    make: impl FnOnce(ChildMeta<'_>) -> Desired,
     plan: &mut Plan<Effect>,
 ) -> bool {
     if let Err(error) = Names::check(name) {
@@ -160,11 +160,11 @@ fn namespace(
         plan.problems.push(problem(component, "NamespaceTerminating", message, true));
         return false;
     }
-    plan.ensure.push(make(Place { namespace: "", name, component, wave: 0 }));
+    plan.ensure.push(make(ChildMeta { namespace: "", name, component, wave: 0 }));
     true
 }
 
-/// What the parts of a personal namespace are planned from.
+/// Plans the personal namespace and the objects in it.
 struct Personal<'a> {
     observed: &'a Observed,
     settings: &'a Settings,
@@ -173,65 +173,65 @@ struct Personal<'a> {
 }
 
 impl Personal<'_> {
-    fn place<'a>(&'a self, name: &'a str, component: &'a str) -> Place<'a> {
-        Place { namespace: &self.names.namespace, name, component, wave: 1 }
+    fn meta<'a>(&'a self, name: &'a str, component: &'a str) -> ChildMeta<'a> {
+        ChildMeta { namespace: &self.names.namespace, name, component, wave: 1 }
     }
 
     fn namespace(&self, plan: &mut Plan<Effect>) -> bool {
         let existing = self.observed.children.namespace.as_deref();
-        let make = |place: Place<'_>| {
+        let make = |meta: ChildMeta<'_>| {
             let mut builder = self.builder.clone();
             builder.labels.extend(self.settings.config.namespace_labels.clone());
             let builder = builder
                 .with(&[(labels::TYPE, labels::TYPE_TENANT), (labels::NAME, self.observed.tenant.name())]);
-            let mut desired = builder.enforced::<NamespaceKind>(existing, place, &json!({}));
-            // One that was made beforehand is taken over.
+            let mut desired = builder.enforced::<NamespaceKind>(existing, meta, &json!({}));
+            // An existing namespace with the labels of the selector is adopted.
             desired.known_by = Some(self.settings.selector.clone());
             desired
         };
         namespace(self.observed, existing, &self.names.namespace, PERSONAL, make, plan)
     }
 
-    fn quota(&self, share: &super::quota::Share, plan: &mut Plan<Effect>) {
+    fn quota(&self, quota: &Quota, plan: &mut Plan<Effect>) {
         let existing = self.observed.children.quota.as_deref();
-        let body = objects::quota(share, existing);
-        let place = Place { component: QUOTA, ..self.place(objects::RESOURCE_QUOTA, QUOTA) };
-        plan.ensure.push(self.builder.enforced::<ResourceQuotaKind>(existing, place, &body));
+        let body = objects::resource_quota(quota, existing);
+        let meta = ChildMeta { component: QUOTA, ..self.meta(objects::RESOURCE_QUOTA, QUOTA) };
+        plan.ensure.push(self.builder.enforced::<ResourceQuotaKind>(existing, meta, &body));
     }
 
-    /// Network policies, and the binding by which the Tenant manages its Instances.
-    fn fixtures(&self, plan: &mut Plan<Effect>) {
+    /// Plans the network policies, and the binding by which the Tenant manages its Instances.
+    fn policies_and_binding(&self, plan: &mut Plan<Effect>) {
         let children = &self.observed.children;
         plan.ensure.push(self.builder.enforced::<NetworkPolicyKind>(
             children.deny.as_deref(),
-            self.place(objects::DENY_INGRESS, PERSONAL),
+            self.meta(objects::DENY_INGRESS, PERSONAL),
             &objects::deny_ingress(),
         ));
         plan.ensure.push(self.builder.enforced::<NetworkPolicyKind>(
             children.allow.as_deref(),
-            self.place(objects::ALLOW_TRUSTED_INGRESS, PERSONAL),
+            self.meta(objects::ALLOW_TRUSTED_INGRESS, PERSONAL),
             &objects::allow_trusted_ingress(),
         ));
-        // Nobody starts anything before share and walls are there.
-        let place = Place { wave: 2, ..self.place(MANAGE_INSTANCES, PERSONAL) };
+        // The binding is written last: without quota and network policies no Instance may be started.
+        let meta = ChildMeta { wave: 2, ..self.meta(MANAGE_INSTANCES, PERSONAL) };
         let body = binding(MANAGE_INSTANCES, "User", self.observed.tenant.name());
-        self.builder.bind::<RoleBindingKind, _>(children.instances.as_deref(), place, &body, plan);
+        self.builder.bind::<RoleBindingKind, _>(children.instances.as_deref(), meta, &body, plan);
     }
 
-    /// The right to have Templates of one's own (05 §17).
+    /// Plans the binding by which the Tenant manages its own Templates, or its removal.
     fn own_workspace(&self, plan: &mut Plan<Effect>) {
         let existing = self.observed.children.templates.as_deref();
         if wants_own_workspace(self.observed, self.settings) {
-            let place = Place { wave: 2, ..self.place(MANAGE_TEMPLATES, PERSONAL_WORKSPACE) };
+            let meta = ChildMeta { wave: 2, ..self.meta(MANAGE_TEMPLATES, PERSONAL_WORKSPACE) };
             let body = binding(MANAGE_TEMPLATES, "User", self.observed.tenant.name());
-            self.builder.bind::<RoleBindingKind, _>(existing, place, &body, plan);
+            self.builder.bind::<RoleBindingKind, _>(existing, meta, &body, plan);
         } else {
             let ours = existing.filter(|binding| self.observed.owns(*binding));
             plan.remove.extend(ours.map(|binding| Removal::of(binding, PERSONAL_WORKSPACE)));
         }
     }
 
-    /// The namespace takes with it all that is in it.
+    /// Plans the removal of the namespace, which deletes all objects in it.
     fn removal(&self, plan: &mut Plan<Effect>) {
         let existing = self.observed.children.namespace.as_ref();
         if self.observed.usable(existing) {
@@ -239,7 +239,7 @@ impl Personal<'_> {
             if self.settings.config.personal_workspace.enabled {
                 kinds.push(KindInfo::of::<TemplateKind>());
             }
-            // A user may have logged in and made something a moment ago.
+            // The user may have logged in and created something a moment ago.
             plan.remove.extend(
                 existing
                     .map(|namespace| Removal { only_if_empty: kinds, ..Removal::of(namespace, PERSONAL) }),
@@ -248,12 +248,12 @@ impl Personal<'_> {
     }
 }
 
-/// Whether the Tenant has a workspace of its own.
+/// Whether the Tenant should have a personal workspace.
 pub fn wants_own_workspace(observed: &Observed, settings: &Settings) -> bool {
     settings.config.personal_workspace.enabled && observed.tenant.spec.personal_workspace.is_some()
 }
 
-/// The namespace to try Kubernetes in, or its removal.
+/// Plans the sandbox, or its removal.
 fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan<Effect>) {
     let children = &observed.children;
     let existing = children.sandbox.as_ref();
@@ -271,33 +271,33 @@ fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan<Effect>) {
     ]);
     let name = observed.names().sandbox;
     let existing = existing.map(AsRef::as_ref);
-    let make = |place: Place<'_>| builder.enforced::<NamespaceKind>(existing, place, &json!({}));
+    let make = |meta: ChildMeta<'_>| builder.enforced::<NamespaceKind>(existing, meta, &json!({}));
     if !namespace(observed, existing, &name, SANDBOX, make, plan) {
         return;
     }
-    let place =
-        |object: &'static str, wave| Place { namespace: &name, name: object, component: SANDBOX, wave };
+    let meta =
+        |object: &'static str, wave| ChildMeta { namespace: &name, name: object, component: SANDBOX, wave };
     plan.ensure.push(builder.enforced::<ResourceQuotaKind>(
         children.sandbox_quota.as_deref(),
-        place(objects::SANDBOX_QUOTA, 1),
+        meta(objects::SANDBOX_QUOTA, 1),
         &objects::sandbox_quota(),
     ));
     plan.ensure.push(builder.enforced::<LimitRangeKind>(
         children.sandbox_limits.as_deref(),
-        place(objects::SANDBOX_LIMITS, 1),
+        meta(objects::SANDBOX_LIMITS, 1),
         &objects::sandbox_limits(),
     ));
     let body = binding(&settings.config.sandbox_cluster_role, "User", tenant);
     builder.bind::<RoleBindingKind, _>(
         children.sandbox_binding.as_deref(),
-        place(objects::SANDBOX_EDITOR, 2),
+        meta(objects::SANDBOX_EDITOR, 2),
         &body,
         plan,
     );
 }
 
-/// The plan for a Tenant that is being deleted: its namespaces and rights go, its volume where it is
-/// configured so.
+/// The plan for a Tenant that is being deleted: its namespaces and RBAC are deleted, and its volume where
+/// that is configured.
 fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let mut plan = Plan { remove_finalizer: Some(labels::TENANT_FINALIZER), ..Plan::default() };
     plan.effects.extend(settings.has_keycloak.then_some(Effect::RemoveAccount));
@@ -312,11 +312,11 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let role = children.cluster_role.iter().filter(|role| observed.owns(role));
     plan.remove.extend(role.map(|role| Removal::of(role, CLUSTER)));
     let delete = settings.config.my_drive.on_tenant_deletion == OnTenantDeletion::Delete;
-    if let Some(claim) = children.claim.as_deref().filter(|claim| my_drive::is_of(observed, claim)) {
+    if let Some(claim) = children.claim.as_deref().filter(|claim| my_drive::belongs_to(observed, claim)) {
         if delete {
             plan.remove.push(Removal::of(claim, my_drive::MY_DRIVE));
         } else {
-            // Made by an operator that lets it go with the Tenant: kept from now on.
+            // The Go operator makes claims that are deleted with their Tenant; this one is kept.
             plan.ensure.push(my_drive::kept(observed, settings, claim));
         }
     }

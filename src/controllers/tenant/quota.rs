@@ -1,4 +1,4 @@
-//! What a Tenant may use (05 §6, §17).
+//! The quota of a Tenant: its own, or the sum of those of its Workspaces.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use crate::api::tenant::TenantQuota;
 use crate::config::{QuotaCaps, TenantConfig};
 use crate::runtime::problem::Problem;
 
-/// The component of quotas: a part of that of the namespace.
+/// The component of the quota: a part of the component of the namespace.
 pub const QUOTA: &str = "personal-namespace/quota";
 
-/// What a Tenant may use at the same time.
+/// The quota of a Tenant: what it may use at the same time.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Share {
+pub struct Quota {
     /// Processor cores.
     pub cpu: Quantity,
     /// Memory.
     pub memory: Quantity,
-    /// Instances.
+    /// The number of Instances.
     pub instances: i64,
-    /// Storage that may be requested; `None` where nobody limits it.
+    /// Storage that may be requested; `None` for no limit.
     pub disk: Option<Quantity>,
     /// Extended resources.
     pub other_resources: BTreeMap<String, Quantity>,
 }
 
-/// A part of a sum, as it stands in a Workspace or a Tenant.
+/// A summand of the quota, from a Workspace or a Tenant.
 struct Part<'a> {
     whose: String,
     cpu: &'a RawQuantity,
@@ -37,8 +37,14 @@ struct Part<'a> {
     other_resources: Option<&'a BTreeMap<String, RawQuantity>>,
 }
 
-/// The share of a Tenant, and what of it cannot be read (that counts as nothing).
-pub fn share(observed: &Observed, enrolment: &Enrolment<'_>, config: &TenantConfig) -> (Share, Vec<Problem>) {
+/// The quota of a Tenant, and the problems of amounts that cannot be read; those count as zero. The quota in
+/// its spec takes precedence; otherwise it is the sum of those of the Workspaces that it is enrolled in and
+/// of its personal workspace, limited by the caps of the configuration.
+pub fn tenant_quota(
+    observed: &Observed,
+    enrolment: &Enrolment<'_>,
+    config: &TenantConfig,
+) -> (Quota, Vec<Problem>) {
     let mut problems = Vec::new();
     let tenant = &observed.tenant;
     if let Some(own) = &tenant.spec.quota {
@@ -50,11 +56,11 @@ pub fn share(observed: &Observed, enrolment: &Enrolment<'_>, config: &TenantConf
             disk: None,
             other_resources: None,
         };
-        let mut share = Share::default();
-        share.add(&part, &mut problems);
-        return (share, problems);
+        let mut sum = Quota::default();
+        sum.add(&part, &mut problems);
+        return (sum, problems);
     }
-    let mut share = Share::default();
+    let mut sum = Quota::default();
     for (workspace, _) in enrolment.enrolled() {
         let quota = &workspace.spec.quota;
         let part = Part {
@@ -65,7 +71,7 @@ pub fn share(observed: &Observed, enrolment: &Enrolment<'_>, config: &TenantConf
             disk: quota.disk.as_ref(),
             other_resources: Some(&quota.other_resources),
         };
-        share.add(&part, &mut problems);
+        sum.add(&part, &mut problems);
     }
     if let Some(personal) =
         tenant.spec.personal_workspace.as_ref().filter(|_| config.personal_workspace.enabled)
@@ -78,12 +84,12 @@ pub fn share(observed: &Observed, enrolment: &Enrolment<'_>, config: &TenantConf
             disk: personal.disk.as_ref(),
             other_resources: Some(&personal.other_resources),
         };
-        share.add(&part, &mut problems);
+        sum.add(&part, &mut problems);
     }
-    (share.capped(&config.quota_caps), problems)
+    (sum.capped(&config.quota_caps), problems)
 }
 
-impl Share {
+impl Quota {
     fn add(&mut self, part: &Part<'_>, problems: &mut Vec<Problem>) {
         let mut read = |name: &str, raw: &RawQuantity| match raw.parse() {
             Ok(quantity) if !quantity.is_negative() => quantity,
@@ -127,7 +133,7 @@ impl Share {
         self
     }
 
-    /// As it stands in the status.
+    /// The quota as the status shows it.
     pub fn status(&self) -> TenantQuota {
         TenantQuota {
             cpu: RawQuantity::from(&self.cpu),
@@ -136,7 +142,7 @@ impl Share {
         }
     }
 
-    /// As the limits of a `ResourceQuota`.
+    /// The limits of the `ResourceQuota`.
     pub fn hard(&self) -> BTreeMap<String, Quantity> {
         let mut hard = BTreeMap::from([
             ("limits.cpu".to_owned(), self.cpu.clone()),
@@ -146,7 +152,7 @@ impl Share {
             ("count/instances.crownlabs.polito.it".to_owned(), Quantity::from_int(self.instances)),
         ]);
         hard.extend(self.disk.clone().map(|disk| ("requests.storage".to_owned(), disk)));
-        // A bare name of an extended resource limits nothing (05 §17).
+        // Kubernetes limits extended resources only by names with the prefix `requests.`.
         let others = self.other_resources.iter();
         hard.extend(others.map(|(name, amount)| {
             let prefixed =
@@ -161,7 +167,8 @@ fn whole(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The limits in the words of `current` where that is the same amount: the API server respells them.
+/// The limits, spelled as in `current` where the amounts are equal: the API server normalises the spelling
+/// of quantities.
 pub fn spelled(
     wanted: &BTreeMap<String, Quantity>,
     current: Option<&BTreeMap<String, String>>,

@@ -1,4 +1,4 @@
-//! The tenant loop.
+//! The reconciler of Tenants.
 
 use std::path::PathBuf;
 use std::sync::PoisonError;
@@ -22,11 +22,11 @@ use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Counter, EffectOutcome, Outcome, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
-/// Makes what each Tenant needs.
+/// Reconciles Tenants: their namespaces, quota, RBAC, volume and account.
 pub struct TenantReconciler {
     stores: Stores,
     settings: Settings,
-    /// Accounts and roles in Keycloak, where that is configured.
+    /// Accounts and roles in Keycloak; `None` where it is not configured.
     accounts: Option<Accounts>,
 }
 
@@ -103,7 +103,8 @@ impl Reconciler for TenantReconciler {
     }
 }
 
-/// Serves Keycloak's events, and watches the file with the secret that they are signed with.
+/// Registers the endpoint for the events of Keycloak, and watches the file with the secret that they are
+/// signed with.
 fn account_events(setup: &mut Setup<'_>, set: &StoreSet<'_>) {
     let config = &setup.config.server.keycloak_events;
     let secret = Secret::default();
@@ -115,7 +116,7 @@ fn account_events(setup: &mut Setup<'_>, set: &StoreSet<'_>) {
             if trimmed.as_ref().is_none_or(Vec::is_empty) {
                 warn!(file = name, "server.keycloakEvents.secretFile cannot be read; no event is taken");
             }
-            // An empty secret verifies nothing.
+            // With an empty secret, no event is accepted.
             *kept.write().unwrap_or_else(PoisonError::into_inner) = Some(trimmed.unwrap_or_default());
         }));
     }

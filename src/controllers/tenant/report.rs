@@ -1,5 +1,5 @@
-//! The status of a Tenant: a pure function of what is observed after the plan was carried out, and of
-//! what could not be.
+//! The status of a Tenant: a pure function of what is observed after the plan was carried out, and of its
+//! failures.
 
 use jiff::Timestamp;
 
@@ -8,7 +8,7 @@ use super::lifetime::{Presence, presence};
 use super::my_drive;
 use super::observe::Observed;
 use super::plan::{CLUSTER, PERSONAL, PERSONAL_WORKSPACE, SANDBOX, wants_own_workspace};
-use super::quota::{QUOTA, share};
+use super::quota::{QUOTA, tenant_quota};
 use super::{Effect, Settings};
 use crate::api::Kind;
 use crate::api::instance::InstanceKind;
@@ -25,15 +25,10 @@ use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Counter, Outcome, Report};
 
-/// The name of the personal workspace among those that fail.
+/// The name of the personal workspace in the list of failing ones.
 const OWN_WORKSPACE: &str = "personal-workspace";
-/// Whether every Workspace that the Tenant names counts.
+/// Condition: whether the Tenant is enrolled in all Workspaces that its spec names.
 const ENROLLED: &str = "Enrolled";
-
-/// Failures in words.
-fn describe(failure: &Failure) -> (&'static str, String) {
-    ("EnforcementFailed", failure.to_string())
-}
 
 /// The report of a reconcile.
 pub fn report(
@@ -44,7 +39,7 @@ pub fn report(
     now: Timestamp,
 ) -> Report<TenantKind> {
     let old = &observed.tenant.status;
-    let problems = problems::problems(plan, outcome, describe);
+    let problems = problems::problems(plan, outcome, problems::describe);
     let mut status = old.clone();
     account(outcome, &mut status);
     let enrolment = Enrolment::of(observed);
@@ -58,7 +53,7 @@ pub fn report(
     let undecided = presence(observed, settings, now) == Presence::Undecided;
     let refused = problems.iter().any(|problem| problem.component.is_empty());
     if !undecided && !refused {
-        status.quota = share(observed, &enrolment, &settings.config).0.status();
+        status.quota = tenant_quota(observed, &enrolment, &settings.config).0.status();
     }
     own_workspace(observed, settings, &problems, &mut status);
     status.ready = problems.is_empty() && outcome.is_success();
@@ -71,14 +66,14 @@ pub fn report(
     events.extend(failing_event(old, &status));
     let has_changed = old.keycloak.user_confirmed != status.keycloak.user_confirmed;
     Report {
-        // Nothing but the account is made before the address is confirmed, and everything after.
+        // Before the address is confirmed only the account is created; then everything else.
         requeue_at_once: settings.config.wait_user_verification && has_changed,
         counters: counters(observed, plan, outcome),
         ..Report::new(status, events)
     }
 }
 
-/// What is known of the account. One that could not be asked for stays as it was known.
+/// Sets the fields about the account. They stay unchanged if Keycloak could not be read.
 fn account(outcome: &Outcome<Known>, status: &mut TenantStatus) {
     let keycloak = &mut status.keycloak;
     let effect = outcome.effects.first();
@@ -90,7 +85,7 @@ fn account(outcome: &Outcome<Known>, status: &mut TenantStatus) {
     keycloak.user_synchronized = effect.is_none_or(|effect| effect.error.is_none());
 }
 
-/// `tenant_operator_internal_errors`, with the reasons that the Go operator counts under.
+/// The metric `tenant_operator_internal_errors`, with the reasons of the Go operator.
 pub fn internal_error(reason: &'static str) -> Counter {
     let labels = vec![("controller", "tenant".to_owned()), ("reason", reason.to_owned())];
     Counter { name: "tenant_operator_internal_errors", labels }
@@ -119,13 +114,13 @@ fn counters(observed: &Observed, plan: &Plan<Effect>, outcome: &Outcome<Known>) 
     reasons.chain(failing).chain(keycloak).map(internal_error).collect()
 }
 
-/// A namespace counts once it takes objects, and no longer when it is being deleted.
+/// The status of a namespace: it counts as created while it exists and is not being deleted.
 fn namespace(observed: &Observed, namespace: Option<&Namespace>) -> NameCreated {
     let usable = namespace.filter(|found| observed.owns(*found) && !found.is_terminating());
     usable.map(|found| NameCreated { created: true, name: found.name().to_owned() }).unwrap_or_default()
 }
 
-/// The personal workspace; nothing is said of one that there never was (05 §17).
+/// Sets the fields about the personal workspace. They stay absent for a Tenant that never had one.
 fn own_workspace(observed: &Observed, settings: &Settings, problems: &[Problem], status: &mut TenantStatus) {
     let wanted = wants_own_workspace(observed, settings);
     let binding = observed.children.templates.as_ref().is_some_and(|binding| observed.owns(&**binding));
@@ -137,22 +132,21 @@ fn own_workspace(observed: &Observed, settings: &Settings, problems: &[Problem],
     }
 }
 
+/// The condition `Ready`. `undecided` says that the e-mail address is not confirmed yet.
 fn ready(status: &TenantStatus, problems: &[Problem], undecided: bool) -> Observation {
-    let (reason, message) = match problems.first() {
-        Some(problem) => (problem.reason.to_owned(), "See condition Reconciled".to_owned()),
-        None if !status.ready => ("Pending".to_owned(), "The Tenant is being set up".to_owned()),
-        None if undecided => (
-            "AwaitingVerification".to_owned(),
-            "The account exists; the rest follows when the e-mail address is confirmed".to_owned(),
-        ),
-        None if !status.personal_namespace.created => {
-            ("Inactive".to_owned(), "The personal namespace is made when the Tenant logs in again".to_owned())
-        }
-        None => ("Ready".to_owned(), "The Tenant can work".to_owned()),
+    let state = if !status.ready {
+        ("Pending", "The Tenant is being set up")
+    } else if undecided {
+        ("AwaitingVerification", "The account exists; the rest follows when the e-mail address is confirmed")
+    } else if status.personal_namespace.created {
+        ("Ready", "The Tenant can work")
+    } else {
+        ("Inactive", "The personal namespace is made when the Tenant logs in again")
     };
-    Observation { type_: "Ready", holds: Some(status.ready), reason, message }
+    problems::ready(status.ready, problems, state)
 }
 
+/// The condition [`ENROLLED`].
 fn enrolled(failing: &[String]) -> Observation {
     let (reason, message) = if failing.is_empty() {
         ("Enrolled", "Every Workspace of the Tenant counts".to_owned())
@@ -166,7 +160,7 @@ fn failing_message(failing: &[String]) -> String {
     format!("these Workspaces do not exist or do not take the Tenant in this role: {}", failing.join(", "))
 }
 
-/// Told once, when the list of failing Workspaces changes.
+/// An event, published when the list of failing Workspaces changes.
 fn failing_event(old: &TenantStatus, new: &TenantStatus) -> Option<EventNote> {
     let changed = old.failing_workspaces != new.failing_workspaces && !new.failing_workspaces.is_empty();
     changed.then(|| EventNote {

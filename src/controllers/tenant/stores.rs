@@ -1,4 +1,4 @@
-//! The stores that the tenant loop reads, and which of their changes concern which Tenants.
+//! The stores of the tenant loop, and which of their changes add which Tenants to the queue.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::text::Text;
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object, labels};
-use crate::controllers::shared::children::{is_of, name_owner};
+use crate::controllers::shared::children::{is_managed, name_owner};
 use crate::controllers::shared::nfs_volume::ByVolume;
 use crate::controllers::shared::references::{ByWorkspace, MY_DRIVE_SECRET};
 use crate::kinds::{
@@ -30,7 +30,7 @@ use crate::runtime::store::{ByNamespace, Index, Store};
 use crate::runtime::store_set::{Declaration, StoreSet, enqueue_by};
 use crate::runtime::watch::Selection;
 
-/// The stores.
+/// The stores of the tenant loop.
 pub struct Stores {
     settings: Settings,
     tenants: Arc<Store<TenantKind>>,
@@ -46,13 +46,13 @@ pub struct Stores {
     network_policies: Arc<Store<NetworkPolicyKind>>,
     claims: Arc<Store<NfsClaimKind>>,
     persistent_volumes: Arc<Store<PersistentVolumeKind>>,
-    /// Jobs: they are shared with other loops, whose Jobs carry no label of ours.
+    /// All Jobs: those of other loops have no label by which they could be selected.
     jobs: Arc<Store<JobKind>>,
-    /// The Secrets that say where `MyDrive` is.
+    /// The Secrets with the location of a user's `MyDrive`.
     secrets: Arc<Store<SecretKind>>,
 }
 
-/// Tenants by their canonical name, after which their objects are named.
+/// Tenants by their canonical name, which the names of their objects contain.
 struct ByCanonicalName;
 
 impl Index<TenantKind> for ByCanonicalName {
@@ -81,14 +81,15 @@ impl Stores {
                         _ => false,
                     };
                     let Some(workspace) = change.object().filter(|_| !is_same) else { return };
-                    // A course has many users: single users do not wait for all of them.
+                    // A Workspace has many Tenants: with low priority, they do not delay changes of single
+                    // Tenants.
                     for tenant in named.keys_by::<ByWorkspace>(workspace.name()) {
                         queue.add(tenant, Priority::Background);
                     }
                 })
                 .get(),
-            instances: residents(set.store(&all), &tenants, true),
-            templates: residents(set.store(&all), &tenants, has_templates),
+            instances: in_namespaces(set.store(&all), &tenants, true),
+            templates: in_namespaces(set.store(&all), &tenants, has_templates),
             namespaces: namespaces(set, &tenants, settings),
             cluster_roles: children(set.store(&ours)),
             cluster_role_bindings: children(set.store(&ours)),
@@ -113,8 +114,8 @@ impl Stores {
         }
     }
 
-    /// What is known of a Tenant; `None` when it is gone or not ours. One that waits for us before it can go
-    /// is ours whatever its labels say.
+    /// What the stores have about a Tenant; `None` when it does not exist or is not ours. One that is being
+    /// deleted and has our finalizer is ours whatever its labels are.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let tenant = self.tenants.get("", &key.name)?;
         let names = Names::of(tenant.name());
@@ -133,7 +134,7 @@ impl Stores {
             children,
             tenant,
         };
-        is_of(&observed.tenant, &self.settings.selector).then_some(observed)
+        is_managed(&observed.tenant, &self.settings.selector).then_some(observed)
     }
 
     fn children(&self, names: &Names) -> Children {
@@ -161,8 +162,8 @@ impl Stores {
         }
     }
 
-    /// Another Tenant that the names of the objects belong to: names that differ in dots and dashes only have
-    /// the same canonical form.
+    /// The Tenant that owns the canonical name, if it is another one. Names that differ in dots and dashes
+    /// only have the same canonical form.
     fn name_owner(&self, tenant: &Tenant, children: &Children) -> Option<String> {
         let siblings = self.tenants.by::<ByCanonicalName>(canonical(tenant.name()));
         let role = children.cluster_role.as_ref().and_then(|role| role.controller_uid());
@@ -171,7 +172,8 @@ impl Stores {
     }
 }
 
-/// Tenants. One that goes leaves its names to those that waited for them.
+/// Declares the store of Tenants. When one is deleted, those with the same canonical name are added to the
+/// queue: one of them can have the name now.
 fn tenants(set: &mut StoreSet<'_>) -> Arc<Store<TenantKind>> {
     let tenants = set.store::<TenantKind>(&Selection::All).written().objects(|_| true);
     let tenants = tenants.index::<ByWorkspace>().index::<ByCanonicalName>().get();
@@ -184,7 +186,8 @@ fn tenants(set: &mut StoreSet<'_>) -> Arc<Store<TenantKind>> {
     tenants
 }
 
-/// Namespaces. When that of the personal volumes comes, every Tenant may have one.
+/// Declares the store of namespaces. When the namespace of personal volumes is created, all Tenants are
+/// added to the queue.
 fn namespaces(
     set: &mut StoreSet<'_>,
     tenants: &Arc<Store<TenantKind>>,
@@ -201,9 +204,9 @@ fn namespaces(
     children(namespaces)
 }
 
-/// The store of what is in personal namespaces. Where `waited_for`, a Tenant whose namespace outlives its last
-/// login for the sake of an object is asked for when that goes.
-fn residents<T: Kind>(
+/// Declares the store of a kind of objects in personal namespaces. If `waited_for`, the deletion of such an
+/// object adds the Tenant of the namespace: the namespace may be kept only because of it.
+fn in_namespaces<T: Kind>(
     store: Declaration<'_, '_, T>,
     tenants: &Arc<Store<TenantKind>>,
     waited_for: bool,
@@ -219,7 +222,7 @@ fn residents<T: Kind>(
     store.get()
 }
 
-/// The store of a kind of which the loop makes objects.
+/// Declares the store of a kind of objects that Tenants own.
 fn children<T: Kind>(store: Declaration<'_, '_, T>) -> Arc<Store<T>> {
     let store = store.written().on_foreign_change(|change, queue| {
         for object in [&change.old, &change.new].into_iter().flatten() {
@@ -229,8 +232,8 @@ fn children<T: Kind>(store: Declaration<'_, '_, T>) -> Arc<Store<T>> {
     store.get()
 }
 
-/// Asks for the Tenants that an object names as its owner: in its owner references, or, on a claim that
-/// outlives them, in an annotation.
+/// Adds the Tenants that an object names as its owner: in its owner references or, on a claim that is kept,
+/// in an annotation.
 fn enqueue_owners<T: Kind>(object: &Object<T>, queue: &Queue) {
     let owners = object.metadata.owner_references.iter();
     let owners = owners.filter(|owner| owner.kind == TenantKind::KIND).map(|owner| owner.name.as_str());

@@ -1,4 +1,4 @@
-//! What a pass over a Workspace knows.
+//! The input of the plan and the report of a Workspace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,35 +8,36 @@ use crate::api::workspace::Workspace;
 use crate::api::{Kind, Object};
 use crate::kinds::{ClusterRoleBinding, Namespace, RoleBinding};
 
-/// Everything that the plan and the status of a Workspace depend on, but for Keycloak.
+/// Everything that the plan and the status of a Workspace depend on, except the settings and the time.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// The Workspace.
     pub workspace: Arc<Workspace>,
-    /// Whatever stands where its namespace should.
+    /// The namespace with its name, whoever owns it.
     pub namespace: Option<Arc<Namespace>>,
-    /// The bindings in the whole cluster that stand where its should, by name.
+    /// The `ClusterRoleBinding`s with the names of its own, whoever owns them.
     pub cluster_bindings: Vec<Arc<ClusterRoleBinding>>,
-    /// The bindings of its namespace.
+    /// The role bindings in its namespace with the names of its own, whoever owns them.
     pub bindings: Vec<Arc<RoleBinding>>,
-    /// The Tenants whose spec names it.
+    /// The Tenants whose spec names the Workspace.
     pub tenants: Vec<Arc<Tenant>>,
-    /// The labels of what is ours.
+    /// The selector of this daemon: the labels of its Workspaces and of the objects that it creates.
     pub selector: BTreeMap<String, String>,
 }
 
 impl Observed {
-    /// Whether the Workspace controls the object.
+    /// Whether the Workspace is the controller of the object.
     pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
         object.controller_uid() == Some(self.workspace.uid())
     }
 
-    /// `workspace-<name>`: dots stay (05 §3).
+    /// The name of its namespace, `workspace-<name>`. Dots in the name are kept, so a name with dots has no
+    /// namespace.
     pub fn namespace_name(&self) -> String {
         format!("workspace-{}", self.workspace.name())
     }
 
-    /// Whether the namespace is there, ours, and takes objects.
+    /// Whether the namespace exists, is controlled by the Workspace, and is not being deleted.
     pub fn has_namespace(&self) -> bool {
         self.namespace.as_ref().is_some_and(|namespace| self.owns(namespace) && !namespace.is_terminating())
     }

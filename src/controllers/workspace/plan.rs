@@ -8,25 +8,25 @@ use crate::api::labels;
 use crate::api::names::DnsLabel;
 use crate::api::tenant::{Role, Tenant};
 use crate::api::workspace::AutoEnroll;
-use crate::controllers::shared::children::{ChildBuilder, Place, add_finalizer, binding, owner};
+use crate::controllers::shared::children::{ChildBuilder, ChildMeta, add_finalizer, binding, owner};
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::plan::{ObjectPatch, Plan, Removal, to_value};
 use crate::runtime::problem::Problem;
 
 /// The component of everything in the namespace.
 const NAMESPACE: &str = "namespace";
-/// The component of rights in the whole cluster.
+/// The component of the `ClusterRoleBinding`s.
 const CLUSTER: &str = "cluster";
-/// The `ClusterRoles` of a course's managers in the whole cluster.
+/// The `ClusterRoles` that the managers of a Workspace have in the whole cluster.
 pub const CLUSTER_ROLES: [&str; 2] = ["crownlabs-manage-instances", "crownlabs-manage-tenants"];
-/// The `ClusterRoles` in the namespace of a course, and who has them.
+/// The `ClusterRoles` that users and managers have in the namespace of a Workspace.
 pub const NAMESPACE_ROLES: [(&str, &str); 3] = [
     ("crownlabs-view-templates", "user"),
     ("crownlabs-manage-templates", "manager"),
     ("crownlabs-manage-sharedvolumes", "manager"),
 ];
 
-/// The RBAC group of those who have a role in a course.
+/// The RBAC group of the Tenants with a role in a Workspace.
 fn group(workspace: &str, role: &str) -> String {
     format!("kubernetes:workspace-{workspace}:{role}")
 }
@@ -69,17 +69,17 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     }
     let mut namespace = builder.with(&[(labels::TYPE, labels::TYPE_WORKSPACE)]).enforced::<NamespaceKind>(
         observed.namespace.as_deref(),
-        Place { namespace: "", name: &name, component: NAMESPACE, wave: 0 },
+        ChildMeta { namespace: "", name: &name, component: NAMESPACE, wave: 0 },
         &json!({}),
     );
-    // One that was made beforehand is taken over.
+    // An existing namespace with the labels of the selector is adopted.
     namespace.known_by = Some(observed.selector.clone());
     plan.ensure.push(namespace);
     for (role, whose) in NAMESPACE_ROLES {
         let existing = observed.bindings.iter().find(|binding| binding.name() == role);
         let body = binding(role, "Group", &group(observed.workspace.name(), whose));
-        let place = Place { namespace: &name, name: role, component: NAMESPACE, wave: 1 };
-        builder.bind::<RoleBindingKind, _>(existing.map(AsRef::as_ref), place, &body, &mut plan);
+        let meta = ChildMeta { namespace: &name, name: role, component: NAMESPACE, wave: 1 };
+        builder.bind::<RoleBindingKind, _>(existing.map(AsRef::as_ref), meta, &body, &mut plan);
     }
     plan
 }
@@ -93,12 +93,12 @@ fn cluster_binding(observed: &Observed, builder: &ChildBuilder, role: &str, plan
     let workspace = observed.workspace.name();
     let name = format!("{role}-{workspace}");
     let existing = observed.cluster_bindings.iter().find(|binding| binding.name() == name);
-    let place = Place { namespace: "", name: &name, component: CLUSTER, wave: 0 };
+    let meta = ChildMeta { namespace: "", name: &name, component: CLUSTER, wave: 0 };
     let body = binding(role, "Group", &group(workspace, "manager"));
-    builder.bind::<ClusterRoleBindingKind, _>(existing.map(AsRef::as_ref), place, &body, plan);
+    builder.bind::<ClusterRoleBindingKind, _>(existing.map(AsRef::as_ref), meta, &body, plan);
 }
 
-/// Finalizer and label of the Workspace itself.
+/// The patch of the finalizer and the label of the Workspace itself.
 fn own_patch(observed: &Observed) -> Option<ObjectPatch> {
     let auto_enroll = match &observed.workspace.spec.auto_enroll {
         AutoEnroll::Disabled => "disabled".to_owned(),
@@ -107,7 +107,8 @@ fn own_patch(observed: &Observed) -> Option<ObjectPatch> {
     add_finalizer(&observed.workspace, &json!({labels::AUTO_ENROLL: auto_enroll}), &observed.selector)
 }
 
-/// Candidates of a Workspace that asks for no approval: enrolled, or struck off.
+/// The patches of candidates: they become users where no approval is needed, and are removed where enrolment
+/// is disabled.
 fn enrolments(observed: &Observed) -> Vec<ObjectPatch> {
     let name = observed.workspace.name();
     let role = match observed.workspace.spec.auto_enroll {
@@ -122,7 +123,8 @@ fn enrolments(observed: &Observed) -> Vec<ObjectPatch> {
     candidates.filter_map(|tenant| enrolment(tenant, name, role.as_ref())).collect()
 }
 
-/// The Tenant with this role in the Workspace, put at the end of the list, or without any.
+/// The patch of a Tenant that appends the Workspace with this role to its list, or removes the Workspace
+/// from it.
 fn enrolment(tenant: &Tenant, workspace: &str, role: Option<&Role>) -> Option<ObjectPatch> {
     let others = tenant.spec.workspaces.iter().filter(|entry| entry.name != workspace);
     let mut workspaces: Vec<Value> = others.map(to_value).collect();
@@ -130,8 +132,8 @@ fn enrolment(tenant: &Tenant, workspace: &str, role: Option<&Role>) -> Option<Ob
     ObjectPatch::of(tenant, &json!({"spec": {"workspaces": workspaces}}))
 }
 
-/// The plan for a Workspace that is being deleted: nobody is enrolled in it, nobody has rights by it,
-/// its namespace goes.
+/// The plan for a Workspace that is being deleted: it is removed from all Tenants, and its role bindings and
+/// its namespace are deleted.
 fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let mut plan = Plan { remove_finalizer: Some(labels::TENANT_FINALIZER), ..Plan::default() };
     plan.effects.extend(settings.has_keycloak.then_some(Effect::RemoveRoles));

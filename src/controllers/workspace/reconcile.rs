@@ -1,4 +1,4 @@
-//! The workspace loop.
+//! The reconciler of Workspaces.
 
 use std::collections::BTreeMap;
 
@@ -17,32 +17,32 @@ use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{EffectOutcome, Outcome, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
-/// Makes courses of Workspaces.
+/// Reconciles Workspaces: their namespaces, RBAC, and enrolments.
 pub struct WorkspaceReconciler {
     stores: Stores,
     settings: Settings,
-    /// Roles in Keycloak, where that is configured.
+    /// Roles in Keycloak; `None` where it is not configured.
     accounts: Option<Accounts>,
 }
 
-/// What plans and reports depend on.
+/// The settings that plans and reports depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The labels of what is ours.
+    /// The selector of this daemon.
     pub selector: BTreeMap<String, String>,
     /// Whether Keycloak is configured.
     pub has_keycloak: bool,
 }
 
-/// What a plan wants done in Keycloak.
+/// The effects in Keycloak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// The roles of the Workspace exist, under this name for people.
+    /// Create the roles of the Workspace, or update their descriptions.
     EnsureRoles {
         /// `spec.prettyName`.
         pretty_name: String,
     },
-    /// The roles of the Workspace do not exist.
+    /// Delete the roles of the Workspace.
     RemoveRoles,
 }
 

@@ -1,4 +1,4 @@
-//! The stores that the workspace loop reads, and which of their changes concern which Workspaces.
+//! The stores of the workspace loop, and which of their changes add which Workspaces to the queue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::plan::{CLUSTER_ROLES, NAMESPACE_ROLES};
 use crate::api::labels;
 use crate::api::tenant::{Role, Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
-use crate::controllers::shared::children::is_of;
+use crate::controllers::shared::children::is_managed;
 use crate::controllers::shared::references::ByWorkspace;
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::ObjectKey;
@@ -17,9 +17,9 @@ use crate::runtime::store::{Change, Store};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
-/// The stores.
+/// The stores of the workspace loop.
 pub struct Stores {
-    /// The labels of the Workspaces that are ours.
+    /// The labels of the Workspaces that are reconciled.
     selector: BTreeMap<String, String>,
     workspaces: Arc<Store<WorkspaceKind>>,
     tenants: Arc<Store<TenantKind>>,
@@ -29,7 +29,7 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Declares the stores. Workspaces with the labels of `selector` are ours.
+    /// Declares the stores. Only Workspaces with the labels of `selector` are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
         let all = Selection::All;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE);
@@ -54,8 +54,8 @@ impl Stores {
         }
     }
 
-    /// What is known of a Workspace; `None` when it is gone or not ours. One that waits for us before it can
-    /// go is ours whatever its labels say.
+    /// What the stores have about a Workspace; `None` when it does not exist or is not ours. One that is
+    /// being deleted and has our finalizer is ours whatever its labels are.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let workspace = self.workspaces.get("", &key.name)?;
         let namespace = format!("workspace-{}", workspace.name());
@@ -71,12 +71,12 @@ impl Stores {
             selector: self.selector.clone(),
             workspace,
         };
-        is_of(&observed.workspace, &self.selector).then_some(observed)
+        is_managed(&observed.workspace, &self.selector).then_some(observed)
     }
 }
 
-/// The Workspaces that have to act on a change of a Tenant: those that it is newly a candidate of, and
-/// those that are being deleted.
+/// The Workspaces that a change of a Tenant concerns: those that it is a new candidate of, and those that
+/// are being deleted.
 fn concerned(change: &Change<TenantKind>, workspaces: &Store<WorkspaceKind>) -> BTreeSet<String> {
     let entries = |tenant: &Option<Arc<Tenant>>| {
         tenant.as_ref().map(|tenant| tenant.spec.workspaces.clone()).unwrap_or_default()

@@ -1,4 +1,5 @@
-//! What an existing object is compared with: whose it is, and what of it has to be repaired. Pure functions.
+//! Compares an existing object with the desired one: who owns it, and which enforced fields differ. Pure
+//! functions.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
@@ -8,38 +9,38 @@ use crate::runtime::merge;
 use crate::runtime::plan::{Desired, Ownership, to_value};
 use crate::runtime::store::AnyObject;
 
-/// Whose an existing object is.
-pub enum Belongs {
-    /// Ours, or to be adopted: it carries our labels and nobody controls it.
+/// The owner of an existing object.
+pub enum Owner {
+    /// The desired owner; or none, and the object has our labels: then it is adopted.
     Us,
-    /// A predecessor of the same name that the garbage collector has not removed yet.
-    Leftover,
-    /// Somebody else: the end of a sentence.
-    Other(String),
+    /// A deleted object of the same name as the owner; the garbage collector has not removed the object yet.
+    Predecessor,
+    /// Another owner, as the end of a message: `belongs to Instance a`.
+    Foreign(String),
 }
 
-/// Whose the object is that stands where `desired` should.
-pub fn belongs(metadata: &Metadata, desired: &Desired) -> Belongs {
+/// Who owns the existing object that has the name of `desired`.
+pub fn owner_of(metadata: &Metadata, desired: &Desired) -> Owner {
     let owner = &desired.owner;
     match metadata.controller() {
-        Some(controller) if controller.uid == owner.uid => Belongs::Us,
+        Some(controller) if controller.uid == owner.uid => Owner::Us,
         Some(controller) if controller.kind == owner.kind && controller.name == owner.name => {
-            Belongs::Leftover
+            Owner::Predecessor
         }
-        Some(controller) => Belongs::Other(format!("belongs to {} {}", controller.kind, controller.name)),
-        None if carries(metadata, desired) => Belongs::Us,
-        None => Belongs::Other("was not made by this daemon".to_owned()),
+        Some(controller) => Owner::Foreign(format!("belongs to {} {}", controller.kind, controller.name)),
+        None if carries(metadata, desired) => Owner::Us,
+        None => Owner::Foreign("was not made by this daemon".to_owned()),
     }
 }
 
-/// Whether the object carries the labels by which it is known as ours.
+/// Whether the object has the labels that make it ours ([`Desired::known_by`]).
 fn carries(metadata: &Metadata, desired: &Desired) -> bool {
     let known_by = desired.known_by.as_ref().unwrap_or(&desired.labels);
     !known_by.is_empty() && known_by.iter().all(|(key, value)| metadata.labels.get(key) == Some(value))
 }
 
-/// The patch that repairs an object, and whether it is valid only for the version that was seen
-/// (because it replaces a list).
+/// The merge patch that restores the enforced fields, and whether it is valid only for the resource version
+/// in the store (because it replaces a list). `None` if nothing differs.
 pub fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> {
     let current = seen.metadata();
     let mut metadata = Map::new();
@@ -72,7 +73,8 @@ pub fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> 
     (!patch.is_empty()).then_some((Value::Object(patch), exact))
 }
 
-/// The entries of a map that are not as they should be; `None` asks for absence.
+/// The patch of labels or annotations that differ from `wanted`; a wanted `None` means that the key must be
+/// absent.
 fn entries<'a>(
     current: &Labels,
     wanted: impl Iterator<Item = (&'a String, Option<&'a String>)>,
@@ -83,7 +85,7 @@ fn entries<'a>(
         .collect()
 }
 
-/// The owners that an object should have, unless it has them.
+/// The owner references that an object should have; `None` if it has them.
 fn owners(metadata: &Metadata, ours: &OwnerReference, ownership: Ownership) -> Option<Vec<OwnerReference>> {
     let current = || metadata.owner_references.iter().map(OwnerReference::from);
     let as_wanted = match ownership {

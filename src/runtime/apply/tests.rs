@@ -90,17 +90,17 @@ fn only_our_own_objects_are_touched() {
         let metadata = json!({"name": "i", "ownerReferences": owners, "labels": labels});
         let metadata: Metadata = serde_json::from_value(metadata).expect("metadata");
         let desired = desired();
-        match belongs(&metadata, &desired) {
-            Belongs::Us => "us".to_owned(),
-            Belongs::Leftover => "leftover".to_owned(),
-            Belongs::Other(whose) => whose,
+        match owner_of(&metadata, &desired) {
+            Owner::Us => "us".to_owned(),
+            Owner::Predecessor => "predecessor".to_owned(),
+            Owner::Foreign(message) => message,
         }
     };
-    let mut stranger = owner("u9");
-    stranger.name = "j".into();
+    let mut foreign = owner("u9");
+    foreign.name = "j".into();
     assert_eq!(of(json!([owner("u1")]), json!({})), "us", "even without its labels");
-    assert_eq!(of(json!([owner("u0")]), json!({})), "leftover", "of a deleted namesake");
-    assert_eq!(of(json!([stranger]), json!({"instance": "i"})), "belongs to Instance j");
+    assert_eq!(of(json!([owner("u0")]), json!({})), "predecessor", "of a deleted object of the same name");
+    assert_eq!(of(json!([foreign]), json!({"instance": "i"})), "belongs to Instance j");
     assert_eq!(of(json!([]), json!({"instance": "i"})), "us", "it lost its owner");
     assert_eq!(of(json!([]), json!({})), "was not made by this daemon");
 }

@@ -14,7 +14,7 @@ async fn take(queue: &Queue) -> Job {
     queue.next().await.expect("the queue is open")
 }
 
-/// Whether nothing is ready now. Time is paused: waiting would advance it.
+/// Whether no object is ready now. Time is paused, so waiting would advance it.
 fn is_idle(queue: &Queue) -> bool {
     use futures::FutureExt;
     queue.next().now_or_never().is_none()
@@ -56,7 +56,7 @@ async fn changes_go_first_and_the_background_does_not_starve() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_lifts_what_waits_in_the_background() {
+async fn a_change_raises_the_priority_of_a_queued_object() {
     let queue = queue();
     queue.add(key("a"), Priority::Background);
     queue.add(key("b"), Priority::Change);

@@ -1,4 +1,4 @@
-//! The stores of a process: one for each kind and selection, whichever loops ask for it.
+//! The stores of a process: one for each kind and selector, shared by all loops that ask for it.
 
 use std::any::{Any, TypeId};
 use std::future::Future;
@@ -12,7 +12,7 @@ use super::{AnyStore, Store};
 use crate::api::Kind;
 use crate::runtime::watch::{self, Selection};
 
-/// Makes the future that keeps a store equal to the cluster.
+/// Starts the watch that fills a store.
 type StartWatch = Box<dyn FnOnce(Client) -> BoxFuture<'static, ()>>;
 
 /// A store and its watch.
@@ -26,14 +26,14 @@ struct Shared {
     start: StartWatch,
 }
 
-/// Makes stores, and the same store for the same kind and selection.
+/// Creates stores. Two calls for the same kind and selector return the same store.
 #[derive(Default)]
 pub struct StoreFactory {
     shared: Vec<Shared>,
 }
 
 impl StoreFactory {
-    /// The store of that kind and selection, made when it is first asked for.
+    /// The store of that kind and selector, created by the first call.
     pub fn store<T: Kind>(&mut self, selection: &Selection) -> Arc<Store<T>> {
         let type_id = TypeId::of::<T>();
         let known =
@@ -55,7 +55,7 @@ impl StoreFactory {
         store
     }
 
-    /// The watches of all stores, with the plural names of their kinds. None of them ends.
+    /// The watches of all stores, with the plural names of their kinds. The futures never complete.
     pub fn watches(
         self,
         client: &Client,
@@ -63,7 +63,8 @@ impl StoreFactory {
         self.shared.into_iter().map(|shared| (shared.plural, (shared.start)(client.clone())))
     }
 
-    /// Puts an object into every store that would show it, as if the API server had; whether there is one.
+    /// Adds an object to every store whose selector it matches, as if the watch had shown it, and returns
+    /// whether there is such a store. For `crownlabs plan`.
     ///
     /// # Errors
     /// When the document is no object of its kind.
@@ -79,7 +80,7 @@ impl StoreFactory {
         Ok(is_taken)
     }
 
-    /// Lets every store count as filled: what was offered is all there is.
+    /// Marks every store as synced.
     pub fn end_lists(&self) {
         self.shared.iter().for_each(|shared| shared.untyped.end_list());
     }

@@ -1,4 +1,4 @@
-//! Indexes of a store: further keys under which its objects are found, each known by its type.
+//! Indexes of a store: further keys by which its objects are found. Each index is a type.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -8,13 +8,13 @@ use crate::api::text::Text;
 use crate::api::{Kind, Object};
 use crate::runtime::ObjectKey;
 
-/// An index of objects of kind `T`, for example of Instances by their Template. The type that implements it
-/// is its name: a store is asked with [`super::Store::by`], and two indexes cannot be mixed up.
+/// An index of objects of kind `T`, for example of Instances by their Template. [`super::Store::by`] names
+/// the index by the type that implements this trait.
 pub trait Index<T: Kind>: Send + Sync + 'static {
-    /// What objects are found by.
+    /// The type of its keys.
     type Key: Eq + Hash + Send + Sync + 'static;
 
-    /// The keys under which an object is listed; none leaves it out.
+    /// The keys of an object. An object without keys is not in the index.
     fn keys(object: &Object<T>) -> Vec<Self::Key>;
 }
 
@@ -40,14 +40,14 @@ impl<T: Kind> Index<T> for ByNamespace {
     }
 }
 
-/// An index with its content, whatever its type.
+/// The content of an index, independent of its type.
 trait AnyIndex<T: Kind>: Send + Sync {
-    /// Brings the entries of one object up to date; `None` where it is not (any more) in the store.
+    /// Updates the entries of one object; `None` where the object is not in the store, before or now.
     fn update(&mut self, name: &ObjectKey, old: Option<&Object<T>>, new: Option<&Object<T>>);
     fn content(&self) -> &dyn Any;
 }
 
-/// The content of an index: names in order. Most keys have one.
+/// The content of an index: sorted names by key. Most keys have one name.
 struct Content<T: Kind, I: Index<T>>(HashMap<I::Key, Vec<ObjectKey>>);
 
 impl<T: Kind, I: Index<T>> AnyIndex<T> for Content<T, I> {
@@ -77,7 +77,7 @@ impl<T: Kind, I: Index<T>> AnyIndex<T> for Content<T, I> {
     }
 }
 
-/// All indexes of a store. There are few: they are searched one by one.
+/// All indexes of a store. They are few, so a linear search is fast enough.
 pub(super) struct Indexes<T: Kind>(Vec<(TypeId, Box<dyn AnyIndex<T>>)>);
 
 impl<T: Kind> Default for Indexes<T> {
@@ -87,7 +87,7 @@ impl<T: Kind> Default for Indexes<T> {
 }
 
 impl<T: Kind> Indexes<T> {
-    /// Makes an index; whether it is new.
+    /// Registers an index, and returns whether it is new.
     pub fn register<I: Index<T>>(&mut self) -> bool {
         let id = TypeId::of::<I>();
         let is_new = self.0.iter().all(|(known, _)| *known != id);
@@ -105,14 +105,14 @@ impl<T: Kind> Indexes<T> {
         }
     }
 
-    /// Brings the entries of one object up to date in all of them.
+    /// Updates the entries of one object in all indexes.
     pub fn update(&mut self, name: &ObjectKey, old: Option<&Object<T>>, new: Option<&Object<T>>) {
         for (_, index) in &mut self.0 {
             index.update(name, old, new);
         }
     }
 
-    /// The names that an index lists under a key; none where it is not kept.
+    /// The names that an index has for a key; none if it is not registered.
     pub fn get<I: Index<T>>(&self, key: &I::Key) -> &[ObjectKey] {
         let id = TypeId::of::<I>();
         let index = self.0.iter().find(|(known, _)| *known == id);

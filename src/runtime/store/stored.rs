@@ -1,4 +1,5 @@
-//! An object as a store keeps it: whole, or as text where that is much smaller and rarely read.
+//! An object as a store keeps it: as a struct, or as JSON text where that needs much less memory and is
+//! rarely read.
 
 use std::sync::Arc;
 
@@ -6,14 +7,15 @@ use crate::api::{Kind, Object};
 
 /// An object as a store keeps it.
 pub enum StoredObject<T: Kind> {
-    /// As it is read.
+    /// As a struct.
     Whole(Arc<Object<T>>),
-    /// As JSON: trees of labels and members take several times the memory of their text.
+    /// As JSON text, which needs a fraction of the memory of nested maps.
     Text(Box<str>),
 }
 
 impl<T: Kind> StoredObject<T> {
-    /// Keeps an object. What its text would not tell (why it could not be read) keeps it whole.
+    /// Keeps an object. One that could not be read completely is kept as a struct, because its text would
+    /// not contain the reason.
     pub fn new(object: &Arc<Object<T>>) -> Self {
         let text = (T::ENCODED && object.malformed.is_none()).then(|| serde_json::to_string(&**object));
         match text {

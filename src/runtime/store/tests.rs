@@ -24,7 +24,7 @@ impl<T: Kind> Index<T> for ByUid {
     }
 }
 
-/// What was seen: `+name`, `~name`, `-name`, with `!` for one's own writes.
+/// A store and the log of its changes: `+name`, `~name`, `-name`, with `!` for our own writes.
 fn recorded() -> (Arc<Store<ServiceKind>>, Arc<Mutex<Vec<String>>>) {
     let store = Arc::new(Store::default());
     store.index::<ByUid>();
@@ -48,7 +48,7 @@ fn drain(log: &Mutex<Vec<String>>) -> Vec<String> {
 }
 
 #[test]
-fn the_event_of_an_own_write_tells_nothing_new() {
+fn the_event_of_an_own_write_changes_nothing() {
     let (store, log) = recorded();
     store.begin_list();
     store.end_list();
@@ -175,7 +175,7 @@ fn what_is_kept_as_text_comes_back_as_it_was() {
         serde_json::json!({"podSelector": {}, "ingress": [{"from": [{"podSelector": {"a": null}}]}]}),
     ));
     assert_eq!(whole.metadata.labels.iter().count(), 1);
-    // The members of a role stand at the top.
+    // The fields of a role are at the top level, not in a spec.
     kept::<ClusterRoleKind>(body("rules", serde_json::json!([{"verbs": ["get"], "resourceNames": ["a"]}])));
     let mut claim = body("status", serde_json::json!({"phase": "Bound"}));
     claim["spec"] = serde_json::json!({"volumeName": "pv", "resources": {"requests": {"storage": "1Gi"}}});

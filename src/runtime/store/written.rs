@@ -1,5 +1,5 @@
-//! The stores of what a loop writes, by kind: the apply engine compares with them, and gives them the
-//! API server's answers. It knows no kind by its type.
+//! The stores of the kinds that a loop writes. The apply engine compares desired objects with them and gives
+//! them the responses of the API server, without knowing the types of the kinds.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::runtime::ObjectKey;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::{KindInfo, to_value};
 
-/// An object without its type.
+/// An object of any kind.
 pub trait AnyObject: Send + Sync {
     /// Its metadata.
     fn metadata(&self) -> &Metadata;
-    /// The members of it that are known, as JSON.
+    /// The fields of it that we read, as JSON.
     fn json(&self) -> Value;
 }
 
@@ -31,17 +31,17 @@ impl<T: Kind> AnyObject for Object<T> {
     }
 }
 
-/// A store without its type.
+/// A store of any kind.
 pub trait AnyStore: Send + Sync {
     /// The object of that name.
     fn seen(&self, key: &ObjectKey) -> Option<Arc<dyn AnyObject>>;
     /// See [`Store::is_whole`].
     fn is_whole(&self) -> bool;
-    /// See [`Store::record`]; the body is the API server's answer.
+    /// See [`Store::record`]; `body` is the response of the API server.
     fn record(&self, body: &[u8], origin: &'static str) -> Result<(), ApiError>;
     /// See [`Store::record_deletion`].
     fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str);
-    /// Takes an object as if the watch had shown it.
+    /// Adds an object as if the watch had shown it.
     fn offer(&self, document: &Value) -> Result<(), serde_json::Error>;
     /// See [`Store::end_list`].
     fn end_list(&self);
@@ -93,7 +93,8 @@ impl WrittenStores {
     /// The store of a kind.
     ///
     /// # Errors
-    /// [`ApiError::Transient`] when no store of that kind was declared as written: a defect of the loop.
+    /// [`ApiError::Transient`] when the loop has not declared a store of that kind as written, which is a
+    /// programming error.
     pub fn get(&self, kind: KindInfo) -> Result<&Arc<dyn AnyStore>, ApiError> {
         self.stores
             .get(&kind)

@@ -104,7 +104,7 @@ fn a_container_without_a_web_interface_still_has_a_port() {
     let ports = |kind: &str, mode: &str| {
         let environment = environment("main", kind, json!({"guiEnabled": false, "mode": mode}));
         let plan = planned(&observed(json!([environment])));
-        assert!(!names(&plan).iter().any(|name| name.starts_with("Ingress")), "02 D2");
+        assert!(!names(&plan).iter().any(|name| name.starts_with("Ingress")), "{kind}");
         let service = plan.ensure[0].manifest.as_ref().expect("new").json()["spec"]["ports"].clone();
         service.as_array().expect("ports").iter().map(|port| port["name"].clone()).collect::<Vec<_>>()
     };
@@ -126,7 +126,7 @@ fn a_stop_removes_what_is_ours_and_keeps_the_work() {
     let removed: Vec<_> =
         plan.remove.iter().map(|removal| (removal.kind.kind, removal.key.name.as_str())).collect();
     assert_eq!(removed, [("Service", "my-lab"), ("Ingress", "my-lab-app")]);
-    assert_eq!(plan.ensure[0].fields, json!({"spec": {"replicas": 1}}), "02 D3: never stopped, never raised");
+    assert_eq!(plan.ensure[0].fields, json!({"spec": {"replicas": 1}}), "a stop keeps the replicas");
     let stamp = &plan.patches.first().expect("labels and stamp").patch["metadata"]["annotations"];
     assert_eq!(stamp[labels::LAST_POWERED_OFF], "1970-01-01T00:00:00Z");
     // With nothing to remove, nothing is.
@@ -222,7 +222,7 @@ fn what_exists_is_not_built_again() {
     observed.children.services = vec![service];
     observed.children.deployments = vec![deployment];
     let plan = planned(&observed);
-    // A Template that was spoiled later does no harm to what runs (02 §3).
+    // An invalid change of the Template later does no harm to what exists.
     assert!(plan.problems.is_empty(), "{:?}", plan.problems);
     let built: Vec<_> =
         plan.ensure.iter().filter(|desired| desired.manifest.is_some()).map(|d| d.kind.kind).collect();

@@ -4,21 +4,11 @@ use super::*;
 use crate::kinds::{Deployment, VirtualMachine, VirtualMachineInstance};
 
 #[test]
-fn durations_are_written_as_go_writes_them() {
-    for (seconds, text) in
-        [(0, "0s"), (45, "45s"), (60, "1m0s"), (90, "1m30s"), (3600, "1h0m0s"), (93_784, "26h3m4s")]
-    {
-        assert_eq!(duration(seconds), text);
-    }
-}
-
-#[test]
 fn the_phase_of_a_machine_follows_what_kubevirt_prints() {
     let phase = |status: serde_json::Value| {
         let machine: VirtualMachine = serde_json::from_value(json!({"status": status})).expect("lenient");
         phase::virtual_machine(&machine, None, None).phase.to_string()
     };
-    // 02 §9.1, with D19.
     for (printed, ready, wanted) in [
         ("Provisioning", false, "Importing"),
         ("WaitingForVolumeBinding", false, "Importing"),
@@ -105,7 +95,7 @@ fn several_environments_have_one_phase() {
         let phases: Vec<Phase> = phases.iter().map(|phase| Phase::from(*phase)).collect();
         phase::overall(&phases).to_string()
     };
-    // 01 §12, in its order.
+    // In the order in which the rules apply.
     for (phases, wanted) in [
         (&["Importing"][..], "Importing"),
         (&["CreationLoopBackoff"], "CreationLoopBackoff"),

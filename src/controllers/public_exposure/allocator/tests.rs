@@ -49,11 +49,11 @@ impl Case {
         Self { allocator: Allocator::default(), pool: pool(entries), born: 0 }
     }
 
-    fn give(&mut self, name: &str, requests: &[Request]) -> String {
+    fn allocate(&mut self, name: &str, requests: &[Request]) -> String {
         brief(self.allocator.allocate(&key(name), requests, &self.pool, &AUTOMATIC).as_ref())
     }
 
-    /// The write of what was given arrives.
+    /// The store shows the allocation.
     fn arrive(&mut self, name: &str) {
         self.born += 1;
         let given = self.allocator.claim(&key(name)).expect("given").clone();
@@ -61,57 +61,65 @@ impl Case {
         self.allocator.observe(&key(name), Some(Claim { age, ..given }));
     }
 
-    fn given(&mut self, name: &str, requests: &[Request]) -> String {
-        let claim = self.give(name, requests);
+    fn allocate_and_show(&mut self, name: &str, requests: &[Request]) -> String {
+        let claim = self.allocate(name, requests);
         self.arrive(name);
         claim
     }
 }
 
 #[test]
-fn the_first_address_with_room_for_all_ports_is_taken() {
+fn the_first_address_with_enough_free_ports_is_taken() {
     let mut case = Case::new(&["10.0.0.10", "10.0.0.9"]);
-    assert_eq!(case.given("a", &[tcp(80), tcp(0)]), "10.0.0.9 80 49152");
-    assert_eq!(case.given("b", &[tcp(0)]), "10.0.0.9 49153", "addresses are used again");
-    assert_eq!(case.given("c", &[tcp(0), tcp(80)]), "10.0.0.10 49152 80", "80 is taken on the first");
-    assert_eq!(case.given("d", &[udp(80), udp(0)]), "10.0.0.9 80u 49152u", "other protocols do not count");
-    assert_eq!(case.give("e", &[tcp(80)]), "none");
+    assert_eq!(case.allocate_and_show("a", &[tcp(80), tcp(0)]), "10.0.0.9 80 49152");
+    assert_eq!(case.allocate_and_show("b", &[tcp(0)]), "10.0.0.9 49153", "addresses are used again");
+    assert_eq!(
+        case.allocate_and_show("c", &[tcp(0), tcp(80)]),
+        "10.0.0.10 49152 80",
+        "80 is taken on the first"
+    );
+    assert_eq!(
+        case.allocate_and_show("d", &[udp(80), udp(0)]),
+        "10.0.0.9 80u 49152u",
+        "other protocols do not count"
+    );
+    assert_eq!(case.allocate("e", &[tcp(80)]), "none");
     case.allocator.observe(&key("a"), None);
-    assert_eq!(case.given("e", &[tcp(80)]), "10.0.0.9 80", "once it is free");
-    assert_eq!(case.given("f", &[tcp(0)]), "10.0.0.9 49152", "the lowest that is free");
+    assert_eq!(case.allocate_and_show("e", &[tcp(80)]), "10.0.0.9 80", "once it is free");
+    assert_eq!(case.allocate_and_show("f", &[tcp(0)]), "10.0.0.9 49152", "the lowest that is free");
 }
 
 #[test]
 fn specified_ports_go_before_automatic_ones() {
     let mut case = Case::new(&["10.0.0.1"]);
-    assert_eq!(case.given("a", &[tcp(0), tcp(49152), tcp(0)]), "10.0.0.1 49153 49152 49154");
+    assert_eq!(case.allocate_and_show("a", &[tcp(0), tcp(49152), tcp(0)]), "10.0.0.1 49153 49152 49154");
     // A new specified port that is the old automatic one of the same Service: the automatic one moves.
     let again =
         [Request::Specified((Transport::Tcp, 49153)), Request::Automatic(Transport::Tcp, Some(49153))];
-    assert_eq!(case.given("a", &again), "10.0.0.1 49153 49152");
+    assert_eq!(case.allocate_and_show("a", &again), "10.0.0.1 49153 49152");
 }
 
 #[test]
 fn automatic_ports_stay_where_they_were() {
     let mut case = Case::new(&["10.0.0.1", "10.0.0.2"]);
-    case.given("a", &[tcp(0)]);
-    assert_eq!(case.given("b", &[tcp(0)]), "10.0.0.1 49153");
+    case.allocate_and_show("a", &[tcp(0)]);
+    assert_eq!(case.allocate_and_show("b", &[tcp(0)]), "10.0.0.1 49153");
     case.allocator.observe(&key("a"), None);
     let kept = |port| Request::Automatic(Transport::Tcp, Some(port));
-    assert_eq!(case.given("b", &[kept(49153), tcp(22)]), "10.0.0.1 49153 22");
+    assert_eq!(case.allocate_and_show("b", &[kept(49153), tcp(22)]), "10.0.0.1 49153 22");
     assert_eq!(
-        case.given("b", &[tcp(0), kept(49153)]),
+        case.allocate_and_show("b", &[tcp(0), kept(49153)]),
         "10.0.0.1 49152 49153",
         "a newcomer takes none of them"
     );
-    assert_eq!(case.given("c", &[tcp(22)]), "10.0.0.1 22");
+    assert_eq!(case.allocate_and_show("c", &[tcp(22)]), "10.0.0.1 22");
     assert_eq!(
-        case.given("b", &[tcp(22), kept(49153)]),
+        case.allocate_and_show("b", &[tcp(22), kept(49153)]),
         "10.0.0.2 22 49152",
         "on another address they are new"
     );
     assert_eq!(
-        case.given("b", &[Request::Automatic(Transport::Tcp, Some(80))]),
+        case.allocate_and_show("b", &[Request::Automatic(Transport::Tcp, Some(80))]),
         "10.0.0.2 49152",
         "not automatic"
     );
@@ -120,34 +128,34 @@ fn automatic_ports_stay_where_they_were() {
 #[test]
 fn an_address_that_is_withdrawn_is_left_at_the_next_allocation() {
     let mut case = Case::new(&["10.0.0.1", "10.0.0.2"]);
-    case.given("a", &[tcp(80)]);
-    case.given("b", &[tcp(81)]);
+    case.allocate_and_show("a", &[tcp(80)]);
+    case.allocate_and_show("b", &[tcp(81)]);
     case.pool = pool(&["10.0.0.2", "10.0.0.3"]);
-    // Another Service that still uses it makes it no candidate (B-PE-1).
-    assert_eq!(case.given("a", &[tcp(80)]), "10.0.0.2 80");
-    assert_eq!(case.given("b", &[tcp(81)]), "10.0.0.2 81");
+    // It is no candidate even while another Service still uses it.
+    assert_eq!(case.allocate_and_show("a", &[tcp(80)]), "10.0.0.2 80");
+    assert_eq!(case.allocate_and_show("b", &[tcp(81)]), "10.0.0.2 81");
 }
 
 #[test]
-fn what_was_given_is_taken_before_the_store_shows_it() {
+fn an_allocation_is_kept_before_the_store_shows_it() {
     let mut case = Case::new(&["10.0.0.1"]);
-    assert_eq!(case.give("a", &[tcp(80)]), "10.0.0.1 80");
-    assert_eq!(case.give("b", &[tcp(80)]), "none");
-    assert_eq!(case.give("a", &[tcp(80)]), "10.0.0.1 80", "its own it may have again");
-    // An older state of the Service arrives: what was given is kept.
+    assert_eq!(case.allocate("a", &[tcp(80)]), "10.0.0.1 80");
+    assert_eq!(case.allocate("b", &[tcp(80)]), "none");
+    assert_eq!(case.allocate("a", &[tcp(80)]), "10.0.0.1 80", "its own it may have again");
+    // An older state of the Service arrives: the allocation is kept.
     let old = Claim {
         address: "10.0.0.1".parse().expect("an address"),
         ports: vec![(Transport::Tcp, 9)],
         age: (1, "u".into()),
     };
     case.allocator.observe(&key("a"), Some(old));
-    assert_eq!(case.give("b", &[tcp(80)]), "none");
-    assert_eq!(case.give("b", &[tcp(9)]), "none", "until the write arrives, the old ports are taken too");
+    assert_eq!(case.allocate("b", &[tcp(80)]), "none");
+    assert_eq!(case.allocate("b", &[tcp(9)]), "none", "until the write arrives, the old ports are taken too");
     case.arrive("a");
-    assert_eq!(case.give("b", &[tcp(9)]), "10.0.0.1 9");
+    assert_eq!(case.allocate("b", &[tcp(9)]), "10.0.0.1 9");
     // A write that was refused.
     case.allocator.settle(&key("b"));
-    assert_eq!(case.give("c", &[tcp(9)]), "10.0.0.1 9");
+    assert_eq!(case.allocate("c", &[tcp(9)]), "10.0.0.1 9");
 }
 
 #[test]
@@ -164,27 +172,27 @@ fn the_younger_of_two_claims_moves() {
     assert!(!case.allocator.must_move(&key("old")));
     assert!(!case.allocator.must_move(&key("nobody")));
     assert_eq!(case.allocator.rivals(&key("old")).into_iter().collect::<Vec<_>>(), [key("young")]);
-    assert_eq!(case.given("young", &[tcp(80)]), "10.0.0.2 80");
+    assert_eq!(case.allocate_and_show("young", &[tcp(80)]), "10.0.0.2 80");
     assert!(!case.allocator.must_move(&key("young")));
     assert!(case.allocator.rivals(&key("old")).is_empty());
 }
 
 #[test]
-fn an_empty_pool_gives_nothing() {
+fn an_empty_pool_allocates_nothing() {
     let mut case = Case::new(&[]);
-    assert_eq!(case.give("a", &[tcp(0)]), "none");
+    assert_eq!(case.allocate("a", &[tcp(0)]), "none");
 }
 
-/// What happens, in an order that nobody controls.
+/// What happens, in any order.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A Service asks: its requests.
+    /// A Service requests ports.
     Ask(usize, Vec<(bool, Option<u16>)>),
-    /// The store shows the last write for it.
+    /// The store shows the last write of a Service.
     Arrive(usize),
-    /// The store shows its end.
+    /// The store shows its deletion.
     End(usize),
-    /// Another process takes over: what was given and not written is lost.
+    /// Another process takes over: allocations that were not written are lost.
     Restart,
 }
 
@@ -244,9 +252,12 @@ impl Model {
         let before = self.allocator.claim(&name(number)).cloned();
         let claim = self.allocator.allocate(&name(number), &requests, pool, &FEW);
         let Some(claim) = claim else {
-            // No starvation: no address has room.
+            // `None` only if no address has enough free ports.
             for address in pool.addresses() {
-                prop_assert!(!has_room(&requests, address, &taken), "{address} has room for {requests:?}");
+                prop_assert!(
+                    !has_free_ports(&requests, address, &taken),
+                    "{address} has free ports for {requests:?}"
+                );
             }
             prop_assert_eq!(
                 self.allocator.claim(&name(number)).cloned(),
@@ -299,8 +310,8 @@ impl Model {
     }
 }
 
-/// Whether an address has room for all requests, by counting.
-fn has_room(requests: &[Request], address: IpAddr, taken: &BTreeSet<(IpAddr, Port)>) -> bool {
+/// Whether an address has enough free ports for all requests, by counting.
+fn has_free_ports(requests: &[Request], address: IpAddr, taken: &BTreeSet<(IpAddr, Port)>) -> bool {
     let mut specified = BTreeSet::new();
     for request in requests {
         if let Request::Specified(port) = request {
@@ -325,10 +336,10 @@ fn has_room(requests: &[Request], address: IpAddr, taken: &BTreeSet<(IpAddr, Por
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever happens in whatever order: no port is ever given twice, and nobody goes without while
-    /// an address has room.
+    /// In any order of events, no port is allocated twice, and a request is refused only if no address has
+    /// enough free ports.
     #[test]
-    fn never_twice_and_never_without(steps in steps()) {
+    fn no_port_is_allocated_twice_and_no_request_is_refused_without_need(steps in steps()) {
         let pool = pool(&["10.0.0.1-10.0.0.2"]);
         let mut model = Model::default();
         for step in steps {
@@ -344,9 +355,9 @@ proptest! {
         }
     }
 
-    /// What is given depends on what others hold, not on the order in which they are known.
+    /// An allocation depends on the claims of the others, not on the order in which they were observed.
     #[test]
-    fn the_order_of_what_is_known_does_not_matter(
+    fn the_order_of_observations_does_not_matter(
         claims in proptest::collection::btree_map((0_u8..3, any::<bool>(), 100_u16..104), 0_usize..6, 0..12),
         seed in any::<u64>(),
         wanted in proptest::collection::vec(any::<bool>(), 1..4),

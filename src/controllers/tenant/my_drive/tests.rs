@@ -43,7 +43,7 @@ fn kinds(plan: &Plan<Effect>) -> Vec<&str> {
 }
 
 #[test]
-fn a_new_volume_says_whose_it_is_and_is_owned_by_nobody() {
+fn a_new_claim_is_annotated_with_its_tenant_and_has_no_owner() {
     let plan = planned(&observed(&json!({}), &[]));
     let claim = plan.ensure[0].manifest.as_ref().expect("it is made").json();
     assert_eq!(claim["metadata"]["annotations"][OWNER], "ada.rossi");
@@ -81,7 +81,7 @@ fn a_bound_volume_gets_a_secret_and_is_prepared_once() {
 }
 
 #[test]
-fn a_job_that_failed_is_told() {
+fn a_failed_job_is_reported() {
     let mut observed = observed(&json!({}), &[]);
     bound(&mut observed, &nfs());
     let failed =
@@ -114,7 +114,7 @@ fn a_volume_only_grows() {
 }
 
 #[test]
-fn a_kept_volume_is_given_back_to_the_same_name_and_address_only() {
+fn a_kept_volume_is_reused_only_with_the_same_name_and_address() {
     let mut observed = observed(&json!({}), &[]);
     let of = |uid: &str, owner: &str, email: &str| {
         claim_with(&json!({"metadata": {"annotations": {OWNER: owner, EMAIL: email, TENANT_UID: uid}}}))

@@ -40,7 +40,7 @@ fn namespace(uid: &str, more: &Value) -> Value {
 const DAY: i64 = 24 * 3600;
 
 #[test]
-fn a_new_tenant_gets_everything_and_its_rights_last() {
+fn a_new_tenant_gets_everything_and_its_role_bindings_last() {
     let plan = planned(&observed(&json!({"createSandbox": true}), &[]));
     assert_eq!(plan.problems, []);
     let wave = |name: &str| {
@@ -71,7 +71,7 @@ fn nothing_is_made_before_the_address_is_confirmed() {
 }
 
 #[test]
-fn what_keycloak_says_is_kept_and_planned_by_at_once() {
+fn the_answer_of_keycloak_is_stored_and_planned_with_at_once() {
     let settings = Settings { has_keycloak: true, ..settings() };
     let observed = observed(&json!({}), &[]);
     let plan = planned_with_keycloak(&observed);
@@ -91,11 +91,11 @@ fn what_keycloak_says_is_kept_and_planned_by_at_once() {
 }
 
 #[test]
-fn the_namespace_goes_when_nobody_has_logged_in_for_long_and_nothing_is_in_it() {
+fn an_empty_namespace_is_removed_long_after_the_last_login() {
     let mut observed = observed(&json!({}), &[]);
     observed.children.namespace = Some(object(namespace("u1", &json!({}))));
     let at_time = |observed: &Observed, seconds| plan(observed, &settings(), at(seconds));
-    // As old as the limit is not older; a wake-up is set for the moment after.
+    // A login exactly as old as the limit has not expired; the next reconcile is right after.
     let kept = at_time(&observed, DAY);
     assert_eq!(removed(&kept), Vec::<String>::new());
     assert_eq!(kept.requeue, Requeue::After(Duration::from_millis(1)));
@@ -136,7 +136,7 @@ fn templates_of_ones_own_keep_the_namespace_only_where_they_are_allowed() {
 }
 
 #[test]
-fn what_belongs_to_somebody_else_is_never_removed() {
+fn objects_of_other_owners_are_never_removed() {
     let mut observed = observed(&json!({}), &[]);
     observed.children.namespace = Some(object(namespace("another", &json!({}))));
     assert_eq!(removed(&plan(&observed, &settings(), at(2 * DAY))), Vec::<String>::new());
@@ -164,7 +164,7 @@ fn a_namespace_that_is_being_deleted_is_waited_for() {
 }
 
 #[test]
-fn a_name_too_long_for_a_namespace_is_told() {
+fn a_name_too_long_for_a_namespace_is_reported() {
     let mut observed = observed(&json!({}), &[]);
     Arc::make_mut(&mut observed.tenant).metadata.name = "a".repeat(57).into();
     let plan = planned(&observed);
@@ -173,7 +173,7 @@ fn a_name_too_long_for_a_namespace_is_told() {
 }
 
 #[test]
-fn labels_tell_name_and_enrolment() {
+fn labels_contain_name_and_enrolment() {
     let entries = json!([
         {"name": "tea", "role": "manager"}, {"name": "utilities", "role": "user"}, {"name": "ghost", "role": "user"},
         {"name": "coffee", "role": "candidate"},

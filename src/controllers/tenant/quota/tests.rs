@@ -27,15 +27,15 @@ fn uncapped() -> TenantConfig {
 }
 
 fn status(observed: &Observed, config: &TenantConfig) -> (String, String, i64) {
-    let (share, problems) = share(observed, &Enrolment::of(observed), config);
+    let (quota, problems) = tenant_quota(observed, &Enrolment::of(observed), config);
     assert_eq!(problems, []);
-    let status = share.status();
+    let status = quota.status();
     (status.cpu.as_str().to_owned(), status.memory.as_str().to_owned(), status.instances)
 }
 
 #[test]
 fn sums_are_spelled_as_kubernetes_spells_them() {
-    // 05 §6, verified there on a real API server.
+    // As a real API server spells them.
     for (a, b, sum) in [
         ("15Gi", "25Gi", "40Gi"),
         ("4Gi", "4G", "8100554Ki"),
@@ -62,7 +62,7 @@ fn caps_limit_the_sum_and_candidates_add_nothing() {
     assert_eq!(status(&tenant(&parts), &config), ("25".into(), "50G".into(), 10));
     assert_eq!(status(&tenant(&parts[2..]), &config), ("0".into(), "0".into(), 0));
     assert_eq!(status(&tenant(&parts[..1]), &config), ("12".into(), "24Gi".into(), 6));
-    // The same amount: in the words of the cap.
+    // An equal amount is spelled as in the cap.
     assert_eq!(status(&tenant(&[("user", "25000m", "50000M", 10)]), &config).1, "50G");
 }
 
@@ -77,18 +77,18 @@ fn a_quota_of_its_own_takes_the_place_of_the_sum_and_of_the_caps() {
 }
 
 #[test]
-fn what_is_no_amount_counts_as_nothing_and_is_told() {
+fn an_invalid_amount_counts_as_zero_and_is_reported() {
     let observed = tenant(&[("user", "1", "1Gi", 1), ("user", "many", "-1", 1)]);
-    let (share, problems) = share(&observed, &Enrolment::of(&observed), &uncapped());
-    assert_eq!(share.status().cpu.as_str(), "1");
-    assert_eq!(share.status().memory.as_str(), "1Gi");
+    let (quota, problems) = tenant_quota(&observed, &Enrolment::of(&observed), &uncapped());
+    assert_eq!(quota.status().cpu.as_str(), "1");
+    assert_eq!(quota.status().memory.as_str(), "1Gi");
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(messages.len(), 2);
     assert!(messages[0].starts_with("Workspace w1: spec.quota.cpu is \"many\""), "{messages:?}");
 }
 
 #[test]
-fn disks_and_extended_resources_are_limited_only_where_somebody_limits_them() {
+fn disks_and_extended_resources_are_limited_only_where_a_quota_names_them() {
     let quota = json!({"cpu": 1, "memory": "1Gi", "instances": 1, "disk": "10Gi", "otherResources": {"nvidia.com/gpu": "1"}});
     let plain = json!({"cpu": 1, "memory": "1Gi", "instances": 1});
     let entries = json!([{"name": "a", "role": "user"}, {"name": "b", "role": "user"}]);
@@ -96,13 +96,13 @@ fn disks_and_extended_resources_are_limited_only_where_somebody_limits_them() {
         &json!({"workspaces": entries}),
         &[("a", json!({"quota": quota})), ("b", json!({"quota": plain}))],
     );
-    let (share, _) = share(&with, &Enrolment::of(&with), &uncapped());
-    let hard = spelled(&share.hard(), None);
+    let (quota, _) = tenant_quota(&with, &Enrolment::of(&with), &uncapped());
+    let hard = spelled(&quota.hard(), None);
     assert_eq!(hard["requests.storage"], "10Gi");
     assert_eq!(hard["requests.nvidia.com/gpu"], "1");
     let without = tenant(&[("user", "1", "1Gi", 1)]);
-    let (share, _) = super::share(&without, &Enrolment::of(&without), &uncapped());
-    let names: Vec<_> = share.hard().into_keys().collect();
+    let (quota, _) = tenant_quota(&without, &Enrolment::of(&without), &uncapped());
+    let names: Vec<_> = quota.hard().into_keys().collect();
     assert_eq!(
         names,
         [
@@ -116,7 +116,7 @@ fn disks_and_extended_resources_are_limited_only_where_somebody_limits_them() {
 }
 
 #[test]
-fn a_share_of_its_own_is_added_only_where_that_is_enabled() {
+fn a_personal_quota_is_added_only_where_that_is_enabled() {
     let personal = json!({"personalWorkspace": {"cpu": 2, "memory": "2Gi", "instances": 2}});
     let observed = observed(&personal, &[]);
     let mut config = uncapped();
@@ -126,7 +126,7 @@ fn a_share_of_its_own_is_added_only_where_that_is_enabled() {
 }
 
 #[test]
-fn an_amount_that_is_the_same_keeps_its_words() {
+fn an_equal_amount_keeps_its_spelling() {
     let wanted = BTreeMap::from([("limits.memory".to_owned(), "2072864000".parse::<Quantity>().unwrap())]);
     let found = |text: &str| BTreeMap::from([("limits.memory".to_owned(), text.to_owned())]);
     assert_eq!(spelled(&wanted, Some(&found("2072864k"))), found("2072864k"));
@@ -146,11 +146,11 @@ proptest! {
         let reversed: Vec<_> = parts.iter().rev().copied().collect();
         let sum = |parts: &[_]| {
             let observed = tenant(parts);
-            share(&observed, &Enrolment::of(&observed), &uncapped()).0
+            tenant_quota(&observed, &Enrolment::of(&observed), &uncapped()).0
         };
         let (a, b) = (sum(&parts), sum(&reversed));
         prop_assert_eq!(&a.cpu, &b.cpu);
-        // Each part is read once more from what the status says: nothing is lost in the spelling.
+        // Each summand is read again from the status: the spelling loses nothing.
         let read: Quantity = a.status().cpu.as_str().parse().unwrap();
         prop_assert_eq!(&read, &a.cpu);
         // In thousandths, by integers.
@@ -161,9 +161,9 @@ proptest! {
     #[test]
     fn a_capped_sum_is_the_smaller_of_both(cores in 0..200i64, memory in 0..200i64, instances in 0..50i64) {
         let observed = tenant(&[("user", &cores.to_string(), &format!("{memory}G"), instances)]);
-        let (share, _) = share(&observed, &Enrolment::of(&observed), &settings().config);
-        prop_assert_eq!(share.cpu, Quantity::from_int(cores.min(25)));
-        prop_assert_eq!(share.memory.value(), memory.min(50) * 1_000_000_000);
-        prop_assert_eq!(share.instances, instances.min(10));
+        let (quota, _) = tenant_quota(&observed, &Enrolment::of(&observed), &settings().config);
+        prop_assert_eq!(quota.cpu, Quantity::from_int(cores.min(25)));
+        prop_assert_eq!(quota.memory.value(), memory.min(50) * 1_000_000_000);
+        prop_assert_eq!(quota.instances, instances.min(10));
     }
 }

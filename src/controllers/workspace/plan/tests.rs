@@ -35,7 +35,7 @@ fn enrolled(plan: &Plan<Effect>) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn candidates_are_enrolled_at_the_end_struck_off_or_left_to_a_manager() {
+fn candidates_are_enrolled_removed_or_left_to_a_manager() {
     let list = json!([{"name": "tea", "role": "candidate"}, {"name": "x", "role": "user"}]);
     let tenants = [("ada", list), ("bob", json!([{"name": "tea", "role": "manager"}]))];
     let plan_of = |auto_enroll| enrolled(&plan(&observed("tea", auto_enroll, &tenants), &settings()));
@@ -55,7 +55,7 @@ fn a_change_of_a_list_is_valid_only_for_the_version_that_was_seen() {
 }
 
 #[test]
-fn a_deleted_workspace_strikes_everybody_off() {
+fn a_deleted_workspace_is_removed_from_all_tenants() {
     let tenants = [
         ("ada", json!([{"name": "tea", "role": "user"}])),
         ("bob", json!([{"name": "x", "role": "user"}, {"name": "tea", "role": "manager"}])),
@@ -68,7 +68,7 @@ fn a_deleted_workspace_strikes_everybody_off() {
 }
 
 #[test]
-fn a_name_that_no_namespace_can_have_is_told_and_not_changed() {
+fn a_name_that_no_namespace_can_have_is_reported_and_not_changed() {
     for name in ["tea.v2".to_owned(), "a".repeat(54)] {
         let plan = plan(&observed(&name, "", &[]), &settings());
         assert_eq!(plan.problems[0].reason, "InvalidName", "{name}");

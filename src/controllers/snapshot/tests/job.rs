@@ -1,0 +1,90 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::config::Pusher;
+use crate::controllers::snapshot::job;
+
+/// The Job of a snapshot with this configuration.
+fn manifest(config: &SnapshotConfig) -> Value {
+    job::desired(&usual(), config, &export()).manifest.as_ref().expect("a Job").json().clone()
+}
+
+#[test]
+fn the_job_has_the_shape_that_operators_know() {
+    // The same fields as the Go operator writes.
+    let expected = json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": "snap.one",
+            "namespace": "tenant-ada",
+            "ownerReferences": [{
+                "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "InstanceSnapshot", "name": "snap.one",
+                "uid": "s1", "controller": true, "blockOwnerDeletion": true,
+            }],
+        },
+        "spec": {
+            "backoffLimit": 2,
+            "template": {"spec": {
+                "restartPolicy": "OnFailure",
+                "initContainers": [{
+                    "name": "img-generator",
+                    "image": "crownlabs/img-exporter",
+                    "volumeMounts": [
+                        {"name": "my-box", "mountPath": "/data"}, {"name": "tmp-vol", "mountPath": "/img-tmp"},
+                    ],
+                    "resources": {
+                        "requests": {"cpu": "1", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "256Mi"},
+                    },
+                }],
+                "containers": [{
+                    "name": "docker-pusher",
+                    "image": "gcr.io/kaniko-project/executor",
+                    "args": [
+                        "--dockerfile=/workspace/Dockerfile",
+                        "--destination=registry.example.org/adal/my-image:20260304t050607",
+                    ],
+                    "volumeMounts": [
+                        {"name": "tmp-vol", "mountPath": "/workspace"},
+                        {"name": "kaniko-secret", "mountPath": "/kaniko/.docker/"},
+                    ],
+                    "resources": {
+                        "requests": {"cpu": "1", "memory": "8Gi"}, "limits": {"cpu": "1", "memory": "32Gi"},
+                    },
+                }],
+                "volumes": [
+                    {"name": "my-box", "persistentVolumeClaim": {"claimName": "my-box"}},
+                    {"name": "tmp-vol", "emptyDir": {}},
+                    {"name": "kaniko-secret", "secret": {
+                        "secretName": "registry-credentials",
+                        "items": [{"key": ".dockerconfigjson", "path": "config.json"}],
+                    }},
+                ],
+            }},
+        },
+    });
+    let made = manifest(&config());
+    assert_eq!(made, expected);
+    assert_eq!(job::destination(&object(&made)), export().destination);
+}
+
+#[test]
+fn buildah_runs_without_root() {
+    let rootless = manifest(&SnapshotConfig { pusher: Pusher::Buildah, ..config() });
+    let pusher = &rootless["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(pusher["image"], "quay.io/buildah/stable");
+    assert_eq!(pusher["args"], json!(["docker-pusher", export().destination]));
+    assert_eq!(pusher["securityContext"]["runAsUser"], 1000);
+    assert_eq!(job::destination(&object(&rootless)), export().destination);
+}
+
+#[test]
+fn names_of_jobs_fit_labels() {
+    assert_eq!(job::name("snap.one"), "snap.one");
+    assert_eq!(job::name(&"a".repeat(63)), "a".repeat(63));
+    let (one, other) =
+        (job::name(&format!("{}b", "a".repeat(80))), job::name(&format!("{}c", "a".repeat(80))));
+    assert_eq!((one.len(), other.len()), (63, 63));
+    assert_ne!(one, other);
+    assert!(!job::name(&format!("{}.{}", "a".repeat(53), "b".repeat(80))).contains(".-"));
+}

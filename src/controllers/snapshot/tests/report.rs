@@ -1,0 +1,79 @@
+use serde_json::json;
+
+use super::*;
+use crate::api::instance_snapshot::SnapshotPhase;
+use crate::controllers::snapshot::report::tell;
+
+/// The reasons of the events of a decision, and the phase and reason that it leaves.
+fn told(observed: &Observed, decision: &Decision) -> (Vec<String>, SnapshotPhase, String) {
+    let report = tell(&observed.snapshot, decision, now());
+    let condition = report.status.conditions.first().expect("Ready");
+    let events = report.events.iter().map(|event| event.reason.clone()).collect();
+    (events, report.status.phase.clone(), condition.reason.clone())
+}
+
+#[test]
+fn each_transition_is_reported_once() {
+    let at = |phase: &str, reason: &str, message: &str| {
+        let condition = json!({"type": "Ready", "status": "False", "reason": reason, "message": message,
+            "lastTransitionTime": "2026-03-04T05:06:00Z"});
+        observed(&json!({"status": {"phase": phase, "conditions": [condition]}}), &json!({}))
+    };
+    let owned = |reasons: &[&str]| reasons.iter().map(|&reason| reason.to_owned()).collect::<Vec<_>>();
+    let pending = SnapshotPhase::Pending;
+    let export = Decision::Export(export());
+    assert_eq!(told(&usual(), &export), (owned(&["Validating"]), pending.clone(), "Creating".to_owned()));
+    let wait = Decision::Wait { reason: "MachineStopping", message: "wait".to_owned() };
+    assert_eq!(
+        told(&usual(), &wait),
+        (owned(&["Validating", "MachineStopping"]), pending.clone(), "MachineStopping".to_owned())
+    );
+    let waiting = at("Pending", "MachineStopping", "wait");
+    assert_eq!(told(&waiting, &wait), (owned(&[]), pending, "MachineStopping".to_owned()));
+    let refuse = Decision::Refuse("no".to_owned());
+    let failed = SnapshotPhase::Failed;
+    assert_eq!(
+        told(&usual(), &refuse),
+        (owned(&["Validating", "ValidationError"]), failed.clone(), "ValidationError".to_owned())
+    );
+    assert_eq!(told(&waiting, &refuse).0, owned(&["ValidationError"]));
+    let running = Decision::Running { destination: "r/a:1".to_owned(), starved: false };
+    let processing = SnapshotPhase::Processing;
+    assert_eq!(told(&waiting, &running), (owned(&["Creation"]), processing.clone(), "JobRunning".to_owned()));
+    let known = at("Processing", "JobRunning", "Job snap.one makes image r/a:1");
+    assert_eq!(told(&known, &running), (owned(&[]), processing.clone(), "JobRunning".to_owned()));
+    let complete = Decision::Complete { destination: "r/a:1".to_owned(), took: Some(240) };
+    let completed = tell(&known.snapshot, &complete, now());
+    assert_eq!(completed.events[0].message, "Image my-image created and uploaded in 4m0s");
+    assert_eq!(completed.status.phase, SnapshotPhase::Completed);
+    let ready = &completed.status.conditions[0];
+    assert_eq!(
+        (ready.status.as_str(), ready.message.as_str()),
+        ("True", "Image r/a:1 created and uploaded in 4m0s")
+    );
+    assert_eq!(
+        told(&known, &Decision::Fail("why".to_owned())),
+        (owned(&["CreationFailed"]), failed, "CreationFailed".to_owned())
+    );
+    let ended = tell(&known.snapshot, &Decision::Ended, now());
+    assert_eq!((ended.status, ended.events), (known.snapshot.status.clone(), Vec::new()));
+}
+
+#[test]
+fn a_job_without_a_pod_is_reported_after_a_while() {
+    let processing = || observed(&json!({"status": {"phase": "Processing"}}), &json!({}));
+    let since = |time: &str, active: u8| {
+        let observed = with_job(processing(), &json!({"active": active}));
+        let mut job = Object::clone(observed.job.as_deref().expect("the Job"));
+        job.metadata.creation_timestamp = serde_json::from_value(time.into()).expect("a time");
+        next(&Observed { job: Some(Arc::new(job)), ..observed })
+    };
+    let is_starved = |decision: &Decision| matches!(decision, Decision::Running { starved: true, .. });
+    assert!(!is_starved(&since("2026-03-04T05:05:08Z", 0)));
+    assert!(!is_starved(&since("2026-03-04T05:05:07Z", 1)), "it has one");
+    let decision = since("2026-03-04T05:05:07Z", 0);
+    assert!(is_starved(&decision));
+    let (events, phase, reason) = told(&processing(), &decision);
+    assert_eq!((events, phase), (vec!["WaitingForPod".to_owned()], SnapshotPhase::Processing));
+    assert_eq!(reason, "WaitingForPod");
+}
