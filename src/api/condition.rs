@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::text::Text;
 use super::wire;
 
 /// One aspect of the state of an object.
@@ -14,15 +15,23 @@ pub struct Condition {
     /// Type of the condition in `CamelCase`, for example `Ready`.
     #[serde(rename = "type")]
     #[schemars(length(min = 1, max = 316))]
-    pub type_: String,
+    #[serde(deserialize_with = "Text::deserialize_interned")]
+    #[schemars(with = "String")]
+    pub type_: Text,
     /// Whether the condition holds: `True`, `False` or `Unknown`.
     #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
-    pub status: String,
+    #[serde(deserialize_with = "Text::deserialize_interned")]
+    #[schemars(with = "String")]
+    pub status: Text,
     /// Reason for the status as one word in `CamelCase`, for example `TemplateNotFound`.
-    pub reason: String,
+    #[serde(deserialize_with = "Text::deserialize_interned")]
+    #[schemars(with = "String")]
+    pub reason: Text,
     /// Explanation of the status as a sentence.
     #[schemars(length(max = 32768))]
-    pub message: String,
+    #[serde(deserialize_with = "Text::deserialize_interned")]
+    #[schemars(with = "String")]
+    pub message: Text,
     /// Time at which the status last changed.
     #[schemars(schema_with = "wire::date_time")]
     pub last_transition_time: Time,
@@ -36,10 +45,10 @@ impl Default for Condition {
     /// A condition without type, whose status is `Unknown` since 1970.
     fn default() -> Self {
         Self {
-            type_: String::new(),
-            status: "Unknown".to_owned(),
-            reason: String::new(),
-            message: String::new(),
+            type_: Text::default(),
+            status: "Unknown".into(),
+            reason: Text::default(),
+            message: Text::default(),
             last_transition_time: Time(Timestamp::UNIX_EPOCH),
             observed_generation: None,
         }

@@ -17,8 +17,8 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 #[serde(rename_all = "camelCase", default)]
 pub struct Metadata {
     /// Annotations, without the one of `kubectl apply`.
-    #[serde(skip_serializing_if = "Labels::is_empty")]
-    pub annotations: Labels,
+    #[serde(skip_serializing_if = "TextMap::is_empty")]
+    pub annotations: TextMap,
     /// When the object was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<Time>,
@@ -31,9 +31,9 @@ pub struct Metadata {
     /// The number of changes of the spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// Labels.
-    #[serde(skip_serializing_if = "Labels::is_empty")]
-    pub labels: Labels,
+    /// TextMap.
+    #[serde(skip_serializing_if = "TextMap::is_empty")]
+    pub labels: TextMap,
     /// The name; empty when the object has none yet.
     #[serde(deserialize_with = "Text::deserialize_interned")]
     pub name: Text,
@@ -157,11 +157,11 @@ impl<'de> Deserialize<'de> for ResourceVersion {
     }
 }
 
-/// Labels or annotations, in the order of their keys.
+/// TextMap or annotations, in the order of their keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Labels(Box<[(Text, Text)]>);
+pub struct TextMap(Box<[(Text, Text)]>);
 
-impl Labels {
+impl TextMap {
     fn sorted(mut entries: Vec<(Text, Text)>) -> Self {
         entries.sort_unstable();
         entries.dedup_by(|later, earlier| later.0 == earlier.0);
@@ -187,7 +187,7 @@ impl Labels {
     }
 }
 
-impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for Labels {
+impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for TextMap {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let entries = entries.into_iter();
         let intern = |(key, value): (K, V)| (Text::interned(key.as_ref()), Text::interned(value.as_ref()));
@@ -195,41 +195,41 @@ impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for Labels {
     }
 }
 
-impl Serialize for Labels {
+impl Serialize for TextMap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
     }
 }
 
-impl<'de> Deserialize<'de> for Labels {
+impl<'de> Deserialize<'de> for TextMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_option(LabelsVisitor)
+        deserializer.deserialize_option(TextMapVisitor)
     }
 }
 
 /// Reads a map of text, or `null`.
-struct LabelsVisitor;
+struct TextMapVisitor;
 
-impl<'de> Visitor<'de> for LabelsVisitor {
-    type Value = Labels;
+impl<'de> Visitor<'de> for TextMapVisitor {
+    type Value = TextMap;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a map of text")
     }
 
-    fn visit_unit<E>(self) -> Result<Labels, E> {
-        Ok(Labels::default())
+    fn visit_unit<E>(self) -> Result<TextMap, E> {
+        Ok(TextMap::default())
     }
 
-    fn visit_none<E>(self) -> Result<Labels, E> {
-        Ok(Labels::default())
+    fn visit_none<E>(self) -> Result<TextMap, E> {
+        Ok(TextMap::default())
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Labels, D::Error> {
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<TextMap, D::Error> {
         deserializer.deserialize_map(self)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TextMap, A::Error> {
         let mut entries: Vec<(Text, Text)> = Vec::new();
         while let Some(Interned(key)) = map.next_key()? {
             if key == LAST_APPLIED {
@@ -238,6 +238,6 @@ impl<'de> Visitor<'de> for LabelsVisitor {
                 entries.push((key, map.next_value::<Interned>()?.0));
             }
         }
-        Ok(Labels::sorted(entries))
+        Ok(TextMap::sorted(entries))
     }
 }

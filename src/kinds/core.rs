@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Unread, kind};
+use crate::api::meta::TextMap;
 
 /// The fields that we read of a condition that another controller sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,8 +40,11 @@ kind!(/// An Ingress, of which only the metadata is read.
     IngressKind, Ingress, "networking.k8s.io", "v1", "Ingress", "ingresses", namespaced: true, Unread, Unread);
 
 kind!(/// A Secret. Its `spec` is the field `data`, whose values are still in base64.
-    SecretKind, Secret, "", "v1", "Secret", "secrets", namespaced: true, BTreeMap<String, String>, Unread,
+    SecretKind, Secret, "", "v1", "Secret", "secrets", namespaced: true, TextMap, Unread,
     body: "data");
+kind!(/// A Secret with a private key, whose data is not shared as interned text.
+    CertificateSecretKind, CertificateSecret, "", "v1", "Secret", "secrets", namespaced: true,
+    BTreeMap<String, String>, Unread, body: "data");
 
 kind!(/// A `PersistentVolumeClaim`, of which only the metadata is read.
     PersistentVolumeClaimKind, PersistentVolumeClaim, "", "v1", "PersistentVolumeClaim",

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::condition::Condition;
+use crate::api::text::Text;
 
 /// A condition to be written. [`merge`] adds the time of its last transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +46,10 @@ pub fn merge(
             .filter(|condition| condition.status == status)
             .map_or_else(|| Time(whole_seconds(now)), |condition| condition.last_transition_time.clone());
         let condition = Condition {
-            type_: observation.type_.to_owned(),
-            status: status.to_owned(),
-            reason: observation.reason.clone(),
-            message: observation.message.chars().take(MESSAGE_LIMIT).collect(),
+            type_: Text::interned(observation.type_),
+            status: Text::interned(status),
+            reason: Text::interned(&observation.reason),
+            message: observation.message.chars().take(MESSAGE_LIMIT).collect::<String>().into(),
             last_transition_time: since,
             observed_generation: generation,
         };

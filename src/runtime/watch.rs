@@ -25,7 +25,7 @@ const MISSING_RETRY: Duration = Duration::from_secs(10);
 /// Objects per page of the first list: enough to need few requests, and few enough to keep the peak of
 /// memory low. A list streamed by the watch itself needs no pages, but its end is announced by a bookmark,
 /// for which the API server takes up to a second: every restart would take a second longer.
-const PAGE: u32 = 250;
+const PAGE: u32 = 100;
 
 /// Which objects of a kind are watched.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,6 +16,10 @@ fn probes_metrics_log_filter_and_stop() {
     assert_eq!(daemon.page("/nowhere").0, 404);
     lab.apply(&instance("ops", "one", "standalone"));
     lab.await_phase("tenant-ops", "one", "Ready");
+    // It is recorded when the status has been written, which the test may read a moment earlier.
+    daemon.wait_for("the ready time", |daemon| {
+        daemon.metrics().contains("instance_initial_ready_time_second_bucket")
+    });
     let metrics = daemon.metrics();
     for name in [
         "controller_runtime_reconcile_total{controller=\"instance\",result=\"success\"}",

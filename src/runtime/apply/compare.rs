@@ -4,7 +4,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
-use crate::api::meta::{Labels, Metadata};
+use crate::api::meta::{Metadata, TextMap};
 use crate::runtime::merge;
 use crate::runtime::plan::{Desired, Ownership, to_value};
 use crate::runtime::store::AnyObject;
@@ -76,7 +76,7 @@ pub fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> 
 /// The patch of labels or annotations that differ from `wanted`; a wanted `None` means that the key must be
 /// absent.
 fn entries<'a>(
-    current: &Labels,
+    current: &TextMap,
     wanted: impl Iterator<Item = (&'a String, Option<&'a String>)>,
 ) -> Map<String, Value> {
     wanted

@@ -18,7 +18,8 @@ use super::bundle::{Bundle, renewed};
 use super::resolver::CertificateResolver;
 use crate::api::{Kind, Object};
 use crate::kinds::{
-    MutatingWebhookConfigurationKind, Secret, SecretKind, ValidatingWebhookConfigurationKind, WebhookEntries,
+    CertificateSecret, CertificateSecretKind, MutatingWebhookConfigurationKind,
+    ValidatingWebhookConfigurationKind, WebhookEntries,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::client::Writer;
@@ -37,7 +38,7 @@ const PERIOD: Duration = Duration::from_hours(1);
 #[derive(Clone)]
 pub struct Stores {
     /// The Secret with the certificate, its key, and the authorities.
-    pub secrets: Arc<Store<SecretKind>>,
+    pub secrets: Arc<Store<CertificateSecretKind>>,
     /// The configuration of the mutating webhooks.
     pub mutating: Arc<Store<MutatingWebhookConfigurationKind>>,
     /// The configuration of the validating webhooks.
@@ -101,7 +102,7 @@ impl Rotator {
     }
 
     /// The bundle of the Secret, or the last one that could be read where the Secret is gone or broken.
-    fn current(&self, stored: Option<&Secret>) -> Option<Bundle> {
+    fn current(&self, stored: Option<&CertificateSecret>) -> Option<Bundle> {
         match stored.map(|stored| Bundle::read(&stored.spec)) {
             Some(Ok(bundle)) => return Some(bundle),
             Some(Err(error)) => warn!(secret = %self.secret, %error, "the webhook's certificate is broken"),
@@ -116,8 +117,12 @@ impl Rotator {
     }
 
     /// Creates or patches the Secret. Fails with a conflict if it has changed since `stored` was read.
-    async fn store(&self, stored: Option<&Secret>, data: &BTreeMap<String, String>) -> Result<(), ApiError> {
-        let collection = KindInfo::of::<SecretKind>().path(&self.secret.namespace);
+    async fn store(
+        &self,
+        stored: Option<&CertificateSecret>,
+        data: &BTreeMap<String, String>,
+    ) -> Result<(), ApiError> {
+        let collection = KindInfo::of::<CertificateSecretKind>().path(&self.secret.namespace);
         let (method, path, body) = if let Some(stored) = stored {
             let seen = json!({"uid": stored.uid(), "resourceVersion": stored.metadata.resource_version});
             let path = format!("{collection}/{}", self.secret.name);
@@ -199,7 +204,7 @@ fn trusting(entries: &WebhookEntries, trusted: &str) -> Vec<Value> {
 
 /// Serves the certificate of the Secret from now on. If it cannot be used, the current one stays, and
 /// a warning is logged.
-pub fn serve(secret: &Secret, resolver: &CertificateResolver) {
+pub fn serve(secret: &CertificateSecret, resolver: &CertificateResolver) {
     match Bundle::read(&secret.spec).and_then(|bundle| bundle.certified()) {
         Ok(certified) => resolver.set(certified),
         Err(error) => {

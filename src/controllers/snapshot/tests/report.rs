@@ -9,7 +9,7 @@ fn told(observed: &Observed, decision: &Decision) -> (Vec<String>, SnapshotPhase
     let report = tell(&observed.snapshot, decision, now());
     let condition = report.status.conditions.first().expect("Ready");
     let events = report.events.iter().map(|event| event.reason.clone()).collect();
-    (events, report.status.phase.clone(), condition.reason.clone())
+    (events, report.status.phase.clone(), condition.reason.to_string())
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::*;
-use crate::api::meta::Labels;
+use crate::api::meta::TextMap;
 use crate::controllers::shared::accounts::Known;
 use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
 use crate::controllers::tenant::report::report;
@@ -181,7 +181,7 @@ fn labels_contain_name_and_enrolment() {
     let workspaces = [("tea", json!({})), ("utilities", json!({})), ("coffee", json!({}))];
     let mut observed = observed(&json!({"workspaces": entries}), &workspaces);
     Arc::make_mut(&mut observed.tenant).metadata.labels =
-        Labels::from_iter([("crownlabs.polito.it/workspace-old", "user"), ("mine", "kept")]);
+        TextMap::from_iter([("crownlabs.polito.it/workspace-old", "user"), ("mine", "kept")]);
     let plan = planned(&observed);
     let labels = &plan.patches[0].patch["metadata"]["labels"];
     assert_eq!(
