@@ -130,7 +130,7 @@ pub struct InstanceSpec {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub pretty_name: String,
-    /// TextMap of the nodes that the instance may run on, for example `{disk: fast}`. Only used where the
+    /// Labels of the nodes that the instance may run on, for example `{disk: fast}`. Only used where the
     /// node selector of the template is present and empty; otherwise the template decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]

@@ -31,7 +31,7 @@ pub struct Metadata {
     /// The number of changes of the spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// TextMap.
+    /// Labels.
     #[serde(skip_serializing_if = "TextMap::is_empty")]
     pub labels: TextMap,
     /// The name; empty when the object has none yet.
@@ -157,7 +157,7 @@ impl<'de> Deserialize<'de> for ResourceVersion {
     }
 }
 
-/// TextMap or annotations, in the order of their keys.
+/// Text by key, such as labels, annotations or the data of a Secret, in the order of the keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextMap(Box<[(Text, Text)]>);
 

@@ -2,11 +2,14 @@
 //! create.
 
 use std::fmt;
+use std::ops::Deref;
+
+use serde::Serialize;
 
 /// The canonical form of a name, with dashes instead of dots, from which the names of an object's children
 /// are formed: the names of Services, for example, must not have dots.
 #[must_use]
-pub fn canonical(name: &str) -> String {
+fn canonical(name: &str) -> String {
     name.replace('.', "-")
 }
 
@@ -151,7 +154,7 @@ checked_text!(
 
 /// A name in canonical form, with dashes instead of dots, from which the names of an object's children are
 /// formed. A type of its own, because the name of the object and the values of labels keep their dots.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct CanonicalName(String);
 
 impl CanonicalName {
@@ -159,12 +162,6 @@ impl CanonicalName {
     #[must_use]
     pub fn of(name: &str) -> Self {
         Self(canonical(name))
-    }
-
-    /// The text, `<c>` below. It is also the name of the children of an Instance with one environment.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// `<c>-<environment>`: the name of the children of an Instance with several environments.
@@ -220,6 +217,21 @@ impl CanonicalName {
     }
 }
 
+impl From<&str> for CanonicalName {
+    fn from(name: &str) -> Self {
+        Self::of(name)
+    }
+}
+
+/// The text, `<c>` above. It is also the name of the children of an Instance with one environment.
+impl Deref for CanonicalName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Display for CanonicalName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
@@ -233,12 +245,12 @@ mod tests {
     #[test]
     fn children_are_named_after_the_canonical_form() {
         let name = CanonicalName::of("green-tea.6831");
-        assert_eq!(name.as_str(), "green-tea-6831");
+        assert_eq!(&*name, "green-tea-6831");
         assert_eq!(name.gui(), "green-tea-6831-gui");
         assert_eq!(name.app(), "green-tea-6831-app");
         assert_eq!(name.public_exposure(), "green-tea-6831-pe");
         assert_eq!(name.submitter(), "green-tea-6831-submitter");
-        assert_eq!(name.environment("db").as_str(), "green-tea-6831-db");
+        assert_eq!(&*name.environment("db"), "green-tea-6831-db");
         assert_eq!(name.environment("db").gui(), "green-tea-6831-db-gui");
         let tenant = CanonicalName::of("john.doe");
         assert_eq!(tenant.tenant_namespace(), "tenant-john-doe");

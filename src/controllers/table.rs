@@ -125,7 +125,11 @@ fn made<E>(plan: &Plan<E>) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::config::Config;
+    use crate::runtime::gate::Gate;
 
     /// The rows of the README about the loops, with the lines that enclose them.
     fn readme_block() -> String {
@@ -149,6 +153,50 @@ mod tests {
             found == expected,
             "the list of loops in README.md should be:\n\n{expected}\nnot:\n\n{found}"
         );
+    }
+
+    /// Builds every loop, with all that can be switched on.
+    fn build_all() -> StoreFactory {
+        let mut config = Config::default();
+        config.controllers.instance.gateway_api.enabled = true;
+        let mut setup = Setup {
+            config: &config,
+            gate: Gate::closed(),
+            accounts: None,
+            files: Vec::new(),
+            endpoints: Vec::new(),
+        };
+        let mut factory = StoreFactory::default();
+        LOOPS.iter().for_each(|entry| drop((entry.build)(&mut setup, &mut factory).expect("built")));
+        factory
+    }
+
+    #[test]
+    fn the_shipped_role_lets_the_loops_watch_what_they_declare_and_nothing_else() {
+        let documents: Vec<Value> =
+            serde_saphyr::from_multiple(include_str!("../../manifests/10-rbac.yaml")).expect("YAML");
+        let role =
+            documents.iter().find(|document| document["kind"] == "ClusterRole").expect("a ClusterRole");
+        let texts = |value: &Value| -> Vec<String> {
+            value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|text| Some(text.as_str()?.to_owned()))
+                .collect()
+        };
+        let mut watched = BTreeSet::new();
+        for rule in role["rules"].as_array().expect("rules") {
+            // What is bound to one name is the webhooks' own.
+            if texts(&rule["verbs"]).contains(&"watch".to_owned()) && rule["resourceNames"].is_null() {
+                for group in texts(&rule["apiGroups"]) {
+                    watched.extend(
+                        texts(&rule["resources"]).into_iter().map(|resource| (group.clone(), resource)),
+                    );
+                }
+            }
+        }
+        assert_eq!(watched, build_all().resources());
     }
 
     #[test]

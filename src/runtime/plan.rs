@@ -113,7 +113,7 @@ pub struct Desired {
     /// The whole object, sent when it does not exist. `None` if the store holds the object, so that nothing
     /// is built in vain; if it has been deleted meanwhile, the next reconcile creates it.
     pub manifest: Option<Manifest>,
-    /// TextMap that it must carry; others are kept.
+    /// Labels that it must carry; others are kept.
     pub labels: BTreeMap<String, String>,
     /// Annotations that it must carry (`Some`) or must not (`None`); others are kept.
     pub annotations: BTreeMap<String, Option<String>>,

@@ -142,7 +142,8 @@ fn pod(
 fn volumes(context: &EnvironmentContext<'_>, mounts: &[Mount]) -> Vec<Volume> {
     let mut work = Volume { name: VOLUME.to_owned(), ..Volume::default() };
     if context.environment.persistent {
-        let source = PersistentVolumeClaimVolumeSource { claim_name: context.name.clone(), read_only: None };
+        let source =
+            PersistentVolumeClaimVolumeSource { claim_name: context.name.to_string(), read_only: None };
         work.persistent_volume_claim = Some(source);
     } else {
         work.empty_dir = Some(EmptyDirVolumeSource::default());

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::observe::Observed;
 use crate::api::environment::{Environment, EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
+use crate::api::names::CanonicalName;
 use crate::config::InstanceConfig;
 use crate::controllers::shared::children;
 use crate::runtime::ObjectKey;
@@ -33,7 +34,7 @@ pub struct EnvironmentContext<'a> {
     /// The environment as the Template specifies it.
     pub environment: &'a Environment,
     /// The name of its Service, workload and disk.
-    pub name: String,
+    pub name: CanonicalName,
     /// Whether its objects are named after the Instance alone (`<c>`, its canonical name), as those of a
     /// Template with one environment are, or also after the environment (`<c>-<environment>`).
     pub classic: bool,
@@ -50,7 +51,7 @@ impl<'a> EnvironmentContext<'a> {
         classic: bool,
     ) -> Self {
         let canonical = observed.canonical();
-        let name = if classic { canonical } else { format!("{canonical}-{}", environment.name) };
+        let name = if classic { canonical } else { canonical.environment(&environment.name) };
         Self { environment, name, classic, observed, config }
     }
 
@@ -61,9 +62,10 @@ impl<'a> EnvironmentContext<'a> {
 
     /// The name of its Ingress, `<name>-gui` or `<name>-app`.
     pub fn ingress_name(&self) -> String {
-        let suffix =
-            if self.environment.environment_type == EnvironmentType::Standalone { "app" } else { "gui" };
-        format!("{}-{suffix}", self.name)
+        match self.environment.environment_type {
+            EnvironmentType::Standalone => self.name.app(),
+            _ => self.name.gui(),
+        }
     }
 
     /// The labels of its pods, by which its Service selects them.

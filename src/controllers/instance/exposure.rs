@@ -104,7 +104,7 @@ pub fn ingress(observed: &Observed, config: &InstanceConfig, context: &Environme
             path_type: "Prefix".to_owned(),
             backend: IngressBackend {
                 service: Some(IngressServiceBackend {
-                    name: context.name.clone(),
+                    name: context.name.to_string(),
                     port: Some(ServiceBackendPort { name: Some("gui".to_owned()), number: None }),
                 }),
                 resource: None,

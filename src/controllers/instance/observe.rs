@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::api::environment::Environment;
 use crate::api::instance::Instance;
-use crate::api::names::canonical;
+use crate::api::names::CanonicalName;
 use crate::api::reference::GenericRef;
 use crate::api::shared_volume::SharedVolume;
 use crate::api::template::Template;
@@ -121,7 +121,7 @@ impl Observed {
     }
 
     /// The canonical name of the Instance, which the names of its objects begin with.
-    pub fn canonical(&self) -> String {
-        canonical(self.instance.name())
+    pub fn canonical(&self) -> CanonicalName {
+        CanonicalName::of(self.instance.name())
     }
 }

@@ -39,7 +39,7 @@ pub fn environments(observed: &Observed) -> (Vec<Chosen<'_>>, Vec<String>) {
     let fixed = &observed.instance.status.environments;
     let canonical = observed.canonical();
     let suffixed =
-        |environment: &Environment| has_workload(observed, &format!("{canonical}-{}", environment.name));
+        |environment: &Environment| has_workload(observed, &canonical.environment(&environment.name));
     if let (true, [only]) = (fixed.len() <= 1, all) {
         // The only environment keeps the name of its existing objects.
         let classic = !suffixed(only) || has_workload(observed, &canonical);

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::observe::{Children, Observed, Platform};
 use crate::api::instance::{Instance, InstanceKind};
-use crate::api::names::canonical;
+use crate::api::names::CanonicalName;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenant::{Tenant, TenantKind};
@@ -75,7 +75,7 @@ impl Index<InstanceKind> for ByCanonicalName {
 }
 
 fn canonical_key(instance: &Instance) -> ObjectKey {
-    ObjectKey::new(&instance.metadata.namespace, canonical(instance.name()))
+    ObjectKey::new(&instance.metadata.namespace, CanonicalName::of(instance.name()).to_string())
 }
 
 /// Tenants by the Workspaces that they manage, from their labels `crownlabs.polito.it/workspace-…: manager`.
@@ -177,10 +177,10 @@ impl Stores {
 
     fn children(&self, instance: &Instance, template: Option<&Template>) -> Children {
         let (namespace, uid) = (instance.namespace(), instance.uid());
-        let canonical = canonical(instance.name());
+        let canonical = CanonicalName::of(instance.name());
         let environments = template.map_or(&[][..], |template| &template.spec.environment_list);
-        let suffixed = environments.iter().map(|environment| format!("{canonical}-{}", environment.name));
-        let names: Vec<String> = std::iter::once(canonical.clone()).chain(suffixed).collect();
+        let suffixed = environments.iter().map(|environment| canonical.environment(&environment.name));
+        let names: Vec<CanonicalName> = std::iter::once(canonical.clone()).chain(suffixed).collect();
         Children {
             services: find(&self.services, namespace, uid, &names, &[""]),
             ingresses: find(&self.ingresses, namespace, uid, &names, &["-gui", "-app"]),
@@ -213,7 +213,7 @@ fn find<T: Kind>(
     store: &Store<T>,
     namespace: &str,
     uid: &str,
-    names: &[String],
+    names: &[CanonicalName],
     suffixes: &[&str],
 ) -> Vec<Arc<Object<T>>> {
     let mut found = store.by::<ByController>(uid);

@@ -7,7 +7,7 @@ use super::Settings;
 use super::allocator::{Claim, Port, Transport};
 use super::validate::{Validated, WantedPort};
 use crate::api::instance::Instance;
-use crate::api::names::canonical;
+use crate::api::names::CanonicalName;
 use crate::api::{Kind, Object};
 use crate::config::pool;
 use crate::kinds::{LoadBalancerService, NetworkPolicy};
@@ -52,7 +52,7 @@ impl Observed {
 /// The name of the Service of an Instance.
 #[must_use]
 pub fn service_name(instance: &str) -> String {
-    format!("{}-pe", canonical(instance))
+    CanonicalName::of(instance).public_exposure()
 }
 
 /// The name of the `NetworkPolicy` of an Instance. It contains the name of the Instance unchanged, with its

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::api::labels;
-use crate::api::names::canonical;
+use crate::api::names::CanonicalName;
 use crate::api::shared_volume::SharedVolume;
 use crate::api::{Kind, Object};
 use crate::controllers::shared::nfs_volume::job_name;
@@ -64,7 +64,7 @@ pub fn claim_name(volume: &str) -> String {
 #[must_use]
 pub fn job_names(volume: &str) -> [String; 2] {
     let claim = claim_name(volume);
-    [job_name(&canonical(&claim)), format!("{claim}-provision")]
+    [job_name(&CanonicalName::of(&claim)), format!("{claim}-provision")]
 }
 
 /// Whether the shared volume has our finalizer.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::instance::Instance;
 use crate::api::instance_snapshot::InstanceSnapshot;
-use crate::api::names::canonical;
+use crate::api::names::CanonicalName;
 use crate::api::template::Template;
 use crate::api::{Kind, Object};
 use crate::kinds::{DataVolume, Job, Pod, VirtualMachine, VirtualMachineInstance};
@@ -46,10 +46,10 @@ impl Observed {
     /// The name of the disk of an environment, which is that of its virtual machine. It contains the name of
     /// the environment unless that is the only one of its Template (`alone`).
     pub fn disk(&self, instance: &Instance, environment: &str, alone: bool) -> String {
-        let short = canonical(instance.name());
-        let long = format!("{short}-{environment}");
+        let short = CanonicalName::of(instance.name());
+        let long = short.environment(environment);
         let is_there = |name: &str| self.machines.iter().any(|machine| machine.name() == name);
-        if is_there(&long) || !alone && !is_there(&short) { long } else { short }
+        if is_there(&long) || !alone && !is_there(&short) { long.to_string() } else { short.to_string() }
     }
 }
 

@@ -11,10 +11,9 @@ use super::objects::{
 };
 use super::observe::{Children, Observed};
 use crate::api::instance::InstanceKind;
-use crate::api::names::canonical;
+use crate::api::names::CanonicalName;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
-use crate::api::text::Text;
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object, labels};
 use crate::controllers::shared::children::{is_managed, name_owner};
@@ -56,10 +55,10 @@ pub struct Stores {
 struct ByCanonicalName;
 
 impl Index<TenantKind> for ByCanonicalName {
-    type Key = Text;
+    type Key = CanonicalName;
 
-    fn keys(tenant: &Tenant) -> Vec<Text> {
-        vec![canonical(tenant.name()).into()]
+    fn keys(tenant: &Tenant) -> Vec<CanonicalName> {
+        vec![CanonicalName::of(tenant.name())]
     }
 }
 
@@ -165,7 +164,7 @@ impl Stores {
     /// The Tenant that owns the canonical name, if it is another one. Names that differ in dots and dashes
     /// only have the same canonical form.
     fn name_owner(&self, tenant: &Tenant, children: &Children) -> Option<String> {
-        let siblings = self.tenants.by::<ByCanonicalName>(canonical(tenant.name()));
+        let siblings = self.tenants.by::<ByCanonicalName>(tenant.name());
         let role = children.cluster_role.as_ref().and_then(|role| role.controller_uid());
         let namespace = children.namespace.as_ref().and_then(|namespace| namespace.controller_uid());
         name_owner(tenant, &siblings, &role.into_iter().chain(namespace).collect())
@@ -180,7 +179,7 @@ fn tenants(set: &mut StoreSet<'_>) -> Arc<Store<TenantKind>> {
     let (queue, siblings) = (Arc::clone(set.queue()), Arc::clone(&tenants));
     tenants.subscribe(move |change| {
         if let (Some(gone), None) = (&change.old, &change.new) {
-            enqueue_by::<ByCanonicalName, _>(&siblings, &queue, canonical(gone.name()));
+            enqueue_by::<ByCanonicalName, _>(&siblings, &queue, gone.name());
         }
     });
     tenants

@@ -19,6 +19,8 @@ type StartWatch = Box<dyn FnOnce(Client) -> BoxFuture<'static, ()>>;
 struct Shared {
     type_id: TypeId,
     kind: &'static str,
+    #[cfg(test)]
+    group: &'static str,
     plural: &'static str,
     selection: Selection,
     typed: Arc<dyn Any + Send + Sync>,
@@ -46,6 +48,8 @@ impl StoreFactory {
         self.shared.push(Shared {
             type_id,
             kind: T::KIND,
+            #[cfg(test)]
+            group: T::GROUP,
             plural: T::PLURAL,
             selection: selection.clone(),
             typed: Arc::<Store<T>>::clone(&store),
@@ -61,6 +65,12 @@ impl StoreFactory {
         client: &Client,
     ) -> impl Iterator<Item = (&'static str, impl Future<Output = ()> + Send + 'static)> {
         self.shared.into_iter().map(|shared| (shared.plural, (shared.start)(client.clone())))
+    }
+
+    /// The API group and the plural name of each kind that is watched.
+    #[cfg(test)]
+    pub fn resources(&self) -> std::collections::BTreeSet<(String, String)> {
+        self.shared.iter().map(|shared| (shared.group.to_owned(), shared.plural.to_owned())).collect()
     }
 
     /// Adds an object to every store whose selector it matches, as if the watch had shown it, and returns
