@@ -134,12 +134,15 @@ mod tests {
     /// The rows of the README about the loops, with the lines that enclose them.
     fn readme_block() -> String {
         let controllers = Controllers::default();
-        let mut block = "<!-- loops -->\n| key | default | what it does |\n|---|---|---|\n".to_owned();
-        for Loop { name, description, toggle, .. } in LOOPS {
-            let default = if toggle(&controllers).enabled { "on" } else { "off" };
-            block += &format!("| `{name}` | {default} | {} |\n", description.trim());
-        }
-        block + "<!-- /loops -->\n"
+        let rows: Vec<String> = LOOPS
+            .iter()
+            .map(|Loop { name, description, toggle, .. }| {
+                let default = if toggle(&controllers).enabled { "on" } else { "off" };
+                format!("| `{name}` | {default} | {} |\n", description.trim())
+            })
+            .collect();
+        let head = "| key | default | what it does |\n|---|---|---|\n";
+        format!("<!-- loops -->\n{head}{}<!-- /loops -->\n", rows.concat())
     }
 
     #[test]
@@ -167,7 +170,9 @@ mod tests {
             endpoints: Vec::new(),
         };
         let mut factory = StoreFactory::default();
-        LOOPS.iter().for_each(|entry| drop((entry.build)(&mut setup, &mut factory).expect("built")));
+        for entry in LOOPS {
+            (entry.build)(&mut setup, &mut factory).expect("built");
+        }
         factory
     }
 
