@@ -118,7 +118,7 @@ fn execute(command: Command) -> anyhow::Result<()> {
     }
 }
 
-/// Prints, and takes a closed pipe (`crownlabs crd | head`) for the reader's wish.
+/// Prints. A closed pipe (`crownlabs crd | head`) ends the output and is no error.
 fn print(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

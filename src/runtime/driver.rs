@@ -103,7 +103,11 @@ impl<R: Reconciler> Driver<R> {
             for (kind, key) in &plan.confirm {
                 self.context.engine.refresh(*kind, key).await.map_err(|error| ended(error, ""))?;
             }
-            observed = self.reconciler.observe(key).ok_or(Ok(Action::Forget))?;
+            let Some(confirmed) = self.reconciler.observe(key) else {
+                self.reconciler.forget(key);
+                return Err(Ok(Action::Forget));
+            };
+            observed = confirmed;
             plan = R::plan(&observed, settings, clock::now());
         }
         if plan.announce {

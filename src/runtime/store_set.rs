@@ -48,7 +48,7 @@ pub struct DeclaredStores {
     /// The stores of the kinds that the loop writes.
     pub written: WrittenStores,
     /// Lists the objects of the loop.
-    pub keys: Box<dyn Fn() -> Vec<ObjectKey> + Send + Sync>,
+    pub keys: Keys,
 }
 
 impl<'f> StoreSet<'f> {

@@ -70,7 +70,7 @@ pub fn service(observed: &Observed, settings: &Settings, allocation: &Allocation
     let name = service_name(instance.name());
     let mut desired = builder.enforced::<LoadBalancerServiceKind>(
         existing,
-        meta(observed, &name, 1),
+        meta(observed, &name, 0),
         &json!({"spec": fixed}),
     );
     let mut annotations = settings.annotations.clone();

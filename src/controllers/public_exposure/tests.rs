@@ -246,6 +246,15 @@ fn with_status(case: &Observed, report: &Report<InstanceKind>) -> Observed {
     Observed { instance: Arc::new(instance), ..case.clone() }
 }
 
+/// A Service that the API server refuses opens no port: the `NetworkPolicy` is not written.
+#[test]
+fn the_service_is_written_before_the_policy() {
+    let settings = settings(&["10.0.0.1"]);
+    let plan = plan(&assigned(&settings, None), &settings);
+    let waves: Vec<_> = plan.ensure.iter().map(|desired| (desired.kind.kind, desired.wave)).collect();
+    assert_eq!((waves, plan.stop_at_failure), (vec![("Service", 0), ("NetworkPolicy", 1)], true));
+}
+
 const READY: &str =
     "Ready 10.0.0.1 Public exposure assigned | PublicExposureAssigned | PublicExposureAssigned";
 
