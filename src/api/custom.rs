@@ -18,13 +18,11 @@ pub struct Column {
 
 impl Column {
     /// A column of text that is always shown.
-    #[must_use]
     pub const fn text(name: &'static str, json_path: &'static str) -> Self {
         Self { name, type_: "string", json_path, priority: 0 }
     }
 
     /// A column of text that is only shown with `-o wide`.
-    #[must_use]
     pub const fn wide(name: &'static str, json_path: &'static str) -> Self {
         Self { name, type_: "string", json_path, priority: 10 }
     }

@@ -26,13 +26,11 @@ wire_enum!(
 
 impl EnvironmentType {
     /// Whether the type is a virtual machine; false for an unknown type.
-    #[must_use]
     pub const fn is_vm(&self) -> bool {
         matches!(self, Self::VirtualMachine | Self::CloudVm | Self::LocalVm)
     }
 
     /// Whether the type is a container; false for an unknown type.
-    #[must_use]
     pub const fn is_container(&self) -> bool {
         matches!(self, Self::Container | Self::Standalone)
     }

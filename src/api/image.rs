@@ -2,7 +2,6 @@
 
 /// Whether a text is the name of a repository: components separated by slashes. A component consists of
 /// lower-case letters and digits, with one dot, one or two underscores, or any number of dashes between them.
-#[must_use]
 pub fn is_repository(text: &str) -> bool {
     text.split('/').all(is_component)
 }

@@ -4,24 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
 use super::custom::{Column, CustomResource};
-use super::object::{Kind, Object};
+use super::object::kind;
 
-/// The kind of [`ImageList`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ImageListKind;
-
-/// An `ImageList` as it is stored in the API server.
-pub type ImageList = Object<ImageListKind>;
-
-impl Kind for ImageListKind {
-    const GROUP: &'static str = super::GROUP;
-    const VERSION: &'static str = "v1alpha1";
-    const KIND: &'static str = "ImageList";
-    const PLURAL: &'static str = "imagelists";
-    const NAMESPACED: bool = false;
-    type Spec = ImageListSpec;
-    type Status = ImageListStatus;
-}
+kind!(
+    /// An `ImageList` as it is stored in the API server.
+    ImageListKind, ImageList, super::GROUP, "v1alpha1", "ImageList", "imagelists", namespaced: false,
+    ImageListSpec, ImageListStatus
+);
 
 impl CustomResource for ImageListKind {
     const COLUMNS: &'static [Column] = &[Column::text("Registry Name", ".spec.registryName")];

@@ -11,27 +11,16 @@ use serde::{Deserialize, Serialize};
 use super::condition::{self, Condition};
 use super::custom::{AGE, Column, CustomResource};
 use super::environment::Environment;
-use super::object::{Kind, Object};
+use super::object::kind;
 use super::reference::GenericRef;
 use super::template::Selector;
 use super::wire::{self, wire_enum};
 
-/// The kind of [`Instance`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InstanceKind;
-
-/// An Instance as it is stored in the API server.
-pub type Instance = Object<InstanceKind>;
-
-impl Kind for InstanceKind {
-    const GROUP: &'static str = super::GROUP;
-    const VERSION: &'static str = "v1alpha2";
-    const KIND: &'static str = "Instance";
-    const PLURAL: &'static str = "instances";
-    const NAMESPACED: bool = true;
-    type Spec = InstanceSpec;
-    type Status = InstanceStatus;
-}
+kind!(
+    /// An Instance as it is stored in the API server.
+    InstanceKind, Instance, super::GROUP, "v1alpha2", "Instance", "instances", namespaced: true,
+    InstanceSpec, InstanceStatus
+);
 
 impl CustomResource for InstanceKind {
     const SHORT_NAMES: &'static [&'static str] = &["inst"];
@@ -161,7 +150,6 @@ pub struct InstanceSpec {
 /// precedence where it is set.
 impl InstanceSpec {
     /// The URL of the status check; empty if there is none.
-    #[must_use]
     pub fn effective_status_check_url(&self) -> &str {
         first_set(&[&self.status_check_url, &self.customization_urls.status_check])
     }
@@ -169,7 +157,6 @@ impl InstanceSpec {
     /// The URL from which the content of an environment is downloaded; empty if there is none. `first`
     /// tells whether it is the first environment of the Template, the only one that `customizationUrls`
     /// applies to.
-    #[must_use]
     pub fn content_origin<'a>(&'a self, environment: &'a Environment, first: bool) -> &'a str {
         let own = self.content_urls.get(&environment.name).map_or("", |urls| &urls.origin);
         let older = if first { self.customization_urls.content_origin.as_str() } else { "" };
@@ -179,7 +166,6 @@ impl InstanceSpec {
 
     /// The URL to which the content of an environment is uploaded; empty if there is none. `first` as in
     /// [`Self::content_origin`].
-    #[must_use]
     pub fn content_destination(&self, environment: &str, first: bool) -> &str {
         let own = self.content_urls.get(environment).map_or("", |urls| &urls.destination);
         let older = if first { self.customization_urls.content_destination.as_str() } else { "" };
@@ -189,7 +175,6 @@ impl InstanceSpec {
     /// The node selector of an environment's pods, given that of the Template (see
     /// `TemplateSpec::node_selector_of`): `None` if the Template has none, the Instance's own if the
     /// Template's is empty, else the Template's.
-    #[must_use]
     pub fn placement<'a>(&'a self, template: Option<&'a Selector>) -> Option<&'a Selector> {
         let template = template?;
         if template.is_empty() { self.node_selector.as_ref() } else { Some(template) }

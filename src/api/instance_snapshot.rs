@@ -4,26 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
 use super::custom::{AGE, Column, CustomResource};
-use super::object::{Kind, Object};
+use super::object::kind;
 use super::reference::GenericRef;
 use super::wire::{self, wire_enum};
 
-/// The kind of [`InstanceSnapshot`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InstanceSnapshotKind;
-
-/// An `InstanceSnapshot` as it is stored in the API server.
-pub type InstanceSnapshot = Object<InstanceSnapshotKind>;
-
-impl Kind for InstanceSnapshotKind {
-    const GROUP: &'static str = super::GROUP;
-    const VERSION: &'static str = "v1alpha2";
-    const KIND: &'static str = "InstanceSnapshot";
-    const PLURAL: &'static str = "instancesnapshots";
-    const NAMESPACED: bool = true;
-    type Spec = InstanceSnapshotSpec;
-    type Status = InstanceSnapshotStatus;
-}
+kind!(
+    /// An `InstanceSnapshot` as it is stored in the API server.
+    InstanceSnapshotKind, InstanceSnapshot, super::GROUP, "v1alpha2", "InstanceSnapshot", "instancesnapshots", namespaced: true,
+    InstanceSnapshotSpec, InstanceSnapshotStatus
+);
 
 impl CustomResource for InstanceSnapshotKind {
     const SHORT_NAMES: &'static [&'static str] = &["isnap"];

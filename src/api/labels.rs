@@ -96,7 +96,6 @@ pub const MIRRORED_PVC_NAMESPACE: &str = "crownlabs.polito.it/mirrored-pvc-names
 
 /// The key of the label on a Tenant whose value is its role in a Workspace. `None` if the key would not be
 /// valid: Kubernetes allows 63 characters after the slash, so names of up to 53 characters.
-#[must_use]
 pub fn workspace_role(workspace: &str) -> Option<String> {
     let key = format!("{WORKSPACE_PREFIX}{workspace}");
     super::names::LabelValue::new(key.strip_prefix(PREFIX)?).is_ok().then_some(key)

@@ -63,7 +63,6 @@ fn is_empty(text: &Text) -> bool {
 
 impl Metadata {
     /// The owner that controls the object, if one does.
-    #[must_use]
     pub fn controller(&self) -> Option<&Owner> {
         self.owner_references.iter().find(|owner| owner.controller)
     }
@@ -118,7 +117,6 @@ pub enum ResourceVersion {
 
 impl ResourceVersion {
     /// The integer, which can be compared with that of every object of the same kind.
-    #[must_use]
     pub fn number(&self) -> Option<u64> {
         match self {
             Self::Number(number) => Some(*number),
@@ -169,7 +167,6 @@ impl TextMap {
     }
 
     /// The value of a key.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         let place = self.0.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok()?;
         self.0.get(place).map(|(_, value)| value.as_str())
@@ -181,7 +178,6 @@ impl TextMap {
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -8,7 +8,6 @@ use serde::Serialize;
 
 /// The canonical form of a name, with dashes instead of dots, from which the names of an object's children
 /// are formed: the names of Services, for example, must not have dots.
-#[must_use]
 fn canonical(name: &str) -> String {
     name.replace('.', "-")
 }
@@ -119,7 +118,6 @@ macro_rules! checked_text {
             }
 
             /// The text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -159,7 +157,6 @@ pub struct CanonicalName(String);
 
 impl CanonicalName {
     /// The canonical form of an object's name.
-    #[must_use]
     pub fn of(name: &str) -> Self {
         Self(canonical(name))
     }
@@ -171,43 +168,36 @@ impl CanonicalName {
     }
 
     /// `<c>-gui`: the name of the Ingress of a desktop.
-    #[must_use]
     pub fn gui(&self) -> String {
         self.with("gui").0
     }
 
     /// `<c>-app`: the name of the Ingress of a web application.
-    #[must_use]
     pub fn app(&self) -> String {
         self.with("app").0
     }
 
     /// `<c>-pe`: the name of the Service of a public exposure.
-    #[must_use]
     pub fn public_exposure(&self) -> String {
         self.with("pe").0
     }
 
     /// `<c>-submitter`: the name of the Job that uploads the content.
-    #[must_use]
     pub fn submitter(&self) -> String {
         self.with("submitter").0
     }
 
     /// `tenant-<c>`: the name of the personal namespace of a Tenant.
-    #[must_use]
     pub fn tenant_namespace(&self) -> String {
         format!("tenant-{}", self.0)
     }
 
     /// `sandbox-<c>`: the name of the sandbox namespace of a Tenant.
-    #[must_use]
     pub fn sandbox_namespace(&self) -> String {
         format!("sandbox-{}", self.0)
     }
 
     /// `<c>-drive`: the name of the claim of a Tenant's personal volume.
-    #[must_use]
     pub fn drive(&self) -> String {
         self.with("drive").0
     }

@@ -49,6 +49,33 @@ pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
     type Status: Debug + Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
 }
 
+/// Declares a kind: a marker type that implements `Kind`, and an alias for `Object` of it.
+macro_rules! kind {
+    ($(#[$doc:meta])* $marker:ident, $alias:ident, $group:expr, $version:literal, $kind:literal,
+     $plural:literal, namespaced: $namespaced:literal, $spec:ty, $status:ty $(, body: $body:literal)? $(, encoded: $encoded:literal)?) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $marker;
+
+        $(#[$doc])*
+        #[allow(dead_code, reason = "not every kind is named by its objects")]
+        pub type $alias = crate::api::Object<$marker>;
+
+        impl crate::api::Kind for $marker {
+            const GROUP: &'static str = $group;
+            const VERSION: &'static str = $version;
+            const KIND: &'static str = $kind;
+            const PLURAL: &'static str = $plural;
+            const NAMESPACED: bool = $namespaced;
+            $(const BODY: &'static str = $body;)?
+            $(const ENCODED: bool = $encoded;)?
+            type Spec = $spec;
+            type Status = $status;
+        }
+    };
+}
+pub(crate) use kind;
+
 /// An object of kind `T`. The documentation of the module says how it is decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object<T: Kind> {
@@ -79,49 +106,51 @@ impl<T: Kind> Object<T> {
     }
 
     /// `metadata.name`; empty if the object has none yet.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.metadata.name
     }
 
     /// `metadata.namespace`; empty for cluster-scoped objects.
-    #[must_use]
     pub fn namespace(&self) -> &str {
         &self.metadata.namespace
     }
 
     /// `metadata.uid`; empty if the object does not come from an API server.
-    #[must_use]
     pub fn uid(&self) -> &str {
         &self.metadata.uid
     }
 
+    /// `metadata.resourceVersion`; `None` if the object does not come from an API server.
+    pub fn resource_version(&self) -> Option<String> {
+        self.metadata.resource_version.as_ref().map(ToString::to_string)
+    }
+
     /// The value of a label; `None` if the object does not have it.
-    #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
         self.metadata.labels.get(key)
     }
 
     /// Whether the object has all these labels with these values.
-    #[must_use]
     pub fn has_labels(&self, labels: &BTreeMap<String, String>) -> bool {
         labels.iter().all(|(key, value)| self.label(key) == Some(value))
     }
 
     /// The value of an annotation; `None` if the object does not have it.
-    #[must_use]
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.metadata.annotations.get(key)
     }
 
     /// Whether the object is being deleted (`metadata.deletionTimestamp` is set).
-    #[must_use]
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
+    /// Whether `owner` controls the object.
+    pub fn is_controlled_by<O: Kind>(&self, owner: &Object<O>) -> bool {
+        self.controller_uid() == Some(owner.uid())
+    }
+
     /// The uid of the controller owner reference, if there is one.
-    #[must_use]
     pub fn controller_uid(&self) -> Option<&str> {
         self.metadata.controller().map(|owner| owner.uid.as_str())
     }

@@ -4,25 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
 use super::custom::{Column, CustomResource};
-use super::object::{Kind, Object};
+use super::object::kind;
 use super::wire;
 
-/// The kind of [`PodConfig`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PodConfigKind;
-
-/// A `PodConfig` as it is stored in the API server.
-pub type PodConfig = Object<PodConfigKind>;
-
-impl Kind for PodConfigKind {
-    const GROUP: &'static str = "podconfig.opdev.io";
-    const VERSION: &'static str = "v1alpha1";
-    const KIND: &'static str = "PodConfig";
-    const PLURAL: &'static str = "podconfigs";
-    const NAMESPACED: bool = true;
-    type Spec = PodConfigSpec;
-    type Status = PodConfigStatus;
-}
+kind!(
+    /// A `PodConfig` as it is stored in the API server.
+    PodConfigKind, PodConfig, "podconfig.opdev.io", "v1alpha1", "PodConfig", "podconfigs", namespaced: true,
+    PodConfigSpec, PodConfigStatus
+);
 
 impl CustomResource for PodConfigKind {
     const COLUMNS: &'static [Column] = &[];

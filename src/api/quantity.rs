@@ -56,43 +56,36 @@ impl Quantity {
     }
 
     /// An amount in whole units.
-    #[must_use]
     pub fn from_int(value: i64) -> Self {
         Self::new(i128::from(value) * NANO, Format::DecimalSi)
     }
 
     /// An amount in thousandths.
-    #[must_use]
     pub fn from_milli(value: i64) -> Self {
         Self::new(i128::from(value) * (NANO / 1000), Format::DecimalSi)
     }
 
     /// The format in which the amount is printed.
-    #[must_use]
     pub const fn format(&self) -> Format {
         self.format
     }
 
     /// Whether the amount is 0.
-    #[must_use]
     pub const fn is_zero(&self) -> bool {
         self.nano == 0
     }
 
     /// Whether the amount is below 0.
-    #[must_use]
     pub const fn is_negative(&self) -> bool {
         self.nano < 0
     }
 
     /// The amount in whole units, rounded away from zero and limited to the range of 64 bits.
-    #[must_use]
     pub fn value(&self) -> i64 {
         self.rounded(NANO)
     }
 
     /// The amount in thousandths, rounded away from zero and limited to the range of 64 bits.
-    #[must_use]
     pub fn milli_value(&self) -> i64 {
         self.rounded(NANO / 1000)
     }

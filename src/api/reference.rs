@@ -21,13 +21,11 @@ pub struct GenericRef {
 
 impl GenericRef {
     /// A reference to the object `name` in `namespace`.
-    #[must_use]
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { name: name.to_owned(), namespace: namespace.to_owned() }
     }
 
     /// Whether the name is empty, so that the reference points to nothing.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.name.is_empty()
     }

@@ -4,26 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
 use super::custom::{AGE, Column, CustomResource};
-use super::object::{Kind, Object};
+use super::object::kind;
 use super::quantity::RawQuantity;
 use super::wire::wire_enum;
 
-/// The kind of [`SharedVolume`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SharedVolumeKind;
-
-/// A `SharedVolume` as it is stored in the API server.
-pub type SharedVolume = Object<SharedVolumeKind>;
-
-impl Kind for SharedVolumeKind {
-    const GROUP: &'static str = super::GROUP;
-    const VERSION: &'static str = "v1alpha2";
-    const KIND: &'static str = "SharedVolume";
-    const PLURAL: &'static str = "sharedvolumes";
-    const NAMESPACED: bool = true;
-    type Spec = SharedVolumeSpec;
-    type Status = SharedVolumeStatus;
-}
+kind!(
+    /// A `SharedVolume` as it is stored in the API server.
+    SharedVolumeKind, SharedVolume, super::GROUP, "v1alpha2", "SharedVolume", "sharedvolumes", namespaced: true,
+    SharedVolumeSpec, SharedVolumeStatus
+);
 
 impl CustomResource for SharedVolumeKind {
     const SHORT_NAMES: &'static [&'static str] = &["shvol"];

@@ -10,7 +10,7 @@ pub use super::environment::{
     ContainerStartupOptions, Environment, EnvironmentMode, EnvironmentResources, EnvironmentType,
     SharedVolumeMount,
 };
-use super::object::{Kind, Object};
+use super::object::kind;
 use super::reference::GenericRef;
 
 /// A node selector: labels that a node must have, by key.
@@ -23,22 +23,11 @@ const DURATION_PATTERN: &str = "^(never|[0-9]+[mhd])$";
 /// The pattern of the durations in `cleanup`, which may also be in seconds.
 const CLEANUP_PATTERN: &str = "^(never|[0-9]+[smhd])$";
 
-/// The kind of [`Template`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TemplateKind;
-
-/// A Template as it is stored in the API server.
-pub type Template = Object<TemplateKind>;
-
-impl Kind for TemplateKind {
-    const GROUP: &'static str = super::GROUP;
-    const VERSION: &'static str = "v1alpha2";
-    const KIND: &'static str = "Template";
-    const PLURAL: &'static str = "templates";
-    const NAMESPACED: bool = true;
-    type Spec = TemplateSpec;
-    type Status = TemplateStatus;
-}
+kind!(
+    /// A Template as it is stored in the API server.
+    TemplateKind, Template, super::GROUP, "v1alpha2", "Template", "templates", namespaced: true,
+    TemplateSpec, TemplateStatus
+);
 
 impl CustomResource for TemplateKind {
     const SHORT_NAMES: &'static [&'static str] = &["tmpl"];
@@ -155,26 +144,22 @@ pub struct CleanupConflict<'a> {
 /// precedence where it is present. Durations are texts that `Lifetime::parse` reads.
 impl TemplateSpec {
     /// The age at which an Instance is deleted.
-    #[must_use]
     pub fn max_age(&self) -> &str {
         either(self.cleanup.delete_after_creation.as_deref(), &self.delete_after)
     }
 
     /// The time without use after which an Instance is stopped.
-    #[must_use]
     pub fn max_idle(&self) -> &str {
         either(self.cleanup.stop_after_inactivity.as_deref(), &self.inactivity_timeout)
     }
 
     /// The time after which a stopped Instance is deleted.
-    #[must_use]
     pub fn max_off(&self) -> &str {
         either(self.cleanup.delete_after_inactivity.as_deref(), NEVER)
     }
 
     /// The older fields that are ignored although they are set to something else than the newer ones.
     /// Neither `never` nor an empty text is such a value.
-    #[must_use]
     pub fn cleanup_conflicts(&self) -> Vec<CleanupConflict<'_>> {
         let age = self.cleanup.delete_after_creation.as_deref();
         let idle = self.cleanup.stop_after_inactivity.as_deref();
@@ -193,13 +178,11 @@ impl TemplateSpec {
     }
 
     /// The node selector of an environment: its own if that is present, even if empty, else the Template's.
-    #[must_use]
     pub fn node_selector_of<'a>(&'a self, environment: &'a Environment) -> Option<&'a Selector> {
         environment.node_selector.as_ref().or(self.node_selector.as_ref())
     }
 
     /// The environment of that name, if there is one.
-    #[must_use]
     pub fn environment(&self, name: &str) -> Option<&Environment> {
         self.environment_list.iter().find(|environment| environment.name == name)
     }

@@ -7,27 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
 use super::custom::{AGE, Column, CustomResource};
-use super::object::{Kind, Object};
+use super::object::kind;
 use super::quantity::RawQuantity;
 use super::wire::{self, wire_enum};
-use super::workspace::{NameCreated, SubscriptionStatus};
+use super::workspace::{NameCreated, SubscriptionStatus, WorkspaceQuota};
 
-/// The kind of [`Tenant`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TenantKind;
-
-/// A Tenant as it is stored in the API server.
-pub type Tenant = Object<TenantKind>;
-
-impl Kind for TenantKind {
-    const GROUP: &'static str = super::GROUP;
-    const VERSION: &'static str = "v1alpha2";
-    const KIND: &'static str = "Tenant";
-    const PLURAL: &'static str = "tenants";
-    const NAMESPACED: bool = false;
-    type Spec = TenantSpec;
-    type Status = TenantStatus;
-}
+kind!(
+    /// A Tenant as it is stored in the API server.
+    TenantKind, Tenant, super::GROUP, "v1alpha2", "Tenant", "tenants", namespaced: false,
+    TenantSpec, TenantStatus
+);
 
 impl CustomResource for TenantKind {
     const COLUMNS: &'static [Column] = &[
@@ -100,12 +89,11 @@ pub struct TenantSpec {
     /// configuration enables personal workspaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
-    pub personal_workspace: Option<PersonalWorkspace>,
+    pub personal_workspace: Option<WorkspaceQuota>,
 }
 
 impl TenantSpec {
     /// The role in a Workspace; `None` if the Tenant does not name that Workspace.
-    #[must_use]
     pub fn role_in(&self, workspace: &str) -> Option<&Role> {
         self.workspaces.iter().find(|entry| entry.name == workspace).map(|entry| &entry.role)
     }
@@ -136,29 +124,6 @@ pub struct TenantQuota {
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 0))]
     pub instances: i64,
-}
-
-/// Quota of a personal workspace.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
-pub struct PersonalWorkspace {
-    /// Processor cores, for example `8` or `500m`.
-    pub cpu: RawQuantity,
-    /// Memory, for example `16Gi`.
-    pub memory: RawQuantity,
-    /// Number of instances, running or stopped, at least 1.
-    #[serde(deserialize_with = "wire::integer")]
-    #[schemars(range(min = 1))]
-    pub instances: i64,
-    /// Total storage that claims may request, for example `100Gi`. Default: absent, not limited.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default)]
-    pub disk: Option<RawQuantity>,
-    /// Extended resources by name, for example `{nvidia.com/gpu: "1"}`. Default: none.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(default)]
-    pub other_resources: BTreeMap<String, RawQuantity>,
 }
 
 /// Observed state of the tenant.

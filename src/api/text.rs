@@ -3,14 +3,17 @@
 use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::fmt;
-use std::ops::Deref;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use derive_more::{AsRef, Debug, Deref};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Immutable text; copies share it.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, AsRef, Debug, Deref)]
+#[as_ref(str)]
+#[deref(forward)]
+#[debug("{_0:?}")]
 pub struct Text(Arc<str>);
 
 /// All interned texts, and how many there may be before those that nobody uses any more are dropped.
@@ -44,7 +47,6 @@ impl Text {
     }
 
     /// The text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -62,22 +64,8 @@ impl Default for Text {
     }
 }
 
-impl Deref for Text {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
 impl Borrow<str> for Text {
     fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl AsRef<str> for Text {
-    fn as_ref(&self) -> &str {
         &self.0
     }
 }
@@ -133,12 +121,6 @@ impl PartialEq<String> for Text {
 impl fmt::Display for Text {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self)
-    }
-}
-
-impl fmt::Debug for Text {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.as_str(), formatter)
     }
 }
 

@@ -29,7 +29,6 @@ macro_rules! wire_enum {
             pub const KNOWN: &'static [&'static str] = &[$($text),+];
 
             /// The value as it is in JSON.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $text,)+
@@ -38,13 +37,11 @@ macro_rules! wire_enum {
             }
 
             /// Whether the value is in the enumeration.
-            #[must_use]
             pub const fn is_known(&self) -> bool {
                 !matches!(self, Self::Other(_))
             }
 
             /// Whether the value is an empty text.
-            #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.as_str().is_empty()
             }

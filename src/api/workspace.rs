@@ -6,26 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
 use super::custom::{AGE, Column, CustomResource};
-use super::object::{Kind, Object};
+use super::object::kind;
 use super::quantity::RawQuantity;
 use super::wire::{self, wire_enum};
 
-/// The kind of [`Workspace`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WorkspaceKind;
-
-/// A Workspace as it is stored in the API server.
-pub type Workspace = Object<WorkspaceKind>;
-
-impl Kind for WorkspaceKind {
-    const GROUP: &'static str = super::GROUP;
-    const VERSION: &'static str = "v1alpha1";
-    const KIND: &'static str = "Workspace";
-    const PLURAL: &'static str = "workspaces";
-    const NAMESPACED: bool = false;
-    type Spec = WorkspaceSpec;
-    type Status = WorkspaceStatus;
-}
+kind!(
+    /// A Workspace as it is stored in the API server.
+    WorkspaceKind, Workspace, super::GROUP, "v1alpha1", "Workspace", "workspaces", namespaced: false,
+    WorkspaceSpec, WorkspaceStatus
+);
 
 impl CustomResource for WorkspaceKind {
     const COLUMNS: &'static [Column] = &[
@@ -75,7 +64,8 @@ pub struct WorkspaceSpec {
     pub quota: WorkspaceQuota,
 }
 
-/// Resources that a workspace adds to the quota of each enrolled tenant.
+/// Resources that a workspace adds to the quota of each enrolled tenant, or a personal workspace to that of its
+/// tenant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]

@@ -9,7 +9,6 @@ use super::types::Config;
 const WIDTH: usize = 100;
 
 /// The default file as YAML with comments. It is read back as [`Config::default`].
-#[must_use]
 pub fn default_document() -> String {
     let schema = schema();
     // Plain data can always be converted to a JSON value.

@@ -28,20 +28,17 @@ pub struct DurationError;
 
 impl ConfigDuration {
     /// A duration in seconds, limited to a hundred years.
-    #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self::from_millis(seconds.saturating_mul(1_000))
     }
 
     /// A duration in milliseconds, limited to a hundred years.
-    #[must_use]
     pub const fn from_millis(milliseconds: u64) -> Self {
         let length = if milliseconds < LONGEST { milliseconds } else { LONGEST };
         Self(Duration::from_millis(length))
     }
 
     /// The duration as the type of the standard library.
-    #[must_use]
     pub const fn get(self) -> Duration {
         self.0
     }

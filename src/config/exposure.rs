@@ -73,7 +73,6 @@ pub struct PortRangeError;
 
 impl PortRange {
     /// All ports of the range.
-    #[must_use]
     pub const fn ports(self) -> RangeInclusive<u16> {
         self.first..=self.last
     }

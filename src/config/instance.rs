@@ -1,7 +1,5 @@
 //! The keys of the instance loop.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,12 +84,14 @@ pub enum AccessMode {
 }
 
 /// The login of the user `crownlabs` in virtual machines.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, derive_more::Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct VmLogin {
     /// The crypt(3) hash of the password for console and desktop; the default is the hash of the
     /// publicly known password `crownlabs`.
     #[schemars(extend("format" = formats::PASSWORD_HASH.name, "writeOnly" = true))]
+    // A configuration may be logged.
+    #[debug("({})", if password_hash == PUBLIC_PASSWORD_HASH { "the default" } else { "set" })]
     pub password_hash: String,
     /// Whether the password can be used over SSH; leave it off while the password is publicly known.
     pub ssh_password: bool,
@@ -128,18 +128,6 @@ pub struct LocalVm {
     /// The namespaces whose volumes every Template may clone, in addition to its own namespace.
     #[schemars(extend("items" = {"type": "string", "format": formats::DNS_LABEL.name}))]
     pub namespaces: Vec<String>,
-}
-
-/// Leaves the hash out, because a configuration may be logged.
-impl fmt::Debug for VmLogin {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hash = if self.password_hash == PUBLIC_PASSWORD_HASH { "(the default)" } else { "(set)" };
-        formatter
-            .debug_struct("VmLogin")
-            .field("password_hash", &format_args!("{hash}"))
-            .field("ssh_password", &self.ssh_password)
-            .finish()
-    }
 }
 
 impl Default for InstanceConfig {

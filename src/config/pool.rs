@@ -162,19 +162,16 @@ impl Pool {
     }
 
     /// The number of addresses.
-    #[must_use]
     pub fn len(&self) -> u128 {
         self.spans.iter().fold(0, |sum, span| sum.saturating_add(span.len()))
     }
 
     /// Whether the pool has no addresses.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
     /// Whether an address is in the pool.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.spans.iter().any(|span| span.contains(address))
     }

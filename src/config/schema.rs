@@ -9,7 +9,6 @@ use super::types::Config;
 
 /// The JSON Schema (draft 2020-12) of the file. It has no references: each key is described where it is
 /// used. Formats that begin with `crownlabs-` are ours, and other validators ignore them.
-#[must_use]
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let settings = settings.with_transform(RecursiveTransform(tidy));

@@ -162,7 +162,6 @@ pub struct ListenAddress(pub Option<SocketAddr>);
 
 impl ListenAddress {
     /// The address; `None` if the server is turned off.
-    #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.0
     }

@@ -91,7 +91,7 @@ impl<R: Definition> BuiltLoop for Built<R> {
             let Some(observed) = self.reconciler.observe(&key) else {
                 return Planned { kind, key, object: None, made: Vec::new(), messages: Vec::new() };
             };
-            let plan = R::plan(&observed, self.reconciler.settings(), now);
+            let plan = (R::PLAN)(&observed, self.reconciler.settings(), now);
             let mut messages: Vec<String> =
                 plan.problems.iter().map(|problem| problem.message.clone()).collect();
             messages.extend(R::remarks(&observed, self.reconciler.settings(), now));

@@ -71,7 +71,6 @@ kind!(/// A Job.
 
 impl Job {
     /// The result of the Job, from the first of its final conditions; `None` while it is not finished.
-    #[must_use]
     pub fn end(&self) -> Option<JobEnd<'_>> {
         let condition = self.status.conditions.first()?;
         Some(if condition.type_ == "Complete" { JobEnd::Complete } else { JobEnd::Failed(condition) })

@@ -17,32 +17,7 @@ pub use self::job::*;
 pub use self::kubevirt::*;
 pub use self::tenancy::*;
 
-/// Declares a kind: a marker type that implements `Kind`, and an alias for `Object` of it.
-macro_rules! kind {
-    ($(#[$doc:meta])* $marker:ident, $alias:ident, $group:literal, $version:literal, $kind:literal,
-     $plural:literal, namespaced: $namespaced:literal, $spec:ty, $status:ty $(, body: $body:literal)? $(, encoded: $encoded:literal)?) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub struct $marker;
-
-        $(#[$doc])*
-        #[allow(dead_code, reason = "not every kind is named by its objects")]
-        pub type $alias = crate::api::Object<$marker>;
-
-        impl crate::api::Kind for $marker {
-            const GROUP: &'static str = $group;
-            const VERSION: &'static str = $version;
-            const KIND: &'static str = $kind;
-            const PLURAL: &'static str = $plural;
-            const NAMESPACED: bool = $namespaced;
-            $(const BODY: &'static str = $body;)?
-            $(const ENCODED: bool = $encoded;)?
-            type Spec = $spec;
-            type Status = $status;
-        }
-    };
-}
-pub(crate) use kind;
+pub(crate) use crate::api::object::kind;
 
 /// A spec or status of which we read nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -20,7 +20,7 @@ use tracing::debug;
 
 use self::compare::{Owner, owner_of, repair};
 use super::client::Writer;
-use super::error::ApiError;
+use super::error::{ApiError, decoded};
 use super::key::ObjectKey;
 use super::merge;
 use super::plan::{Desired, KindInfo, ObjectPatch, Plan, Removal, to_value};
@@ -142,8 +142,7 @@ impl Engine {
             // The store does not hold the object: its labels do not match the watch, or the watch is late.
             Err(ApiError::AlreadyExists(_)) => {
                 let body = self.send(Method::GET, &path(desired.kind, &desired.key), None).await?;
-                let object: Value = serde_json::from_slice(&body)
-                    .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
+                let object: Value = decoded(&body)?;
                 let metadata = object.get("metadata").cloned().unwrap_or_default();
                 let metadata: Metadata = serde_json::from_value(metadata).unwrap_or_default();
                 self.enforce(desired, &Found { metadata, object }).await
@@ -224,24 +223,15 @@ impl Engine {
         let written = object.status != T::Status::default();
         let old = if written { to_value(&object.status) } else { Value::Object(Map::new()) };
         let Some(difference) = merge::difference(&old, &to_value(status)) else { return Ok(false) };
-        self.patch(&ObjectPatch {
-            component: String::new(),
-            kind: KindInfo::of::<T>(),
-            key: ObjectKey::of(object),
-            subresource: Some("status"),
-            uid: object.uid().to_owned(),
-            resource_version: object.metadata.resource_version.as_ref().map(ToString::to_string),
-            patch: json!({"status": difference}),
-        })
-        .await?;
+        let patch = ObjectPatch::exactly(object, json!({"status": difference}));
+        self.patch(&ObjectPatch { subresource: Some("status"), ..patch }).await?;
         Ok(true)
     }
 
     /// Whether a namespace has no object of a kind. Asks the API server instead of the store.
     async fn is_empty(&self, kind: KindInfo, namespace: &str) -> Result<bool, ApiError> {
         let answer = self.send(Method::GET, &format!("{}?limit=1", kind.path(namespace)), None).await?;
-        let list: Value = serde_json::from_slice(&answer)
-            .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
+        let list: Value = decoded(&answer)?;
         // An answer without a list is no proof that nothing is there.
         list.get("items")
             .and_then(Value::as_array)

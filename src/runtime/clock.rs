@@ -3,14 +3,12 @@
 use jiff::Timestamp;
 
 /// The current time.
-#[must_use]
 pub fn now() -> Timestamp {
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     Timestamp::now()
 }
 
 /// A time in seconds, as Kubernetes writes it: `2026-11-20T10:00:00Z`.
-#[must_use]
 pub fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

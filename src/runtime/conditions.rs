@@ -19,12 +19,18 @@ pub struct Observation {
     pub message: String,
 }
 
+impl Observation {
+    /// A condition that is true or false.
+    pub fn new(type_: &'static str, holds: bool, reason: &str, message: impl Into<String>) -> Self {
+        Self { type_, holds: Some(holds), reason: reason.to_owned(), message: message.into() }
+    }
+}
+
 /// The longest message that Kubernetes' own conditions allow, in characters.
 const MESSAGE_LIMIT: usize = 32_768;
 
 /// The new list of conditions: those in `observed` added or updated, those of the types in `retired`
 /// removed, and all others unchanged, because other loops write them.
-#[must_use]
 pub fn merge(
     old: &[Condition],
     observed: &[Observation],
@@ -63,7 +69,6 @@ pub fn merge(
 
 /// The time in whole seconds, as the API server stores it: a time with fractions would differ after it is
 /// read back.
-#[must_use]
 pub fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

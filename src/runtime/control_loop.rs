@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::future::{BoxFuture, FutureExt, select_all};
+use futures::future::{BoxFuture, FutureExt};
 use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::sync::watch;
 use tracing::{info, warn};
@@ -13,9 +13,8 @@ use tracing::{info, warn};
 use super::controller::{self, ReconcileKey};
 use super::events::{EventNote, Recorder};
 use super::queue::{Priority, Queue};
-use super::readiness::{LoopState, Readiness};
-use super::store::StoreState;
-use super::store_set::{DeclaredStores, Need};
+use super::readiness::{self, LoopState, Need, Readiness};
+use super::store_set::DeclaredStores;
 
 /// A loop, ready to run.
 pub struct ControlLoop {
@@ -56,35 +55,22 @@ impl ControlLoop {
 
     /// Waits until each store of the loop is synced, or its kind is known not to be served.
     pub async fn settled(&self) {
-        self.wait(|_, state| state != StoreState::Syncing).await;
+        readiness::settled(&self.needs).await;
     }
 
     /// Runs the workers until [`ControlLoop::stop`] is called. They start once all required kinds are served
     /// and their stores are synced.
     pub async fn run(&self) {
         self.leading.send_replace(true);
-        let served = self.wait(|required, state| match state {
-            StoreState::Syncing => false,
-            StoreState::Missing => !required,
-            StoreState::Synced => true,
-        });
         let mut stopping = self.stopping.subscribe();
         tokio::select! {
-            () = served => {}
+            () = readiness::served(&self.needs) => {}
             _ = stopping.wait_for(|stopping| *stopping) => return,
         }
         self.working.store(true, Ordering::SeqCst);
         info!(controller = self.name, "working");
         (self.workers)().await;
         self.working.store(false, Ordering::SeqCst);
-    }
-
-    /// Waits until `enough(is_required, state)` is true of each store.
-    async fn wait(&self, enough: impl Fn(bool, StoreState) -> bool) {
-        for need in &self.needs {
-            // An error means that the store is gone, but stores live as long as the process.
-            let _ = need.state.clone().wait_for(|state| enough(need.is_required, *state)).await;
-        }
     }
 
     /// Stops the loop: no new reconcile begins, those under way end normally.
@@ -99,7 +85,6 @@ impl ControlLoop {
     }
 
     /// Whether the workers run.
-    #[must_use]
     pub fn is_working(&self) -> bool {
         self.working.load(Ordering::SeqCst)
     }
@@ -112,57 +97,19 @@ impl ControlLoop {
         events: Recorder,
         subject: ObjectReference,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let mut needs: Vec<(String, bool, watch::Receiver<StoreState>)> =
-            self.needs.iter().map(|need| (need.crd.clone(), need.is_required, need.state.clone())).collect();
-        let mut leading = self.leading.subscribe();
         let (name, appeared) = (self.name, Arc::clone(&self.appeared));
+        let (needs, leading) = (self.needs.clone(), (self.leading.subscribe(), LoopState::Standby));
         readiness.set(name, LoopState::Starting);
-        async move {
-            let mut missing_before = 0;
-            loop {
-                let states: Vec<_> = needs
-                    .iter_mut()
-                    .map(|(crd, required, state)| (crd.as_str(), *required, *state.borrow_and_update()))
-                    .collect();
-                let state = assess(&states, *leading.borrow_and_update());
-                let missing = states.iter().filter(|(_, _, state)| *state == StoreState::Missing).count();
-                if missing < missing_before {
-                    appeared();
-                }
-                missing_before = missing;
-                if readiness.set(name, state.clone()) {
-                    announce(name, &state, &events, &subject).await;
-                }
-                let changes = needs.iter_mut().map(|(_, _, state)| state.changed().boxed());
-                let first = select_all(changes.chain([leading.changed().boxed()])).await.0;
-                if first.is_err() {
-                    return;
-                }
-            }
-        }
+        readiness.track(
+            name,
+            needs,
+            leading,
+            move || appeared(),
+            async move |state| {
+                announce(name, state, &events, &subject).await;
+            },
+        )
     }
-}
-
-/// The state of a loop. `states` has the CRD of each store, whether it is required, and the state of the store.
-fn assess(states: &[(&str, bool, StoreState)], leading: bool) -> LoopState {
-    let crds = |required: bool| -> Vec<String> {
-        let missing = |(_, needed, state): &&(&str, bool, StoreState)| {
-            *needed == required && *state == StoreState::Missing
-        };
-        states.iter().filter(missing).map(|(crd, _, _)| (*crd).to_owned()).collect()
-    };
-    let required = crds(true);
-    if !required.is_empty() {
-        return LoopState::WaitingForCrd(required);
-    }
-    if states.iter().any(|(_, _, state)| *state == StoreState::Syncing) {
-        return LoopState::Starting;
-    }
-    if !leading {
-        return LoopState::Standby;
-    }
-    let optional = crds(false);
-    if optional.is_empty() { LoopState::Ready } else { LoopState::Degraded(optional) }
 }
 
 /// Logs the state of a loop, and publishes an event about `subject` if CRDs are missing.
@@ -179,21 +126,4 @@ async fn announce(name: &str, state: &LoopState, events: &Recorder, subject: &Ob
     );
     warn!(controller = name, crds, "CRDs are not installed");
     events.publish_about(subject, &EventNote::warning("WaitingForCRD", message)).await;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_loop_waits_for_what_it_requires_and_works_without_the_rest() {
-        use StoreState::{Missing, Synced, Syncing};
-        let state = |a, b, leading| assess(&[("a.x", true, a), ("b.y", false, b)], leading);
-        assert_eq!(state(Syncing, Synced, false), LoopState::Starting);
-        assert_eq!(state(Missing, Syncing, false), LoopState::WaitingForCrd(vec!["a.x".into()]));
-        assert_eq!(state(Synced, Syncing, true), LoopState::Starting);
-        assert_eq!(state(Synced, Missing, false), LoopState::Standby);
-        assert_eq!(state(Synced, Missing, true), LoopState::Degraded(vec!["b.y".into()]));
-        assert_eq!(state(Synced, Synced, true), LoopState::Ready);
-    }
 }

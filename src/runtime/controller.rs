@@ -52,7 +52,7 @@ async fn work<R: ReconcileKey>(reconciler: Arc<R>, queue: Arc<Queue>, metrics: L
             .instrument(span.clone())
             .await
             .unwrap_or_else(|_| {
-                metrics.panicked();
+                metrics.panics.increment(1);
                 Err(ReconcileError("the reconcile panicked; this is a defect of the daemon".to_owned()))
             });
         let took = begin.elapsed();

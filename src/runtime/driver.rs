@@ -76,7 +76,7 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
         if let Some(finalizer) = plan.remove_finalizer.filter(|_| outcome.is_success()) {
             return self.remove_finalizer(&observed, finalizer).await;
         }
-        let report = R::report(&observed, reconciler.settings(), &plan, &outcome, clock::now());
+        let report = (R::REPORT)(&observed, reconciler.settings(), &plan, &outcome, clock::now());
         if let Err(ended) = self.publish(&observed, &report).await {
             return ended;
         }
@@ -98,7 +98,7 @@ impl<R: Reconciler> Driver<R> {
     ) -> Result<(R::Observed, Plan<R::Effect>), Ended> {
         let settings = self.reconciler.settings();
         let mut observed = observed;
-        let mut plan = R::plan(&observed, settings, clock::now());
+        let mut plan = (R::PLAN)(&observed, settings, clock::now());
         if !plan.confirm.is_empty() {
             for (kind, key) in &plan.confirm {
                 self.context.engine.refresh(*kind, key).await.map_err(|error| ended(error, ""))?;
@@ -108,10 +108,10 @@ impl<R: Reconciler> Driver<R> {
                 return Err(Ok(Action::Forget));
             };
             observed = confirmed;
-            plan = R::plan(&observed, settings, clock::now());
+            plan = (R::PLAN)(&observed, settings, clock::now());
         }
         if plan.announce {
-            let report = R::report(&observed, settings, &plan, &Outcome::pending(), clock::now());
+            let report = (R::REPORT)(&observed, settings, &plan, &Outcome::pending(), clock::now());
             self.publish(&observed, &report).await?;
         }
         Ok((observed, plan))

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
 /// A request that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
@@ -49,7 +51,6 @@ pub enum ApiError {
 impl ApiError {
     /// Whether a retry can succeed without a change by anybody. Such failures are logged and retried but not
     /// reported to users: their conditions and events would disappear again at once.
-    #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
@@ -106,6 +107,12 @@ impl ApiError {
             }
         }
     }
+}
+
+/// An answer of the API server, decoded.
+pub fn decoded<T: DeserializeOwned>(answer: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(answer)
+        .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))
 }
 
 /// An error and all its sources, on one line.

@@ -29,9 +29,14 @@ pub struct EventNote {
 }
 
 impl EventNote {
+    /// An event.
+    pub fn new(type_: EventType, reason: &str, message: impl Into<String>) -> Self {
+        Self { type_, reason: reason.to_owned(), message: message.into() }
+    }
+
     /// An event of type `Warning`.
     pub fn warning(reason: &str, message: impl Into<String>) -> Self {
-        Self { type_: EventType::Warning, reason: reason.to_owned(), message: message.into() }
+        Self::new(EventType::Warning, reason, message)
     }
 }
 

@@ -26,14 +26,12 @@ fn millis(time: Instant) -> u64 {
 
 impl Gate {
     /// A closed gate.
-    #[must_use]
     pub fn closed() -> Self {
         let _ = epoch();
         Self { open_until: Arc::new(AtomicU64::new(0)) }
     }
 
     /// A gate that is always open, for a process without leader election.
-    #[must_use]
     pub fn open() -> Self {
         Self { open_until: Arc::new(AtomicU64::new(u64::MAX)) }
     }
@@ -49,13 +47,11 @@ impl Gate {
     }
 
     /// Whether a write may be sent now.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.remaining().is_some()
     }
 
     /// For how long writes may be sent; `None` when the gate is closed.
-    #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         let until = self.open_until.load(Ordering::SeqCst);
         let left = until.checked_sub(millis(Instant::now()))?;

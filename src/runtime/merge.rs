@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 /// The smallest merge patch after which `current` has every field of `wanted`; `None` if it already has them.
 /// Fields that `wanted` does not name are left as they are, a `null` in it means that the field must be
 /// absent, and arrays are compared and replaced as a whole.
-#[must_use]
 pub fn required(current: &Value, wanted: &Value) -> Option<Value> {
     match (current, wanted) {
         (_, Value::Object(wanted)) => {
@@ -29,7 +28,6 @@ pub fn required(current: &Value, wanted: &Value) -> Option<Value> {
 
 /// The merge patch from `old` to `new`, with `null` for fields that are no longer there; `None` if they are
 /// equal.
-#[must_use]
 pub fn difference(old: &Value, new: &Value) -> Option<Value> {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {

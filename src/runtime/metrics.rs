@@ -7,19 +7,13 @@ use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 /// The metrics of a work queue (`workqueue_*`).
 pub struct QueueMetrics {
-    depth: Gauge,
-    adds: Counter,
-    waited: Histogram,
-    worked: Histogram,
-    retries: Counter,
-    unfinished: Gauge,
-    longest: Gauge,
-}
-
-impl std::fmt::Debug for QueueMetrics {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("QueueMetrics")
-    }
+    pub(super) depth: Gauge,
+    pub(super) adds: Counter,
+    pub(super) waited: Histogram,
+    pub(super) worked: Histogram,
+    pub(super) retries: Counter,
+    pub(super) unfinished: Gauge,
+    pub(super) longest: Gauge,
 }
 
 impl QueueMetrics {
@@ -34,26 +28,6 @@ impl QueueMetrics {
             unfinished: gauge!("workqueue_unfinished_work_seconds", "name" => name, "controller" => name),
             longest: gauge!("workqueue_longest_running_processor_seconds", "name" => name, "controller" => name),
         }
-    }
-
-    pub(super) fn depth(&self, depth: usize) {
-        self.depth.set(precise(depth));
-    }
-    pub(super) fn added(&self) {
-        self.adds.increment(1);
-    }
-    pub(super) fn retried(&self) {
-        self.retries.increment(1);
-    }
-    pub(super) fn under_way(&self, all: Duration, longest: Duration) {
-        self.unfinished.set(all.as_secs_f64());
-        self.longest.set(longest.as_secs_f64());
-    }
-    pub(super) fn waited(&self, time: Duration) {
-        self.waited.record(time);
-    }
-    pub(super) fn worked(&self, time: Duration) {
-        self.worked.record(time);
     }
 }
 
@@ -85,13 +59,7 @@ pub struct LoopMetrics {
     active: Gauge,
     time: Histogram,
     errors: Counter,
-    panics: Counter,
-}
-
-impl std::fmt::Debug for LoopMetrics {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "LoopMetrics({})", self.name)
-    }
+    pub(super) panics: Counter,
 }
 
 impl LoopMetrics {
@@ -117,10 +85,6 @@ impl LoopMetrics {
         }
     }
 
-    pub(super) fn panicked(&self) {
-        self.panics.increment(1);
-    }
-
     pub(super) fn begin(&self) {
         self.active.increment(1.0);
     }
@@ -137,7 +101,6 @@ impl LoopMetrics {
 }
 
 /// A count as a gauge value; exact up to 2^32.
-#[must_use]
 pub fn precise(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -29,13 +29,11 @@ pub struct KindInfo {
 
 impl KindInfo {
     /// The names of `T`.
-    #[must_use]
     pub const fn of<T: Kind>() -> Self {
         Self { group: T::GROUP, version: T::VERSION, kind: T::KIND, plural: T::PLURAL }
     }
 
     /// `<group>/<version>`, or the version alone for the core group.
-    #[must_use]
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()
@@ -45,7 +43,6 @@ impl KindInfo {
     }
 
     /// The path of the collection in `namespace`; of the cluster-wide collection if that is empty.
-    #[must_use]
     pub fn path(&self, namespace: &str) -> String {
         let root = if self.group.is_empty() { "/api" } else { "/apis" };
         let version = self.api_version();
@@ -78,14 +75,12 @@ impl Manifest {
     }
 
     /// The object with a merge patch applied.
-    #[must_use]
     pub fn merged(mut self, patch: &Value) -> Self {
         merge::apply(&mut self.0, patch);
         self
     }
 
     /// The object as JSON.
-    #[must_use]
     pub fn json(&self) -> &Value {
         &self.0
     }
@@ -163,12 +158,7 @@ impl Removal {
             key: ObjectKey::of(object),
             component: component.to_owned(),
             uid: object.uid().to_owned(),
-            resource_version: object
-                .metadata
-                .resource_version
-                .as_ref()
-                .map(ToString::to_string)
-                .unwrap_or_default(),
+            resource_version: object.resource_version().unwrap_or_default(),
             only_if_empty: Vec::new(),
         }
     }
@@ -225,15 +215,20 @@ impl ObjectPatch {
     /// already has all that `wanted` names.
     pub fn of<T: Kind>(object: &Object<T>, wanted: &Value) -> Option<Self> {
         let current = json!({"metadata": to_value(&object.metadata), "spec": to_value(&object.spec)});
-        Some(Self {
+        Some(Self::exactly(object, merge::required(&current, wanted)?))
+    }
+
+    /// This patch of an object, valid only for its resource version in the store.
+    pub fn exactly<T: Kind>(object: &Object<T>, patch: Value) -> Self {
+        Self {
             component: String::new(),
             kind: KindInfo::of::<T>(),
             key: ObjectKey::of(object),
             subresource: None,
             uid: object.uid().to_owned(),
-            resource_version: object.metadata.resource_version.as_ref().map(ToString::to_string),
-            patch: merge::required(&current, wanted)?,
-        })
+            resource_version: object.resource_version(),
+            patch,
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::key::ObjectKey;
-use super::metrics::QueueMetrics;
+use super::metrics::{QueueMetrics, precise};
 
 /// The priority of a queued object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +45,6 @@ impl Default for Backoff {
 const FAIRNESS: u32 = 8;
 
 /// The queue of one loop.
-#[derive(Debug)]
 pub struct Queue {
     inner: Mutex<Inner>,
     wake: Notify,
@@ -114,9 +113,9 @@ impl Queue {
             entry.again = entry.again.max(Some(priority));
             return;
         }
-        self.metrics.added();
+        self.metrics.adds.increment(1);
         inner.enqueue(key, priority);
-        self.metrics.depth(inner.depth());
+        self.metrics.depth.set(precise(inner.depth()));
         drop(inner);
         self.wake.notify_one();
     }
@@ -139,7 +138,7 @@ impl Queue {
                 inner.release_due(Instant::now());
                 if let Some(job) = inner.pop(&self.metrics) {
                     let more = inner.depth() > 0;
-                    self.metrics.depth(inner.depth());
+                    self.metrics.depth.set(precise(inner.depth()));
                     drop(inner);
                     if more {
                         self.wake.notify_one();
@@ -163,7 +162,7 @@ impl Queue {
         let now = Instant::now();
         let Some(entry) = inner.entries.get_mut(&job.key) else { return };
         if let Some(since) = entry.running.take() {
-            self.metrics.worked(now - since);
+            self.metrics.worked.record(now - since);
         }
         let again = entry.again.take();
         match next {
@@ -172,7 +171,7 @@ impl Queue {
         }
         let delay = match next {
             Action::Retry => {
-                self.metrics.retried();
+                self.metrics.retries.increment(1);
                 Some(self.delay(&job.key, entry.failures))
             }
             Action::RequeueAfter(delay) => Some(delay),
@@ -185,7 +184,7 @@ impl Queue {
         } else if next == Action::Forget {
             inner.entries.remove(&job.key);
         }
-        self.metrics.depth(inner.depth());
+        self.metrics.depth.set(precise(inner.depth()));
         drop(inner);
         self.wake.notify_one();
     }
@@ -204,7 +203,8 @@ impl Queue {
         let (all, longest) = times
             .fold((Duration::ZERO, Duration::ZERO), |(all, longest), time| (all + time, longest.max(time)));
         drop(inner);
-        self.metrics.under_way(all, longest);
+        self.metrics.unfinished.set(all.as_secs_f64());
+        self.metrics.longest.set(longest.as_secs_f64());
     }
 
     /// The backoff after `failures` failures in a row: between half of the doubled base and all of it.
@@ -275,7 +275,7 @@ impl Inner {
         let entry = self.entries.entry(key.clone()).or_default();
         let now = Instant::now();
         if let Some((_, since)) = entry.queued.take() {
-            metrics.waited(now - since);
+            metrics.waited.record(now - since);
         }
         entry.running = Some(now);
         Some(Job { key, failures: entry.failures })

@@ -5,6 +5,56 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::future::{FutureExt, join_all, select_all};
+use tokio::sync::watch;
+
+use super::store::{Store, StoreState};
+use crate::api::Kind;
+
+/// A store on which a loop, or the webhooks, depend.
+#[derive(Clone)]
+pub struct Need {
+    /// The name of the CRD, `<plural>.<group>`, or the plural name alone for the core group.
+    pub crd: String,
+    /// Whether nothing works without it.
+    pub is_required: bool,
+    /// Whether the store mirrors the cluster.
+    pub state: watch::Receiver<StoreState>,
+}
+
+impl Need {
+    /// The need for a store.
+    pub fn of<T: Kind>(store: &Store<T>, is_required: bool) -> Self {
+        let crd =
+            if T::GROUP.is_empty() { T::PLURAL.to_owned() } else { format!("{}.{}", T::PLURAL, T::GROUP) };
+        Self { crd, is_required, state: store.watch_state() }
+    }
+}
+
+/// Waits until each store is synced, or its kind is known not to be served.
+pub async fn settled(needs: &[Need]) {
+    wait(needs, |_, state| state != StoreState::Syncing).await;
+}
+
+/// Waits until each required store is synced, and each other one is too or its kind is known not to be served.
+pub async fn served(needs: &[Need]) {
+    wait(needs, |is_required, state| match state {
+        StoreState::Syncing => false,
+        StoreState::Missing => !is_required,
+        StoreState::Synced => true,
+    })
+    .await;
+}
+
+/// Waits until `enough(is_required, state)` has been true of each store.
+async fn wait(needs: &[Need], enough: impl Fn(bool, StoreState) -> bool) {
+    let waits = needs.iter().map(async |need| {
+        // An error means that the store is gone, but stores live as long as the process.
+        drop(need.state.clone().wait_for(|state| enough(need.is_required, *state)).await);
+    });
+    join_all(waits).await;
+}
+
 /// The state of a control loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopState {
@@ -24,7 +74,6 @@ pub enum LoopState {
 
 impl LoopState {
     /// Whether the replica counts as ready in this state. A standby does: it can take over.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         matches!(self, Self::Standby | Self::Ready | Self::Degraded(_))
     }
@@ -69,7 +118,6 @@ impl Readiness {
     }
 
     /// Whether the replica is ready, and the text of the probe: a line for each loop.
-    #[must_use]
     pub fn report(&self) -> (bool, String) {
         let loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
@@ -85,11 +133,91 @@ impl Readiness {
         text.push_str(if ready { "ready\n" } else { "not ready\n" });
         (ready, text)
     }
+
+    /// Sets the state of `name` whenever a store, or `is_active`, changes, and calls `announce` with each new state.
+    /// While `is_active` is false, the state is `inactive` once the stores are synced. Calls `appeared` when a kind
+    /// that was missing is served. Never returns.
+    pub async fn track(
+        self,
+        name: &'static str,
+        mut needs: Vec<Need>,
+        (mut is_active, inactive): (watch::Receiver<bool>, LoopState),
+        appeared: impl Fn(),
+        announce: impl AsyncFn(&LoopState),
+    ) {
+        let mut missing_before = 0;
+        loop {
+            let states: Vec<_> = needs
+                .iter_mut()
+                .map(|need| (need.crd.as_str(), need.is_required, *need.state.borrow_and_update()))
+                .collect();
+            let state = assess(&states, *is_active.borrow_and_update(), &inactive);
+            let missing = states.iter().filter(|(_, _, state)| *state == StoreState::Missing).count();
+            if missing < missing_before {
+                appeared();
+            }
+            missing_before = missing;
+            if self.set(name, state.clone()) {
+                announce(&state).await;
+            }
+            let changes = needs.iter_mut().map(|need| need.state.changed().boxed());
+            if select_all(changes.chain([is_active.changed().boxed()])).await.0.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The state of a loop. `states` has the CRD of each store, whether it is required, and the state of the store.
+fn assess(states: &[(&str, bool, StoreState)], is_active: bool, inactive: &LoopState) -> LoopState {
+    let crds = |required: bool| -> Vec<String> {
+        let missing = |(_, needed, state): &&(&str, bool, StoreState)| {
+            *needed == required && *state == StoreState::Missing
+        };
+        states.iter().filter(missing).map(|(crd, _, _)| (*crd).to_owned()).collect()
+    };
+    let (required, optional) = (crds(true), crds(false));
+    if !required.is_empty() {
+        LoopState::WaitingForCrd(required)
+    } else if states.iter().any(|(_, _, state)| *state == StoreState::Syncing) {
+        LoopState::Starting
+    } else if !is_active {
+        inactive.clone()
+    } else if optional.is_empty() {
+        LoopState::Ready
+    } else {
+        LoopState::Degraded(optional)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_loop_waits_for_what_it_requires_and_works_without_the_rest() {
+        use StoreState::{Missing, Synced, Syncing};
+        let state =
+            |a, b, leading| assess(&[("a.x", true, a), ("b.y", false, b)], leading, &LoopState::Standby);
+        assert_eq!(state(Syncing, Synced, false), LoopState::Starting);
+        assert_eq!(state(Missing, Syncing, false), LoopState::WaitingForCrd(vec!["a.x".into()]));
+        assert_eq!(state(Synced, Syncing, true), LoopState::Starting);
+        assert_eq!(state(Synced, Missing, false), LoopState::Standby);
+        assert_eq!(state(Synced, Missing, true), LoopState::Degraded(vec!["b.y".into()]));
+        assert_eq!(state(Synced, Synced, true), LoopState::Ready);
+    }
+
+    #[test]
+    fn the_webhooks_are_ready_with_stores_and_a_certificate() {
+        use StoreState::{Missing, Synced, Syncing};
+        let none = LoopState::WaitingForCertificate;
+        let state = |a, b, certificate| assess(&[("a", true, a), ("b", true, b)], certificate, &none);
+        assert_eq!(state(Synced, Synced, true), LoopState::Ready);
+        assert_eq!(state(Synced, Synced, false), LoopState::WaitingForCertificate);
+        assert_eq!(state(Synced, Syncing, true), LoopState::Starting);
+        assert_eq!(state(Missing, Syncing, true), LoopState::WaitingForCrd(vec!["a".to_owned()]));
+        assert!(!LoopState::WaitingForCertificate.is_ready());
+    }
 
     #[test]
     fn a_missing_crd_is_named_and_counts_only_where_the_loop_needs_it() {

@@ -3,9 +3,9 @@
 //! | function | what it does | pure |
 //! |---|---|---|
 //! | [`Reconciler::observe`] | reads what the stores have about an object | no, but makes no request |
-//! | [`Reconciler::plan`] | returns what is to be written, deleted, and done outside of the cluster | yes |
+//! | [`Reconciler::PLAN`] | returns what is to be written, deleted, and done outside of the cluster | yes |
 //! | [`Reconciler::perform`] | carries out one effect outside of the cluster | no |
-//! | [`Reconciler::report`] | returns the new status, conditions and events | yes |
+//! | [`Reconciler::REPORT`] | returns the new status, conditions and events | yes |
 
 use std::future::Future;
 
@@ -23,7 +23,7 @@ use crate::api::{Kind, Object};
 ///
 /// The process may die between any two writes and effects of a plan: the next reconcile observes what exists
 /// and plans the rest.
-pub trait Reconciler: Send + Sync + 'static {
+pub trait Reconciler: Sized + Send + Sync + 'static {
     /// The name of the loop: its key in the configuration, its label in metrics, its name in logs.
     const NAME: &'static str;
     /// The finalizer that the loop puts on its objects. Without one, an object that is being deleted is left
@@ -40,6 +40,13 @@ pub trait Reconciler: Send + Sync + 'static {
     /// The type of the result of an effect, for the report.
     type Effected: Send + Sync;
 
+    /// Returns the plan for an object. For an object that is being deleted, it is called only while that has
+    /// [`Reconciler::FINALIZER`].
+    const PLAN: PlanFn<Self>;
+    /// Returns the report of a reconcile; unless the loop says otherwise, nothing is reported. The observation is
+    /// read again after the writes, so it contains their responses.
+    const REPORT: ReportFn<Self> = |observed, _, _, _, _| Report::unchanged(Self::object(observed));
+
     /// The settings of the loop.
     fn settings(&self) -> &Self::Settings;
 
@@ -49,10 +56,6 @@ pub trait Reconciler: Send + Sync + 'static {
     /// The object itself.
     fn object(observed: &Self::Observed) -> &Object<Self::Kind>;
 
-    /// The plan for an object. For an object that is being deleted, it is called only while that has
-    /// [`Reconciler::FINALIZER`].
-    fn plan(observed: &Self::Observed, settings: &Self::Settings, now: Timestamp) -> Plan<Self::Effect>;
-
     /// Carries out one effect of a plan, at the same time as the writes. It must be idempotent.
     fn perform(
         &self,
@@ -60,18 +63,6 @@ pub trait Reconciler: Send + Sync + 'static {
         _effect: &Self::Effect,
     ) -> impl Future<Output = EffectOutcome<Self::Effected>> + Send {
         async { EffectOutcome { result: None, error: None } }
-    }
-
-    /// The report of a reconcile; unless the loop says otherwise, nothing is reported. `observed` is read again after
-    /// the writes, so it contains their responses.
-    fn report(
-        observed: &Self::Observed,
-        _settings: &Self::Settings,
-        _plan: &Plan<Self::Effect>,
-        _outcome: &Outcome<Self::Effected>,
-        _now: Timestamp,
-    ) -> Report<Self::Kind> {
-        Report::unchanged(Self::object(observed))
     }
 
     /// The counter to increment when a status cannot be written.
@@ -86,6 +77,23 @@ pub trait Reconciler: Send + Sync + 'static {
     /// Updates what the loop keeps in memory about an object after its plan was carried out.
     fn settle(&self, _observed: &Self::Observed, _outcome: &Outcome<Self::Effected>) {}
 }
+
+/// The type of [`Reconciler::PLAN`], a pure function of the observation, the settings and the time.
+pub type PlanFn<R> = fn(
+    &<R as Reconciler>::Observed,
+    &<R as Reconciler>::Settings,
+    Timestamp,
+) -> Plan<<R as Reconciler>::Effect>;
+
+/// The type of [`Reconciler::REPORT`], a pure function of the observation, the settings, the plan, its outcome and
+/// the time.
+pub type ReportFn<R> = fn(
+    &<R as Reconciler>::Observed,
+    &<R as Reconciler>::Settings,
+    &Plan<<R as Reconciler>::Effect>,
+    &Outcome<<R as Reconciler>::Effected>,
+    Timestamp,
+) -> Report<<R as Reconciler>::Kind>;
 
 /// The outcome of one effect: a result, an error, or both when it was carried out in part.
 #[derive(Debug, Clone, PartialEq, Eq)]

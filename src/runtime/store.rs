@@ -40,7 +40,6 @@ pub struct Change<T: Kind> {
 
 impl<T: Kind> Change<T> {
     /// The object now, or as it last was.
-    #[must_use]
     pub fn object(&self) -> Option<&Arc<Object<T>>> {
         self.new.as_ref().or(self.old.as_ref())
     }

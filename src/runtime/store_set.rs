@@ -3,24 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::watch as channel;
-
 use super::ObjectKey;
 use super::queue::{Backoff, Priority, Queue};
-use super::store::{ByNamespace, Change, Index, Store, StoreFactory, StoreState, WrittenStores};
+use super::readiness::Need;
+use super::store::{ByNamespace, Change, Index, Store, StoreFactory, WrittenStores};
 use super::watch::Selection;
 use crate::api::{Kind, Object};
 use crate::kinds::{Namespace, NamespaceKind};
-
-/// A store on which a loop depends.
-pub struct Need {
-    /// The name of the CRD, `<plural>.<group>`, or the plural name alone for the core group.
-    pub crd: String,
-    /// Whether the loop cannot work without it.
-    pub is_required: bool,
-    /// Whether the store mirrors the cluster.
-    pub state: channel::Receiver<StoreState>,
-}
 
 /// Lists the objects of a loop.
 type Keys = Box<dyn Fn() -> Vec<ObjectKey> + Send + Sync>;
@@ -146,6 +135,29 @@ impl<T: Kind> Declaration<'_, '_, T> {
         self
     }
 
+    /// A change adds the objects of `store` that its index `I` lists under the keys that `keys` returns.
+    pub fn wakes_by<I: Index<O>, O: Kind, C: IntoIterator<Item: Into<I::Key>>>(
+        self,
+        store: &Arc<Store<O>>,
+        keys: impl Fn(&Change<T>) -> C + Send + Sync + 'static,
+    ) -> Self {
+        let store = Arc::clone(store);
+        self.on_change(move |change, queue| {
+            for key in keys(change).into_iter().flat_map(|key| store.keys_by::<I>(key)) {
+                queue.add(key, Priority::Change);
+            }
+        })
+    }
+
+    /// When an object is deleted, those are added that the index `I` lists under the same keys.
+    pub fn wakes_siblings<I: Index<T>>(self) -> Self {
+        let siblings = Arc::clone(&self.store);
+        self.index::<I>().wakes_by::<I, T, _>(&siblings, |change| match (&change.old, &change.new) {
+            (Some(gone), None) => I::keys(gone),
+            _ => Vec::new(),
+        })
+    }
+
     /// A change adds the object of kind `O` that controls the changed object, before or now.
     pub fn wakes_controller<O: Kind>(self) -> Self {
         self.on_foreign_change(|change, queue| {
@@ -158,9 +170,7 @@ impl<T: Kind> Declaration<'_, '_, T> {
     /// Ends the declaration.
     pub fn get(self) -> Arc<Store<T>> {
         let Self { set, store, is_required, is_written } = self;
-        let crd =
-            if T::GROUP.is_empty() { T::PLURAL.to_owned() } else { format!("{}.{}", T::PLURAL, T::GROUP) };
-        set.needs.push(Need { crd, is_required, state: store.watch_state() });
+        set.needs.push(Need::of(&store, is_required));
         if is_written {
             set.written.add(&store);
         }
@@ -177,19 +187,10 @@ impl Declaration<'_, '_, NamespaceKind> {
         selector: &BTreeMap<String, String>,
     ) -> Self {
         store.index::<ByNamespace>();
-        let (store, selector) = (Arc::clone(store), selector.clone());
-        self.on_change(move |change, queue| {
-            if let Some(name) = changed_sides(change, &selector) {
-                enqueue_by::<ByNamespace, O>(&store, queue, name);
-            }
+        let selector = selector.clone();
+        self.wakes_by::<ByNamespace, O, _>(store, move |change| {
+            changed_sides(change, &selector).map(str::to_owned)
         })
-    }
-}
-
-/// Adds all objects that the index `I` of a store has for a key.
-pub fn enqueue_by<I: Index<T>, T: Kind>(store: &Store<T>, queue: &Queue, key: impl Into<I::Key>) {
-    for key in store.keys_by::<I>(key) {
-        queue.add(key, Priority::Change);
     }
 }
 

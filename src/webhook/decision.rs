@@ -13,32 +13,27 @@ pub struct Decision {
 
 impl Decision {
     /// Admits the request without changes.
-    #[must_use]
     pub fn allowed() -> Self {
         Self::patched(Vec::new())
     }
 
     /// Admits the request with these changes of the object.
-    #[must_use]
     pub fn patched(patch: Vec<PatchOperation>) -> Self {
         Self { outcome: Ok(patch), warnings: Vec::new() }
     }
 
     /// Refuses the request.
-    #[must_use]
     pub fn denied(denial: Denial) -> Self {
         Self { outcome: Err(denial), warnings: Vec::new() }
     }
 
     /// The same decision with one more warning.
-    #[must_use]
     pub fn with_warning(mut self, warning: impl Into<String>) -> Self {
         self.warnings.push(warning.into());
         self
     }
 
     /// Whether the request is admitted.
-    #[must_use]
     pub fn is_allowed(&self) -> bool {
         self.outcome.is_ok()
     }
@@ -83,7 +78,6 @@ impl Denial {
     }
 
     /// The HTTP status code.
-    #[must_use]
     pub const fn code(&self) -> u16 {
         match self {
             Self::Malformed(_) => 400,
@@ -95,7 +89,6 @@ impl Denial {
     }
 
     /// The reason, in the words of Kubernetes (`metav1.StatusReason`).
-    #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self {
             Self::Malformed(_) => "BadRequest",
@@ -107,7 +100,6 @@ impl Denial {
     }
 
     /// The message for the user.
-    #[must_use]
     pub fn message(&self) -> String {
         self.to_string()
     }

@@ -24,7 +24,6 @@ pub enum Requester {
 
 impl Bypass {
     /// The role of a user.
-    #[must_use]
     pub fn requester(&self, user: &UserInfo) -> Requester {
         if !self.own_user.is_empty() && user.username == self.own_user {
             Requester::Ourselves

@@ -80,7 +80,6 @@ pub struct Request {
 
 impl Request {
     /// The name of the object, also if the API server has generated it.
-    #[must_use]
     pub fn object_name(&self) -> &str {
         let own = || self.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         if self.name.is_empty() { own() } else { &self.name }
@@ -138,7 +137,6 @@ pub fn read(body: &[u8]) -> Result<Request, ReviewError> {
 }
 
 /// The `AdmissionReview` with the response to the request of that uid.
-#[must_use]
 pub fn response(uid: &str, decision: &Decision) -> Value {
     let mut response = json!({"uid": uid, "allowed": decision.is_allowed()});
     if !decision.warnings.is_empty() {

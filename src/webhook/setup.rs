@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use futures::FutureExt;
-use futures::future::{join_all, select_all};
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::api::PostParams;
 use kube::{Api, Client};
@@ -26,7 +24,6 @@ use super::lookup::{Lookup, Stores};
 use super::requester::Bypass;
 use super::server;
 use super::tenant;
-use crate::api::Kind;
 use crate::config::{Config, WebhookConfig};
 use crate::runtime::ObjectKey;
 use crate::runtime::context::Connections;
@@ -35,8 +32,8 @@ use crate::runtime::controller::ReconcileKey;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::http_server::bind;
 use crate::runtime::queue::Priority;
-use crate::runtime::readiness::{LoopState, Readiness};
-use crate::runtime::store::{ByNamespace, Store, StoreFactory, StoreState};
+use crate::runtime::readiness::{LoopState, Need, Readiness, settled};
+use crate::runtime::store::{ByNamespace, StoreFactory};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::task::Task;
 use crate::runtime::watch::Selection;
@@ -121,10 +118,18 @@ pub async fn set_up(
     ));
     let noting = Arc::clone(&admission);
     stores.instances.subscribe(move |change| noting.note(change));
-    let needs = Needs::of(&stores);
+    let needs = vec![
+        Need::of(&*stores.tenants, true),
+        Need::of(&*stores.workspaces, true),
+        Need::of(&*stores.templates, true),
+        Need::of(&*stores.instances, true),
+    ];
     let (server, ending) = serve(listener, Arc::clone(&resolver), admission, needs.clone());
     readiness.set(NAME, LoopState::Starting);
-    let tasks = vec![server, Task::new("readiness", track(readiness, needs, resolver.watch()))];
+    let certificate = (resolver.watch(), LoopState::WaitingForCertificate);
+    let announce = async |state: &LoopState| info!(?state, "the webhooks' state");
+    let track = readiness.track(NAME, needs, certificate, || {}, announce);
+    let tasks = vec![server, Task::new("readiness", track)];
     Ok(Webhooks { tasks, files, rotator, ending })
 }
 
@@ -207,13 +212,13 @@ fn serve(
     listener: TcpListener,
     resolver: Arc<CertificateResolver>,
     admission: Arc<Admission>,
-    needs: Needs,
+    needs: Vec<Need>,
 ) -> (Task, Ending) {
     let (stop, ended) = (channel::Sender::new(false), channel::Sender::new(false));
     let ending = Ending { stop: stop.clone(), ended: ended.subscribe() };
     let certificate: Arc<dyn ResolvesServerCert> = resolver;
     let server = async move {
-        needs.settled().await;
+        settled(&needs).await;
         let asked = stop.subscribe();
         let served = server::serve(listener, certificate, admission.rules(), server::LIMITS, asked).await;
         if let Err(error) = served {
@@ -227,78 +232,9 @@ fn serve(
     (Task::new(NAME, server), ending)
 }
 
-/// The states of the stores that the rules read, with the names of their CRDs.
-#[derive(Clone)]
-struct Needs(Vec<(String, channel::Receiver<StoreState>)>);
-
-impl Needs {
-    fn of(stores: &Stores) -> Self {
-        fn need<T: Kind>(store: &Store<T>) -> (String, channel::Receiver<StoreState>) {
-            (format!("{}.{}", T::PLURAL, T::GROUP), store.watch_state())
-        }
-        Self(vec![
-            need(&stores.tenants),
-            need(&stores.workspaces),
-            need(&stores.templates),
-            need(&stores.instances),
-        ])
-    }
-
-    /// Waits until every store is filled, or its kind is known not to be served.
-    async fn settled(&self) {
-        let waits = self.0.iter().map(|(_, state)| {
-            let mut state = state.clone();
-            // Stores live as long as the process: the wait cannot fail.
-            async move { drop(state.wait_for(|state| *state != StoreState::Syncing).await) }
-        });
-        join_all(waits).await;
-    }
-}
-
-/// Updates the readiness of the webhooks whenever a store or the certificate changes. Never ends.
-async fn track(readiness: Readiness, mut needs: Needs, mut certificate: channel::Receiver<bool>) {
-    loop {
-        let states: Vec<_> =
-            needs.0.iter_mut().map(|(crd, state)| (crd.clone(), *state.borrow_and_update())).collect();
-        let state = assess(&states, *certificate.borrow_and_update());
-        if readiness.set(NAME, state.clone()) {
-            info!(?state, "the webhooks' state");
-        }
-        let changes = needs.0.iter_mut().map(|(_, state)| state.changed().boxed());
-        if select_all(changes.chain([certificate.changed().boxed()])).await.0.is_err() {
-            return;
-        }
-    }
-}
-
-fn assess(states: &[(String, StoreState)], has_certificate: bool) -> LoopState {
-    let of = |wanted: StoreState| states.iter().filter(move |(_, state)| *state == wanted);
-    let missing: Vec<String> = of(StoreState::Missing).map(|(crd, _)| crd.clone()).collect();
-    if !missing.is_empty() {
-        LoopState::WaitingForCrd(missing)
-    } else if of(StoreState::Syncing).count() > 0 {
-        LoopState::Starting
-    } else if has_certificate {
-        LoopState::Ready
-    } else {
-        LoopState::WaitingForCertificate
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ready_with_stores_and_a_certificate() {
-        use StoreState::{Missing, Synced, Syncing};
-        let assess = |a, b, certificate| assess(&[("a".to_owned(), a), ("b".to_owned(), b)], certificate);
-        assert_eq!(assess(Synced, Synced, true), LoopState::Ready);
-        assert_eq!(assess(Synced, Synced, false), LoopState::WaitingForCertificate);
-        assert_eq!(assess(Synced, Syncing, true), LoopState::Starting);
-        assert_eq!(assess(Missing, Syncing, true), LoopState::WaitingForCrd(vec!["a".to_owned()]));
-        assert!(!LoopState::WaitingForCertificate.is_ready());
-    }
 
     #[test]
     fn the_certificate_is_for_the_service_and_its_address() {

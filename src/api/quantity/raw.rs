@@ -18,7 +18,6 @@ pub struct RawQuantity(String);
 
 impl RawQuantity {
     /// The text, unchanged.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -95,7 +95,6 @@ pub enum KeycloakError {
 
 impl KeycloakError {
     /// A bounded word for metrics and conditions.
-    #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => "KeycloakUnreachable",
@@ -113,7 +112,6 @@ impl KeycloakError {
     }
 
     /// Whether the same call may succeed later although nobody has changed anything.
-    #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(
             self,

@@ -19,7 +19,6 @@ mod tests;
 mod token;
 mod users;
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,7 +45,8 @@ type Admin = KeycloakAdmin<Token>;
 type Changed = Result<DefaultResponse, CrateError>;
 
 /// A client of one realm. Clones share connections, the token and the identifier of the roles' client.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Keycloak({}, realm {})", shared.settings.url, shared.settings.realm)] // leaves out the token
 pub struct Keycloak {
     shared: Arc<Shared>,
 }
@@ -60,13 +60,6 @@ struct Shared {
     tokens: Tokens,
     /// The identifier of the client that holds the roles, once it was asked for.
     roles_client: Mutex<Option<String>>,
-}
-
-/// Leaves the token out.
-impl fmt::Debug for Keycloak {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Keycloak({}, realm {})", self.shared.settings.url, self.realm())
-    }
 }
 
 impl Keycloak {

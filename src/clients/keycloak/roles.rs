@@ -31,7 +31,6 @@ struct Client {
 
 /// A description as Keycloak keeps it, which is its beginning if it is too long. To be compared with
 /// [`Role::description`].
-#[must_use]
 pub fn description(text: &str) -> &str {
     match text.char_indices().nth(LONGEST_DESCRIPTION) {
         Some((end, _)) => text.get(..end).unwrap_or(text),

@@ -13,7 +13,6 @@
 mod tests;
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use ::keycloak::types::UserRepresentation;
 use serde::Deserialize;
@@ -48,8 +47,9 @@ impl RequiredAction {
 }
 
 /// What we read of an account.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize, derive_more::Debug)]
 #[serde(rename_all = "camelCase")]
+#[debug("User({username}, {id})")] // leaves out what is personal
 pub struct User {
     /// Keycloak's identifier.
     pub id: String,
@@ -75,16 +75,8 @@ pub struct User {
     pub required_actions: BTreeSet<String>,
 }
 
-/// Leaves out what is personal.
-impl fmt::Debug for User {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "User({}, {})", self.username, self.id)
-    }
-}
-
 impl User {
     /// The mail that the user needs to confirm the address; `None` when that is done or not asked for.
-    #[must_use]
     pub fn owed_mail(&self) -> Option<ActionMail> {
         let pending = |action: &RequiredAction| self.required_actions.contains(action.alias());
         let owed = self.enabled
@@ -101,7 +93,8 @@ impl User {
 
 /// A mail with a link under which a user does what is required. The caller remembers which one was
 /// accepted: a mail to another address, or for another account, is another mail.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+#[debug("ActionMail({user_id}, {actions:?})")] // leaves out what is personal
 pub struct ActionMail {
     /// The account.
     pub user_id: String,
@@ -111,15 +104,9 @@ pub struct ActionMail {
     pub actions: Vec<RequiredAction>,
 }
 
-/// Leaves out what is personal.
-impl fmt::Debug for ActionMail {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "ActionMail({}, {:?})", self.user_id, self.actions)
-    }
-}
-
 /// What an account should be.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+#[debug("Wanted({username})")] // leaves out what is personal
 pub struct Wanted {
     /// The name to log in with.
     pub username: String,
@@ -131,27 +118,13 @@ pub struct Wanted {
     pub last_name: String,
 }
 
-/// Leaves out what is personal.
-impl fmt::Debug for Wanted {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Wanted({})", self.username)
-    }
-}
-
 /// A change of an account. Keycloak leaves the members alone that are not in it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+#[debug("UserUpdate(new address: {})", self.changes_address())] // leaves out what is personal
 pub struct UserUpdate(UserRepresentation);
-
-/// Leaves out what is personal.
-impl fmt::Debug for UserUpdate {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "UserUpdate(new address: {})", self.changes_address())
-    }
-}
 
 impl UserUpdate {
     /// Whether the e-mail address changes, so that it has to be confirmed again.
-    #[must_use]
     pub fn changes_address(&self) -> bool {
         self.0.email_verified.is_some()
     }
@@ -160,7 +133,6 @@ impl UserUpdate {
 /// What has to change for an account to be as wanted; `None` if nothing. Keycloak keeps addresses in lower
 /// case and drops blanks around a name, so such differences do not count. Another address has to be
 /// confirmed again.
-#[must_use]
 pub fn difference(user: &User, wanted: &Wanted) -> Option<UserUpdate> {
     let (first_name, last_name) = (wanted.first_name.trim(), wanted.last_name.trim());
     let new_address = !user.email.eq_ignore_ascii_case(&wanted.email);

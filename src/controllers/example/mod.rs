@@ -5,7 +5,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::json;
 
 use super::shared::children::{ChildBuilder, ChildMeta, owner};
@@ -14,7 +13,7 @@ use crate::api::Object;
 use crate::kinds::{Namespace, NamespaceKind, ResourceQuota, ResourceQuotaKind};
 use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
-use crate::runtime::{ObjectKey, plan::Plan, reconciler::Reconciler, watch::Selection};
+use crate::runtime::{ObjectKey, plan::Plan, reconciler::PlanFn, reconciler::Reconciler, watch::Selection};
 
 struct PodQuotaReconciler {
     namespaces: Arc<Store<NamespaceKind>>,
@@ -39,6 +38,13 @@ impl Reconciler for PodQuotaReconciler {
     type Settings = ();
     type Effect = ();
     type Effected = ();
+    const PLAN: PlanFn<Self> = |(namespace, quota), (), _| {
+        let builder = ChildBuilder { owner: owner(namespace), labels: [].into() };
+        let place = ChildMeta { namespace: namespace.name(), name: "pods", component: "", wave: 0 };
+        let body = json!({"spec": {"hard": {"pods": namespace.label("example/pods")}}});
+        let quota = builder.enforced::<ResourceQuotaKind>(quota.as_deref(), place, &body);
+        Plan { ensure: vec![quota], ..Plan::default() }
+    };
 
     fn settings(&self) -> &() {
         &()
@@ -50,13 +56,5 @@ impl Reconciler for PodQuotaReconciler {
 
     fn object((namespace, _): &Self::Observed) -> &Object<NamespaceKind> {
         namespace
-    }
-
-    fn plan((namespace, quota): &Self::Observed, (): &(), _: Timestamp) -> Plan {
-        let builder = ChildBuilder { owner: owner(namespace), labels: [].into() };
-        let place = ChildMeta { namespace: namespace.name(), name: "pods", component: "", wave: 0 };
-        let body = json!({"spec": {"hard": {"pods": namespace.label("example/pods")}}});
-        let quota = builder.enforced::<ResourceQuotaKind>(quota.as_deref(), place, &body);
-        Plan { ensure: vec![quota], ..Plan::default() }
     }
 }

@@ -32,20 +32,14 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
     for (index, mount) in environment.shared_volume_mounts.iter().enumerate() {
         let reference = &mount.shared_volume;
         let name = format!("{}/{}", reference.namespace, reference.name);
-        let problem = |reason, message, waiting| Problem {
-            component: environment.name.clone(),
-            reason,
-            message,
-            waiting,
-        };
         let Some(volume) = observed.shared_volume(reference) else {
             let message = format!("SharedVolume {name} not found; the environment starts when it exists");
-            return Err(problem("SharedVolumeNotFound", message, false));
+            return Err(Problem::fault(&environment.name, "SharedVolumeNotFound", message));
         };
         let (server, export) = (&volume.status.server_address, &volume.status.export_path);
         if server.is_empty() || export.is_empty() {
             let message = format!("SharedVolume {name} is not exported yet; the environment waits for it");
-            return Err(problem("SharedVolumeNotReady", message, true));
+            return Err(Problem::waiting(&environment.name, "SharedVolumeNotReady", message));
         }
         mounts.push(Mount {
             volume: format!("nfs{index}"),
@@ -62,11 +56,9 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
 fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Problem> {
     let read = |key: &str| observed.my_drive.as_ref().and_then(|secret| decoded(secret.spec.get(key)?));
     let namespace = observed.instance.namespace();
-    let missing = |what: String| Problem {
-        component: environment.name.clone(),
-        reason: "MyDriveNotFound",
-        message: format!("{what}; the environment starts when it exists"),
-        waiting: false,
+    let missing = |what: String| {
+        let message = format!("{what}; the environment starts when it exists");
+        Problem::fault(&environment.name, "MyDriveNotFound", message)
     };
     if observed.my_drive.is_none() {
         return Err(missing(format!("Secret {namespace}/{MY_DRIVE_SECRET} not found")));

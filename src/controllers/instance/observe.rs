@@ -105,14 +105,9 @@ impl Observed {
         self.managers.iter().any(|manager| manager.name() == owner)
     }
 
-    /// Whether the Instance is the controller of the object.
-    pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
-        object.controller_uid() == Some(self.instance.uid())
-    }
-
     /// The object of that name, if the Instance is its controller.
     pub fn own<'a, T: Kind>(&self, list: &'a [Arc<Object<T>>], name: &str) -> Option<&'a Arc<Object<T>>> {
-        named(list, name).filter(|object| self.owns(object))
+        named(list, name).filter(|object| object.is_controlled_by(&self.instance))
     }
 
     /// The environments of the Template.

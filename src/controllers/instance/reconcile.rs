@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::PoisonError;
 
-use jiff::Timestamp;
 use tracing::warn;
 
 use super::observe::Observed;
@@ -16,8 +15,7 @@ use crate::config::InstanceConfig;
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::files::WatchedFile;
-use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Outcome, Reconciler, Report};
+use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles Instances: their Services, Ingresses, volumes and workloads.
@@ -44,6 +42,8 @@ impl Reconciler for InstanceReconciler {
     type Settings = InstanceConfig;
     type Effect = ();
     type Effected = ();
+    const PLAN: PlanFn<Self> = plan;
+    const REPORT: ReportFn<Self> = report;
 
     fn settings(&self) -> &InstanceConfig {
         &self.config
@@ -55,20 +55,6 @@ impl Reconciler for InstanceReconciler {
 
     fn object(observed: &Observed) -> &Object<InstanceKind> {
         &observed.instance
-    }
-
-    fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Plan {
-        plan(observed, config, now)
-    }
-
-    fn report(
-        observed: &Observed,
-        config: &InstanceConfig,
-        plan: &Plan,
-        outcome: &Outcome<()>,
-        now: Timestamp,
-    ) -> Report<InstanceKind> {
-        report(observed, config, plan, outcome, now)
     }
 }
 

@@ -68,7 +68,7 @@ pub fn conflict(observed: &Observed, context: &EnvironmentContext<'_>) -> Option
         let object = named(list, name)?;
         let controller = object.metadata.controller()?;
         let leftover = controller.kind == InstanceKind::KIND && controller.name == observed.instance.name();
-        if observed.owns(object) || leftover {
+        if object.is_controlled_by(&observed.instance) || leftover {
             return None;
         }
         Some(format!("{} {name} belongs to {} {}", T::KIND, controller.kind, controller.name))

@@ -18,7 +18,7 @@ use crate::controllers::shared::problems::{self, NAME_CONFLICT};
 use crate::kinds::Pod;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
-use crate::runtime::conditions::{self, Observation};
+use crate::runtime::conditions::Observation;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
@@ -88,12 +88,9 @@ pub fn report(
         status.environments.extend(kept);
         overview(observed, config, &contexts, &mut status);
     }
-    let mut observations = vec![ready(&status, &causes)];
-    observations
-        .extend(problems::observations(&problems, "All objects of the Instance are as they should be"));
-    let retired = problems::retired(&observations);
-    let generation = observed.instance.metadata.generation;
-    status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
+    let own = vec![ready(&status, &causes)];
+    let well = "All objects of the Instance are as they should be";
+    status.conditions = problems::conditions(&observed.instance, &old.conditions, own, &problems, well, now);
     let log = (old.phase != status.phase).then(|| {
         let name = ObjectKey::of(&*observed.instance);
         format!("phase changed: instance={name} from={} to={}", old.phase, status.phase)
@@ -231,13 +228,10 @@ fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Pro
 /// The condition `Ready`. `causes` are the reasons for the phases of environments.
 fn ready(status: &InstanceStatus, causes: &[String]) -> Observation {
     let phase = status.phase.to_string();
-    Observation {
-        type_: READY,
-        holds: Some(status.phase == Phase::Ready),
-        // The reason of a condition must not be empty, as the unknown phase is.
-        reason: if phase.is_empty() { "Unknown".to_owned() } else { phase },
-        message: if causes.is_empty() { sentence(&status.phase).to_owned() } else { causes.join("; ") },
-    }
+    // The reason of a condition must not be empty, as the unknown phase is.
+    let reason = if phase.is_empty() { "Unknown" } else { &phase };
+    let message = if causes.is_empty() { sentence(&status.phase).to_owned() } else { causes.join("; ") };
+    Observation::new(READY, status.phase == Phase::Ready, reason, message)
 }
 
 /// The message of the condition `Ready` for a phase.

@@ -28,17 +28,13 @@ pub struct Resources {
     pub other: BTreeMap<String, Quantity>,
 }
 
-fn problem(environment: &Environment, reason: &'static str, message: String) -> Problem {
-    Problem { component: environment.name.clone(), reason, message, waiting: false }
-}
-
 fn parse(environment: &Environment, field: &str, text: &str) -> Result<Quantity, Problem> {
     text.parse::<Quantity>().map_err(|error| {
         let name = &environment.name;
         let message = format!(
             "environment {name}: resources.{field} is \"{text}\": {error}; a quantity such as 2Gi or 500M is expected"
         );
-        problem(environment, "InvalidQuantity", message)
+        Problem::fault(&environment.name, "InvalidQuantity", message)
     })
 }
 
@@ -50,11 +46,11 @@ impl Resources {
         if memory <= Quantity::from_int(0) {
             let message =
                 format!("environment {}: resources.memory must be more than zero", environment.name);
-            return Err(problem(environment, "InvalidQuantity", message));
+            return Err(Problem::fault(&environment.name, "InvalidQuantity", message));
         }
         if resources.cpu < 1 {
             let message = format!("environment {}: resources.cpu must be at least 1", environment.name);
-            return Err(problem(environment, "InvalidQuantity", message));
+            return Err(Problem::fault(&environment.name, "InvalidQuantity", message));
         }
         let percentage = i64::from(resources.reserved_cpu_percentage);
         let other = resources.other_resources.iter().map(|(name, amount)| {
@@ -79,7 +75,7 @@ impl Resources {
                 "environment {} is persistent but has no disk: resources.disk must be set, for example to 10Gi",
                 environment.name
             );
-            return Err(problem(environment, "DiskMissing", message));
+            return Err(Problem::fault(&environment.name, "DiskMissing", message));
         }
         Ok(disk.to_string())
     }

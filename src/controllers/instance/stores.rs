@@ -22,7 +22,7 @@ use crate::kinds::{
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::Priority;
 use crate::runtime::store::{ByController, ByNamespace, Change, Index, Store, StoreState};
-use crate::runtime::store_set::{Declaration, StoreSet, enqueue_by};
+use crate::runtime::store_set::{Declaration, StoreSet};
 use crate::runtime::watch::Selection;
 
 /// The stores of the instance loop.
@@ -108,31 +108,43 @@ impl Stores {
     /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled;
     /// `has_routes` says whether `HTTPRoute`s are configured.
     pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>, has_routes: bool) -> Self {
+        let all = Selection::All;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_instances = Selection::labelled(labels::INSTANCE);
-        let watches = Watches::declare(set);
-        let templates = watches.templates(set);
-        let machines = watches.children(set.store(&ours).optional().written());
+        let instances = set.store::<InstanceKind>(&all).written().objects(|_| true);
+        let instances = instances.index::<ByTemplate>().index::<ByTenant>().index::<ByNamespace>();
+        let instances = &instances.wakes_siblings::<ByCanonicalName>().get();
+        let templates = set.store(&all).index::<BySharedVolume>().index::<OfWorkspace>();
+        let templates = templates.wakes_by::<ByTemplate, _, _>(instances, |change: &Change<TemplateKind>| {
+            change.object().filter(|_| spec_changed(change)).map(|template| ObjectKey::of(&**template))
+        });
+        let templates = templates.get();
+        let machines = children(set.store(&ours).optional().written(), instances);
         Self {
             selector: selector.clone(),
-            tenants: watches.tenants(set, &templates),
-            shared_volumes: watches.shared_volumes(set, &templates),
-            namespaces: watches.namespaces(set, selector),
-            my_drives: watches.my_drives(set),
-            secrets: watches.children(set.store(&ours).written()),
-            services: watches.children(set.store(&ours).written()),
-            ingresses: watches.children(set.store(&ours).written()),
+            tenants: tenants(set, instances, &templates),
+            shared_volumes: shared_volumes(set, instances, &templates),
+            namespaces: set.store(&all).wakes_residents(instances, selector).get(),
+            my_drives: set
+                .store::<SecretKind>(&Selection::named(MY_DRIVE_SECRET))
+                .wakes_by::<ByNamespace, _, _>(instances, |change| {
+                    change.object().map(|secret| secret.metadata.namespace.clone())
+                })
+                .get(),
+            secrets: children(set.store(&ours).written(), instances),
+            services: children(set.store(&ours).written(), instances),
+            ingresses: children(set.store(&ours).written(), instances),
             routes: if has_routes {
-                watches.children(set.store(&ours).optional().written())
+                children(set.store(&ours).optional().written(), instances)
             } else {
                 Arc::default()
             },
-            claims: watches.children(set.store(&ours).written()),
-            deployments: watches.children(set.store(&ours).written()),
-            machine_instances: watches.children(set.store(&of_instances).optional().written()),
-            data_volumes: Watches::data_volumes(set, &machines),
-            pods: watches.enqueue_instances(set.store(&of_instances).index::<ByInstance>()).get(),
-            instances: watches.instances,
+            claims: children(set.store(&ours).written(), instances),
+            deployments: children(set.store(&ours).written(), instances),
+            machine_instances: children(set.store(&of_instances).optional().written(), instances),
+            data_volumes: data_volumes(set, &machines),
+            pods: enqueue_instances(set.store(&of_instances).index::<ByInstance>(), instances).get(),
+            instances: Arc::clone(instances),
             templates,
             machines,
             master_key: Arc::default(),
@@ -239,144 +251,90 @@ fn spec_changed<T: Kind>(change: &Change<T>) -> bool {
     }
 }
 
-/// Declares stores, and adds Instances to the queue when an object changes that they depend on.
-struct Watches {
-    instances: Arc<Store<InstanceKind>>,
+/// When the SSH keys of a Tenant change, its own Instances and those of the Workspaces that it manages are added
+/// to the queue: their machines contain the keys.
+fn tenants(
+    set: &mut StoreSet<'_>,
+    instances: &Arc<Store<InstanceKind>>,
+    templates: &Arc<Store<TemplateKind>>,
+) -> Arc<Store<TenantKind>> {
+    let templates = Arc::clone(templates);
+    let known = |tenant: &Option<Arc<Tenant>>| {
+        let tenant = tenant.as_deref()?;
+        Some((tenant.spec.public_keys.clone(), ByManagedWorkspace::keys(tenant)))
+    };
+    set.store::<TenantKind>(&Selection::All)
+        .index::<ByManagedWorkspace>()
+        .wakes_by::<ByTenant, _, _>(instances, move |change| {
+            let tenant = change.object().filter(|_| known(&change.old) != known(&change.new));
+            tenant.map(|tenant| tenant.metadata.name.clone())
+        })
+        .wakes_by::<ByTemplate, _, _>(instances, move |change| {
+            let (before, now) = (known(&change.old), known(&change.new));
+            let known = [before.clone(), now.clone()].into_iter().flatten().filter(|_| before != now);
+            let workspaces: BTreeSet<Text> = known.flat_map(|(_, workspaces)| workspaces).collect();
+            let keys = |workspace| templates.keys_by::<OfWorkspace>(workspace);
+            workspaces.iter().flat_map(keys).collect::<Vec<_>>()
+        })
+        .get()
 }
 
-impl Watches {
-    /// Declares the store of Instances. When one is deleted, those with the same canonical name are added to
-    /// the queue: one of them can have the name now.
-    fn declare(set: &mut StoreSet<'_>) -> Self {
-        let instances = set.store::<InstanceKind>(&Selection::All).written().objects(|_| true);
-        let instances = instances.index::<ByTemplate>().index::<ByTenant>().index::<ByNamespace>();
-        let instances = instances.index::<ByCanonicalName>().get();
-        let (queue, siblings) = (Arc::clone(set.queue()), Arc::clone(&instances));
-        instances.subscribe(move |change| {
-            if let (Some(gone), None) = (&change.old, &change.new) {
-                enqueue_by::<ByCanonicalName, _>(&siblings, &queue, &canonical_key(gone));
+/// A change of a shared volume adds the Instances of the Templates that mount it.
+fn shared_volumes(
+    set: &mut StoreSet<'_>,
+    instances: &Arc<Store<InstanceKind>>,
+    templates: &Arc<Store<TemplateKind>>,
+) -> Arc<Store<SharedVolumeKind>> {
+    let templates = Arc::clone(templates);
+    let store = set.store::<SharedVolumeKind>(&Selection::All).optional();
+    let store = store.wakes_by::<ByTemplate, _, _>(instances, move |change| {
+        let key = change.object().map(|volume| ObjectKey::of(&**volume));
+        key.map(|key| templates.keys_by::<BySharedVolume>(&key)).unwrap_or_default()
+    });
+    store.get()
+}
+
+/// A change of a `DataVolume` adds the Instance of the virtual machine that has the same name.
+fn data_volumes(
+    set: &mut StoreSet<'_>,
+    machines: &Arc<Store<VirtualMachineKind>>,
+) -> Arc<Store<DataVolumeKind>> {
+    let machines = Arc::clone(machines);
+    let store = set.store::<DataVolumeKind>(&Selection::All).optional();
+    let store = store.on_change(move |change, queue| {
+        let Some(disk) = change.object() else { return };
+        let machine = machines.get(disk.namespace(), disk.name());
+        if let Some(key) = machine.as_deref().and_then(instance_of) {
+            queue.add(key, Priority::Change);
+        }
+    });
+    store.get()
+}
+
+/// The store of a kind of objects that Instances own, indexed by their controller.
+fn children<T: Kind>(store: Declaration<'_, '_, T>, instances: &Arc<Store<InstanceKind>>) -> Arc<Store<T>> {
+    enqueue_instances(store.index::<ByController>(), instances).get()
+}
+
+/// A change adds the Instance that the object belongs to, by its labels or by its owner references, before or
+/// now.
+fn enqueue_instances<'s, 'f, T: Kind>(
+    store: Declaration<'s, 'f, T>,
+    instances: &Arc<Store<InstanceKind>>,
+) -> Declaration<'s, 'f, T> {
+    let instances = Arc::clone(instances);
+    store.on_foreign_change(move |change, queue| {
+        let mut keys = BTreeSet::new();
+        for object in change.old.iter().chain(&change.new) {
+            let owners = object.metadata.owner_references.iter();
+            let owner = owners.filter(|owner| owner.kind == InstanceKind::KIND);
+            keys.extend(owner.map(|owner| ObjectKey::new(object.namespace(), &owner.name)));
+            keys.extend(instance_of(&**object));
+        }
+        for key in keys {
+            if instances.get(&key.namespace, &key.name).is_some() {
+                queue.add(key, Priority::Change);
             }
-        });
-        Self { instances }
-    }
-
-    fn templates(&self, set: &mut StoreSet<'_>) -> Arc<Store<TemplateKind>> {
-        let instances = Arc::clone(&self.instances);
-        let templates = set.store(&Selection::All).index::<BySharedVolume>().index::<OfWorkspace>();
-        templates
-            .on_change(move |change, queue| {
-                if let Some(template) = change.object().filter(|_| spec_changed(change)) {
-                    enqueue_by::<ByTemplate, _>(&instances, queue, &ObjectKey::of(&**template));
-                }
-            })
-            .get()
-    }
-
-    /// When the SSH keys of a Tenant change, its own Instances and those of the Workspaces that it manages
-    /// are added: their machines contain the keys.
-    fn tenants(
-        &self,
-        set: &mut StoreSet<'_>,
-        templates: &Arc<Store<TemplateKind>>,
-    ) -> Arc<Store<TenantKind>> {
-        let (instances, templates) = (Arc::clone(&self.instances), Arc::clone(templates));
-        let tenants = set.store::<TenantKind>(&Selection::All).index::<ByManagedWorkspace>();
-        tenants
-            .on_change(move |change, queue| {
-                let known = |tenant: &Option<Arc<Tenant>>| {
-                    let tenant = tenant.as_deref()?;
-                    Some((tenant.spec.public_keys.clone(), ByManagedWorkspace::keys(tenant)))
-                };
-                let (before, now) = (known(&change.old), known(&change.new));
-                let Some(tenant) = change.object().filter(|_| before != now) else { return };
-                enqueue_by::<ByTenant, _>(&instances, queue, tenant.name());
-                let workspaces: BTreeSet<Text> =
-                    [before, now].into_iter().flatten().flat_map(|(_, workspaces)| workspaces).collect();
-                for workspace in &workspaces {
-                    for template in templates.keys_by::<OfWorkspace>(workspace) {
-                        enqueue_by::<ByTemplate, _>(&instances, queue, &template);
-                    }
-                }
-            })
-            .get()
-    }
-
-    fn shared_volumes(
-        &self,
-        set: &mut StoreSet<'_>,
-        templates: &Arc<Store<TemplateKind>>,
-    ) -> Arc<Store<SharedVolumeKind>> {
-        let (instances, templates) = (Arc::clone(&self.instances), Arc::clone(templates));
-        set.store::<SharedVolumeKind>(&Selection::All)
-            .optional()
-            .on_change(move |change, queue| {
-                let Some(volume) = change.object() else { return };
-                for template in templates.keys_by::<BySharedVolume>(&ObjectKey::of(&**volume)) {
-                    enqueue_by::<ByTemplate, _>(&instances, queue, &template);
-                }
-            })
-            .get()
-    }
-
-    fn namespaces(
-        &self,
-        set: &mut StoreSet<'_>,
-        selector: &BTreeMap<String, String>,
-    ) -> Arc<Store<NamespaceKind>> {
-        set.store(&Selection::All).wakes_residents(&self.instances, selector).get()
-    }
-
-    fn my_drives(&self, set: &mut StoreSet<'_>) -> Arc<Store<SecretKind>> {
-        let instances = Arc::clone(&self.instances);
-        set.store::<SecretKind>(&Selection::named(MY_DRIVE_SECRET))
-            .on_change(move |change, queue| {
-                if let Some(secret) = change.object() {
-                    enqueue_by::<ByNamespace, _>(&instances, queue, secret.namespace());
-                }
-            })
-            .get()
-    }
-
-    /// Adds the Instance of the virtual machine that has the same name as the `DataVolume`.
-    fn data_volumes(
-        set: &mut StoreSet<'_>,
-        machines: &Arc<Store<VirtualMachineKind>>,
-    ) -> Arc<Store<DataVolumeKind>> {
-        let machines = Arc::clone(machines);
-        set.store::<DataVolumeKind>(&Selection::All)
-            .optional()
-            .on_change(move |change, queue| {
-                let Some(disk) = change.object() else { return };
-                let machine = machines.get(disk.namespace(), disk.name());
-                if let Some(key) = machine.as_deref().and_then(instance_of) {
-                    queue.add(key, Priority::Change);
-                }
-            })
-            .get()
-    }
-
-    /// The store of a kind of objects that Instances own, indexed by their controller.
-    fn children<T: Kind>(&self, store: Declaration<'_, '_, T>) -> Arc<Store<T>> {
-        self.enqueue_instances(store.index::<ByController>()).get()
-    }
-
-    /// A change adds the Instance that the object belongs to, by its labels or by its owner references,
-    /// before or now.
-    fn enqueue_instances<'s, 'f, T: Kind>(&self, store: Declaration<'s, 'f, T>) -> Declaration<'s, 'f, T> {
-        let instances = Arc::clone(&self.instances);
-        store.on_foreign_change(move |change, queue| {
-            let mut keys = BTreeSet::new();
-            for object in change.old.iter().chain(&change.new) {
-                let owners = object.metadata.owner_references.iter();
-                let owner = owners.filter(|owner| owner.kind == InstanceKind::KIND);
-                keys.extend(owner.map(|owner| ObjectKey::new(object.namespace(), &owner.name)));
-                keys.extend(instance_of(&**object));
-            }
-            for key in keys {
-                if instances.get(&key.namespace, &key.name).is_some() {
-                    queue.add(key, Priority::Change);
-                }
-            }
-        })
-    }
+        }
+    })
 }

@@ -97,13 +97,11 @@ impl Allocator {
     }
 
     /// The claim of a Service: its allocation, or what the store shows.
-    #[must_use]
     pub fn claim(&self, key: &ObjectKey) -> Option<&Claim> {
         self.pending.get(key).or_else(|| self.shown.get(key))
     }
 
     /// Whether an older Service claims a port that this one claims.
-    #[must_use]
     pub fn must_move(&self, key: &ObjectKey) -> bool {
         let Some(claim) = self.claim(key) else { return false };
         let Some(ports) = self.held.get(&claim.address) else { return false };
@@ -115,7 +113,6 @@ impl Allocator {
 
     /// The other Services that claim a port that this one claims. They are reconciled when its claim is
     /// added or removed.
-    #[must_use]
     pub fn rivals(&self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
         let Some(claim) = self.claim(key) else { return BTreeSet::new() };
         let Some(ports) = self.held.get(&claim.address) else { return BTreeSet::new() };

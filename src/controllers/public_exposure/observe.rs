@@ -8,7 +8,7 @@ use super::allocator::{Claim, Port, Transport};
 use super::validate::{Validated, WantedPort};
 use crate::api::instance::Instance;
 use crate::api::names::CanonicalName;
-use crate::api::{Kind, Object};
+
 use crate::config::pool;
 use crate::kinds::{LoadBalancerService, NetworkPolicy};
 
@@ -38,32 +38,24 @@ pub struct Allocation {
 }
 
 impl Observed {
-    /// Whether the Instance is the controller of the object.
-    pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
-        object.controller_uid() == Some(self.instance.uid())
-    }
-
     /// Its Service, if the Instance is its controller.
     pub fn own_service(&self) -> Option<&LoadBalancerService> {
-        self.service.as_deref().filter(|service| self.owns(service))
+        self.service.as_deref().filter(|service| service.is_controlled_by(&self.instance))
     }
 }
 
 /// The name of the Service of an Instance.
-#[must_use]
 pub fn service_name(instance: &str) -> String {
     CanonicalName::of(instance).public_exposure()
 }
 
 /// The name of the `NetworkPolicy` of an Instance. It contains the name of the Instance unchanged, with its
 /// dots.
-#[must_use]
 pub fn policy_name(instance: &str) -> String {
     format!("crownlabs-allow-publicexposure-ingress-traffic-{instance}")
 }
 
 /// The protocol of a port; an absent one is TCP.
-#[must_use]
 pub fn transport(protocol: &str) -> Option<Transport> {
     match protocol {
         "" | "TCP" => Some(Transport::Tcp),
@@ -73,14 +65,12 @@ pub fn transport(protocol: &str) -> Option<Transport> {
 }
 
 /// The address that a Service requests from the load balancer.
-#[must_use]
 pub fn address(service: &LoadBalancerService, settings: &Settings) -> Option<IpAddr> {
     pool::parse(service.annotation(&settings.address_key)?)
 }
 
 /// The claim of a Service. One of another type than `LoadBalancer`, or without an address, claims nothing;
 /// one that is being deleted still does.
-#[must_use]
 pub fn claim(service: &LoadBalancerService, settings: &Settings) -> Option<Claim> {
     if service.spec.type_ != "LoadBalancer" {
         return None;

@@ -18,7 +18,6 @@ use crate::runtime::plan::{Desired, Plan, Removal, Requeue, to_value};
 const RETRY: Duration = Duration::from_mins(1);
 
 /// The plan.
-#[must_use]
 pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
     let mut plan = Plan { stop_at_failure: true, ..Plan::default() };
     match &observed.request {
@@ -43,7 +42,6 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
 }
 
 /// The Service.
-#[must_use]
 pub fn service(observed: &Observed, settings: &Settings, allocation: &Allocation) -> Desired {
     let instance = &observed.instance;
     let ports: Vec<Value> = allocation
@@ -88,7 +86,6 @@ fn in_any_order(wanted: &Value, found: &Value) -> bool {
 }
 
 /// The `NetworkPolicy` that allows ingress from everywhere to these ports only.
-#[must_use]
 pub fn policy(observed: &Observed, allocation: &Allocation) -> Option<Desired> {
     let instance = &observed.instance;
     let ports: Vec<Value> = allocation
@@ -121,8 +118,10 @@ pub fn policy(observed: &Observed, allocation: &Allocation) -> Option<Desired> {
 /// The removals of the Service and the `NetworkPolicy`, as far as they exist.
 fn removals(observed: &Observed) -> Vec<Removal> {
     let service = observed.own_service().filter(|service| !service.is_terminating());
-    let policy =
-        observed.policy.as_deref().filter(|policy| observed.owns(policy) && !policy.is_terminating());
+    let policy = observed
+        .policy
+        .as_deref()
+        .filter(|policy| policy.is_controlled_by(&observed.instance) && !policy.is_terminating());
     let service = service.map(|service| Removal::of(service, ""));
     service.into_iter().chain(policy.map(|policy| Removal::of(policy, ""))).collect()
 }

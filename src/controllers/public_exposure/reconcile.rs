@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use jiff::Timestamp;
 use tracing::warn;
 
 use super::Settings;
@@ -21,8 +20,7 @@ use crate::config::pool::Pool;
 use crate::controllers::{Definition, Setup};
 use crate::kinds::LoadBalancerServiceKind;
 use crate::runtime::ObjectKey;
-use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Outcome, Reconciler, Report};
+use crate::runtime::reconciler::{Outcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles the public exposure of Instances.
@@ -51,6 +49,9 @@ impl Reconciler for PublicExposureReconciler {
     type Settings = Settings;
     type Effect = ();
     type Effected = ();
+    const PLAN: PlanFn<Self> = |observed, settings, _| plan(observed, settings);
+    const REPORT: ReportFn<Self> =
+        |observed, settings, _, outcome, now| report(observed, settings, outcome, now);
 
     fn settings(&self) -> &Settings {
         &self.settings
@@ -73,20 +74,6 @@ impl Reconciler for PublicExposureReconciler {
 
     fn object(observed: &Observed) -> &Object<InstanceKind> {
         &observed.instance
-    }
-
-    fn plan(observed: &Observed, settings: &Settings, _now: Timestamp) -> Plan {
-        plan(observed, settings)
-    }
-
-    fn report(
-        observed: &Observed,
-        settings: &Settings,
-        _plan: &Plan,
-        outcome: &Outcome<()>,
-        now: Timestamp,
-    ) -> Report<InstanceKind> {
-        report(observed, settings, outcome, now)
     }
 
     fn forget(&self, key: &ObjectKey) {

@@ -36,7 +36,6 @@ impl ExposureState {
 }
 
 /// The report of a reconcile.
-#[must_use]
 pub fn report(
     observed: &Observed,
     settings: &Settings,
@@ -77,7 +76,10 @@ pub fn report(
             (state, allocation.address.to_string(), ports(allocation))
         }
     };
-    let (observation, event) = condition_and_event(&state);
+    let observation =
+        Observation::new(EXPOSED, state.phase == ExposurePhase::Ready, state.reason, &*state.detail);
+    let type_ = if state.phase == ExposurePhase::Error { EventType::Warning } else { EventType::Normal };
+    let event = EventNote::new(type_, state.reason, &*state.detail);
     let known = old.conditions.iter().find(|condition| condition.type_ == EXPOSED);
     let has_changed = known.is_none_or(|known| known.reason != state.reason || known.message != state.detail);
     let mut status = old.clone();
@@ -90,15 +92,6 @@ pub fn report(
     let generation = observed.instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &[observation], &[], generation, now);
     Report::new(status, has_changed.then_some(event).into_iter().collect())
-}
-
-/// The condition [`EXPOSED`] for a state, and the event about it.
-fn condition_and_event(state: &ExposureState) -> (Observation, EventNote) {
-    let (reason, message) = (state.reason.to_owned(), state.detail.clone());
-    let type_ = if state.phase == ExposurePhase::Error { EventType::Warning } else { EventType::Normal };
-    let event = EventNote { type_, reason: reason.clone(), message: message.clone() };
-    let holds = Some(state.phase == ExposurePhase::Ready);
-    (Observation { type_: EXPOSED, holds, reason, message }, event)
 }
 
 fn error(problem: &Problem) -> ExposureState {

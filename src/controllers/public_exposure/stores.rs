@@ -19,7 +19,7 @@ use crate::kinds::{
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::Priority;
 use crate::runtime::store::{Change, Index, Store};
-use crate::runtime::store_set::{StoreSet, changed_sides, enqueue_by, enqueue_controller};
+use crate::runtime::store_set::{StoreSet, changed_sides, enqueue_controller};
 use crate::runtime::watch::Selection;
 
 /// The stores of the public exposure loop.
@@ -85,25 +85,20 @@ impl Stores {
             }
         });
         let instances: Arc<Store<InstanceKind>> = instances.get();
-        let (of_template, of_namespace) = (Arc::clone(&instances), Arc::clone(&instances));
         let labels = selector.clone();
         Self {
             selector: selector.clone(),
             templates: set
                 .store(&all)
-                .on_change(move |change, queue| {
-                    if let Some(template) = change.object().filter(|_| rules_changed(change)) {
-                        let key = ObjectKey::of(&**template);
-                        enqueue_by::<ExposedByTemplate, _>(&of_template, queue, &key);
-                    }
+                .wakes_by::<ExposedByTemplate, _, _>(&instances, |change| {
+                    let template = change.object().filter(|_| rules_changed(change));
+                    template.map(|template| ObjectKey::of(&**template))
                 })
                 .get(),
             namespaces: set
                 .store::<NamespaceKind>(&all)
-                .on_change(move |change, queue| {
-                    if let Some(name) = changed_sides(change, &labels) {
-                        enqueue_by::<ExposedByNamespace, _>(&of_namespace, queue, name);
-                    }
+                .wakes_by::<ExposedByNamespace, _, _>(&instances, move |change| {
+                    changed_sides(change, &labels).map(str::to_owned)
                 })
                 .get(),
             services: services(set, settings, addresses),

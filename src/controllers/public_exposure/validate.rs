@@ -27,7 +27,6 @@ pub enum Validated {
 }
 
 /// The problem that no address of the pool has enough free ports.
-#[must_use]
 pub fn no_free_port() -> Problem {
     Problem::waiting(
         "",
@@ -62,7 +61,6 @@ impl WantedPort {
     }
 
     /// The request to the allocator. An automatic port stays the same if possible.
-    #[must_use]
     pub fn request(&self, existing: &[ServicePort]) -> Request {
         if let Some(port) = self.port {
             return Request::Specified((self.transport, port));
@@ -73,7 +71,6 @@ impl WantedPort {
 }
 
 /// Validates the requested ports of an Instance.
-#[must_use]
 pub fn validate(instance: &Instance, template: Option<&Template>, settings: &Settings) -> Validated {
     if instance.malformed.is_some() {
         return Validated::Unknown;
@@ -164,7 +161,6 @@ fn wanted(ports: &[ExposedPort]) -> Result<Vec<WantedPort>, String> {
 
 /// The public ports of a Service, in the order of `wanted`, if it has exactly the requested ports on an
 /// address of the pool. An automatic port must be within its range. Otherwise `None`.
-#[must_use]
 pub fn held(
     service: Option<&LoadBalancerService>,
     wanted: &[WantedPort],

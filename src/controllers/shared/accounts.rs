@@ -43,7 +43,6 @@ pub struct Known {
 
 impl Accounts {
     /// Accounts and roles in the realm of this client.
-    #[must_use]
     pub fn new(keycloak: Keycloak) -> Self {
         Self { keycloak }
     }

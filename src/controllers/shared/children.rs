@@ -103,7 +103,6 @@ pub struct ChildBuilder {
 
 impl ChildBuilder {
     /// The same builder with further labels.
-    #[must_use]
     pub fn with(&self, labels: &[(&str, &str)]) -> Self {
         let further = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let mut builder = self.clone();

@@ -10,15 +10,13 @@ use crate::api::labels;
 use crate::api::quantity::Quantity;
 use crate::api::text::Text;
 use crate::kinds::{Job, JobEnd, JobKind, NfsClaim, NfsClaimKind, PersistentVolume};
-use crate::runtime::ObjectKey;
-use crate::runtime::plan::{Desired, KindInfo, ObjectPatch};
+use crate::runtime::plan::{Desired, ObjectPatch};
 use crate::runtime::store::Index;
 
 /// The name of the resource that a claim requests.
 const STORAGE: &str = "storage";
 
 /// The spec of a new claim that several machines may mount at once.
-#[must_use]
 pub fn claim_spec(storage_class: &str, size: &Quantity) -> Value {
     json!({"spec": {
         "accessModes": ["ReadWriteMany"],
@@ -28,7 +26,6 @@ pub fn claim_spec(storage_class: &str, size: &Quantity) -> Value {
 }
 
 /// Whether a claim is bound to a volume.
-#[must_use]
 pub fn is_bound(claim: &NfsClaim) -> bool {
     claim.status.phase.as_deref() == Some("Bound")
 }
@@ -45,27 +42,19 @@ impl Index<NfsClaimKind> for ByVolume {
 }
 
 /// The storage that a claim requests.
-#[must_use]
 pub fn requested(claim: &NfsClaim) -> Option<Quantity> {
     claim.spec.resources.requests.get(STORAGE).and_then(|text| text.parse().ok())
 }
 
 /// The patch that enlarges a claim that requests less than `size`. A claim never shrinks. Not every storage
 /// class can enlarge volumes: the patch is separate, so that its refusal does not prevent other repairs.
-#[must_use]
 pub fn growth(claim: &NfsClaim, size: &Quantity, component: &str) -> Option<ObjectPatch> {
     if requested(claim).is_some_and(|asked| asked >= *size) {
         return None;
     }
-    Some(ObjectPatch {
-        component: component.to_owned(),
-        kind: KindInfo::of::<NfsClaimKind>(),
-        key: ObjectKey::of(claim),
-        subresource: None,
-        uid: claim.uid().to_owned(),
-        resource_version: None,
-        patch: json!({"spec": {"resources": {"requests": {STORAGE: size}}}}),
-    })
+    let patch = json!({"spec": {"resources": {"requests": {STORAGE: size}}}});
+    let component = component.to_owned();
+    Some(ObjectPatch { component, resource_version: None, ..ObjectPatch::exactly(claim, patch) })
 }
 
 /// The location of a volume.
@@ -79,7 +68,6 @@ pub struct Location {
 
 /// The location of a volume from the attributes of its CSI driver: `server` (with `.<clusterID>` appended,
 /// if that is set) and `share`. `None` for a volume that is not on NFS.
-#[must_use]
 pub fn location(volume: &PersistentVolume) -> Option<Location> {
     let attributes = &volume.spec.csi.as_ref()?.volume_attributes;
     let attribute = |name: &str| attributes.get(name).map_or("", String::as_str);
@@ -93,7 +81,6 @@ pub fn location(volume: &PersistentVolume) -> Option<Location> {
 
 /// The value of the label that says whether a volume is prepared; `None` before the claim is bound. `job` is
 /// the Job of its owner.
-#[must_use]
 pub fn provisioning(claim: Option<&NfsClaim>, job: Option<&Job>) -> Option<&'static str> {
     let claim = claim.filter(|claim| is_bound(claim))?;
     let succeeded = job.is_some_and(|job| job.status.succeeded.is_some_and(|pods| pods > 0));
@@ -102,7 +89,6 @@ pub fn provisioning(claim: Option<&NfsClaim>, job: Option<&Job>) -> Option<&'sta
 }
 
 /// The reason why a Job has failed, if it has.
-#[must_use]
 pub fn failure(job: &Job) -> Option<&str> {
     match job.end()? {
         JobEnd::Failed(condition) => Some(&condition.message),
@@ -111,13 +97,11 @@ pub fn failure(job: &Job) -> Option<&str> {
 }
 
 /// The name of the Job that prepares a claim.
-#[must_use]
 pub fn job_name(claim: &str) -> String {
     label_sized(claim, "-provision")
 }
 
 /// The Job that makes the user of the containers the owner of the files of a volume. It runs once.
-#[must_use]
 pub fn job(
     existing: Option<&Job>,
     claim: &str,

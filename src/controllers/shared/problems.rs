@@ -1,7 +1,11 @@
 //! Problems and failures of a reconcile, as conditions and events.
 
+use jiff::Timestamp;
+
+use crate::api::condition::Condition;
+use crate::api::{Kind, Object};
 use crate::runtime::apply::Failure;
-use crate::runtime::conditions::Observation;
+use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::Plan;
@@ -41,62 +45,43 @@ pub fn describe(failure: &Failure) -> (&'static str, String) {
 pub fn ready(is_ready: bool, problems: &[Problem], state: (&str, &str)) -> Observation {
     let problem = problems.first().map(|problem| (problem.reason, "See condition Reconciled"));
     let (reason, message) = problem.unwrap_or(state);
-    Observation {
-        type_: "Ready",
-        holds: Some(is_ready),
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-    }
+    Observation::new("Ready", is_ready, reason, message)
 }
 
-/// The condition [`RECONCILED`], and [`NAME_CONFLICT`] if there is one. `well` is the message if there is no
-/// problem.
-pub fn observations(problems: &[Problem], well: &str) -> Vec<Observation> {
+/// The conditions of an object after a reconcile: `own`, [`RECONCILED`], and [`NAME_CONFLICT`] if there is one.
+/// Those of other loops stay as they are. `well` is the message of [`RECONCILED`] if there is no problem.
+pub fn conditions<T: Kind>(
+    object: &Object<T>,
+    old: &[Condition],
+    mut own: Vec<Observation>,
+    problems: &[Problem],
+    well: &str,
+    now: Timestamp,
+) -> Vec<Condition> {
     let worst = problems.iter().find(|problem| !problem.waiting).or(problems.first());
-    let reconciled = match worst {
-        None => Observation {
-            type_: RECONCILED,
-            holds: Some(true),
-            reason: RECONCILED.to_owned(),
-            message: well.to_owned(),
-        },
-        Some(worst) => Observation {
-            type_: RECONCILED,
-            holds: Some(false),
-            reason: worst.reason.to_owned(),
-            message: problems.iter().map(|problem| problem.message.as_str()).collect::<Vec<_>>().join("; "),
-        },
-    };
-    let conflict =
-        problems.iter().find(|problem| problem.reason == NAME_CONFLICT).map(|conflict| Observation {
-            type_: NAME_CONFLICT,
-            holds: Some(true),
-            reason: NAME_CONFLICT.to_owned(),
-            message: conflict.message.clone(),
-        });
-    [reconciled].into_iter().chain(conflict).collect()
-}
-
-/// The types of conditions to be removed.
-pub fn retired(observations: &[Observation]) -> &'static [&'static str] {
-    if observations.iter().any(|observation| observation.type_ == NAME_CONFLICT) {
-        &[]
-    } else {
-        &[NAME_CONFLICT]
-    }
+    own.push(match worst {
+        None => Observation::new(RECONCILED, true, RECONCILED, well),
+        Some(worst) => {
+            let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+            Observation::new(RECONCILED, false, worst.reason, messages.join("; "))
+        }
+    });
+    let conflict = problems.iter().find(|problem| problem.reason == NAME_CONFLICT);
+    own.extend(conflict.map(|found| Observation::new(NAME_CONFLICT, true, NAME_CONFLICT, &*found.message)));
+    let retired: &[&str] = if conflict.is_some() { &[] } else { &[NAME_CONFLICT] };
+    conditions::merge(old, &own, retired, object.metadata.generation, now)
 }
 
 /// One event for each problem that the stored conditions do not contain yet.
-pub fn events(old: &[crate::api::condition::Condition], problems: &[Problem]) -> Vec<EventNote> {
+pub fn events(old: &[Condition], problems: &[Problem]) -> Vec<EventNote> {
     let told = old.iter().find(|condition| condition.type_ == RECONCILED && condition.status == "False");
     let told = told.map_or("", |condition| condition.message.as_str());
     problems
         .iter()
         .filter(|problem| !told.contains(&problem.message))
-        .map(|problem| EventNote {
-            type_: if problem.waiting { EventType::Normal } else { EventType::Warning },
-            reason: problem.reason.to_owned(),
-            message: problem.message.clone(),
+        .map(|problem| {
+            let type_ = if problem.waiting { EventType::Normal } else { EventType::Warning };
+            EventNote::new(type_, problem.reason, &*problem.message)
         })
         .collect()
 }

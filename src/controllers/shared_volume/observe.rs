@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::api::labels;
 use crate::api::names::CanonicalName;
 use crate::api::shared_volume::SharedVolume;
-use crate::api::{Kind, Object};
+
 use crate::controllers::shared::nfs_volume::job_name;
 use crate::kinds::{Job, NfsClaim, PersistentVolume};
 use crate::runtime::ObjectKey;
@@ -32,14 +32,9 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Whether the shared volume is the controller of the object.
-    pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
-        object.controller_uid() == Some(self.volume.uid())
-    }
-
     /// Its claim, if the shared volume is its controller.
     pub fn own_claim(&self) -> Option<&NfsClaim> {
-        self.claim.as_deref().filter(|claim| self.owns(claim))
+        self.claim.as_deref().filter(|claim| claim.is_controlled_by(&self.volume))
     }
 
     /// Whether a Template or an Instance uses it.
@@ -49,26 +44,23 @@ impl Observed {
 
     /// Its Job, if the shared volume is its controller.
     pub fn own_job(&self) -> Option<&Job> {
-        self.job.as_deref().filter(|job| self.owns(job))
+        self.job.as_deref().filter(|job| job.is_controlled_by(&self.volume))
     }
 }
 
 /// The name of the claim of a shared volume. It contains the name of the volume unchanged, with its dots.
-#[must_use]
 pub fn claim_name(volume: &str) -> String {
     format!("shvol-{volume}")
 }
 
 /// The names that the Job of a shared volume may have: ours, and the one that the Go operator uses, with the
 /// dots of the volume's name.
-#[must_use]
 pub fn job_names(volume: &str) -> [String; 2] {
     let claim = claim_name(volume);
     [job_name(&CanonicalName::of(&claim)), format!("{claim}-provision")]
 }
 
 /// Whether the shared volume has our finalizer.
-#[must_use]
 pub fn is_protected(volume: &SharedVolume) -> bool {
     finalizer::holds(volume, labels::SHARED_VOLUME_FINALIZER)
 }

@@ -22,7 +22,6 @@ const VOLUME: &str = "volume";
 
 /// The plan of a shared volume. For one that is being deleted: its finalizer is removed once nothing uses
 /// it.
-#[must_use]
 pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
     let mut plan = Plan::default();
     if observed.volume.is_terminating() {
@@ -48,7 +47,11 @@ pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
     }
     match &observed.persistent_volume {
         None => {
-            plan.problems.push(problem("VolumeMissing", "the storage of the claim is not there yet", true));
+            plan.problems.push(Problem::waiting(
+                VOLUME,
+                "VolumeMissing",
+                "the storage of the claim is not there yet",
+            ));
         }
         Some(volume) if location(volume).is_none() => {
             let message = format!(
@@ -56,7 +59,7 @@ pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
                  (spec.csi.volumeAttributes); is controllers.sharedVolume.storageClass an NFS class?",
                 volume.name()
             );
-            plan.problems.push(problem("MissingCSI", message, false));
+            plan.problems.push(Problem::fault(VOLUME, "MissingCSI", message));
             return plan;
         }
         Some(_) => {}
@@ -67,20 +70,16 @@ pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
     plan
 }
 
-fn problem(reason: &'static str, message: impl Into<String>, waiting: bool) -> Problem {
-    Problem { component: VOLUME.to_owned(), reason, message: message.into(), waiting }
-}
-
 /// The size in the spec, or what is wrong with it.
 fn size(observed: &Observed) -> Result<Quantity, Problem> {
     let volume = &observed.volume;
     if let Some(reason) = &volume.malformed {
-        return Err(problem("InvalidSpec", format!("the spec cannot be read: {reason}"), false));
+        return Err(Problem::fault(VOLUME, "InvalidSpec", format!("the spec cannot be read: {reason}")));
     }
     let text = volume.spec.size.to_string();
     let invalid = |why: &str| {
         let message = format!("spec.size {text:?} {why}: set it to an amount above 0, such as 10Gi");
-        problem("InvalidSize", message, false)
+        Problem::fault(VOLUME, "InvalidSize", message)
     };
     let size: Quantity = text.parse().map_err(|_| invalid("is no amount of storage"))?;
     if size.is_zero() || size.is_negative() {
@@ -96,7 +95,7 @@ fn shrinks(claim: &NfsClaim, size: &Quantity) -> Option<Problem> {
         "Size cannot be less than previous value: the volume has {has} and spec.size asks for {size}; set it to \
          {has} or more"
     );
-    Some(problem("InvalidSize", message, false))
+    Some(Problem::fault(VOLUME, "InvalidSize", message))
 }
 
 /// The patch of the label and the finalizer of the shared volume itself.
@@ -144,7 +143,7 @@ fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, p
             claim.namespace(),
             observed.job_name
         );
-        plan.problems.push(problem("ProvisioningFailed", message, false));
+        plan.problems.push(Problem::fault(VOLUME, "ProvisioningFailed", message));
     }
     // A Job that runs is left alone; one of another owner is refused by the apply engine.
     if own.is_none() {

@@ -1,7 +1,5 @@
 //! The reconciler of shared volumes.
 
-use jiff::Timestamp;
-
 use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
@@ -11,8 +9,7 @@ use crate::api::{Object, labels};
 use crate::config::SharedVolumeConfig;
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
-use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Outcome, Reconciler, Report};
+use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles shared volumes.
@@ -38,6 +35,8 @@ impl Reconciler for SharedVolumeReconciler {
     type Settings = SharedVolumeConfig;
     type Effect = ();
     type Effected = ();
+    const PLAN: PlanFn<Self> = |observed, config, _| plan(observed, config);
+    const REPORT: ReportFn<Self> = |observed, _, plan, outcome, now| report(observed, plan, outcome, now);
 
     fn settings(&self) -> &SharedVolumeConfig {
         &self.config
@@ -49,19 +48,5 @@ impl Reconciler for SharedVolumeReconciler {
 
     fn object(observed: &Observed) -> &Object<SharedVolumeKind> {
         &observed.volume
-    }
-
-    fn plan(observed: &Observed, config: &SharedVolumeConfig, _now: Timestamp) -> Plan {
-        plan(observed, config)
-    }
-
-    fn report(
-        observed: &Observed,
-        _config: &SharedVolumeConfig,
-        plan: &Plan,
-        outcome: &Outcome<()>,
-        now: Timestamp,
-    ) -> Report<SharedVolumeKind> {
-        report(observed, plan, outcome, now)
     }
 }

@@ -14,7 +14,7 @@ use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
-use crate::runtime::events::{EventNote, EventType};
+use crate::runtime::events::EventNote;
 use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Outcome, Report};
@@ -38,7 +38,6 @@ fn describe(failure: &Failure) -> (&'static str, String) {
 }
 
 /// The report of a reconcile.
-#[must_use]
 pub fn report(
     observed: &Observed,
     plan: &Plan,
@@ -59,12 +58,9 @@ pub fn report(
         storage.name().clone_into(&mut status.pv_name);
     }
     status.phase = phase(observed, &problems);
-    let mut observations = vec![ready(&status.phase, &problems)];
-    observations.extend(problems::observations(&problems, "All objects of the volume are as they should be"));
-    let mut retired = vec![DELETION_BLOCKED];
-    retired.extend(problems::retired(&observations));
-    let generation = observed.volume.metadata.generation;
-    status.conditions = conditions::merge(&old.conditions, &observations, &retired, generation, now);
+    let own = vec![ready(&status.phase, &problems)];
+    let well = "All objects of the volume are as they should be";
+    status.conditions = problems::conditions(&observed.volume, &old.conditions, own, &problems, well, now);
     Report::new(status, problems::events(&old.conditions, &problems))
 }
 
@@ -92,15 +88,14 @@ fn phase(observed: &Observed, problems: &[Problem]) -> SharedVolumePhase {
 fn ready(phase: &SharedVolumePhase, problems: &[Problem]) -> Observation {
     let worst = problems.iter().find(|problem| !problem.waiting).or(problems.first());
     let (reason, message) = match (phase, worst) {
-        (SharedVolumePhase::Ready, _) => ("Ready".to_owned(), "The volume can be mounted"),
-        (_, Some(worst)) => (worst.reason.to_owned(), "See condition Reconciled"),
+        (SharedVolumePhase::Ready, _) => ("Ready", "The volume can be mounted"),
+        (_, Some(worst)) => (worst.reason, "See condition Reconciled"),
         (SharedVolumePhase::Provisioning, None) => {
-            ("Provisioning".to_owned(), "The volume is being given to the user of the machines")
+            ("Provisioning", "The volume is being given to the user of the machines")
         }
-        (_, None) => ("Pending".to_owned(), "The claim waits for its storage"),
+        (_, None) => ("Pending", "The claim waits for its storage"),
     };
-    let holds = Some(*phase == SharedVolumePhase::Ready);
-    Observation { type_: READY, holds, reason, message: message.to_owned() }
+    Observation::new(READY, *phase == SharedVolumePhase::Ready, reason, message)
 }
 
 /// The report of a volume that is being deleted and still in use.
@@ -108,22 +103,14 @@ fn deleting(observed: &Observed, now: Timestamp) -> Report<SharedVolumeKind> {
     let old = &observed.volume.status;
     let mut status = old.clone();
     status.phase = SharedVolumePhase::Deleting;
-    let ready = Observation {
-        type_: READY,
-        holds: Some(false),
-        reason: "Deleting".to_owned(),
-        message: "The volume is being deleted".to_owned(),
-    };
-    let mut observations = vec![ready];
+    let mut observations = vec![Observation::new(READY, false, "Deleting", "The volume is being deleted")];
     let mut events = Vec::new();
     if let Some(message) = blocked(observed) {
         let told = old.conditions.iter().find(|condition| condition.type_ == DELETION_BLOCKED);
         if told.is_none_or(|told| told.message != message) {
-            let reason = DELETION_BLOCKED.to_owned();
-            events.push(EventNote { type_: EventType::Warning, reason, message: message.clone() });
+            events.push(EventNote::warning(DELETION_BLOCKED, &*message));
         }
-        let reason = "InUse".to_owned();
-        observations.push(Observation { type_: DELETION_BLOCKED, holds: Some(true), reason, message });
+        observations.push(Observation::new(DELETION_BLOCKED, true, "InUse", message));
     }
     let retired: &[&str] =
         if observations.len() > 1 { &[NAME_CONFLICT] } else { &[NAME_CONFLICT, DELETION_BLOCKED] };

@@ -59,7 +59,6 @@ pub struct Export {
 }
 
 /// Decides about a snapshot.
-#[must_use]
 pub fn decide(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Decision {
     let snapshot = &observed.snapshot;
     let phase = &snapshot.status.phase;
@@ -69,7 +68,7 @@ pub fn decide(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> D
         _ => {}
     }
     match &observed.job {
-        Some(job) if observed.owns(job) => return progress(job, now),
+        Some(job) if job.is_controlled_by(&observed.snapshot) => return progress(job, now),
         None if *phase == SnapshotPhase::Processing => {
             return Decision::Fail(format!(
                 "Job {} was deleted before it was complete: make another snapshot",

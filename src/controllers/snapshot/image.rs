@@ -8,7 +8,6 @@ use crate::api::image::is_repository;
 const LIMIT: usize = 255;
 
 /// The path of the repositories of a Tenant: the letters and digits of its name, in lower case.
-#[must_use]
 pub fn directory(tenant: &str) -> String {
     tenant.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }

@@ -22,20 +22,17 @@ buildah push "$1""#;
 
 /// The name of the Job of a snapshot: the name of the snapshot, shortened to what a label value allows,
 /// because it becomes a label of the pods.
-#[must_use]
 pub fn name(snapshot: &str) -> String {
     label_sized(snapshot, "")
 }
 
 /// The name of the image that a Job pushes, from the last argument of its container.
-#[must_use]
 pub fn destination(job: &Job) -> String {
     let argument = job.spec.template.spec.containers.first().and_then(|container| container.args.last());
     argument.map_or("", |argument| argument.strip_prefix(DESTINATION).unwrap_or(argument)).to_owned()
 }
 
 /// The Job.
-#[must_use]
 pub fn desired(observed: &Observed, config: &SnapshotConfig, export: &Export) -> Desired {
     let snapshot = &observed.snapshot;
     let exporter = json!({"cpu": "1", "memory": "128Mi"});

@@ -6,7 +6,7 @@ use crate::api::instance::Instance;
 use crate::api::instance_snapshot::InstanceSnapshot;
 use crate::api::names::CanonicalName;
 use crate::api::template::Template;
-use crate::api::{Kind, Object};
+
 use crate::kinds::{DataVolume, Job, Pod, VirtualMachine, VirtualMachineInstance};
 use crate::runtime::ObjectKey;
 
@@ -38,11 +38,6 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Whether the snapshot is the controller of the object.
-    pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
-        object.controller_uid() == Some(self.snapshot.uid())
-    }
-
     /// The name of the disk of an environment, which is that of its virtual machine. It contains the name of
     /// the environment unless that is the only one of its Template (`alone`).
     pub fn disk(&self, instance: &Instance, environment: &str, alone: bool) -> String {
@@ -55,7 +50,6 @@ impl Observed {
 
 /// The key of the Instance of a snapshot. It is in the namespace of the snapshot unless the snapshot names
 /// another one.
-#[must_use]
 pub fn instance_key(snapshot: &InstanceSnapshot) -> ObjectKey {
     let reference = &snapshot.spec.instance_ref;
     let namespace = if reference.namespace.is_empty() { snapshot.namespace() } else { &reference.namespace };

@@ -24,7 +24,6 @@ pub const FAILED: &str = "CreationFailed";
 const WAIT: Duration = Duration::from_mins(1);
 
 /// The plan.
-#[must_use]
 pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let patience = Duration::from_secs(PATIENCE.unsigned_abs());

@@ -1,7 +1,5 @@
 //! The reconciler of snapshots.
 
-use jiff::Timestamp;
-
 use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
@@ -11,8 +9,7 @@ use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::config::SnapshotConfig;
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
-use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Outcome, Reconciler, Report};
+use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles snapshots: images of stopped virtual machines.
@@ -37,6 +34,8 @@ impl Reconciler for SnapshotReconciler {
     type Settings = SnapshotConfig;
     type Effect = ();
     type Effected = ();
+    const PLAN: PlanFn<Self> = plan;
+    const REPORT: ReportFn<Self> = report;
 
     fn settings(&self) -> &SnapshotConfig {
         &self.config
@@ -48,19 +47,5 @@ impl Reconciler for SnapshotReconciler {
 
     fn object(observed: &Observed) -> &Object<InstanceSnapshotKind> {
         &observed.snapshot
-    }
-
-    fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Plan {
-        plan(observed, config, now)
-    }
-
-    fn report(
-        observed: &Observed,
-        config: &SnapshotConfig,
-        plan: &Plan,
-        outcome: &Outcome<()>,
-        now: Timestamp,
-    ) -> Report<InstanceSnapshotKind> {
-        report(observed, config, plan, outcome, now)
     }
 }

@@ -27,7 +27,6 @@ pub const CREATING: &str = "Creating";
 const STARVED: &str = "WaitingForPod";
 
 /// The report of a reconcile.
-#[must_use]
 pub fn report(
     observed: &Observed,
     config: &SnapshotConfig,
@@ -113,12 +112,7 @@ pub(super) fn tell(
         ),
         Decision::Fail(message) => (SnapshotPhase::Failed, FAILED, message.clone()),
     };
-    let observation = Observation {
-        type_: READY,
-        holds: Some(phase == SnapshotPhase::Completed),
-        reason: reason.to_owned(),
-        message,
-    };
+    let observation = Observation::new(READY, phase == SnapshotPhase::Completed, reason, message);
     let events = events(snapshot, decision, &phase, &observation);
     let generation = snapshot.metadata.generation;
     let conditions = conditions::merge(&old.conditions, &[observation], &[], generation, now);
@@ -150,12 +144,15 @@ fn events(
     now: &Observation,
 ) -> Vec<EventNote> {
     let before = &snapshot.status.phase;
-    let note = |type_, reason: &str, message: String| EventNote { type_, reason: reason.to_owned(), message };
     let mut events = Vec::new();
     let is_new = matches!(before, SnapshotPhase::Unset | SnapshotPhase::Failed);
     if is_new && !matches!(decision, Decision::Running { .. } | Decision::Complete { .. } | Decision::Fail(_))
     {
-        events.push(note(EventType::Normal, "Validating", "Start validation of the request".to_owned()));
+        events.push(EventNote::new(
+            EventType::Normal,
+            "Validating",
+            "Start validation of the request".to_owned(),
+        ));
     }
     let is_reported = stored_condition(snapshot)
         .is_some_and(|stored| stored.reason == now.reason && stored.message == now.message);
@@ -165,23 +162,25 @@ fn events(
     let image = &snapshot.spec.image_name;
     match decision {
         Decision::Ended | Decision::Export(_) => {}
-        Decision::Wait { reason, message } => events.push(note(EventType::Normal, reason, message.clone())),
-        Decision::Refuse(message) => events.push(note(EventType::Warning, REFUSED, message.clone())),
+        Decision::Wait { reason, message } => {
+            events.push(EventNote::new(EventType::Normal, reason, message.clone()));
+        }
+        Decision::Refuse(message) => events.push(EventNote::warning(REFUSED, message.clone())),
         Decision::Running { .. } if phase == before => {
             let type_ = if now.reason == STARVED { EventType::Warning } else { EventType::Normal };
-            events.push(note(type_, &now.reason, now.message.clone()));
+            events.push(EventNote::new(type_, &now.reason, now.message.clone()));
         }
         Decision::Running { .. } => {
             let message = format!("Job {} for snapshot creation started", super::job::name(snapshot.name()));
-            events.push(note(EventType::Normal, "Creation", message));
+            events.push(EventNote::new(EventType::Normal, "Creation", message));
         }
         Decision::Complete { took, .. } => {
             let message = format!("Image {image} created and uploaded{}", within(*took));
-            events.push(note(EventType::Normal, "Created", message));
+            events.push(EventNote::new(EventType::Normal, "Created", message));
         }
         Decision::Fail(message) => {
             let message = format!("The creation job failed: {message}");
-            events.push(note(EventType::Warning, FAILED, message));
+            events.push(EventNote::warning(FAILED, message));
         }
     }
     events

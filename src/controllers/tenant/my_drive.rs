@@ -43,10 +43,10 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
              exist: create it",
             settings.config.my_drive.namespace
         );
-        plan.problems.push(problem("NamespaceMissing", message, false));
+        plan.problems.push(Problem::fault(MY_DRIVE, "NamespaceMissing", message));
         return;
     }
-    let own_job = observed.children.job.as_deref().filter(|job| observed.owns(*job));
+    let own_job = observed.children.job.as_deref().filter(|job| job.is_controlled_by(&observed.tenant));
     let provisioned = provisioning(claim, own_job);
     plan.ensure.push(desired_claim(observed, &settings.config.my_drive, builder, claim, provisioned));
     plan.patches.extend(claim.and_then(|claim| growth(claim, &settings.config.my_drive.size, MY_DRIVE)));
@@ -66,7 +66,7 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
             observed.names().provision,
             failed
         );
-        plan.problems.push(problem("ProvisioningFailed", message, false));
+        plan.problems.push(Problem::fault(MY_DRIVE, "ProvisioningFailed", message));
     }
     // A Job that runs is left alone; one of another owner is refused by the apply engine.
     if own_job.is_none() {
@@ -82,7 +82,7 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
 /// The name conflict if the claim belongs to another Tenant.
 fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
     let tenant = &observed.tenant;
-    if observed.owns(claim) || claim.controller_uid().is_some() {
+    if claim.is_controlled_by(&observed.tenant) || claim.controller_uid().is_some() {
         // The apply engine refuses what another object controls.
         return None;
     }
@@ -90,7 +90,7 @@ fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
     match (claim.annotation(OWNER), claim.annotation(EMAIL)) {
         (Some(owner), _) if owner != tenant.name() => {
             let message = format!("the personal volume {name} belongs to Tenant {owner}: it is left alone");
-            Some(problem("NameConflict", message, false))
+            Some(Problem::fault(MY_DRIVE, "NameConflict", message))
         }
         (Some(_), Some(email))
             if !email.eq_ignore_ascii_case(&tenant.spec.email) && is_of_former_tenant(observed) =>
@@ -99,7 +99,7 @@ fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
                 "the personal volume {name} was kept for a former Tenant of this name with another e-mail \
                  address: it is left alone; to hand it over, set its annotation {EMAIL} to this Tenant's address"
             );
-            Some(problem("NameConflict", message, false))
+            Some(Problem::fault(MY_DRIVE, "NameConflict", message))
         }
         _ => None,
     }
@@ -117,7 +117,7 @@ const TENANT_UID: &str = "crownlabs.polito.it/mydrive-tenant-uid";
 
 /// Whether a claim belongs to this Tenant, and not to a former one of the same name.
 pub fn belongs_to(observed: &Observed, claim: &NfsClaim) -> bool {
-    observed.owns(claim) || claim.annotation(TENANT_UID) == Some(observed.tenant.uid())
+    claim.is_controlled_by(&observed.tenant) || claim.annotation(TENANT_UID) == Some(observed.tenant.uid())
 }
 
 /// The claim of a Tenant that is being deleted, without its owner reference, so that it is kept.
@@ -125,10 +125,6 @@ pub fn kept(observed: &Observed, settings: &Settings, claim: &NfsClaim) -> Desir
     let builder = super::plan::builder(observed, settings);
     let state = claim.label(labels::VOLUME_PROVISIONING);
     desired_claim(observed, &settings.config.my_drive, &builder, Some(claim), state)
-}
-
-fn problem(reason: &'static str, message: String, waiting: bool) -> Problem {
-    Problem { component: MY_DRIVE.to_owned(), reason, message, waiting }
 }
 
 fn desired_claim(
@@ -169,10 +165,10 @@ fn desired_claim(
 /// The data of the Secret: the location of the volume.
 fn data(observed: &Observed) -> Result<Value, Problem> {
     let Some(volume) = &observed.children.volume else {
-        return Err(problem(
+        return Err(Problem::waiting(
+            MY_DRIVE,
             "VolumeMissing",
             "the volume of the personal claim is not there yet".to_owned(),
-            true,
         ));
     };
     let Some(Location { server, share }) = location(volume) else {
@@ -181,7 +177,7 @@ fn data(observed: &Observed) -> Result<Value, Problem> {
              controllers.tenant.myDrive.storageClassName an NFS class?",
             volume.name()
         );
-        return Err(problem("VolumeNotNFS", message, false));
+        return Err(Problem::fault(MY_DRIVE, "VolumeNotNFS", message));
     };
     let encoded = |text: &str| to_value(&k8s_openapi::ByteString(text.as_bytes().to_vec()));
     Ok(json!({"data": {"server-name": encoded(&server), "path": encoded(&share)}}))

@@ -7,7 +7,7 @@ use super::Settings;
 use super::names::Names;
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
-use crate::api::{Kind, Object};
+
 use crate::kinds::{
     ClusterRole, ClusterRoleBinding, Job, LimitRange, Namespace, NetworkPolicy, NfsClaim, PersistentVolume,
     ResourceQuota, RoleBinding, Secret,
@@ -70,14 +70,10 @@ pub struct Children {
 }
 
 impl Observed {
-    /// Whether the Tenant is the controller of the object.
-    pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
-        object.controller_uid() == Some(self.tenant.uid())
-    }
-
     /// Whether a namespace exists, is controlled by the Tenant, and is not being deleted.
     pub fn usable(&self, namespace: Option<&Arc<Namespace>>) -> bool {
-        namespace.is_some_and(|namespace| self.owns(namespace) && !namespace.is_terminating())
+        namespace
+            .is_some_and(|namespace| namespace.is_controlled_by(&self.tenant) && !namespace.is_terminating())
     }
 
     /// The names of the objects of the Tenant.

@@ -43,11 +43,10 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     let enrolment = Enrolment::of(observed);
     plan.patches.extend(own_patch(observed, &enrolment, settings));
     if let Some(fault) = &observed.tenant.malformed {
-        plan.problems.push(problem(
+        plan.problems.push(Problem::fault(
             "",
             "InvalidTenant",
             format!("the Tenant cannot be read: {fault}"),
-            false,
         ));
         plan.patches.clear();
         return plan;
@@ -59,7 +58,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
             "the objects of this Tenant would have the names of those of Tenant {name_owner}, which is older: \
              nothing is made for it; delete it and create it under another name"
         );
-        plan.problems.push(problem("", "NameConflict", message, false));
+        plan.problems.push(Problem::fault("", "NameConflict", message));
         return plan;
     }
     plan.problems.extend(key_faults(observed));
@@ -98,13 +97,9 @@ fn key_faults(observed: &Observed) -> Vec<Problem> {
     faulty
         .map(|(index, fault)| {
             let message = format!("spec.publicKeys[{index}] {fault}: it is left out of machines");
-            problem("publicKeys", "InvalidPublicKey", message, false)
+            Problem::fault("publicKeys", "InvalidPublicKey", message)
         })
         .collect()
-}
-
-fn problem(component: &str, reason: &'static str, message: String, waiting: bool) -> Problem {
-    Problem { component: component.to_owned(), reason, message, waiting }
 }
 
 /// The builder of the objects of a Tenant, except those in its sandbox.
@@ -151,13 +146,14 @@ fn namespace(
         let message = format!(
             "no namespace can be made for this Tenant: {error}; delete it and create it under a shorter name"
         );
-        plan.problems.push(problem(component, "InvalidName", message, false));
+        plan.problems.push(Problem::fault(component, "InvalidName", message));
         return false;
     }
     if let Some(existing) = existing.filter(|existing| existing.is_terminating()) {
-        let whose = if observed.owns(existing) { "" } else { ", which is not of this Tenant," };
+        let whose =
+            if existing.is_controlled_by(&observed.tenant) { "" } else { ", which is not of this Tenant," };
         let message = format!("namespace {name}{whose} is being deleted; it is made anew when it is gone");
-        plan.problems.push(problem(component, "NamespaceTerminating", message, true));
+        plan.problems.push(Problem::waiting(component, "NamespaceTerminating", message));
         return false;
     }
     plan.ensure.push(make(ChildMeta { namespace: "", name, component, wave: 0 }));
@@ -226,7 +222,7 @@ impl Personal<'_> {
             let body = binding(MANAGE_TEMPLATES, "User", self.observed.tenant.name());
             self.builder.bind::<RoleBindingKind, _>(existing, meta, &body, plan);
         } else {
-            let ours = existing.filter(|binding| self.observed.owns(*binding));
+            let ours = existing.filter(|binding| binding.is_controlled_by(&self.observed.tenant));
             plan.remove.extend(ours.map(|binding| Removal::of(binding, PERSONAL_WORKSPACE)));
         }
     }
@@ -307,9 +303,10 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
             plan.remove.extend(namespace.iter().map(|namespace| Removal::of(namespace, component)));
         }
     }
-    let binding = children.cluster_binding.iter().filter(|binding| observed.owns(binding));
+    let binding =
+        children.cluster_binding.iter().filter(|binding| binding.is_controlled_by(&observed.tenant));
     plan.remove.extend(binding.map(|binding| Removal::of(binding, CLUSTER)));
-    let role = children.cluster_role.iter().filter(|role| observed.owns(role));
+    let role = children.cluster_role.iter().filter(|role| role.is_controlled_by(&observed.tenant));
     plan.remove.extend(role.map(|role| Removal::of(role, CLUSTER)));
     let delete = settings.config.my_drive.on_tenant_deletion == OnTenantDeletion::Delete;
     if let Some(claim) = children.claim.as_deref().filter(|claim| my_drive::belongs_to(observed, claim)) {

@@ -6,6 +6,7 @@ use super::enrolment::Enrolment;
 use super::observe::Observed;
 use crate::api::quantity::{Quantity, RawQuantity};
 use crate::api::tenant::TenantQuota;
+use crate::api::workspace::WorkspaceQuota;
 use crate::config::{QuotaCaps, TenantConfig};
 use crate::runtime::problem::Problem;
 
@@ -27,16 +28,6 @@ pub struct Quota {
     pub other_resources: BTreeMap<String, Quantity>,
 }
 
-/// A summand of the quota, from a Workspace or a Tenant.
-struct Part<'a> {
-    whose: String,
-    cpu: &'a RawQuantity,
-    memory: &'a RawQuantity,
-    instances: i64,
-    disk: Option<&'a RawQuantity>,
-    other_resources: Option<&'a BTreeMap<String, RawQuantity>>,
-}
-
 /// The quota of a Tenant, and the problems of amounts that cannot be read; those count as zero. The quota in
 /// its spec takes precedence; otherwise it is the sum of those of the Workspaces that it is enrolled in and
 /// of its personal workspace, limited by the caps of the configuration.
@@ -48,72 +39,45 @@ pub fn tenant_quota(
     let mut problems = Vec::new();
     let tenant = &observed.tenant;
     if let Some(own) = &tenant.spec.quota {
-        let part = Part {
-            whose: format!("Tenant {}: spec.quota", tenant.name()),
-            cpu: &own.cpu,
-            memory: &own.memory,
-            instances: own.instances,
-            disk: None,
-            other_resources: None,
-        };
+        let TenantQuota { cpu, memory, instances } = own.clone();
+        let quota = WorkspaceQuota { cpu, memory, instances, ..WorkspaceQuota::default() };
         let mut sum = Quota::default();
-        sum.add(&part, &mut problems);
+        sum.add(&format!("Tenant {}: spec.quota", tenant.name()), &quota, &mut problems);
         return (sum, problems);
     }
     let mut sum = Quota::default();
     for (workspace, _) in enrolment.enrolled() {
-        let quota = &workspace.spec.quota;
-        let part = Part {
-            whose: format!("Workspace {}: spec.quota", workspace.name()),
-            cpu: &quota.cpu,
-            memory: &quota.memory,
-            instances: quota.instances,
-            disk: quota.disk.as_ref(),
-            other_resources: Some(&quota.other_resources),
-        };
-        sum.add(&part, &mut problems);
+        let whose = format!("Workspace {}: spec.quota", workspace.name());
+        sum.add(&whose, &workspace.spec.quota, &mut problems);
     }
-    if let Some(personal) =
-        tenant.spec.personal_workspace.as_ref().filter(|_| config.personal_workspace.enabled)
-    {
-        let part = Part {
-            whose: format!("Tenant {}: spec.personalWorkspace", tenant.name()),
-            cpu: &personal.cpu,
-            memory: &personal.memory,
-            instances: personal.instances,
-            disk: personal.disk.as_ref(),
-            other_resources: Some(&personal.other_resources),
-        };
-        sum.add(&part, &mut problems);
+    let personal = tenant.spec.personal_workspace.as_ref();
+    if let Some(quota) = personal.filter(|_| config.personal_workspace.enabled) {
+        let whose = format!("Tenant {}: spec.personalWorkspace", tenant.name());
+        sum.add(&whose, quota, &mut problems);
     }
     (sum.capped(&config.quota_caps), problems)
 }
 
 impl Quota {
-    fn add(&mut self, part: &Part<'_>, problems: &mut Vec<Problem>) {
+    fn add(&mut self, whose: &str, part: &WorkspaceQuota, problems: &mut Vec<Problem>) {
         let mut read = |name: &str, raw: &RawQuantity| match raw.parse() {
             Ok(quantity) if !quantity.is_negative() => quantity,
             _ => {
-                problems.push(Problem {
-                    component: QUOTA.to_owned(),
-                    reason: "InvalidQuantity",
-                    message: format!(
-                        "{}.{name} is {:?}, which counts as nothing: an amount such as 500m or 4Gi is expected",
-                        part.whose,
-                        raw.as_str()
-                    ),
-                    waiting: false,
-                });
+                let message = format!(
+                    "{whose}.{name} is {:?}, which counts as nothing: an amount such as 500m or 4Gi is expected",
+                    raw.as_str()
+                );
+                problems.push(Problem::fault(QUOTA, "InvalidQuantity", message));
                 Quantity::ZERO
             }
         };
-        self.cpu = self.cpu.plus(&read("cpu", part.cpu));
-        self.memory = self.memory.plus(&read("memory", part.memory));
+        self.cpu = self.cpu.plus(&read("cpu", &part.cpu));
+        self.memory = self.memory.plus(&read("memory", &part.memory));
         self.instances = self.instances.saturating_add(part.instances.max(0));
-        if let Some(disk) = part.disk {
+        if let Some(disk) = &part.disk {
             self.disk = Some(self.disk.clone().unwrap_or_default().plus(&read("disk", disk)));
         }
-        for (name, raw) in part.other_resources.into_iter().flatten() {
+        for (name, raw) in &part.other_resources {
             let amount = read(&format!("otherResources.{name}"), raw);
             let sum = self.other_resources.entry(name.clone()).or_default();
             *sum = sum.plus(&amount);

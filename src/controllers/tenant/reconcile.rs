@@ -18,8 +18,7 @@ use crate::controllers::shared::accounts::{self, Accounts, Known};
 use crate::controllers::{Definition, Endpoint, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::files::WatchedFile;
-use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Counter, EffectOutcome, Outcome, Reconciler, Report};
+use crate::runtime::reconciler::{Counter, EffectOutcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles Tenants: their namespaces, quota, RBAC, volume and account.
@@ -59,6 +58,8 @@ impl Reconciler for TenantReconciler {
     type Settings = Settings;
     type Effect = Effect;
     type Effected = Known;
+    const PLAN: PlanFn<Self> = plan;
+    const REPORT: ReportFn<Self> = report;
 
     fn settings(&self) -> &Settings {
         &self.settings
@@ -72,10 +73,6 @@ impl Reconciler for TenantReconciler {
         &observed.tenant
     }
 
-    fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
-        plan(observed, settings, now)
-    }
-
     async fn perform(&self, observed: &Observed, effect: &Effect) -> EffectOutcome<Known> {
         let Some(accounts) = &self.accounts else { return EffectOutcome { result: None, error: None } };
         let (result, error) = match effect {
@@ -86,16 +83,6 @@ impl Reconciler for TenantReconciler {
             Effect::RemoveAccount => (None, accounts.remove_user(&observed.tenant).await.err()),
         };
         EffectOutcome { result, error: error.map(accounts::effect_error) }
-    }
-
-    fn report(
-        observed: &Observed,
-        settings: &Settings,
-        plan: &Plan<Effect>,
-        outcome: &Outcome<Known>,
-        now: Timestamp,
-    ) -> Report<TenantKind> {
-        report(observed, settings, plan, outcome, now)
     }
 
     fn status_error() -> Option<Counter> {

@@ -19,8 +19,8 @@ use crate::controllers::shared::accounts::{KEYCLOAK, Known};
 use crate::controllers::shared::problems;
 use crate::kinds::Namespace;
 use crate::runtime::apply::Failure;
-use crate::runtime::conditions::{self, Observation};
-use crate::runtime::events::{EventNote, EventType};
+use crate::runtime::conditions::Observation;
+use crate::runtime::events::EventNote;
 use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Counter, Outcome, Report};
@@ -48,7 +48,7 @@ pub fn report(
     status.personal_namespace = namespace(observed, children.namespace.as_deref());
     status.sandbox_namespace = namespace(observed, children.sandbox.as_deref());
     // A sandbox without its quota is not complete.
-    let quota = children.sandbox_quota.as_ref().is_some_and(|quota| observed.owns(&**quota));
+    let quota = children.sandbox_quota.as_ref().is_some_and(|quota| quota.is_controlled_by(&observed.tenant));
     status.sandbox_namespace.created &= quota;
     let undecided = presence(observed, settings, now) == Presence::Undecided;
     let refused = problems.iter().any(|problem| problem.component.is_empty());
@@ -57,11 +57,9 @@ pub fn report(
     }
     own_workspace(observed, settings, &problems, &mut status);
     status.ready = problems.is_empty() && outcome.is_success();
-    let mut observations = vec![ready(&status, &problems, undecided), enrolled(&status.failing_workspaces)];
-    observations.extend(problems::observations(&problems, "Everything that the Tenant needs is in place"));
-    let retired = problems::retired(&observations);
-    let generation = observed.tenant.metadata.generation;
-    status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
+    let own = vec![ready(&status, &problems, undecided), enrolled(&status.failing_workspaces)];
+    let well = "Everything that the Tenant needs is in place";
+    status.conditions = problems::conditions(&observed.tenant, &old.conditions, own, &problems, well, now);
     let mut events = problems::events(&old.conditions, &problems);
     events.extend(failing_event(old, &status));
     let has_changed = old.keycloak.user_confirmed != status.keycloak.user_confirmed;
@@ -116,14 +114,19 @@ fn counters(observed: &Observed, plan: &Plan<Effect>, outcome: &Outcome<Known>) 
 
 /// The status of a namespace: it counts as created while it exists and is not being deleted.
 fn namespace(observed: &Observed, namespace: Option<&Namespace>) -> NameCreated {
-    let usable = namespace.filter(|found| observed.owns(*found) && !found.is_terminating());
+    let usable =
+        namespace.filter(|found| found.is_controlled_by(&observed.tenant) && !found.is_terminating());
     usable.map(|found| NameCreated { created: true, name: found.name().to_owned() }).unwrap_or_default()
 }
 
 /// Sets the fields about the personal workspace. They stay absent for a Tenant that never had one.
 fn own_workspace(observed: &Observed, settings: &Settings, problems: &[Problem], status: &mut TenantStatus) {
     let wanted = wants_own_workspace(observed, settings);
-    let binding = observed.children.templates.as_ref().is_some_and(|binding| observed.owns(&**binding));
+    let binding = observed
+        .children
+        .templates
+        .as_ref()
+        .is_some_and(|binding| binding.is_controlled_by(&observed.tenant));
     if wanted || status.personal_workspace_created.is_some() {
         status.personal_workspace_created = Some(wanted && binding);
     }
@@ -153,7 +156,7 @@ fn enrolled(failing: &[String]) -> Observation {
     } else {
         ("WorkspaceNotFound", failing_message(failing))
     };
-    Observation { type_: ENROLLED, holds: Some(failing.is_empty()), reason: reason.to_owned(), message }
+    Observation::new(ENROLLED, failing.is_empty(), reason, message)
 }
 
 fn failing_message(failing: &[String]) -> String {
@@ -163,9 +166,5 @@ fn failing_message(failing: &[String]) -> String {
 /// An event, published when the list of failing Workspaces changes.
 fn failing_event(old: &TenantStatus, new: &TenantStatus) -> Option<EventNote> {
     let changed = old.failing_workspaces != new.failing_workspaces && !new.failing_workspaces.is_empty();
-    changed.then(|| EventNote {
-        type_: EventType::Warning,
-        reason: "WorkspaceNotFound".to_owned(),
-        message: failing_message(&new.failing_workspaces),
-    })
+    changed.then(|| EventNote::warning("WorkspaceNotFound", failing_message(&new.failing_workspaces)))
 }

@@ -26,7 +26,7 @@ use crate::kinds::{
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::store::{ByNamespace, Index, Store};
-use crate::runtime::store_set::{Declaration, StoreSet, enqueue_by};
+use crate::runtime::store_set::{Declaration, StoreSet};
 use crate::runtime::watch::Selection;
 
 /// The stores of the tenant loop.
@@ -67,7 +67,8 @@ impl Stores {
     pub fn declare(set: &mut StoreSet<'_>, settings: &Settings) -> Self {
         let all = Selection::All;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_TENANT);
-        let tenants = tenants(set);
+        let tenants = set.store::<TenantKind>(&all).written().objects(|_| true).index::<ByWorkspace>();
+        let tenants = tenants.wakes_siblings::<ByCanonicalName>().get();
         let claims = children(set.store::<NfsClaimKind>(&ours).index::<ByVolume>());
         let (claimed, named) = (Arc::clone(&claims), Arc::clone(&tenants));
         let has_templates = settings.config.personal_workspace.enabled;
@@ -171,20 +172,6 @@ impl Stores {
     }
 }
 
-/// Declares the store of Tenants. When one is deleted, those with the same canonical name are added to the
-/// queue: one of them can have the name now.
-fn tenants(set: &mut StoreSet<'_>) -> Arc<Store<TenantKind>> {
-    let tenants = set.store::<TenantKind>(&Selection::All).written().objects(|_| true);
-    let tenants = tenants.index::<ByWorkspace>().index::<ByCanonicalName>().get();
-    let (queue, siblings) = (Arc::clone(set.queue()), Arc::clone(&tenants));
-    tenants.subscribe(move |change| {
-        if let (Some(gone), None) = (&change.old, &change.new) {
-            enqueue_by::<ByCanonicalName, _>(&siblings, &queue, gone.name());
-        }
-    });
-    tenants
-}
-
 /// Declares the store of namespaces. When the namespace of personal volumes is created, all Tenants are
 /// added to the queue.
 fn namespaces(
@@ -210,13 +197,10 @@ fn in_namespaces<T: Kind>(
     tenants: &Arc<Store<TenantKind>>,
     waited_for: bool,
 ) -> Arc<Store<T>> {
-    let tenants = Arc::clone(tenants);
-    let store = store.index::<ByNamespace>().on_change(move |change, queue| {
-        if let (true, Some(gone), None) = (waited_for, &change.old, &change.new)
-            && let Some(name) = gone.namespace().strip_prefix("tenant-")
-        {
-            enqueue_by::<ByCanonicalName, _>(&tenants, queue, name);
-        }
+    let store = store.index::<ByNamespace>();
+    let store = store.wakes_by::<ByCanonicalName, _, _>(tenants, move |change| {
+        let gone = change.old.as_ref().filter(|_| waited_for && change.new.is_none())?;
+        Some(CanonicalName::of(gone.namespace().strip_prefix("tenant-")?))
     });
     store.get()
 }

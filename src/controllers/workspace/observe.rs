@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
-use crate::api::{Kind, Object};
+
 use crate::kinds::{ClusterRoleBinding, Namespace, RoleBinding};
 
 /// Everything that the plan and the status of a Workspace depend on, except the settings and the time.
@@ -26,11 +26,6 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Whether the Workspace is the controller of the object.
-    pub fn owns<T: Kind>(&self, object: &Object<T>) -> bool {
-        object.controller_uid() == Some(self.workspace.uid())
-    }
-
     /// The name of its namespace, `workspace-<name>`. Dots in the name are kept, so a name with dots has no
     /// namespace.
     pub fn namespace_name(&self) -> String {
@@ -39,6 +34,8 @@ impl Observed {
 
     /// Whether the namespace exists, is controlled by the Workspace, and is not being deleted.
     pub fn has_namespace(&self) -> bool {
-        self.namespace.as_ref().is_some_and(|namespace| self.owns(namespace) && !namespace.is_terminating())
+        self.namespace.as_ref().is_some_and(|namespace| {
+            namespace.is_controlled_by(&self.workspace) && !namespace.is_terminating()
+        })
     }
 }

@@ -47,24 +47,16 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     }
     let name = observed.namespace_name();
     if let Err(error) = DnsLabel::new(&*name) {
-        plan.problems.push(Problem {
-            component: NAMESPACE.to_owned(),
-            reason: "InvalidName",
-            message: format!(
-                "no namespace can be made for this Workspace: {error}; delete it and create it under a \
-                 name without dots, of at most 53 characters"
-            ),
-            waiting: false,
-        });
+        let message = format!(
+            "no namespace can be made for this Workspace: {error}; delete it and create it under a \
+             name without dots, of at most 53 characters"
+        );
+        plan.problems.push(Problem::fault(NAMESPACE, "InvalidName", message));
         return plan;
     }
     if observed.namespace.as_ref().is_some_and(|namespace| namespace.is_terminating()) {
-        plan.problems.push(Problem {
-            component: NAMESPACE.to_owned(),
-            reason: "NamespaceTerminating",
-            message: format!("namespace {name} is being deleted; it is made anew when it is gone"),
-            waiting: true,
-        });
+        let message = format!("namespace {name} is being deleted; it is made anew when it is gone");
+        plan.problems.push(Problem::waiting(NAMESPACE, "NamespaceTerminating", message));
         return plan;
     }
     let mut namespace = builder.with(&[(labels::TYPE, labels::TYPE_WORKSPACE)]).enforced::<NamespaceKind>(
@@ -145,11 +137,13 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
             .filter(|tenant| tenant.malformed.is_none())
             .filter_map(|tenant| enrolment(tenant, name, None)),
     );
-    let ours = observed.cluster_bindings.iter().filter(|binding| observed.owns(binding));
+    let ours =
+        observed.cluster_bindings.iter().filter(|binding| binding.is_controlled_by(&observed.workspace));
     plan.remove.extend(ours.map(|binding| Removal::of(binding, CLUSTER)));
-    let ours = observed.bindings.iter().filter(|binding| observed.owns(binding));
+    let ours = observed.bindings.iter().filter(|binding| binding.is_controlled_by(&observed.workspace));
     plan.remove.extend(ours.map(|binding| Removal::of(binding, NAMESPACE)));
-    let namespace = observed.namespace.iter().filter(|namespace| observed.owns(namespace));
+    let namespace =
+        observed.namespace.iter().filter(|namespace| namespace.is_controlled_by(&observed.workspace));
     plan.remove.extend(
         namespace
             .filter(|namespace| !namespace.is_terminating())

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-
 use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
@@ -13,8 +11,7 @@ use crate::api::{Object, labels};
 use crate::controllers::shared::accounts::{self, Accounts};
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
-use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{EffectOutcome, Outcome, Reconciler, Report};
+use crate::runtime::reconciler::{EffectOutcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles Workspaces: their namespaces, RBAC, and enrolments.
@@ -64,6 +61,8 @@ impl Reconciler for WorkspaceReconciler {
     type Settings = Settings;
     type Effect = Effect;
     type Effected = ();
+    const PLAN: PlanFn<Self> = |observed, settings, _| plan(observed, settings);
+    const REPORT: ReportFn<Self> = report;
 
     fn settings(&self) -> &Settings {
         &self.settings
@@ -77,10 +76,6 @@ impl Reconciler for WorkspaceReconciler {
         &observed.workspace
     }
 
-    fn plan(observed: &Observed, settings: &Settings, _now: Timestamp) -> Plan<Effect> {
-        plan(observed, settings)
-    }
-
     async fn perform(&self, observed: &Observed, effect: &Effect) -> EffectOutcome<()> {
         let Some(accounts) = &self.accounts else { return EffectOutcome::done(()) };
         let workspace = observed.workspace.name();
@@ -89,15 +84,5 @@ impl Reconciler for WorkspaceReconciler {
             Effect::RemoveRoles => accounts.remove_workspace(workspace).await,
         };
         EffectOutcome { result: Some(()), error: result.err().map(accounts::effect_error) }
-    }
-
-    fn report(
-        observed: &Observed,
-        settings: &Settings,
-        plan: &Plan<Effect>,
-        outcome: &Outcome<()>,
-        now: Timestamp,
-    ) -> Report<WorkspaceKind> {
-        report(observed, settings, plan, outcome, now)
     }
 }

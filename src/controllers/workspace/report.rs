@@ -8,7 +8,6 @@ use super::reconcile::{Effect, Settings};
 use crate::api::workspace::{NameCreated, SubscriptionStatus, WorkspaceKind};
 use crate::controllers::shared::accounts::KEYCLOAK;
 use crate::controllers::shared::problems;
-use crate::runtime::conditions;
 use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Outcome, Report};
 
@@ -37,11 +36,8 @@ pub fn report(
     } else {
         ("Pending", "The Workspace is being set up")
     };
-    let mut observations = vec![problems::ready(status.ready, &problems, state)];
-    observations
-        .extend(problems::observations(&problems, "All objects of the Workspace are as they should be"));
-    let retired = problems::retired(&observations);
-    let generation = observed.workspace.metadata.generation;
-    status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
+    let own = vec![problems::ready(status.ready, &problems, state)];
+    let well = "All objects of the Workspace are as they should be";
+    status.conditions = problems::conditions(&observed.workspace, &old.conditions, own, &problems, well, now);
     Report::new(status, problems::events(&old.conditions, &problems))
 }

@@ -10,7 +10,7 @@ use super::Store;
 use crate::api::meta::Metadata;
 use crate::api::{Kind, Object};
 use crate::runtime::ObjectKey;
-use crate::runtime::error::ApiError;
+use crate::runtime::error::{ApiError, decoded};
 use crate::runtime::plan::{KindInfo, to_value};
 
 /// An object of any kind.
@@ -57,9 +57,7 @@ impl<T: Kind> AnyStore for Store<T> {
     }
 
     fn record(&self, body: &[u8], origin: &'static str) -> Result<(), ApiError> {
-        let object: Object<T> = serde_json::from_slice(body)
-            .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
-        Self::record(self, object, origin);
+        Self::record(self, decoded::<Object<T>>(body)?, origin);
         Ok(())
     }
 

@@ -59,7 +59,6 @@ impl Authority {
     }
 
     /// The private key of the authority.
-    #[must_use]
     pub fn key(&self) -> PrivateKeyDer<'static> {
         key_of(self.issuer.key())
     }

@@ -106,7 +106,6 @@ impl Bundle {
     }
 
     /// The `data` of the Secret, with values in base64.
-    #[must_use]
     pub fn data(&self) -> BTreeMap<String, String> {
         let encoded = |text: String| {
             to_value(&ByteString(text.into_bytes())).as_str().map(str::to_owned).unwrap_or_default()
@@ -121,13 +120,11 @@ impl Bundle {
     }
 
     /// The authorities that clients are to trust, the newest first.
-    #[must_use]
     pub fn authorities(&self) -> &[CertificateDer<'static>] {
         &self.authorities
     }
 
     /// The authorities that clients are to trust, in PEM.
-    #[must_use]
     pub fn trusted(&self) -> String {
         encode(&self.authorities)
     }
@@ -142,7 +139,6 @@ impl Bundle {
 
     /// Whether a client that trusts `authorities` accepts the serving certificate for all `names` at the
     /// time `at`.
-    #[must_use]
     pub fn is_accepted(
         &self,
         authorities: &[CertificateDer<'static>],
@@ -227,7 +223,6 @@ fn usable(bundle: Bundle, names: &[String], now: Timestamp) -> Result<Bundle, Ce
 }
 
 /// The cryptography provider that all TLS of the daemon uses.
-#[must_use]
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }

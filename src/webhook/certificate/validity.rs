@@ -22,7 +22,6 @@ pub struct Validity {
 
 impl Validity {
     /// Reads the period from a certificate in DER; `None` if the bytes are no certificate.
-    #[must_use]
     pub fn of(certificate: &[u8]) -> Option<Self> {
         let (body, _) = expect(certificate, SEQUENCE)?;
         let (mut fields, _) = expect(body, SEQUENCE)?;

@@ -36,7 +36,6 @@ pub struct Settings {
 /// Decides on a request to create or change an Instance. `pending` are Instances that were admitted
 /// recently and that the view may not show yet. The second part of the result is the Instance that this
 /// request starts, which is to be reserved.
-#[must_use]
 pub fn validate(
     request: &Request,
     settings: &Settings,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::api::template::{EnvironmentResources, TemplateSpec};
-use crate::api::tenant::PersonalWorkspace;
 use crate::api::workspace::WorkspaceQuota;
 use crate::api::{Quantity, RawQuantity};
 
@@ -61,22 +60,9 @@ impl<'a> From<&'a WorkspaceQuota> for Limits<'a> {
     }
 }
 
-impl<'a> From<&'a PersonalWorkspace> for Limits<'a> {
-    fn from(quota: &'a PersonalWorkspace) -> Self {
-        Self {
-            instances: quota.instances,
-            cpu: &quota.cpu,
-            memory: &quota.memory,
-            disk: quota.disk.as_ref(),
-            others: &quota.other_resources,
-        }
-    }
-}
-
 impl Limits<'_> {
     /// The limits that are exceeded, each as a text such as `CPU (9 > 8)`. A limit of zero means no limit,
     /// except for extended resources, of which only what the quota names may be used.
-    #[must_use]
     pub fn exceeded_by(&self, usage: &Usage) -> Vec<String> {
         let mut exceeded = Vec::new();
         if self.instances > 0 && usage.instances > self.instances {

@@ -85,7 +85,6 @@ fn time(value: &Value) -> Option<Timestamp> {
 /// The objects are compared as JSON, so that a change of a member that these rules do not know is found
 /// too. False, null and the empty list equal an absent member, and quantities and times are compared by
 /// value, because clients in Go write them differently when they update an object.
-#[must_use]
 pub fn changed_member(old: &Value, new: &Value, ignored: &[&str]) -> Option<String> {
     let (old, new) = (&old["spec"], &new["spec"]);
     let members = [old, new].into_iter().filter_map(Value::as_object).flat_map(|spec| spec.keys());

@@ -11,7 +11,6 @@ use crate::webhook::requester::Requester;
 use crate::webhook::review::{Operation, Request};
 
 /// Sets the defaults of a Tenant that is created or changed.
-#[must_use]
 pub fn complete(request: &Request, settings: &Settings) -> Decision {
     if !matches!(request.operation, Operation::Create | Operation::Update) {
         return Decision::allowed();

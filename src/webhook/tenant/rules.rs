@@ -35,7 +35,6 @@ const LOGIN_WINDOW: SignedDuration = SignedDuration::from_hours(24);
 pub const OVERRIDDEN: &str = "webhook check overridden";
 
 /// Decides on a request to create or change a Tenant. `now` is what `lastLogin` is compared with.
-#[must_use]
 pub fn validate(request: &Request, settings: &Settings, view: &dyn View, now: Timestamp) -> Decision {
     let edit = match request.operation {
         Operation::Create => Edit::creation(request),
