@@ -3,6 +3,8 @@
 #[path = "../../../tests/cluster/mod.rs"]
 mod cluster;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -11,33 +13,52 @@ use serde_json::{Value, json};
 use self::cluster::audit::{Mark, by_agent, writes};
 use self::cluster::{Cluster, Options};
 use super::PodQuotaReconciler;
+use crate::api::Object;
 use crate::config::Config;
 use crate::controllers::Setup;
 use crate::controllers::table::build;
+use crate::kinds::{Namespace, NamespaceKind, Unread};
+use crate::runtime::ObjectKey;
 use crate::runtime::client::{self, USER_AGENT, Writer};
 use crate::runtime::context::Connections;
+use crate::runtime::controller::ReconcileKey;
+use crate::runtime::driver::Driver;
 use crate::runtime::gate::Gate;
-use crate::runtime::store::StoreFactory;
+use crate::runtime::plan::{KindInfo, Plan};
+use crate::runtime::queue::Action;
+use crate::runtime::reconciler::{PlanFn, Reconciler};
+use crate::runtime::store::{StoreFactory, WrittenStores};
 
-/// Starts the loop in a runtime of its own.
-fn start(cluster: &Cluster) -> tokio::runtime::Runtime {
+/// A runtime of its own, and the connections of a daemon in it.
+fn connect(cluster: &Cluster) -> (tokio::runtime::Runtime, Connections) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.expect("a runtime");
-    let _inside = runtime.enter();
+    let inside = runtime.enter();
     let kubeconfig = Kubeconfig::read_from(cluster.admin_kubeconfig()).expect("a kubeconfig");
     let options = KubeConfigOptions::default();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options);
     let config = runtime.block_on(config).expect("a configuration");
-    let gate = Gate::open();
     let connections = Connections {
-        client: client::build(config.clone(), gate.clone()).expect("a client"),
-        writer: Writer::new(config, gate.clone()).expect("a writer"),
+        client: client::build(config.clone(), Gate::open()).expect("a client"),
+        writer: Writer::new(config, Gate::open()).expect("a writer"),
         identity: "example".to_owned(),
         resync: (Duration::from_hours(1), Duration::from_hours(2)),
     };
+    drop(inside);
+    (runtime, connections)
+}
+
+/// Starts the loop.
+fn start(cluster: &Cluster) -> tokio::runtime::Runtime {
+    let (runtime, connections) = connect(cluster);
     let (defaults, mut factory) = (Config::default(), StoreFactory::default());
-    let mut setup =
-        Setup { config: &defaults, gate, accounts: None, files: Vec::new(), endpoints: Vec::new() };
+    let mut setup = Setup {
+        config: &defaults,
+        gate: Gate::open(),
+        accounts: None,
+        files: Vec::new(),
+        endpoints: Vec::new(),
+    };
     let built = build::<PodQuotaReconciler>(&mut setup, &mut factory).expect("built");
     let control_loop = built.into_control_loop(&connections, 2);
     for (_, watch) in factory.watches(&connections.client) {
@@ -85,4 +106,56 @@ fn a_loop_is_a_reconciler_and_a_declaration_of_stores() {
     let ours: Vec<_> = by_agent(&entries, USER_AGENT).cloned().collect();
     let verbs: Vec<&str> = writes(&ours).map(|entry| entry.verb.as_str()).collect();
     assert_eq!(verbs, ["create", "patch", "patch", "create"], "one write for each change");
+}
+
+/// Shows a namespace at the first look and not at the next ones, as a store does whose object has been deleted
+/// meanwhile. Its plan asks that the object be confirmed.
+#[derive(Default)]
+struct VanishingReconciler {
+    looks: AtomicUsize,
+    forgotten: Arc<AtomicUsize>,
+}
+
+impl Reconciler for VanishingReconciler {
+    const NAME: &'static str = "vanishing";
+    type Kind = NamespaceKind;
+    type Observed = Namespace;
+    type Settings = ();
+    type Effect = ();
+    type Effected = ();
+    const PLAN: PlanFn<Self> = |namespace, (), _| {
+        let confirm = vec![(KindInfo::of::<NamespaceKind>(), ObjectKey::of(namespace))];
+        Plan { confirm, ..Plan::default() }
+    };
+
+    fn settings(&self) -> &() {
+        &()
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Option<Namespace> {
+        let is_first = self.looks.fetch_add(1, Ordering::SeqCst) == 0;
+        is_first.then(|| Namespace::new(None, &key.name, Unread::default()))
+    }
+
+    fn object(namespace: &Namespace) -> &Object<NamespaceKind> {
+        namespace
+    }
+
+    fn forget(&self, _: &ObjectKey) {
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn an_object_that_is_gone_when_it_is_confirmed_is_forgotten() {
+    let cluster = Cluster::start(Options { simulate: false, kubevirt: false, ..Options::default() });
+    let cluster = cluster.expect("a control plane");
+    let (runtime, connections) = connect(&cluster);
+    let reconciler = VanishingReconciler::default();
+    let forgotten = Arc::clone(&reconciler.forgotten);
+    let driver =
+        Driver::new(reconciler, connections.context("vanishing", "Vanishing", WrittenStores::default()));
+    let action = runtime.block_on(driver.reconcile(&ObjectKey::new("", "absent")));
+    assert_eq!(action.expect("no failure"), Action::Forget);
+    assert_eq!(forgotten.load(Ordering::SeqCst), 1, "what the loop remembers of it is dropped");
 }
