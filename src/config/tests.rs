@@ -2,6 +2,7 @@
 
 mod described;
 mod faults;
+mod mail;
 
 use std::collections::BTreeMap;
 
@@ -59,7 +60,7 @@ fn every_key_of_the_default_file_has_a_comment() {
     // keycloakEvents, 2 of log, the instance loop with its 10, 6 images, 1 of access, 2 of vmLogin, 2 of
     // gatewayApi, 2 of localVm, the exposure loop with its 8, the snapshot loop with its 10, the shared volume
     // loop with its 4, the tenant loop with its 11, 1 label, 5 of myDrive, 3 of quotaCaps, 1 of
-    // personalWorkspace, the workspace loop with its 2, keycloak with its 9.
+    // personalWorkspace, the workspace loop with its 2, keycloak with its 9, mail with its 14.
     let known = [
         9,
         1,
@@ -86,6 +87,7 @@ fn every_key_of_the_default_file_has_a_comment() {
         1,
         1 + 2,
         1 + 9,
+        1 + 14,
     ];
     assert_eq!(keys, known.iter().sum::<usize>());
 }

@@ -30,7 +30,7 @@ use self::configuration_file::configuration_file;
 use self::lease::{Election, Watchdog};
 use self::logging::LogFilter;
 use self::servers::{serve, servers};
-use self::start_up::{accounts, connect, kubeconfig, stop_signal};
+use self::start_up::{accounts, connect, kubeconfig, mailer, stop_signal};
 use crate::config::Config;
 use crate::config::loops::Toggle;
 use crate::controllers::{Endpoint, LOOPS, Setup};
@@ -124,6 +124,8 @@ fn build_loops<'a>(
     factory: &mut StoreFactory,
 ) -> anyhow::Result<(Vec<ControlLoop>, Setup<'a>)> {
     let accounts = accounts(config, gate)?;
+    // No loop sends mail yet, but a mistake in its settings shows at the start.
+    mailer(config, gate)?;
     let mut setup = Setup { config, gate: gate.clone(), accounts, files: Vec::new(), endpoints: Vec::new() };
     let mut loops = Vec::new();
     for entry in LOOPS {

@@ -1,4 +1,4 @@
-//! What the process needs before anything runs: signals, the cluster, Keycloak.
+//! What the process needs before anything runs: signals, the cluster, Keycloak, mail.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::clients::keycloak::Keycloak;
-use crate::config::Config;
+use crate::clients::mail::Mailer;
+use crate::config::{Config, MailTransport};
 use crate::controllers::Accounts;
 use crate::runtime::gate::Gate;
 
@@ -46,6 +47,15 @@ pub fn accounts(config: &Config, gate: &Gate) -> anyhow::Result<Option<Accounts>
     }
     let keycloak = Keycloak::new(keycloak.into(), gate.clone()).context("Keycloak cannot be used")?;
     Ok(Some(Accounts::new(keycloak)))
+}
+
+/// The way to send mail, where it is configured: settings and templates are checked. Nothing is sent yet.
+pub fn mailer(config: &Config, gate: &Gate) -> anyhow::Result<Option<Mailer>> {
+    let mail = &config.integrations.mail;
+    if mail.transport == MailTransport::None {
+        return Ok(None);
+    }
+    Mailer::new(mail, gate.clone()).map(Some).context("mail cannot be used")
 }
 
 /// Waits for the API server to answer.
