@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the tests need beside Rust: Go to build the control plane once, Maven and Java for Keycloak, and a
-# few tools of the system: among them a container registry, QEMU's disk tools and Buildah.
-# `prerequisites.sh control-plane` leaves out what only Keycloak and snapshots need.
+# few tools of the system: among them a container registry, QEMU's disk tools, Buildah and a mail server.
+# `prerequisites.sh control-plane` leaves out what only Keycloak, snapshots and mail need.
 set -euo pipefail
 what=${1:-all}
 
@@ -20,6 +20,9 @@ if [ "$what" = all ]; then
 	need buildah buildah
 	need java default-jre-headless
 	need mvn maven
+	# Mail: a server with TLS and login. Any Python that has it will do; Debian installs it for its own.
+	has_aiosmtpd() { "$1" -c 'import aiosmtpd' >/dev/null 2>&1; }
+	has_aiosmtpd python3 || has_aiosmtpd /usr/bin/python3 || packages+=(python3-aiosmtpd)
 fi
 
 if [ ${#packages[@]} -gt 0 ]; then

@@ -19,7 +19,7 @@ pub mod keycloak;
 mod kubeconfig;
 mod objects;
 mod ports;
-mod processes;
+pub mod processes;
 mod programs;
 pub mod proxy;
 pub mod smtp;

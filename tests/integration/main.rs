@@ -22,6 +22,7 @@ mod exporter;
 mod exposure;
 mod heal;
 mod keycloak;
+mod mail;
 mod manager_keys;
 mod missing_crds;
 mod operations;
