@@ -93,7 +93,7 @@ async fn a_mail_has_the_same_identifier_in_each_attempt() {
 }
 
 #[tokio::test]
-async fn connections_are_used_again_until_the_server_closes_them() {
+async fn connections_are_used_again_while_the_server_keeps_them() {
     let server = MailServer::start(Kind::default());
     let mailer = server.mailer();
     for _ in 0..3 {
@@ -104,14 +104,20 @@ async fn connections_are_used_again_until_the_server_closes_them() {
     // A refused mail leaves no connection behind in the middle of its conversation.
     mailer.send(&mail_to("refused")).await.expect_err("refused");
     mailer.send(&mail_to("ada")).await.expect("accepted");
-    assert_ne!(server.accepted()[3].peer, peers[0]);
+    let second = server.accepted()[3].peer;
+    assert_ne!(second, peers[0]);
+    // The server has closed the connection meanwhile, which shows when it is used.
+    fs::write(server.file("close"), "").expect("written");
+    mailer.send(&mail_to("ada")).await.expect("accepted");
+    fs::remove_file(server.file("close")).expect("removed");
+    assert_ne!(server.accepted()[4].peer, second);
     // Many at once share a few.
     let mails: Vec<Mail> = (0..20).map(|number| mail_to(&format!("ada{number}"))).collect();
     let results = futures::future::join_all(mails.iter().map(|mail| mailer.send(mail))).await;
     assert!(results.iter().all(Result::is_ok), "{results:?}");
     let accepted = server.accepted();
-    let peers: std::collections::BTreeSet<u16> = accepted[4..].iter().map(|mail| mail.peer).collect();
-    assert_eq!(accepted.len(), 24);
+    let peers: std::collections::BTreeSet<u16> = accepted[5..].iter().map(|mail| mail.peer).collect();
+    assert_eq!(accepted.len(), 25);
     assert!(peers.len() <= 4, "{peers:?}");
 }
 

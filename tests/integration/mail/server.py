@@ -32,6 +32,11 @@ class Handler:
         identity, name, password = base64.b64decode(args[1]).decode().split("\0")
         return login(name, password, identity)
 
+    async def handle_NOOP(self, server, session, envelope, argument):
+        if (FOLDER / "close").exists():
+            server.transport.abort()
+        return "250 OK"
+
     async def handle_MAIL(self, server, session, envelope, address, options):
         if address == "refused@example.org":
             return "553 5.1.8 this sender is not welcome"

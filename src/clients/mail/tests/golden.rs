@@ -1,4 +1,5 @@
-//! The bytes of each mail, compared with files that were written from the templates by hand.
+//! The bytes of each mail, compared with files that were made from the templates independently of this code and
+//! read by a mail parser other than ours (Python's).
 
 use super::*;
 
