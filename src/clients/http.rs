@@ -15,7 +15,7 @@ use reqwest::{Client, RequestBuilder, Response};
 use crate::runtime::client::USER_AGENT;
 use crate::runtime::error::with_sources;
 
-/// No answer that we ask for comes near this length, in bytes.
+/// No answer of a server that the administrator configured comes near this length, in bytes.
 const LONGEST_ANSWER: usize = 4 << 20;
 /// Shorter than servers and proxies keep an idle connection (60 s and more), so that no connection is
 /// used just as the other side closes it.
@@ -26,6 +26,8 @@ const IDLE: Duration = Duration::from_secs(30);
 pub struct HttpClient {
     client: Client,
     timeout: Duration,
+    /// The longest answer, in bytes.
+    longest: usize,
 }
 
 /// An answer, read to its end.
@@ -49,8 +51,8 @@ pub enum HttpError {
     #[error("no answer within {0:?}")]
     Timeout(Duration),
     /// The answer is longer than any that was asked for.
-    #[error("the answer is longer than 4 MiB")]
-    TooLong,
+    #[error("the answer is longer than {} KiB", .0 >> 10)]
+    TooLong(usize),
 }
 
 /// Why there is no client.
@@ -100,7 +102,13 @@ impl HttpClient {
             .pool_idle_timeout(IDLE)
             .timeout(timeout)
             .build()?;
-        Ok(Self { client, timeout })
+        Ok(Self { client, timeout, longest: LONGEST_ANSWER })
+    }
+
+    /// The same client for answers of at most `longest` bytes.
+    #[must_use]
+    pub fn with_longest_answer(self, longest: usize) -> Self {
+        Self { longest, ..self }
     }
 
     /// The client to make a request with, for [`HttpClient::send`] or for a crate that sends by itself.
@@ -113,8 +121,8 @@ impl HttpClient {
         let mut response = request.send().await.map_err(|error| self.error(error))?;
         let mut answer = Answer::without_body(&response);
         while let Some(chunk) = response.chunk().await.map_err(|error| self.error(error))? {
-            if answer.body.len() + chunk.len() > LONGEST_ANSWER {
-                return Err(HttpError::TooLong);
+            if answer.body.len() + chunk.len() > self.longest {
+                return Err(HttpError::TooLong(self.longest));
             }
             answer.body.extend_from_slice(&chunk);
         }

@@ -321,7 +321,7 @@ async fn an_answer_without_end_is_not_read_to_its_end() {
     let server = Scripted::start(Gate::open(), long).await;
     let error = server.keycloak.find_user("ada").await.unwrap_err();
     assert_eq!(error.reason(), "KeycloakBadAnswer");
-    assert!(error.to_string().contains("longer than 4 MiB"), "{error}");
+    assert!(error.to_string().contains("longer than 4096 KiB"), "{error}");
 }
 
 #[tokio::test]
