@@ -42,6 +42,7 @@ pub fn crds() -> String {
 #[doc(hidden)]
 pub mod testing {
     pub use crate::clients::keycloak;
+    pub use crate::clients::prometheus;
     pub use crate::runtime::clock;
     pub use crate::runtime::gate::Gate;
     pub use crate::webhook::certificate::authority::Authority;

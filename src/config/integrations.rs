@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration::ConfigDuration;
 use super::formats;
+use super::prometheus::PrometheusConfig;
 
 /// The external services.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -12,6 +13,8 @@ use super::formats;
 pub struct Integrations {
     /// Keycloak, in which Tenants have accounts and Workspaces have roles.
     pub keycloak: KeycloakConfig,
+    /// The Prometheus server that tells when Instances were last used.
+    pub prometheus: PrometheusConfig,
 }
 
 /// The Keycloak realm with the accounts of users; see `docs/keycloak.md`.

@@ -18,6 +18,8 @@ mod instance;
 mod integrations;
 pub mod loops;
 pub mod pool;
+mod prometheus;
+mod query_template;
 mod rules;
 mod schema;
 mod shared_volume;
@@ -39,6 +41,8 @@ pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
 pub use instance::{AccessMode, InstanceConfig, VmLogin};
 pub use integrations::KeycloakConfig;
+pub use prometheus::PrometheusConfig;
+pub use query_template::{QueryTemplate, TemplateError, quoted};
 pub use schema::schema;
 pub use shared_volume::SharedVolumeConfig;
 pub use snapshot::{Pusher, SnapshotConfig};
@@ -48,6 +52,10 @@ pub use webhook::WebhookConfig;
 
 #[cfg(test)]
 pub use instance::{ContainerImages, LocalVm, ParentRef};
+#[cfg(test)]
+pub use prometheus::PrometheusQueries;
+#[cfg(test)]
+pub use query_template::Subject;
 #[cfg(test)]
 pub use types::ListenAddress;
 

@@ -27,7 +27,7 @@ const READY_BUCKETS: [f64; 30] = [
 ];
 
 /// Counters and their help texts.
-const COUNTERS: [(&str, &str); 8] = [
+const COUNTERS: [(&str, &str); 9] = [
     ("controller_runtime_reconcile_total", "Total number of reconciliations per controller and result"),
     ("controller_runtime_reconcile_errors_total", "Total number of reconciliation errors per controller"),
     ("controller_runtime_reconcile_panics_total", "Total number of reconciliation panics per controller"),
@@ -36,6 +36,7 @@ const COUNTERS: [(&str, &str); 8] = [
     ("workqueue_retries_total", "Total number of retries handled by workqueue"),
     ("rest_client_requests_total", "Number of requests to the API server by status code, method and host"),
     ("keycloak_requests_total", "Number of requests to Keycloak by status code, method and operation"),
+    ("prometheus_client_requests_total", "Number of requests to Prometheus by status code and operation"),
 ];
 /// Gauges and their help texts.
 const GAUGES: [(&str, &str); 9] = [
@@ -65,7 +66,7 @@ const GAUGES: [(&str, &str); 9] = [
     ("process_open_fds", "Number of open file descriptors"),
 ];
 /// Histograms with their help texts and buckets. All are in seconds.
-const HISTOGRAMS: [(&str, &str, &[f64]); 7] = [
+const HISTOGRAMS: [(&str, &str, &[f64]); 8] = [
     (
         "controller_runtime_reconcile_time_seconds",
         "Length of time in seconds per reconciliation per controller",
@@ -94,6 +95,11 @@ const HISTOGRAMS: [(&str, &str, &[f64]); 7] = [
     (
         "keycloak_request_duration_seconds",
         "Latency in seconds of requests to Keycloak by operation",
+        &REQUEST_BUCKETS,
+    ),
+    (
+        "prometheus_client_request_duration_seconds",
+        "Latency in seconds of requests to Prometheus by operation",
         &REQUEST_BUCKETS,
     ),
     (
