@@ -21,6 +21,7 @@ mod objects;
 mod ports;
 mod processes;
 mod programs;
+pub mod prometheus;
 pub mod proxy;
 pub mod smtp;
 mod standin;

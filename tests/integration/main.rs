@@ -25,6 +25,7 @@ mod keycloak;
 mod manager_keys;
 mod missing_crds;
 mod operations;
+mod prometheus;
 mod quiet;
 mod rbac;
 mod recorded;
