@@ -5,6 +5,7 @@
 //! | [`accounts`] | accounts and roles in Keycloak |
 //! | [`children`] | the common part of the objects that a loop creates for one object |
 //! | [`durations`] | durations as text |
+//! | [`environments`] | the environments of an Instance |
 //! | [`nfs_volume`] | volumes on NFS: personal and shared |
 //! | [`problems`] | problems and failures of a reconcile as conditions and events |
 //! | [`references`] | references between objects: keys and indexes |
@@ -12,6 +13,7 @@
 pub mod accounts;
 pub mod children;
 pub mod durations;
+pub mod environments;
 pub mod nfs_volume;
 pub mod problems;
 pub mod references;
