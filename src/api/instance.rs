@@ -1,5 +1,6 @@
 //! Instances: the lab machines of users, each made from a Template.
 
+mod effective;
 #[cfg(test)]
 mod tests;
 
@@ -10,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
 use super::custom::{AGE, Column, CustomResource};
-use super::environment::Environment;
 use super::object::kind;
 use super::reference::GenericRef;
 use super::template::Selector;
@@ -140,50 +140,11 @@ pub struct InstanceSpec {
     #[schemars(default)]
     pub status_check_url: String,
     /// URLs of the archives with the content of each environment; the keys are names of environments, for
-    /// example `{desktop: {origin: "https://files.example.org/start.zip"}}`. Default: none.
+    /// example `{desktop: {origin: "https://files.example.org/start.zip"}}`, and `default` stands for the first
+    /// environment. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub content_urls: BTreeMap<String, ContentUrls>,
-}
-
-/// Effective values: the API has older and newer fields for the same purpose, and the newer one takes
-/// precedence where it is set.
-impl InstanceSpec {
-    /// The URL of the status check; empty if there is none.
-    pub fn effective_status_check_url(&self) -> &str {
-        first_set(&[&self.status_check_url, &self.customization_urls.status_check])
-    }
-
-    /// The URL from which the content of an environment is downloaded; empty if there is none. `first`
-    /// tells whether it is the first environment of the Template, the only one that `customizationUrls`
-    /// applies to.
-    pub fn content_origin<'a>(&'a self, environment: &'a Environment, first: bool) -> &'a str {
-        let own = self.content_urls.get(&environment.name).map_or("", |urls| &urls.origin);
-        let older = if first { self.customization_urls.content_origin.as_str() } else { "" };
-        let template = environment.container_startup_options.as_ref();
-        first_set(&[own, older, template.map_or("", |options| &options.source_archive_url)])
-    }
-
-    /// The URL to which the content of an environment is uploaded; empty if there is none. `first` as in
-    /// [`Self::content_origin`].
-    pub fn content_destination(&self, environment: &str, first: bool) -> &str {
-        let own = self.content_urls.get(environment).map_or("", |urls| &urls.destination);
-        let older = if first { self.customization_urls.content_destination.as_str() } else { "" };
-        first_set(&[own, older])
-    }
-
-    /// The node selector of an environment's pods, given that of the Template (see
-    /// `TemplateSpec::node_selector_of`): `None` if the Template has none, the Instance's own if the
-    /// Template's is empty, else the Template's.
-    pub fn placement<'a>(&'a self, template: Option<&'a Selector>) -> Option<&'a Selector> {
-        let template = template?;
-        if template.is_empty() { self.node_selector.as_ref() } else { Some(template) }
-    }
-}
-
-/// The first text that is not empty; an empty text if there is none.
-fn first_set<'a>(texts: &[&'a str]) -> &'a str {
-    texts.iter().find(|text| !text.is_empty()).copied().unwrap_or_default()
 }
 
 /// Ports of the instance to expose on a public IP address.
