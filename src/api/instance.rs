@@ -261,7 +261,8 @@ pub struct InstanceStatus {
     #[schemars(default)]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub environments: Vec<EnvironmentStatus>,
-    /// Conditions of the instance: `Ready`, `Reconciled`, and `PublicExposureReady` if ports are exposed.
+    /// Conditions of the instance: `Ready`, `Reconciled`, `PublicExposureReady` if ports are exposed, and
+    /// `StatusChecked` for exams with a status URL.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`http`] | the HTTP client that all of them use: TLS, time limit, bounded answers |
 //! | [`keycloak`] | Keycloak's admin API: accounts of Tenants, roles of Workspaces |
+//! | [`status_check`] | the status URLs of exams |
 
 pub mod http;
 pub mod keycloak;
+pub mod status_check;

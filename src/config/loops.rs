@@ -21,6 +21,8 @@ macro_rules! for_each_loop {
             shared_volume: SharedVolumeConfig => SharedVolumeReconciler;
             /// Snapshots: container images made from the disks of stopped virtual machines.
             snapshot: SnapshotConfig => SnapshotReconciler;
+            /// Exams, first part: stops Instances whose status URL says that they are not needed any more.
+            termination: TerminationConfig => TerminationReconciler;
         }
     };
 }

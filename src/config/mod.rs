@@ -24,6 +24,7 @@ mod shared_volume;
 mod snapshot;
 mod suggest;
 mod tenant;
+mod termination;
 mod tree;
 mod types;
 mod webhook;
@@ -43,6 +44,7 @@ pub use schema::schema;
 pub use shared_volume::SharedVolumeConfig;
 pub use snapshot::{Pusher, SnapshotConfig};
 pub use tenant::{MyDrive, OnTenantDeletion, QuotaCaps, TenantConfig};
+pub use termination::TerminationConfig;
 pub use types::{Config, Controllers, LeaderElection, Log, LogFormat};
 pub use webhook::WebhookConfig;
 

@@ -123,6 +123,22 @@ const RULES: &[Rule] = &[
         expected: "expected more than 0s",
     },
     Rule {
+        keys: &["controllers.termination.statusCheckTimeout"],
+        broken: |config| {
+            let timeout = config.controllers.termination.status_check_timeout;
+            timeout.get().is_zero().then(|| format!("{timeout} is too short"))
+        },
+        expected: "expected more than 0s",
+    },
+    Rule {
+        keys: &["controllers.termination.statusCheckInterval"],
+        broken: |config| {
+            let interval = config.controllers.termination.status_check_interval;
+            (interval < ConfigDuration::from_secs(5)).then(|| format!("{interval} is too short"))
+        },
+        expected: "expected at least 5s",
+    },
+    Rule {
         keys: &["controllers.instance.gatewayApi.parentRefs", "controllers.instance.gatewayApi.enabled"],
         broken: |config| {
             let gateway = &config.controllers.instance.gateway_api;

@@ -17,6 +17,7 @@ use super::loops::for_each_loop;
 use super::shared_volume::SharedVolumeConfig;
 use super::snapshot::SnapshotConfig;
 use super::tenant::{TenantConfig, WorkspaceConfig};
+use super::termination::TerminationConfig;
 use super::webhook::WebhookConfig;
 
 /// The configuration of the control loops of a CrownLabs cluster. Only `apiVersion` and `kind` are

@@ -20,6 +20,7 @@ mod shared_volume;
 mod snapshot;
 mod table;
 mod tenant;
+mod termination;
 mod workspace;
 
 pub use shared::accounts::Accounts;

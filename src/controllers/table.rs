@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Definition, Setup, instance, public_exposure, shared_volume, snapshot, tenant, workspace};
+use super::{
+    Definition, Setup, instance, public_exposure, shared_volume, snapshot, tenant, termination, workspace,
+};
 use crate::api::Kind;
 use crate::config::Controllers;
 use crate::config::loops::{Toggle, for_each_loop};

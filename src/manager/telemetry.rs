@@ -27,7 +27,7 @@ const READY_BUCKETS: [f64; 30] = [
 ];
 
 /// Counters and their help texts.
-const COUNTERS: [(&str, &str); 8] = [
+const COUNTERS: [(&str, &str); 9] = [
     ("controller_runtime_reconcile_total", "Total number of reconciliations per controller and result"),
     ("controller_runtime_reconcile_errors_total", "Total number of reconciliation errors per controller"),
     ("controller_runtime_reconcile_panics_total", "Total number of reconciliation panics per controller"),
@@ -35,6 +35,7 @@ const COUNTERS: [(&str, &str); 8] = [
     ("workqueue_adds_total", "Total number of adds handled by workqueue"),
     ("workqueue_retries_total", "Total number of retries handled by workqueue"),
     ("rest_client_requests_total", "Number of requests to the API server by status code, method and host"),
+    ("instance_status_checks_total", "Number of queries of the status URLs of Instances by result"),
     ("keycloak_requests_total", "Number of requests to Keycloak by status code, method and operation"),
 ];
 /// Gauges and their help texts.

@@ -194,6 +194,7 @@ fn the_rbac_rules_are_sufficient_and_all_of_them_are_used() {
 controllers:
   publicExposure: {ipPool: [172.18.4.1]}
   snapshot: {vmRegistry: r.example.org, vmRegistrySecret: login}
+  termination: {enabled: true}
   instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}
   tenant: {personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}}\n";
     let kubeconfig = lab.service_account();

@@ -1,4 +1,5 @@
-//! The environments of an Instance: which of those of its Template it has, and how their objects are named.
+//! The environments of an Instance: which of those of its Template it has, how their objects are named, and which of
+//! them are uploaded when an exam ends.
 
 use crate::api::environment::Environment;
 use crate::api::instance::Instance;
@@ -49,4 +50,29 @@ pub fn choose<'a>(
         }
     }
     (chosen, removed)
+}
+
+/// Where the content of an environment is uploaded when an exam ends; `None` if it is not: only a persistent
+/// environment has something to upload, and only if the Instance names a destination. `environments` are those of the
+/// Template.
+pub fn destination<'a>(
+    instance: &'a Instance,
+    environments: &[Environment],
+    environment: &Environment,
+) -> Option<&'a str> {
+    let is_first = environments.first().is_some_and(|first| first.name == environment.name);
+    let destination = instance.spec.content_destination(&environment.name, is_first);
+    (environment.persistent && !destination.is_empty()).then_some(destination)
+}
+
+/// Whether an environment of an Instance is uploaded when its exam ends.
+pub fn has_destination(instance: &Instance, environments: &[Environment]) -> bool {
+    let fixed = &instance.status.environments;
+    let is_ours = |environment: &&Environment| {
+        fixed.is_empty()
+            || environments.len() == 1
+            || fixed.iter().any(|known| known.name == environment.name)
+    };
+    let mut ours = environments.iter().filter(is_ours);
+    ours.any(|environment| destination(instance, environments, environment).is_some())
 }

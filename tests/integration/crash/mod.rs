@@ -6,6 +6,7 @@ mod instances;
 mod shared_volumes;
 mod snapshots;
 mod tenants;
+mod termination;
 
 use std::collections::BTreeMap;
 use std::process::Command;
