@@ -261,8 +261,8 @@ pub struct InstanceStatus {
     #[schemars(default)]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub environments: Vec<EnvironmentStatus>,
-    /// Conditions of the instance: `Ready`, `Reconciled`, `PublicExposureReady` if ports are exposed, and
-    /// `StatusChecked` for exams with a status URL.
+    /// Conditions of the instance: `Ready`, `Reconciled`, `PublicExposureReady` if ports are exposed, and for
+    /// exams `StatusChecked` (the last status check) and `Submitted` (the upload of the content).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,
@@ -285,6 +285,10 @@ pub struct Automation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, schema_with = "wire::date_time")]
     pub submission_time: Option<Time>,
+    /// Number of attempts to upload the content since the upload was last requested.
+    #[serde(skip_serializing_if = "wire::is_default", deserialize_with = "wire::integer")]
+    #[schemars(default, range(min = 0))]
+    pub submission_attempts: i32,
 }
 
 /// Observed state of a public exposure.

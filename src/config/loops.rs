@@ -23,6 +23,8 @@ macro_rules! for_each_loop {
             snapshot: SnapshotConfig => SnapshotReconciler;
             /// Exams, first part: stops Instances whose status URL says that they are not needed any more.
             termination: TerminationConfig => TerminationReconciler;
+            /// Exams, second part: uploads the content of Instances that were stopped.
+            submission: SubmissionConfig => SubmissionReconciler;
         }
     };
 }

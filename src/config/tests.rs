@@ -58,7 +58,7 @@ fn every_key_of_the_default_file_has_a_comment() {
     // 9 at the top with 1 label, 2 of resync, 6 of leaderElection, 4 of server, 6 of webhook, 2 of
     // keycloakEvents, 2 of log, the instance loop with its 10, 6 images, 1 of access, 2 of vmLogin, 2 of
     // gatewayApi, 2 of localVm, the exposure loop with its 8, the snapshot loop with its 10, the shared volume
-    // loop with its 4, the termination loop with its 5, the tenant loop with its 11, 1 label, 5 of myDrive, 3 of quotaCaps, 1 of
+    // loop with its 4, the termination loop with its 5, the submission loop with its 8, the tenant loop with its 11, 1 label, 5 of myDrive, 3 of quotaCaps, 1 of
     // personalWorkspace, the workspace loop with its 2, keycloak with its 9.
     let known = [
         9,
@@ -80,6 +80,7 @@ fn every_key_of_the_default_file_has_a_comment() {
         1 + 10,
         1 + 4,
         1 + 5,
+        1 + 8,
         1 + 11,
         1,
         5,

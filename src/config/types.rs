@@ -16,6 +16,7 @@ use super::integrations::Integrations;
 use super::loops::for_each_loop;
 use super::shared_volume::SharedVolumeConfig;
 use super::snapshot::SnapshotConfig;
+use super::submission::SubmissionConfig;
 use super::tenant::{TenantConfig, WorkspaceConfig};
 use super::termination::TerminationConfig;
 use super::webhook::WebhookConfig;

@@ -18,6 +18,7 @@ mod public_exposure;
 mod shared;
 mod shared_volume;
 mod snapshot;
+mod submission;
 mod table;
 mod tenant;
 mod termination;

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    Definition, Setup, instance, public_exposure, shared_volume, snapshot, tenant, termination, workspace,
+    Definition, Setup, instance, public_exposure, shared_volume, snapshot, submission, tenant, termination,
+    workspace,
 };
 use crate::api::Kind;
 use crate::config::Controllers;

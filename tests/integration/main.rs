@@ -31,6 +31,7 @@ mod rbac;
 mod recorded;
 mod shared_volumes;
 mod snapshots;
+mod submission;
 mod tenants;
 mod termination;
 mod webhook;

@@ -5,6 +5,7 @@ mod exposure;
 mod instances;
 mod shared_volumes;
 mod snapshots;
+mod submission;
 mod tenants;
 mod termination;
 
