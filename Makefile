@@ -34,7 +34,7 @@ generate: ## The files that are made from the code: CRDs, default configuration
 	$(CARGO) run --locked -- config default > config/crownlabs.yaml.new
 	mv config/crownlabs.yaml.new config/crownlabs.yaml
 
-demo: control-plane-prerequisites ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself
+demo: $(if $(AUTOMATION),prerequisites,control-plane-prerequisites) ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; AUTOMATION=1 shows how unused ones end
 	$(CARGO) build --release --locked --bin crownlabs
 	$(CARGO) run --locked --example demo -- $(if $(DETACH),--detach)
 

@@ -42,6 +42,9 @@ pub fn crds() -> String {
 #[doc(hidden)]
 pub mod testing {
     pub use crate::clients::keycloak;
+    pub use crate::clients::mail;
+    pub use crate::clients::prometheus;
+    pub use crate::config::{ConfigDuration, MailConfig, MailTls, MailTransport};
     pub use crate::runtime::clock;
     pub use crate::runtime::gate::Gate;
     pub use crate::webhook::certificate::authority::Authority;

@@ -54,14 +54,8 @@ impl Output {
 /// # Errors
 /// When a file cannot be read or is not YAML; the message names it.
 pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
-    let mut setup = Setup {
-        config,
-        gate: Gate::closed(),
-        // Nobody is asked: every address counts as confirmed.
-        accounts: None,
-        files: Vec::new(),
-        endpoints: Vec::new(),
-    };
+    // Nobody is asked: every address counts as confirmed.
+    let mut setup = Setup::new(config, Gate::closed());
     let mut factory = StoreFactory::default();
     let enabled = LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled);
     let loops =

@@ -145,6 +145,59 @@ spec:
     assert!(messages.contains("server-1-as-submitted: the vm is running."), "{messages}");
 }
 
+/// For an exam that is to be uploaded, the Job is printed, or what it waits for; for one that goes on, how often its
+/// status URL is queried.
+#[test]
+fn exams_are_planned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("crownlabs.yaml");
+    let lines = "apiVersion: config.crownlabs.polito.it/v1alpha1
+kind: ControllerManagerConfiguration
+controllers: {termination: {enabled: true, statusCheckInterval: 2m}, submission: {enabled: true}}
+";
+    std::fs::write(&config, lines).expect("written");
+    let config = config.display().to_string();
+    let exam = |running: bool| {
+        format!(
+            "apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {{name: exam, namespace: workspace-exams}}
+spec: {{environmentList: [{{name: main, environmentType: Container, image: i, persistent: true}}]}}
+---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Instance
+metadata:
+  name: exam.1
+  namespace: exams
+  labels: {{crownlabs.polito.it/instance-submission-requested: \"true\"}}
+spec:
+  running: {running}
+  template.crownlabs.polito.it/TemplateRef: {{name: exam, namespace: workspace-exams}}
+  tenant.crownlabs.polito.it/TenantRef: {{name: ada}}
+  statusCheckUrl: https://exams.example.org/status?key=secret
+  contentUrls: {{default: {{destination: https://exams.example.org/upload}}}}
+"
+        )
+    };
+    let stopped = crownlabs(&["plan", "--config", &config, "-f", "-"], &exam(false));
+    let printed = text(&stopped.stdout);
+    for line in
+        ["  name: exam-1-submitter\n", "claimName: exam-1\n", "value: https://exams.example.org/upload\n"]
+    {
+        assert!(printed.contains(line), "{line}: {printed}");
+    }
+    let running = crownlabs(&["plan", "--config", &config, "-f", "-"], &exam(true));
+    assert!(!text(&running.stdout).contains("submitter"), "{}", text(&running.stdout));
+    let messages = text(&running.stderr);
+    for message in [
+        "Instance exams/exam.1: the status URL at exams.example.org is queried every 2m",
+        "Instance exams/exam.1: the upload waits until the Instance is off: it is to run",
+    ] {
+        assert!(messages.contains(message), "{message}: {messages}");
+    }
+    assert!(!messages.contains("secret"), "{messages}");
+}
+
 /// A snapshot test of the whole output for the samples: it shows how a change of the code changes the objects.
 #[test]
 fn the_plan_of_the_samples_is_as_reviewed() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the tests need beside Rust: Go to build the control plane once, Maven and Java for Keycloak, and a
-# few tools of the system: among them a container registry, QEMU's disk tools and Buildah.
-# `prerequisites.sh control-plane` leaves out what only Keycloak and snapshots need.
+# few tools of the system: among them a container registry, QEMU's disk tools, Buildah, a mail server and Prometheus.
+# `prerequisites.sh control-plane` leaves out what only Keycloak, snapshots, mail and Prometheus need.
 set -euo pipefail
 what=${1:-all}
 
@@ -18,14 +18,25 @@ if [ "$what" = all ]; then
 	need qemu-img qemu-utils
 	need docker-registry docker-registry
 	need buildah buildah
+	# The server and `promtool`, which writes samples of any time.
+	need prometheus prometheus
 	need java default-jre-headless
 	need mvn maven
+	# Mail: a server with TLS and login. Any Python that has it will do; Debian installs it for its own.
+	has_aiosmtpd() { "$1" -c 'import aiosmtpd' >/dev/null 2>&1; }
+	has_aiosmtpd python3 || has_aiosmtpd /usr/bin/python3 || packages+=(python3-aiosmtpd)
 fi
 
 if [ ${#packages[@]} -gt 0 ]; then
 	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
 		echo "installing: ${packages[*]}"
 		apt-get update -qq
+		# The tests start servers themselves: no package may start one as a service.
+		if [ ! -e /usr/sbin/policy-rc.d ]; then
+			printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+			chmod +x /usr/sbin/policy-rc.d
+			trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+		fi
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}"
 	else
 		echo "missing: ${packages[*]} (on Debian: sudo apt-get install ${packages[*]})" >&2

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "it ends by a panic")]
 
+mod automation;
 #[path = "../../tests/cluster/mod.rs"]
 mod cluster;
 mod people;
@@ -18,6 +19,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use automation::Automation;
 use cluster::keycloak::KeycloakServer;
 use cluster::{Cluster, Options};
 use serde_json::Value;
@@ -42,11 +44,16 @@ fn main() -> Result<()> {
     let cluster =
         Cluster::start(Options { crds: files(&root.join("manifests/crds"))?, ..Options::default() })?;
     let keycloak = people::keycloak()?;
-    let config = people::config(cluster.dir(), &root.join("config/demo.yaml"), keycloak.as_ref())?;
+    let automation = Automation::start(cluster.dir())?;
+    let demo = root.join("config/demo.yaml");
+    let config = people::config(cluster.dir(), &demo, keycloak.as_ref(), automation.as_ref())?;
     let daemon = Daemon::start(&cluster, root, &config)?;
     println!("the daemon runs; its log is {}\n", cluster.dir().join("daemon.log").display());
     let show = || show(&cluster);
-    let result = scenario(&cluster, root, keycloak.as_ref(), &show);
+    let mut result = scenario(&cluster, root, keycloak.as_ref(), &show);
+    if let (Ok(()), Some(automation)) = (&result, &automation) {
+        result = automation.show(&cluster);
+    }
     if result.is_err() && interrupted_already() {
         println!("\nstopping");
         return Ok(());

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::automation::Automation;
 use crate::cluster::Cluster;
 use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
 use crate::{PATIENCE, interrupted_already, now, run};
@@ -41,16 +42,27 @@ pub fn keycloak() -> Result<Option<KeycloakServer>> {
     Ok(None)
 }
 
-/// Writes the daemon's configuration: `config/demo.yaml`, with the realm if there is one. Returns the path of the file.
-pub fn config(folder: &Path, demo: &Path, keycloak: Option<&KeycloakServer>) -> Result<std::path::PathBuf> {
+/// Writes the daemon's configuration: `config/demo.yaml`, whose last section is `controllers`, with the realm and the
+/// automation if there are any. Returns the path of the file.
+pub fn config(
+    folder: &Path,
+    demo: &Path,
+    keycloak: Option<&KeycloakServer>,
+    automation: Option<&Automation>,
+) -> Result<std::path::PathBuf> {
     let mut text = fs::read_to_string(demo)?;
+    text.push_str(&automation.map_or_else(String::new, |_| Automation::controllers()));
+    if keycloak.is_some() || automation.is_some() {
+        text.push_str("integrations:\n");
+    }
+    text.push_str(&automation.map_or_else(String::new, Automation::integrations));
     if let Some(server) = keycloak {
         let secret = folder.join("keycloak-secret");
         fs::write(&secret, SECRET)?;
-        let _ = write!(
+        let _ = writeln!(
             text,
-            "integrations:\n  keycloak: {{enabled: true, url: \"{}\", realm: {REALM}, clientId: {OPERATOR}, \
-             rolesClientId: {ROLES_CLIENT}, clientSecretFile: \"{}\"}}\n",
+            "  keycloak: {{enabled: true, url: \"{}\", realm: {REALM}, clientId: {OPERATOR}, \
+             rolesClientId: {ROLES_CLIENT}, clientSecretFile: \"{}\"}}",
             server.url(),
             secret.display()
         );

@@ -1,5 +1,6 @@
 //! Instances: the lab machines of users, each made from a Template.
 
+mod effective;
 #[cfg(test)]
 mod tests;
 
@@ -10,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
 use super::custom::{AGE, Column, CustomResource};
-use super::environment::Environment;
 use super::object::kind;
+use super::promise::Promise;
 use super::reference::GenericRef;
 use super::template::Selector;
 use super::wire::{self, wire_enum};
@@ -140,50 +141,11 @@ pub struct InstanceSpec {
     #[schemars(default)]
     pub status_check_url: String,
     /// URLs of the archives with the content of each environment; the keys are names of environments, for
-    /// example `{desktop: {origin: "https://files.example.org/start.zip"}}`. Default: none.
+    /// example `{desktop: {origin: "https://files.example.org/start.zip"}}`, and `default` stands for the first
+    /// environment. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub content_urls: BTreeMap<String, ContentUrls>,
-}
-
-/// Effective values: the API has older and newer fields for the same purpose, and the newer one takes
-/// precedence where it is set.
-impl InstanceSpec {
-    /// The URL of the status check; empty if there is none.
-    pub fn effective_status_check_url(&self) -> &str {
-        first_set(&[&self.status_check_url, &self.customization_urls.status_check])
-    }
-
-    /// The URL from which the content of an environment is downloaded; empty if there is none. `first`
-    /// tells whether it is the first environment of the Template, the only one that `customizationUrls`
-    /// applies to.
-    pub fn content_origin<'a>(&'a self, environment: &'a Environment, first: bool) -> &'a str {
-        let own = self.content_urls.get(&environment.name).map_or("", |urls| &urls.origin);
-        let older = if first { self.customization_urls.content_origin.as_str() } else { "" };
-        let template = environment.container_startup_options.as_ref();
-        first_set(&[own, older, template.map_or("", |options| &options.source_archive_url)])
-    }
-
-    /// The URL to which the content of an environment is uploaded; empty if there is none. `first` as in
-    /// [`Self::content_origin`].
-    pub fn content_destination(&self, environment: &str, first: bool) -> &str {
-        let own = self.content_urls.get(environment).map_or("", |urls| &urls.destination);
-        let older = if first { self.customization_urls.content_destination.as_str() } else { "" };
-        first_set(&[own, older])
-    }
-
-    /// The node selector of an environment's pods, given that of the Template (see
-    /// `TemplateSpec::node_selector_of`): `None` if the Template has none, the Instance's own if the
-    /// Template's is empty, else the Template's.
-    pub fn placement<'a>(&'a self, template: Option<&'a Selector>) -> Option<&'a Selector> {
-        let template = template?;
-        if template.is_empty() { self.node_selector.as_ref() } else { Some(template) }
-    }
-}
-
-/// The first text that is not empty; an empty text if there is none.
-fn first_set<'a>(texts: &[&'a str]) -> &'a str {
-    texts.iter().find(|text| !text.is_empty()).copied().unwrap_or_default()
 }
 
 /// Ports of the instance to expose on a public IP address.
@@ -283,6 +245,18 @@ pub struct InstanceStatus {
     #[serde(skip_serializing_if = "wire::is_default")]
     #[schemars(default)]
     pub automation: Automation,
+    /// Inactivity: when the instance was last used, and when it is stopped or deleted unless it is used again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    pub inactivity: Option<Box<Promise>>,
+    /// Destruction: when the instance, if it stays stopped, is deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    pub destruction: Option<Box<Promise>>,
+    /// Expiration: when the instance is deleted for its age.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    pub expiration: Option<Box<Promise>>,
     /// Name of the node that the instance runs on; empty while it is stopped.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
@@ -300,7 +274,9 @@ pub struct InstanceStatus {
     #[schemars(default)]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub environments: Vec<EnvironmentStatus>,
-    /// Conditions of the instance: `Ready`, `Reconciled`, and `PublicExposureReady` if ports are exposed.
+    /// Conditions of the instance: `Ready`, `Reconciled`, `PublicExposureReady` if ports are exposed, for exams
+    /// `StatusChecked` (the last status check) and `Submitted` (the upload of the content), and `Inactive`,
+    /// `Abandoned` and `Expiring` where instances are stopped or deleted automatically.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,
@@ -323,6 +299,10 @@ pub struct Automation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, schema_with = "wire::date_time")]
     pub submission_time: Option<Time>,
+    /// Number of attempts to upload the content since the upload was last requested.
+    #[serde(skip_serializing_if = "wire::is_default", deserialize_with = "wire::integer")]
+    #[schemars(default, range(min = 0))]
+    pub submission_attempts: i32,
 }
 
 /// Observed state of a public exposure.

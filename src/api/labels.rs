@@ -132,6 +132,8 @@ pub const DELETE_AFTER_INACTIVITY: &str = "crownlabs.polito.it/delete-after-inac
 pub const SHARED_VOLUMES: &str = "crownlabs.polito.it/shared-volumes";
 /// On a snapshot that has failed: the `metadata.generation` for which it did.
 pub const SNAPSHOT_OBSERVED_GENERATION: &str = "crownlabs.polito.it/snapshot-observed-generation";
+/// On the Job that uploads the content of an Instance: the number of the attempt, counted from 1.
+pub const SUBMISSION_ATTEMPT: &str = "crownlabs.polito.it/submission-attempt";
 /// On a `PersistentVolumeClaim`: the labels of the namespaces in which it may be mirrored.
 pub const MIRROR_TARGET_LABELS: &str = "pmp.crownlabs.polito.it/required-target-ns-labels";
 

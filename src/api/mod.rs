@@ -16,6 +16,7 @@ pub mod meta;
 pub mod names;
 pub mod object;
 pub mod pod_config;
+pub mod promise;
 pub mod public_key;
 pub mod quantity;
 pub mod reference;

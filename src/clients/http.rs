@@ -1,6 +1,7 @@
 //! The HTTP client for every server outside of the cluster: reqwest with our TLS, one time limit for a
-//! whole exchange and answers of bounded length. Redirects and the proxies of the environment are not
-//! followed: a request with a secret goes only to the server that the administrator configured.
+//! whole exchange and answers of bounded length. The proxies of the environment are not used, and redirects are
+//! not followed: a request with a secret goes only to the server that the administrator configured. Redirects are
+//! followed only from URLs that are chosen by users ([`HttpClient::for_any_url`]), which carry no secret of ours.
 
 use std::error::Error as _;
 use std::path::PathBuf;
@@ -10,13 +11,16 @@ use http::header::{ACCEPT, HeaderMap, HeaderValue, LOCATION};
 use http::{StatusCode, Uri};
 use kube::client::ConfigExt;
 use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response};
+use tracing::warn;
 
 use crate::runtime::client::USER_AGENT;
 use crate::runtime::error::with_sources;
 
-/// No answer that we ask for comes near this length, in bytes.
+/// No answer of a server that the administrator configured comes near this length, in bytes.
 const LONGEST_ANSWER: usize = 4 << 20;
+/// How many redirects are followed from a URL that a user has chosen.
+const MOST_REDIRECTS: usize = 10;
 /// Shorter than servers and proxies keep an idle connection (60 s and more), so that no connection is
 /// used just as the other side closes it.
 const IDLE: Duration = Duration::from_secs(30);
@@ -26,6 +30,8 @@ const IDLE: Duration = Duration::from_secs(30);
 pub struct HttpClient {
     client: Client,
     timeout: Duration,
+    /// The longest answer, in bytes.
+    longest: usize,
 }
 
 /// An answer, read to its end.
@@ -49,8 +55,8 @@ pub enum HttpError {
     #[error("no answer within {0:?}")]
     Timeout(Duration),
     /// The answer is longer than any that was asked for.
-    #[error("the answer is longer than 4 MiB")]
-    TooLong,
+    #[error("the answer is longer than {}", size(*.0))]
+    TooLong(usize),
 }
 
 /// Why there is no client.
@@ -91,16 +97,56 @@ impl HttpClient {
             Some(path) => SetupError::CaFile { path, source },
             None => SetupError::NoPlatformRoots(source),
         })?;
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls)
-            .user_agent(USER_AGENT)
-            .default_headers(HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]))
-            .redirect(Policy::none())
-            .no_proxy()
-            .pool_idle_timeout(IDLE)
-            .timeout(timeout)
-            .build()?;
-        Ok(Self { client, timeout })
+        let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
+        let client = builder(tls, timeout).default_headers(accept).redirect(Policy::none()).build()?;
+        Ok(Self { client, timeout, longest: LONGEST_ANSWER })
+    }
+
+    /// A client for URLs that users choose, with `http` or `https`: it follows up to ten redirects to such URLs
+    /// and reads answers of at most `longest` bytes. Certificates are checked as in [`HttpClient::new`]; where the
+    /// platform has no authorities, no certificate is valid.
+    ///
+    /// # Errors
+    /// When the authorities' certificates cannot be read.
+    pub fn for_any_url(
+        ca_file: Option<PathBuf>,
+        timeout: Duration,
+        longest: usize,
+    ) -> Result<Self, SetupError> {
+        let mut config = kube::Config::new(Uri::from_static("https://localhost"));
+        config.root_cert = ca_file.is_some().then(Vec::new);
+        config.root_cert_file.clone_from(&ca_file);
+        let tls = match (config.rustls_client_config(), ca_file) {
+            (Ok(tls), _) => tls,
+            (Err(source), Some(path)) => return Err(SetupError::CaFile { path, source }),
+            (Err(error), None) => {
+                let error = with_sources(&error);
+                warn!(
+                    error,
+                    "this system has no certificates of authorities: URLs with https cannot be checked"
+                );
+                config.root_cert = Some(Vec::new());
+                config.rustls_client_config().map_err(SetupError::NoPlatformRoots)?
+            }
+        };
+        let follow = Policy::custom(|attempt| {
+            if attempt.previous().len() > MOST_REDIRECTS {
+                attempt.error(format!("it redirects more than {MOST_REDIRECTS} times"))
+            } else if matches!(attempt.url().scheme(), "http" | "https") {
+                attempt.follow()
+            } else {
+                attempt.error("it redirects to a URL that is neither http nor https")
+            }
+        });
+        // Without `Referer`, because the query of the URL may contain a secret.
+        let client = builder(tls, timeout).referer(false).redirect(follow).build()?;
+        Ok(Self { client, timeout, longest })
+    }
+
+    /// The same client for answers of at most `longest` bytes.
+    #[must_use]
+    pub fn with_longest_answer(self, longest: usize) -> Self {
+        Self { longest, ..self }
     }
 
     /// The client to make a request with, for [`HttpClient::send`] or for a crate that sends by itself.
@@ -110,15 +156,27 @@ impl HttpClient {
 
     /// Sends a request and reads its answer, whatever its status.
     pub async fn send(&self, request: RequestBuilder) -> Result<Answer, HttpError> {
-        let mut response = request.send().await.map_err(|error| self.error(error))?;
+        let response = self.begin(request).await?;
         let mut answer = Answer::without_body(&response);
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.error(error))? {
-            if answer.body.len() + chunk.len() > LONGEST_ANSWER {
-                return Err(HttpError::TooLong);
-            }
-            answer.body.extend_from_slice(&chunk);
-        }
+        answer.body = self.body(response).await?;
         Ok(answer)
+    }
+
+    /// Sends a request and reads the head of its answer, whatever its status.
+    pub async fn begin(&self, request: RequestBuilder) -> Result<Response, HttpError> {
+        request.send().await.map_err(|error| self.error(error))
+    }
+
+    /// Reads the body of an answer.
+    pub async fn body(&self, mut response: Response) -> Result<Vec<u8>, HttpError> {
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.error(error))? {
+            if body.len() + chunk.len() > self.longest {
+                return Err(HttpError::TooLong(self.longest));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
     }
 
     /// What an error of reqwest means. Its own words are left out, because they repeat the URL, in which
@@ -130,6 +188,22 @@ impl HttpClient {
         let error = error.without_url();
         HttpError::NoAnswer(error.source().map_or_else(|| error.to_string(), with_sources))
     }
+}
+
+/// A number of bytes as text.
+fn size(bytes: usize) -> String {
+    let (kibibytes, mebibytes) = (bytes >> 10, bytes >> 20);
+    if mebibytes > 0 { format!("{mebibytes} MiB") } else { format!("{kibibytes} KiB") }
+}
+
+/// What all clients have in common.
+fn builder(tls: rustls::ClientConfig, timeout: Duration) -> ClientBuilder {
+    Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(USER_AGENT)
+        .no_proxy()
+        .pool_idle_timeout(IDLE)
+        .timeout(timeout)
 }
 
 impl Answer {

@@ -2,8 +2,14 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`http`] | the HTTP client that all of them use: TLS, time limit, bounded answers |
+//! | [`http`] | the client of all HTTP servers: TLS, time limit, bounded answers |
 //! | [`keycloak`] | Keycloak's admin API: accounts of Tenants, roles of Workspaces |
+//! | [`mail`] | mail to Tenants, through a mail server or into a folder |
+//! | [`prometheus`] | Prometheus' query API: the last use of Instances |
+//! | [`status_check`] | the status URLs of exams |
 
 pub mod http;
 pub mod keycloak;
+pub mod mail;
+pub mod prometheus;
+pub mod status_check;

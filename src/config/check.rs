@@ -166,7 +166,10 @@ impl Checker<'_> {
         let expected = if let Some(nearest) = nearest {
             self.checked.doubtful.insert(join(&above.key, nearest));
             format!("did you mean \"{nearest}\"?")
-        } else if let [place] = places(self.root, "", &entry.key).as_slice() {
+        } else if let [place] = places(self.root, "", &entry.key).as_slice()
+            // The keys of an item of a list are not those of a section.
+            && !above.key.ends_with(']')
+        {
             self.checked.doubtful.insert(place.clone());
             format!("did you mean \"{place}\"?")
         } else {

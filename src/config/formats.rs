@@ -25,7 +25,7 @@ pub(super) struct Format {
 }
 
 impl Format {
-    const fn new(name: &'static str, expected: &'static str, accepts: fn(&str) -> bool) -> Self {
+    pub const fn new(name: &'static str, expected: &'static str, accepts: fn(&str) -> bool) -> Self {
         Self { name, expected, accepts, secret: false }
     }
 }
@@ -156,7 +156,7 @@ const ALL: [&Format; 20] = [
 
 /// Finds a format by its name in the schema.
 pub(super) fn find(name: &str) -> Option<&'static Format> {
-    ALL.into_iter().find(|format| format.name == name)
+    ALL.into_iter().chain(super::mail::FORMATS).find(|format| format.name == name)
 }
 
 /// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.

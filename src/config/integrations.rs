@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::duration::ConfigDuration;
 use super::formats;
+use super::mail::MailConfig;
+use super::prometheus::PrometheusConfig;
 
 /// The external services.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -12,6 +14,10 @@ use super::formats;
 pub struct Integrations {
     /// Keycloak, in which Tenants have accounts and Workspaces have roles.
     pub keycloak: KeycloakConfig,
+    /// The mail that Tenants get about their Instances.
+    pub mail: MailConfig,
+    /// The Prometheus server that tells when Instances were last used.
+    pub prometheus: PrometheusConfig,
 }
 
 /// The Keycloak realm with the accounts of users; see `docs/keycloak.md`.

@@ -21,6 +21,14 @@ macro_rules! for_each_loop {
             shared_volume: SharedVolumeConfig => SharedVolumeReconciler;
             /// Snapshots: container images made from the disks of stopped virtual machines.
             snapshot: SnapshotConfig => SnapshotReconciler;
+            /// Inactivity: warns tenants, then stops or deletes Instances that nobody uses.
+            inactivity: InactivityConfig => InactivityReconciler;
+            /// Expiration: warns tenants, then deletes Instances that are older than their Template allows.
+            expiration: ExpirationConfig => ExpirationReconciler;
+            /// Exams, first part: stops Instances whose status URL says that they are not needed any more.
+            termination: TerminationConfig => TerminationReconciler;
+            /// Exams, second part: uploads the content of Instances that were stopped.
+            submission: SubmissionConfig => SubmissionReconciler;
         }
     };
 }

@@ -8,6 +8,7 @@
 //! - what is valid is decoded into [`Config`];
 //! - [`rules`] checks what must hold between several keys.
 
+mod automation;
 mod check;
 mod document;
 mod duration;
@@ -17,13 +18,18 @@ mod formats;
 mod instance;
 mod integrations;
 pub mod loops;
+mod mail;
 pub mod pool;
+mod prometheus;
+mod query_template;
 mod rules;
 mod schema;
 mod shared_volume;
 mod snapshot;
+mod submission;
 mod suggest;
 mod tenant;
+mod termination;
 mod tree;
 mod types;
 mod webhook;
@@ -33,21 +39,31 @@ mod tests;
 
 use std::path::Path;
 
+pub use automation::{ExpirationConfig, InactivityConfig};
 pub use document::default_document;
 pub use duration::ConfigDuration;
 pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
 pub use instance::{AccessMode, InstanceConfig, VmLogin};
 pub use integrations::KeycloakConfig;
+pub use mail::{MailConfig, MailTls, MailTransport, Mailbox, NoMailbox, split_mailbox};
+pub use prometheus::PrometheusConfig;
+pub use query_template::{QueryTemplate, TemplateError, quoted};
 pub use schema::schema;
 pub use shared_volume::SharedVolumeConfig;
 pub use snapshot::{Pusher, SnapshotConfig};
+pub use submission::SubmissionConfig;
 pub use tenant::{MyDrive, OnTenantDeletion, QuotaCaps, TenantConfig};
+pub use termination::TerminationConfig;
 pub use types::{Config, Controllers, LeaderElection, Log, LogFormat};
 pub use webhook::WebhookConfig;
 
 #[cfg(test)]
 pub use instance::{ContainerImages, LocalVm, ParentRef};
+#[cfg(test)]
+pub use prometheus::PrometheusQueries;
+#[cfg(test)]
+pub use query_template::Subject;
 #[cfg(test)]
 pub use types::ListenAddress;
 

@@ -3,20 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::automation;
 use super::duration::ConfigDuration;
 use super::fault::Fault;
 use super::integrations::KeycloakConfig;
+use super::mail;
 use super::pool::Pool;
+use super::prometheus;
 use super::types::Config;
 
 /// A rule that a configuration must follow.
-struct Rule {
+pub(super) struct Rule {
     /// The keys that the rule reads. A fault is reported for the first of them that is in the file.
-    keys: &'static [&'static str],
+    pub keys: &'static [&'static str],
     /// Returns what is wrong, or `None` if the rule is followed.
-    broken: fn(&Config) -> Option<String>,
+    pub broken: fn(&Config) -> Option<String>,
     /// What would be valid.
-    expected: &'static str,
+    pub expected: &'static str,
 }
 
 const RULES: &[Rule] = &[
@@ -123,6 +126,22 @@ const RULES: &[Rule] = &[
         expected: "expected more than 0s",
     },
     Rule {
+        keys: &["controllers.termination.statusCheckTimeout"],
+        broken: |config| {
+            let timeout = config.controllers.termination.status_check_timeout;
+            timeout.get().is_zero().then(|| format!("{timeout} is too short"))
+        },
+        expected: "expected more than 0s",
+    },
+    Rule {
+        keys: &["controllers.termination.statusCheckInterval"],
+        broken: |config| {
+            let interval = config.controllers.termination.status_check_interval;
+            (interval < ConfigDuration::from_secs(5)).then(|| format!("{interval} is too short"))
+        },
+        expected: "expected at least 5s",
+    },
+    Rule {
         keys: &["controllers.instance.gatewayApi.parentRefs", "controllers.instance.gatewayApi.enabled"],
         broken: |config| {
             let gateway = &config.controllers.instance.gateway_api;
@@ -168,6 +187,11 @@ fn keycloak_lacks(config: &Config, key: &str, value: fn(&KeycloakConfig) -> &str
         .then(|| format!("keycloak is enabled and {key} is empty"))
 }
 
+/// The rules.
+fn all() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().chain(automation::RULES).chain(mail::RULES).chain(prometheus::RULES)
+}
+
 /// The faults of a configuration. Rules that read a key in `doubtful` are skipped: the value of that key was
 /// refused before, and the configuration has its default instead.
 pub(super) fn broken(
@@ -184,7 +208,7 @@ pub(super) fn broken(
         let key = place.map_or_else(|| rule.keys.first().copied().unwrap_or_default(), |(key, _)| key);
         Some(Fault::new(file, place.map(|(_, line)| line), key, problem, rule.expected))
     };
-    RULES.iter().filter(certain).filter_map(fault).collect()
+    all().filter(certain).filter_map(fault).collect()
 }
 
 /// Whether two keys are the same, or one contains the other.
@@ -203,7 +227,7 @@ mod tests {
     #[test]
     fn keys_of_rules_exist() {
         let schema = schema();
-        for key in RULES.iter().flat_map(|rule| rule.keys) {
+        for key in all().flat_map(|rule| rule.keys) {
             let pointer = key.split('.').fold(String::new(), |pointer, part| pointer + "/properties/" + part);
             assert!(schema.pointer(&pointer).is_some(), "{key}");
         }

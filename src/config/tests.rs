@@ -2,6 +2,7 @@
 
 mod described;
 mod faults;
+mod mail;
 
 use std::collections::BTreeMap;
 
@@ -58,8 +59,10 @@ fn every_key_of_the_default_file_has_a_comment() {
     // 9 at the top with 1 label, 2 of resync, 6 of leaderElection, 4 of server, 6 of webhook, 2 of
     // keycloakEvents, 2 of log, the instance loop with its 10, 6 images, 1 of access, 2 of vmLogin, 2 of
     // gatewayApi, 2 of localVm, the exposure loop with its 8, the snapshot loop with its 10, the shared volume
-    // loop with its 4, the tenant loop with its 11, 1 label, 5 of myDrive, 3 of quotaCaps, 1 of
-    // personalWorkspace, the workspace loop with its 2, keycloak with its 9.
+    // loop with its 4, the termination loop with its 5, the submission loop with its 8, the tenant loop with its 11, 1
+    // label, 5 of myDrive, 3 of quotaCaps, 1 of personalWorkspace, the workspace loop with its 2, keycloak with its 9,
+    // mail with its 14, prometheus with its 6 and 6 queries, the loops of inactivity with its 7 and of expiration with
+    // its 4.
     let known = [
         9,
         1,
@@ -79,6 +82,8 @@ fn every_key_of_the_default_file_has_a_comment() {
         1 + 8,
         1 + 10,
         1 + 4,
+        1 + 5,
+        1 + 8,
         1 + 11,
         1,
         5,
@@ -86,6 +91,7 @@ fn every_key_of_the_default_file_has_a_comment() {
         1,
         1 + 2,
         1 + 9,
+        1 + 14 + 1 + 6 + 6 + 1 + 7 + 1 + 4,
     ];
     assert_eq!(keys, known.iter().sum::<usize>());
 }

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use super::automation::{ExpirationConfig, InactivityConfig};
 use super::duration::ConfigDuration;
 use super::exposure::PublicExposureConfig;
 use super::formats;
@@ -16,7 +17,9 @@ use super::integrations::Integrations;
 use super::loops::for_each_loop;
 use super::shared_volume::SharedVolumeConfig;
 use super::snapshot::SnapshotConfig;
+use super::submission::SubmissionConfig;
 use super::tenant::{TenantConfig, WorkspaceConfig};
+use super::termination::TerminationConfig;
 use super::webhook::WebhookConfig;
 
 /// The configuration of the control loops of a CrownLabs cluster. Only `apiVersion` and `kind` are

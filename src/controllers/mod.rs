@@ -13,13 +13,17 @@
 
 #[cfg(test)]
 mod example;
+mod expiration;
+mod inactivity;
 mod instance;
 mod public_exposure;
 mod shared;
 mod shared_volume;
 mod snapshot;
+mod submission;
 mod table;
 mod tenant;
+mod termination;
 mod workspace;
 
 pub use shared::accounts::Accounts;
@@ -29,6 +33,8 @@ use std::net::SocketAddr;
 
 use jiff::Timestamp;
 
+use crate::clients::mail::Mailer;
+use crate::clients::prometheus::Prometheus;
 use crate::config::Config;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::gate::Gate;
@@ -44,10 +50,29 @@ pub struct Setup<'a> {
     pub gate: Gate,
     /// Accounts and roles in Keycloak; `None` where it is not configured.
     pub accounts: Option<Accounts>,
+    /// Mails to tenants; `None` where no transport is configured.
+    pub mailer: Option<Mailer>,
+    /// The metrics by which the use of Instances is seen; `None` where no URL is configured.
+    pub prometheus: Option<Prometheus>,
     /// Files that loops watch.
     pub files: Vec<WatchedFile>,
     /// HTTP endpoints that loops serve.
     pub endpoints: Vec<Endpoint>,
+}
+
+impl<'a> Setup<'a> {
+    /// A set-up without any server outside of the cluster.
+    pub fn new(config: &'a Config, gate: Gate) -> Self {
+        Self {
+            config,
+            gate,
+            accounts: None,
+            mailer: None,
+            prometheus: None,
+            files: Vec::new(),
+            endpoints: Vec::new(),
+        }
+    }
 }
 
 /// An HTTP endpoint that a loop serves.

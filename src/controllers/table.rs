@@ -3,7 +3,10 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Definition, Setup, instance, public_exposure, shared_volume, snapshot, tenant, workspace};
+use super::{
+    Definition, Setup, expiration, inactivity, instance, public_exposure, shared_volume, snapshot,
+    submission, tenant, termination, workspace,
+};
 use crate::api::Kind;
 use crate::config::Controllers;
 use crate::config::loops::{Toggle, for_each_loop};
@@ -162,13 +165,7 @@ mod tests {
     fn build_all() -> StoreFactory {
         let mut config = Config::default();
         config.controllers.instance.gateway_api.enabled = true;
-        let mut setup = Setup {
-            config: &config,
-            gate: Gate::closed(),
-            accounts: None,
-            files: Vec::new(),
-            endpoints: Vec::new(),
-        };
+        let mut setup = Setup::new(&config, Gate::closed());
         let mut factory = StoreFactory::default();
         for entry in LOOPS {
             (entry.build)(&mut setup, &mut factory).expect("built");

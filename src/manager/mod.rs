@@ -30,7 +30,7 @@ use self::configuration_file::configuration_file;
 use self::lease::{Election, Watchdog};
 use self::logging::LogFilter;
 use self::servers::{serve, servers};
-use self::start_up::{accounts, connect, kubeconfig, stop_signal};
+use self::start_up::{accounts, connect, kubeconfig, mailer, prometheus, stop_signal};
 use crate::config::Config;
 use crate::config::loops::Toggle;
 use crate::controllers::{Endpoint, LOOPS, Setup};
@@ -123,8 +123,10 @@ fn build_loops<'a>(
     connections: &Connections,
     factory: &mut StoreFactory,
 ) -> anyhow::Result<(Vec<ControlLoop>, Setup<'a>)> {
-    let accounts = accounts(config, gate)?;
-    let mut setup = Setup { config, gate: gate.clone(), accounts, files: Vec::new(), endpoints: Vec::new() };
+    let mut setup = Setup::new(config, gate.clone());
+    setup.accounts = accounts(config, gate)?;
+    setup.mailer = mailer(config, gate)?;
+    setup.prometheus = prometheus(config)?;
     let mut loops = Vec::new();
     for entry in LOOPS {
         let Toggle { enabled, concurrency } = (entry.toggle)(&config.controllers);

@@ -1,4 +1,4 @@
-//! What the process needs before anything runs: signals, the cluster, Keycloak.
+//! What the process needs before anything runs: signals, the cluster, Keycloak, mail.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,7 +8,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::clients::keycloak::Keycloak;
-use crate::config::Config;
+use crate::clients::mail::Mailer;
+use crate::clients::prometheus::Prometheus;
+use crate::config::{Config, MailTransport};
 use crate::controllers::Accounts;
 use crate::runtime::gate::Gate;
 
@@ -46,6 +48,21 @@ pub fn accounts(config: &Config, gate: &Gate) -> anyhow::Result<Option<Accounts>
     }
     let keycloak = Keycloak::new(keycloak.into(), gate.clone()).context("Keycloak cannot be used")?;
     Ok(Some(Accounts::new(keycloak)))
+}
+
+/// The way to tenants by mail, where a transport is configured. Nothing is sent yet.
+pub fn mailer(config: &Config, gate: &Gate) -> anyhow::Result<Option<Mailer>> {
+    let mail = &config.integrations.mail;
+    let is_on = mail.transport != MailTransport::None;
+    let mailer = is_on.then(|| Mailer::new(mail, gate.clone())).transpose();
+    mailer.context("integrations.mail")
+}
+
+/// The metrics by which the use of Instances is seen, where a URL is configured. Nothing is sent yet.
+pub fn prometheus(config: &Config) -> anyhow::Result<Option<Prometheus>> {
+    let prometheus = &config.integrations.prometheus;
+    let prometheus = (!prometheus.url.is_empty()).then(|| Prometheus::new(prometheus)).transpose();
+    prometheus.context("integrations.prometheus")
 }
 
 /// Waits for the API server to answer.

@@ -27,7 +27,7 @@ const READY_BUCKETS: [f64; 30] = [
 ];
 
 /// Counters and their help texts.
-const COUNTERS: [(&str, &str); 8] = [
+const COUNTERS: [(&str, &str); 11] = [
     ("controller_runtime_reconcile_total", "Total number of reconciliations per controller and result"),
     ("controller_runtime_reconcile_errors_total", "Total number of reconciliation errors per controller"),
     ("controller_runtime_reconcile_panics_total", "Total number of reconciliation panics per controller"),
@@ -35,10 +35,13 @@ const COUNTERS: [(&str, &str); 8] = [
     ("workqueue_adds_total", "Total number of adds handled by workqueue"),
     ("workqueue_retries_total", "Total number of retries handled by workqueue"),
     ("rest_client_requests_total", "Number of requests to the API server by status code, method and host"),
+    ("instance_status_checks_total", "Number of queries of the status URLs of Instances by result"),
     ("keycloak_requests_total", "Number of requests to Keycloak by status code, method and operation"),
+    ("crownlabs_mails_total", "Number of mails to Tenants, and of attempts that failed, by kind and result"),
+    ("prometheus_client_requests_total", "Number of requests to Prometheus by status code and operation"),
 ];
 /// Gauges and their help texts.
-const GAUGES: [(&str, &str); 9] = [
+const GAUGES: [(&str, &str); 11] = [
     (
         "controller_runtime_max_concurrent_reconciles",
         "Maximum number of concurrent reconciles per controller",
@@ -61,11 +64,16 @@ const GAUGES: [(&str, &str); 9] = [
         "leader_election_master_status",
         "Whether this replica holds the lease: 1 for the leader, 0 for a standby",
     ),
+    (
+        "next_deadline_seconds",
+        "Time of the next promised stop or deletion of an Instance per controller, in seconds since 1970; 0 for none",
+    ),
+    ("automation_mails_waiting", "Number of mails to tenants that no server has accepted yet per controller"),
     ("process_resident_memory_bytes", "Resident memory size in bytes"),
     ("process_open_fds", "Number of open file descriptors"),
 ];
 /// Histograms with their help texts and buckets. All are in seconds.
-const HISTOGRAMS: [(&str, &str, &[f64]); 7] = [
+const HISTOGRAMS: [(&str, &str, &[f64]); 9] = [
     (
         "controller_runtime_reconcile_time_seconds",
         "Length of time in seconds per reconciliation per controller",
@@ -94,6 +102,16 @@ const HISTOGRAMS: [(&str, &str, &[f64]); 7] = [
     (
         "keycloak_request_duration_seconds",
         "Latency in seconds of requests to Keycloak by operation",
+        &REQUEST_BUCKETS,
+    ),
+    (
+        "crownlabs_mail_duration_seconds",
+        "Time in seconds until a mail is accepted or has failed",
+        &REQUEST_BUCKETS,
+    ),
+    (
+        "prometheus_client_request_duration_seconds",
+        "Latency in seconds of requests to Prometheus by operation",
         &REQUEST_BUCKETS,
     ),
     (

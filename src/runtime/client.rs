@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, Either, Ready, ready};
+use http::header::DATE;
 use http::{HeaderName, HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -20,6 +21,7 @@ use metrics::{Counter, Histogram, counter, histogram};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt};
 
+use super::clock;
 use super::error::{ApiError, NotLeader, with_sources};
 use super::gate::Gate;
 
@@ -102,6 +104,9 @@ impl Writer {
     async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<(u16, Bytes), BoxError> {
         let answer = self.service.clone().oneshot(request).await?;
         let code = answer.status().as_u16();
+        if let Some(date) = answer.headers().get(DATE).and_then(|date| date.to_str().ok()) {
+            clock::state(date);
+        }
         Ok((code, answer.into_body().collect().await?.to_bytes()))
     }
 }

@@ -1,9 +1,48 @@
 //! The current time. Only this module reads the clock; plans and reports get the time as a parameter.
+//!
+//! The clock of a machine can be wrong, and step. The API server states its time in every answer, so there are two
+//! readings: [`stated`] is the time of the API server, by which promises are dated, and [`now`] the earlier one of
+//! both, by which deadlines are judged. A clock of this machine that is wrong makes no deadline come early.
 
-use jiff::Timestamp;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// The current time.
+use jiff::fmt::rfc2822;
+use jiff::{SignedDuration, Timestamp};
+
+/// The time of the API server in its last answer, and when that arrived.
+static STATED: Mutex<Option<(Timestamp, Instant)>> = Mutex::new(None);
+
+/// Takes the header `Date` of an answer of the API server. What is no date is ignored.
+pub fn state(date: &str) {
+    if let Ok(time) = rfc2822::DateTimeParser::new().parse_timestamp(date) {
+        *STATED.lock().unwrap_or_else(PoisonError::into_inner) = Some((time, Instant::now()));
+    }
+}
+
+/// The current time: the earlier one of this machine's and the API server's.
 pub fn now() -> Timestamp {
+    readings(local()).0
+}
+
+/// The current time of the API server; that of this machine before the first answer.
+pub fn stated() -> Timestamp {
+    readings(local()).1
+}
+
+fn readings(local: Timestamp) -> (Timestamp, Timestamp) {
+    let stated = *STATED.lock().unwrap_or_else(PoisonError::into_inner);
+    judged_and_stated(local, stated.map(|(time, since)| (time, since.elapsed())))
+}
+
+/// The two readings, from the time of this machine and the one that was stated so long ago.
+fn judged_and_stated(local: Timestamp, stated: Option<(Timestamp, Duration)>) -> (Timestamp, Timestamp) {
+    let stated = stated.and_then(|(time, ago)| time.checked_add(SignedDuration::try_from(ago).ok()?).ok());
+    let stated = stated.unwrap_or(local);
+    (stated.min(local), stated)
+}
+
+fn local() -> Timestamp {
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     Timestamp::now()
 }
@@ -11,4 +50,19 @@ pub fn now() -> Timestamp {
 /// A time in seconds, as Kubernetes writes it: `2026-11-20T10:00:00Z`.
 pub fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_clock_makes_nothing_early() {
+        let at = |seconds| Timestamp::from_second(seconds).expect("a time");
+        let ago = Duration::from_secs(5);
+        assert_eq!(judged_and_stated(at(100), None), (at(100), at(100)), "no answer yet");
+        assert_eq!(judged_and_stated(at(9_000), Some((at(95), ago))), (at(100), at(100)), "ahead");
+        assert_eq!(judged_and_stated(at(50), Some((at(95), ago))), (at(50), at(100)), "behind");
+        assert_eq!(judged_and_stated(at(50), Some((Timestamp::MAX, ago))), (at(50), at(50)), "no such time");
+    }
 }

@@ -9,10 +9,13 @@ use crate::cluster::Options as ClusterOptions;
 use crate::cluster::audit::Mark;
 use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options, free_port};
+use crate::expiration::expire;
 use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 use crate::shared_volumes::shared_volume;
 use crate::snapshots::snapshot;
+use crate::submission::{hold_jobs, request};
 use crate::tenants::{tenant, workspace};
+use crate::termination::await_condition;
 use crate::webhook;
 
 /// Rights that the API server checks as part of another request, so that the audit log does not show them.
@@ -120,6 +123,29 @@ fn exercise_storage(lab: &Lab) {
     lab.kubectl(&["delete", "sharedvolume", "-n", "workspace-rbac", "data"]);
 }
 
+/// The same for the loop of uploads. The Instances are off.
+fn exercise_uploads(lab: &Lab) {
+    let (name, job) = ("container-persistent", "container-persistent-submitter");
+    let url = r#"{"spec": {"contentUrls": {"main": {"destination": "https://x.example"}}}}"#;
+    lab.patch("instances", NAMESPACE, name, url);
+    hold_jobs(lab, NAMESPACE);
+    request(lab, NAMESPACE, name);
+    await_condition(lab, NAMESPACE, name, "Submitted", "Uploading");
+    lab.kubectl(&["label", "job", "-n", NAMESPACE, job, "crownlabs.polito.it/component-"]);
+    let component = "/metadata/labels/crownlabs.polito.it~1component";
+    let held = lab.await_value("jobs", NAMESPACE, job, component, "submitter");
+    lab.kubectl(&["delete", "resourcequota", "-n", NAMESPACE, "small"]);
+    await_condition(lab, NAMESPACE, name, "Submitted", "SubmissionCompleted");
+    // The Job of the former request is deleted.
+    request(lab, NAMESPACE, name);
+    wait_until(PATIENCE, || {
+        let other =
+            lab.get("jobs", NAMESPACE, job).filter(|job| job["metadata"]["uid"] != held["metadata"]["uid"]);
+        other.map(|_| ()).ok_or_else(|| "another Job".to_owned())
+    });
+    await_condition(lab, NAMESPACE, name, "Submitted", "SubmissionCompleted");
+}
+
 /// Causes refusals for which the webhooks send requests, because a store has no such object.
 fn exercise_webhooks(lab: &Lab, port: u16) {
     // Only two users get rights: rights for everybody would be the daemon's, too.
@@ -194,6 +220,9 @@ fn the_rbac_rules_are_sufficient_and_all_of_them_are_used() {
 controllers:
   publicExposure: {ipPool: [172.18.4.1]}
   snapshot: {vmRegistry: r.example.org, vmRegistrySecret: login}
+  termination: {enabled: true}
+  submission: {enabled: true}
+  expiration: {enabled: true, notifications: false}
   instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}
   tenant: {personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}}\n";
     let kubeconfig = lab.service_account();
@@ -204,6 +233,10 @@ controllers:
         Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config: &with_webhooks });
     exercise(&lab);
     exercise_storage(&lab);
+    exercise_uploads(&lab);
+    // An Instance that is too old is deleted.
+    expire(&lab, "rbac", "cloudvm", "1s");
+    lab.await_gone("instances", NAMESPACE, "cloudvm");
     exercise_tenants(&lab);
     exercise_webhooks(&lab, port);
     standby_watches_the_lease(&lab, &kubeconfig, config);

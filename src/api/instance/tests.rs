@@ -1,4 +1,4 @@
-use super::super::environment::ContainerStartupOptions;
+use super::super::environment::{ContainerStartupOptions, Environment};
 use super::*;
 
 fn environment(name: &str, archive: &str) -> Environment {
@@ -58,6 +58,18 @@ fn content_goes_to_the_nearest_that_is_set() {
     assert_eq!(with("destination").content_destination("db", true), "older-destination");
     assert_eq!(with("").content_destination("web", true), "older-destination");
     assert_eq!(with("").content_destination("web", false), "");
+    // The exam agent writes its URLs under a key that stands for the first environment.
+    let agent = |own| InstanceSpec {
+        content_urls: BTreeMap::from([
+            ("default".to_owned(), urls("agent-origin", "agent-destination")),
+            ("web".to_owned(), urls("", own)),
+        ]),
+        ..spec()
+    };
+    assert_eq!(agent("").content_destination("web", true), "agent-destination");
+    assert_eq!(agent("destination").content_destination("web", true), "destination");
+    assert_eq!(agent("").content_destination("web", false), "");
+    assert_eq!(agent("").content_origin(&environment("web", ""), true), "agent-origin");
     assert_eq!(InstanceSpec::default().content_destination("web", true), "");
 }
 

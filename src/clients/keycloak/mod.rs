@@ -182,7 +182,7 @@ impl Keycloak {
         let answer = request.await;
         count(operation, answer.as_ref().ok().map(|answer| answer.status), begin.elapsed());
         answer.map_err(|problem| match problem {
-            HttpError::TooLong => KeycloakError::BadAnswer { operation, problem: problem.to_string() },
+            HttpError::TooLong(_) => KeycloakError::BadAnswer { operation, problem: problem.to_string() },
             problem => KeycloakError::Unreachable { url: self.shared.settings.url.clone(), problem },
         })
     }

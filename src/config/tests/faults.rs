@@ -254,6 +254,51 @@ fn keycloak_has_required_keys() {
 }
 
 #[test]
+fn queries_of_prometheus_are_checked() {
+    let text = "integrations:
+  prometheus:
+    url: https://prometheus.example.com/
+    timeout: 0s
+    queryStep: 500ms
+    queries:
+      nginxData: requests{service=%q}
+      bastionSshData: sum(connections{ip=%q})
+      webSshData: 'connections{ip=\"%d\"}'
+      webSshAvailable: ' '
+";
+    let service = "expected a counter with the namespace and the Service, in this order, as \
+                   requests{namespace=%q, service=%q}, or \"\" for none";
+    let address = "expected a counter with the IP address, as connections{ip=%q}, or with the namespace and the \
+                   Instance, as connections{namespace=%q, instance=%q}, or \"\" for none";
+    let queries = "integrations.prometheus.queries";
+    let expected = [
+        "f.yaml:6: integrations.prometheus.timeout: 0s is too short; expected more than 0s".to_owned(),
+        "f.yaml:7: integrations.prometheus.queryStep: 500ms is not possible; expected whole seconds, from 1s to 1h"
+            .to_owned(),
+        format!("f.yaml:9: {queries}.nginxData: it has 1 verbs (%s or %q); {service}"),
+        format!(
+            "f.yaml:10: {queries}.bastionSshData: it is not the name of a metric with label matchers in braces \
+             (there is no {{ after the name of the metric); {address}"
+        ),
+        format!("f.yaml:11: {queries}.webSshData: %d is none of %s, %q, %v and %%; {address}"),
+        format!(
+            "f.yaml:12: {queries}.webSshAvailable: webSshData is given and its query of availability is empty; \
+             expected a query such as count(up{{container=\"webssh\"}}), or an empty query of data"
+        ),
+    ];
+    assert_eq!(faults_below(text), expected);
+    let off = "queries: {nginxData: '', bastionSshData: '', webSshData: ''}";
+    let expected = "f.yaml:3: integrations.prometheus.queries: all queries of data are empty; \
+                    expected at least one, because without any every Instance would seem to be unused";
+    assert_eq!(
+        faults_below(&format!("integrations: {{prometheus: {{url: 'http://p', {off}}}}}\n")),
+        [expected]
+    );
+    // While there is no server, nothing is required.
+    parsed(&format!("integrations: {{prometheus: {{{off}}}}}\n"));
+}
+
+#[test]
 fn rules_are_silent_about_keys_that_are_at_fault() {
     // With the default of 15s in the place of leaseDuration the deadline would be too long.
     for lease in ["leaseDuration: soon", "leaseDuraton: 60s", "leaseDuration: [60s]"] {
@@ -283,4 +328,16 @@ fn passwords_are_not_repeated() {
     }
     let config = parsed("controllers: {instance: {vmLogin: {passwordHash: $6$salt$mine}}}\n");
     assert!(!format!("{config:?}").contains("mine"));
+}
+
+#[test]
+fn the_status_check_has_shortest_times() {
+    let text = "controllers: {termination: {statusCheckTimeout: 0s, statusCheckInterval: 4s}}\n";
+    assert_eq!(
+        faults_below(text),
+        [
+            "f.yaml:3: controllers.termination.statusCheckTimeout: 0s is too short; expected more than 0s",
+            "f.yaml:3: controllers.termination.statusCheckInterval: 4s is too short; expected at least 5s",
+        ]
+    );
 }

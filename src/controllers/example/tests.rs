@@ -52,13 +52,7 @@ fn connect(cluster: &Cluster) -> (tokio::runtime::Runtime, Connections) {
 fn start(cluster: &Cluster) -> tokio::runtime::Runtime {
     let (runtime, connections) = connect(cluster);
     let (defaults, mut factory) = (Config::default(), StoreFactory::default());
-    let mut setup = Setup {
-        config: &defaults,
-        gate: Gate::open(),
-        accounts: None,
-        files: Vec::new(),
-        endpoints: Vec::new(),
-    };
+    let mut setup = Setup::new(&defaults, Gate::open());
     let built = build::<PodQuotaReconciler>(&mut setup, &mut factory).expect("built");
     let control_loop = built.into_control_loop(&connections, 2);
     for (_, watch) in factory.watches(&connections.client) {

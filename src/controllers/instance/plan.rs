@@ -16,52 +16,16 @@ use crate::api::environment::Environment;
 use crate::api::instance::InstanceKind;
 use crate::api::{Kind, Object, labels};
 use crate::config::InstanceConfig;
+use crate::controllers::shared::environments::{Chosen, choose};
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::merge;
 use crate::runtime::plan::{KindInfo, ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
 
-/// An environment of the Instance, and how its objects are named.
-#[derive(Debug, Clone, Copy)]
-pub struct Chosen<'a> {
-    /// The environment as the Template specifies it.
-    pub environment: &'a Environment,
-    /// See [`EnvironmentContext::classic`].
-    pub classic: bool,
-}
-
-/// The environments of the Instance, and the names of those that have been removed from the Template. Both
-/// the environments and their names are fixed when the first objects are made: otherwise the selectors of an
-/// Instance with one environment could match the pods of one that is added to the Template later.
+/// The environments of the Instance, and the names of those that have been removed from the Template.
 pub fn environments(observed: &Observed) -> (Vec<Chosen<'_>>, Vec<String>) {
-    let all = observed.environments();
-    let fixed = &observed.instance.status.environments;
-    let canonical = observed.canonical();
-    let suffixed =
-        |environment: &Environment| has_workload(observed, &canonical.environment(&environment.name));
-    if let (true, [only]) = (fixed.len() <= 1, all) {
-        // The only environment keeps the name of its existing objects.
-        let classic = !suffixed(only) || has_workload(observed, &canonical);
-        return (vec![Chosen { environment: only, classic }], Vec::new());
-    }
-    if fixed.is_empty() {
-        // Made by an old version of the Go operator, which only made the first environment.
-        if let (Some(first), true) = (all.first(), has_workload(observed, &canonical)) {
-            return (vec![Chosen { environment: first, classic: true }], Vec::new());
-        }
-        return (all.iter().map(|environment| Chosen { environment, classic: false }).collect(), Vec::new());
-    }
-    let classic = fixed.len() == 1 && has_workload(observed, &canonical);
-    let mut chosen = Vec::new();
-    let mut removed = Vec::new();
-    for status in fixed {
-        match all.iter().find(|environment| environment.name == status.name) {
-            Some(environment) => chosen.push(Chosen { environment, classic }),
-            None => removed.push(status.name.clone()),
-        }
-    }
-    (chosen, removed)
+    choose(&observed.instance, observed.environments(), |name| has_workload(observed, name))
 }
 
 /// Whether the Instance has a workload or a disk of that name.

@@ -13,7 +13,7 @@ use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
 use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::references::{
-    ByInstance, BySharedVolume, ByTemplate, MY_DRIVE_SECRET, instance_of, template_key,
+    ByInstance, BySharedVolume, ByTemplate, ByTenant, MY_DRIVE_SECRET, instance_of, template_key,
 };
 use crate::kinds::{
     DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, NamespaceKind, PersistentVolumeClaimKind,
@@ -50,17 +50,6 @@ pub struct Stores {
     pods: Arc<Store<PodKind>>,
     /// The content of the web terminal's public key file.
     master_key: Arc<RwLock<Option<Arc<str>>>>,
-}
-
-/// Instances by their Tenant.
-struct ByTenant;
-
-impl Index<InstanceKind> for ByTenant {
-    type Key = Text;
-
-    fn keys(instance: &Instance) -> Vec<Text> {
-        vec![Text::interned(&instance.spec.tenant_ref.name)]
-    }
 }
 
 /// Instances by their namespace and canonical name, the prefix of the names of their objects.

@@ -8,6 +8,7 @@ use crate::api::template::{Template, TemplateKind};
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
+use crate::kinds::Namespace;
 use crate::runtime::ObjectKey;
 use crate::runtime::store::Index;
 
@@ -68,6 +69,23 @@ impl Index<InstanceKind> for ByTemplate {
     fn keys(instance: &Instance) -> Vec<ObjectKey> {
         vec![template_key(instance)]
     }
+}
+
+/// Instances by their Tenant.
+pub struct ByTenant;
+
+impl Index<InstanceKind> for ByTenant {
+    type Key = Text;
+
+    fn keys(instance: &Instance) -> Vec<Text> {
+        vec![Text::interned(&instance.spec.tenant_ref.name)]
+    }
+}
+
+/// Whether an administrator has exempted the Instances of a namespace by a label with the value `true`, in whatever
+/// case: exempting too many is the safe direction.
+pub fn is_exempt(namespace: &Namespace, label: &str) -> bool {
+    namespace.label(label).is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
 /// Templates by the shared volumes that they mount.

@@ -1,11 +1,14 @@
 //! The daemon is killed after its n-th write, for every n, and started again; the resulting objects are the same each
 //! time. The code in this file knows no loop; each loop has a file with scenarios.
 
+mod expiration;
 mod exposure;
 mod instances;
 mod shared_volumes;
 mod snapshots;
+mod submission;
 mod tenants;
+mod termination;
 
 use std::collections::BTreeMap;
 use std::process::Command;

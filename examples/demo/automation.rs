@@ -1,0 +1,159 @@
+//! Instances that nobody uses or that are too old: `AUTOMATION=1`. A real Prometheus has the traffic of one of them, and
+//! mails go into a folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::cluster::Cluster;
+use crate::cluster::prometheus::{PrometheusServer, Samples};
+use crate::{NAMESPACE, PATIENCE, interrupted_already, now};
+
+/// The Instance with traffic.
+const USED: &str = "used-1";
+/// The Instance with a disk, which is stopped.
+const UNUSED: &str = "unused-1";
+/// The Instance without a disk, which is deleted.
+const UNUSED_WEB: &str = "unused-web-1";
+/// The Instance that is too old, which is deleted.
+const OLD: &str = "old-1";
+
+/// What the loops need.
+pub struct Automation {
+    prometheus: PrometheusServer,
+    mails: PathBuf,
+}
+
+impl Automation {
+    /// Starts a Prometheus if the variable `AUTOMATION` is set. Its traffic goes on for half an hour.
+    pub fn start(folder: &Path) -> Result<Option<Self>> {
+        if !std::env::var("AUTOMATION").is_ok_and(|value| !value.is_empty() && value != "0") {
+            return Ok(None);
+        }
+        println!("starting Prometheus …");
+        let begin = now().as_second();
+        let times = || (begin - 3_600..begin + 1_800).step_by(5);
+        let mut samples = Samples::default();
+        for up in [
+            r#"up{service="ingress-nginx-external-controller-metrics"}"#,
+            r#"up{container="bastion-operator-tracker-sidecar"}"#,
+            r#"up{container="webssh"}"#,
+        ] {
+            samples.series(up, times().map(|time| (time, 1)));
+        }
+        let labels = format!(r#"exported_namespace="{NAMESPACE}",exported_service="{USED}""#);
+        let requests = format!("nginx_ingress_controller_requests{{{labels}}}");
+        samples.series(&requests, times().map(|time| (time, time - begin + 3_600)));
+        Ok(Some(Self { prometheus: PrometheusServer::start(&samples)?, mails: folder.join("mails") }))
+    }
+
+    /// The keys below `controllers`, with short times.
+    pub fn controllers() -> String {
+        "  inactivity: {enabled: true, maxNumberOfAlerts: 2, notificationInterval: 8s, checkInterval: 2s}\n  \
+         expiration: {enabled: true, notificationInterval: 10s}\n"
+            .to_owned()
+    }
+
+    /// The keys below `integrations`.
+    pub fn integrations(&self) -> String {
+        format!(
+            "  prometheus: {{url: \"{}\", queryStep: 1s}}\n  mail: {{transport: file, folder: \"{}\", \
+             from: CrownLabs <labs@example.org>, timeZone: Europe/Rome}}\n",
+            self.prometheus.url(),
+            self.mails.display()
+        )
+    }
+
+    /// Applies the Instances, waits until each has come to its end, and prints the mails.
+    pub fn show(&self, cluster: &Cluster) -> Result<()> {
+        println!("\n{USED} has traffic, {UNUSED} and {UNUSED_WEB} have none, {OLD} is too old soon\n");
+        cluster.apply(&objects())?;
+        let begin = Instant::now();
+        let mut printed = 0;
+        loop {
+            anyhow::ensure!(!interrupted_already(), "interrupted");
+            printed += self.print(printed)?;
+            let get = |name: &str| cluster.get("instances.crownlabs.polito.it", NAMESPACE, name);
+            let is_stopped = get(UNUSED)?.is_some_and(|object| object["spec"]["running"] == false);
+            if is_stopped && get(UNUSED_WEB)?.is_none() && get(OLD)?.is_none() {
+                let used = get(USED)?.is_some_and(|object| object["spec"]["running"] == true);
+                anyhow::ensure!(used, "{USED} has been stopped");
+                printed += self.print(printed)?;
+                println!(
+                    "\n{UNUSED} is stopped, {UNUSED_WEB} and {OLD} are deleted, {USED} runs, after {:.0} s and \
+                     {printed} mails, which are in {}",
+                    begin.elapsed().as_secs_f64(),
+                    self.mails.join("new").display()
+                );
+                return Ok(());
+            }
+            anyhow::ensure!(begin.elapsed() < PATIENCE, "not within {PATIENCE:?}: the ends of the Instances");
+            std::thread::sleep(std::time::Duration::from_millis(250));
+        }
+    }
+
+    /// Prints the subject and the first sentence of each mail after the first `printed`. Returns how many.
+    fn print(&self, printed: usize) -> Result<usize> {
+        let mut mails = Vec::new();
+        for file in fs::read_dir(self.mails.join("new"))? {
+            let file = file?;
+            mails.push((file.metadata()?.modified()?, fs::read_to_string(file.path())?));
+        }
+        mails.sort();
+        for (_, mail) in mails.iter().skip(printed) {
+            let line = |begin: &str| mail.lines().find(|line| line.contains(begin)).unwrap_or_default();
+            println!("  mail  {}\n        {}", line("Subject: "), line(" on ").trim());
+        }
+        Ok(mails.len().saturating_sub(printed))
+    }
+}
+
+/// The Templates and the Instances.
+fn objects() -> String {
+    let template = |name: &str, kind: &str, cleanup: &str| {
+        format!(
+            "---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {{name: {name}, namespace: workspace-netlab}}
+spec:
+  prettyName: {name}
+  description: for the demo of the automation
+  cleanup: {{{cleanup}}}
+  workspace.crownlabs.polito.it/WorkspaceRef: {{name: netlab}}
+  environmentList:
+  - name: main
+    {kind}
+    image: r.example.org/web:1
+    resources: {{cpu: 1, reservedCPUPercentage: 10, memory: 64Mi, disk: 1Gi}}
+"
+        )
+    };
+    let instance = |name: &str, template: &str| {
+        format!(
+            "---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Instance
+metadata: {{name: {name}, namespace: {NAMESPACE}}}
+spec:
+  prettyName: {name}
+  template.crownlabs.polito.it/TemplateRef: {{name: {template}, namespace: workspace-netlab}}
+  tenant.crownlabs.polito.it/TenantRef: {{name: ada.rossi}}
+"
+        )
+    };
+    let disk = "environmentType: Container\n    persistent: true";
+    let web = "environmentType: Container\n    persistent: false";
+    [
+        template("idle-disk", disk, "stopAfterInactivity: 20s"),
+        template("idle-web", web, "stopAfterInactivity: 20s"),
+        template("short", web, "deleteAfterCreation: 15s"),
+        instance(USED, "idle-disk"),
+        instance(UNUSED, "idle-disk"),
+        instance(UNUSED_WEB, "idle-web"),
+        instance(OLD, "short"),
+    ]
+    .concat()
+}

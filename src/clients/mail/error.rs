@@ -1,0 +1,179 @@
+//! What can go wrong with a mail, in words for an administrator. Neither the password nor the address of a
+//! Tenant is ever in them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::template::TemplateError;
+
+/// A mail that was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MailError {
+    /// The lease is not held (any more): nothing was sent.
+    #[error("not the leader: nothing was sent")]
+    NotLeader,
+    /// The address of the Tenant cannot be used. Other mails are not affected.
+    #[error("the address of Tenant {tenant} cannot be used: {problem}; correct spec.email")]
+    BadRecipient {
+        /// The name of the Tenant.
+        tenant: String,
+        /// What is wrong with its address.
+        problem: String,
+    },
+    /// The template of this mail cannot be used. Other mails are not affected.
+    #[error("the mail has no usable template: {0}")]
+    Template(#[from] TemplateError),
+    /// A file with settings of the mail server, with its password or its authorities, cannot be used.
+    #[error("the settings of the mail server cannot be used: {0}")]
+    Settings(String),
+    /// There is no connection to the server, or it broke.
+    #[error("the mail server {server} cannot be reached: {problem}")]
+    Unreachable {
+        /// Host and port.
+        server: String,
+        /// What happened instead.
+        problem: String,
+    },
+    /// The server has not accepted the mail in time. It may have it all the same.
+    #[error("the mail server {server} has not accepted the mail within {limit:?}")]
+    Timeout {
+        /// Host and port.
+        server: String,
+        /// The time limit.
+        limit: Duration,
+    },
+    /// The certificate of the server is not accepted.
+    #[error(
+        "the certificate of the mail server {server} is not accepted: {problem}; check host and caFile, and that \
+         the certificate is valid"
+    )]
+    Certificate {
+        /// Host and port.
+        server: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The server refuses the login.
+    #[error(
+        "the mail server {server} does not accept the login: {said}; check username and the content of \
+         passwordFile, or smtp-config.yaml"
+    )]
+    Login {
+        /// Host and port.
+        server: String,
+        /// What it says.
+        said: String,
+    },
+    /// The server answers that it cannot now (4xx).
+    #[error("the mail server {server} cannot take the mail now: {said}")]
+    Unavailable {
+        /// Host and port.
+        server: String,
+        /// What it says.
+        said: String,
+    },
+    /// The server refuses something, and will again (5xx).
+    #[error("the mail server {server} refuses {}: {said}", what.words())]
+    Refused {
+        /// Host and port.
+        server: String,
+        /// What is refused.
+        what: Refused,
+        /// What it says.
+        said: String,
+    },
+    /// A mail cannot be written into the Maildir folder.
+    #[error("the mail cannot be written to {}: {problem}", path.display())]
+    Folder {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// What a mail server refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// The connection, before anything is said of a mail.
+    Connection,
+    /// The address of the sender.
+    Sender,
+    /// The address of the Tenant.
+    Recipient,
+    /// The mail as a whole.
+    Mail,
+}
+
+impl Refused {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Connection => "the connection",
+            Self::Sender => "the sender",
+            Self::Recipient => "the recipient",
+            Self::Mail => "the mail",
+        }
+    }
+}
+
+impl MailError {
+    /// A bounded word for metrics, conditions and events.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NotLeader => "MailNotLeader",
+            Self::BadRecipient { .. } => "MailRecipientInvalid",
+            Self::Template(_) => "MailTemplateInvalid",
+            Self::Settings(_) => "MailSettingsInvalid",
+            Self::Unreachable { .. } => "MailServerUnreachable",
+            Self::Timeout { .. } => "MailTimeout",
+            Self::Certificate { .. } => "MailCertificateRefused",
+            Self::Login { .. } => "MailLoginRefused",
+            Self::Unavailable { .. } => "MailServerUnavailable",
+            Self::Refused { what: Refused::Connection, .. } => "MailConnectionRefused",
+            Self::Refused { what: Refused::Sender, .. } => "MailSenderRefused",
+            Self::Refused { what: Refused::Recipient, .. } => "MailRecipientRefused",
+            Self::Refused { what: Refused::Mail, .. } => "MailRefused",
+            Self::Folder { .. } => "MailFolderUnusable",
+        }
+    }
+
+    /// Whether the same mail may be accepted later although nobody has changed anything.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::NotLeader | Self::Unreachable { .. } | Self::Timeout { .. } | Self::Unavailable { .. }
+        )
+    }
+}
+
+/// Why no mail can be sent at all. The daemon does not start with it.
+#[derive(Debug, thiserror::Error)]
+pub enum MailSetupError {
+    /// Mail is turned off.
+    #[error(
+        "integrations.mail.transport is none, so there is no mail server for notifications; expected smtp or file"
+    )]
+    NoTransport,
+    /// The sender or the time zone is not one. A configuration file is checked before.
+    #[error("integrations.mail.{key}: {problem}")]
+    Key {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with its value.
+        problem: String,
+    },
+    /// A file with settings, password or authorities cannot be used.
+    #[error("integrations.mail: {0}")]
+    Settings(String),
+    /// A template cannot be used.
+    #[error("integrations.mail.templateDir: {0}")]
+    Template(#[from] TemplateError),
+    /// The Maildir folder cannot be used.
+    #[error("integrations.mail.folder: {} cannot be used: {problem}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+}

@@ -1,0 +1,67 @@
+//! Mails as files in a Maildir folder: written in `tmp`, then moved to `new`, so that a reader never sees half
+//! a mail. The name of a file is made from the key of the mail, so a mail is in the folder once, however often
+//! it is sent.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::error::{MailError, MailSetupError};
+
+/// The three folders of a Maildir.
+const PARTS: [&str; 3] = ["tmp", "new", "cur"];
+
+/// A Maildir folder.
+pub(super) struct Maildir {
+    folder: PathBuf,
+    /// Held while a file is written, because two attempts at a mail write the same file.
+    writing: Mutex<()>,
+}
+
+impl Maildir {
+    /// A folder, which is created if necessary.
+    pub(super) fn new(folder: &str) -> Result<Self, MailSetupError> {
+        let folder = PathBuf::from(folder);
+        for part in PARTS {
+            let path = folder.join(part);
+            fs::create_dir_all(&path)
+                .map_err(|error| MailSetupError::Folder { path, problem: error.to_string() })?;
+        }
+        Ok(Self { folder, writing: Mutex::new(()) })
+    }
+
+    /// Writes a mail, unless it is there.
+    pub(super) fn deliver(&self, name: &str, message: &[u8]) -> Result<(), MailError> {
+        // Nothing is protected but the files, which are whole even if a holder of the lock panicked.
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let unusable = |path: &Path| {
+            let path = path.to_owned();
+            move |error: io::Error| MailError::Folder { path, problem: error.to_string() }
+        };
+        let (temporary, new) = (self.folder.join("tmp").join(name), self.folder.join("new").join(name));
+        if new.exists() || self.was_read(name).map_err(unusable(&self.folder))? {
+            return Ok(());
+        }
+        write(&temporary, message).map_err(unusable(&temporary))?;
+        fs::rename(&temporary, &new).map_err(unusable(&new))?;
+        File::open(self.folder.join("new")).and_then(|folder| folder.sync_all()).map_err(unusable(&new))
+    }
+
+    /// Whether a reader of the folder has moved the mail to `cur`, where `:2,` and flags are appended to its name.
+    fn was_read(&self, name: &str) -> io::Result<bool> {
+        for entry in fs::read_dir(self.folder.join("cur"))? {
+            let file = entry?.file_name();
+            if file.to_string_lossy().split(':').next() == Some(name) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn write(path: &Path, message: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(message)?;
+    file.sync_all()
+}

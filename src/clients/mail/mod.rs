@@ -1,0 +1,160 @@
+//! Mail to Tenants about their Instances. `docs/mail.md` describes settings and templates for administrators.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`notice`] | what a mail says, and to whom |
+//! | [`template`] | from a template and a mail to the bytes that are sent |
+//! | [`settings`] | how to reach the mail server |
+//! | [`smtp`], [`maildir`] | the two ways that mail can take |
+//! | [`error`] | what can go wrong |
+//!
+//! A mail is sent once per call and nothing is remembered: the caller repeats a call that failed, and knows
+//! which mails were accepted. A mail of the same key has the same Message-ID in each attempt, by which mail
+//! servers and mail programs recognise a copy.
+
+mod error;
+mod maildir;
+mod notice;
+mod settings;
+mod smtp;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
+use metrics::{counter, histogram};
+use ring::digest::{SHA256, digest};
+use tracing::warn;
+
+use crate::config::{MailConfig, MailTls, MailTransport, Mailbox};
+use crate::runtime::clock;
+use crate::runtime::gate::Gate;
+use maildir::Maildir;
+use settings::Settings;
+use smtp::Smtp;
+use template::{Letter, Templates};
+
+pub use error::{MailError, MailSetupError, Refused};
+pub use notice::{Mail, MailKind};
+pub use template::TemplateError;
+
+/// Sends mails. Clones share connections.
+#[derive(Clone, derive_more::Debug)]
+#[debug("Mailer")] // the settings are not for logs
+pub struct Mailer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: MailConfig,
+    zone: TimeZone,
+    templates: Templates,
+    transport: Transport,
+    gate: Gate,
+}
+
+enum Transport {
+    Smtp(Arc<Smtp>),
+    File { maildir: Maildir, from: Mailbox },
+}
+
+impl Mailer {
+    /// Checks settings and templates. Mails are sent only while `gate` is open. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// When mail is turned off, or a setting, a template or a file cannot be used.
+    pub fn new(config: &MailConfig, gate: Gate) -> Result<Self, MailSetupError> {
+        let transport = match config.transport {
+            MailTransport::None => return Err(MailSetupError::NoTransport),
+            MailTransport::Smtp => {
+                let settings = Settings::read(config).map_err(MailSetupError::Settings)?;
+                smtp::check(&settings).map_err(MailSetupError::Settings)?;
+                if settings.tls == MailTls::None && settings.login.is_some() {
+                    let server = settings.server();
+                    warn!(server, "the login to the mail server is sent without encryption");
+                }
+                Transport::Smtp(Arc::default())
+            }
+            MailTransport::File => {
+                let unusable = |problem: crate::config::NoMailbox| MailSetupError::Key {
+                    key: "from",
+                    problem: problem.to_string(),
+                };
+                let from = config.from.parse().map_err(unusable)?;
+                Transport::File { maildir: Maildir::new(&config.folder)?, from }
+            }
+        };
+        let zone = TimeZone::get(&config.time_zone).map_err(|_| MailSetupError::Key {
+            key: "timeZone",
+            problem: format!("{:?} is no time zone of the IANA database", config.time_zone),
+        })?;
+        let templates = Templates::new(&config.template_dir);
+        for doubt in templates.check()? {
+            warn!("{doubt}");
+        }
+        Ok(Self { shared: Arc::new(Shared { config: config.clone(), zone, templates, transport, gate }) })
+    }
+
+    /// Sends a mail. Success means that the server has accepted it, or that it is in the folder. It takes no
+    /// longer than the time limit of the configuration.
+    ///
+    /// # Errors
+    /// When the mail was not accepted. After [`MailError::Timeout`] it may have been.
+    pub async fn send(&self, mail: &Mail) -> Result<(), MailError> {
+        let begin = Instant::now();
+        let result = self.deliver(mail).await;
+        let outcome = result.as_ref().err().map_or("success", MailError::reason);
+        counter!("crownlabs_mails_total", "kind" => mail.kind.label(), "result" => outcome).increment(1);
+        histogram!("crownlabs_mail_duration_seconds").record(begin.elapsed());
+        result
+    }
+
+    async fn deliver(&self, mail: &Mail) -> Result<(), MailError> {
+        let Shared { config, transport, gate, .. } = &*self.shared;
+        if !gate.is_open() {
+            return Err(MailError::NotLeader);
+        }
+        let recipient = mail.recipient()?;
+        let name = name_of(&mail.key);
+        match transport {
+            Transport::File { maildir, from } => maildir.deliver(&name, &self.message(mail, from)?),
+            Transport::Smtp(smtp) => {
+                let settings = Settings::read(config).map_err(MailError::Settings)?;
+                let message = self.message(mail, &settings.from)?;
+                let (server, limit) = (settings.server(), Duration::from(config.timeout));
+                let exchange = smtp.send(settings, &recipient, &message, gate);
+                let timeout = |_| Err(MailError::Timeout { server, limit });
+                tokio::time::timeout(limit, exchange).await.unwrap_or_else(timeout)
+            }
+        }
+    }
+
+    /// The bytes of a mail.
+    fn message(&self, mail: &Mail, from: &Mailbox) -> Result<Vec<u8>, MailError> {
+        let Shared { config, zone, templates, .. } = &*self.shared;
+        let domain = from.address.domain().to_lowercase();
+        let letter = Letter {
+            mail,
+            from,
+            message_id: format!("<{}@{domain}>", name_of(&mail.key)),
+            date: clock::now(),
+            zone,
+            zone_name: &config.time_zone,
+        };
+        Ok(templates.load(mail.kind)?.render(&letter))
+    }
+}
+
+/// A name of 32 letters and digits that stands for the key of a mail.
+fn name_of(key: &str) -> String {
+    let hash = digest(&SHA256, key.as_bytes());
+    hash.as_ref().iter().take(16).fold(String::new(), |mut name, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
+}

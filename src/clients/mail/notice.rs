@@ -1,0 +1,102 @@
+//! The mails that there are, and what is said in them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use lettre::Address;
+
+use super::error::MailError;
+
+/// A mail to a Tenant about an Instance.
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+#[debug("Mail({key})")] // leaves out what is personal
+pub struct Mail {
+    /// What it says.
+    pub kind: MailKind,
+    /// What tells it from all other mails: `<uid of the Instance>/<kind>/<deadline>`. The same mail has the same
+    /// key in each attempt, and the Message-ID is made from it.
+    pub key: String,
+    /// The name of the Tenant.
+    pub tenant_name: String,
+    /// The address of the Tenant, to which the mail goes.
+    pub tenant_email: String,
+    /// The name of the Instance for people.
+    pub pretty_name: String,
+    /// The name of the Instance.
+    pub instance_name: String,
+    /// The namespace of the Instance.
+    pub namespace: String,
+    /// The time that is left; zero in a mail about what has been done.
+    pub remaining: Duration,
+    /// When it is done, or was.
+    pub deadline: Timestamp,
+    /// Where the Tenant finds the Instance.
+    pub link: String,
+}
+
+impl Mail {
+    /// The address to which the mail goes.
+    pub(super) fn recipient(&self) -> Result<Address, MailError> {
+        let unusable = |problem: &str| MailError::BadRecipient {
+            tenant: self.tenant_name.clone(),
+            problem: problem.to_owned(),
+        };
+        match self.tenant_email.as_str() {
+            "" => Err(unusable("it is empty")),
+            text => text.parse().map_err(|_| unusable("it is no e-mail address")),
+        }
+    }
+}
+
+/// What a mail says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MailKind {
+    /// An Instance is not used and will be stopped.
+    InactivityWarning,
+    /// An Instance was not used and has been stopped.
+    InactivityStopped,
+    /// An Instance has been stopped for long and will be deleted.
+    DestructionWarning,
+    /// An Instance had been stopped for long and has been deleted.
+    Destroyed,
+    /// The lifetime of an Instance is over, and it will be deleted.
+    ExpirationWarning,
+    /// The lifetime of an Instance was over, and it has been deleted.
+    Expired,
+}
+
+impl MailKind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::InactivityWarning,
+        Self::InactivityStopped,
+        Self::DestructionWarning,
+        Self::Destroyed,
+        Self::ExpirationWarning,
+        Self::Expired,
+    ];
+
+    /// The value of the label `kind` of metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::InactivityWarning => "inactivity_warning",
+            Self::InactivityStopped => "inactivity_stopped",
+            Self::DestructionWarning => "destruction_warning",
+            Self::Destroyed => "destroyed",
+            Self::ExpirationWarning => "expiration_warning",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// The template file of its content.
+    pub fn file(self) -> &'static str {
+        match self {
+            Self::InactivityWarning => "instautoctrl_inactivity_notification.yaml",
+            Self::InactivityStopped => "instautoctrl_inactivity_stopped_notification.yaml",
+            Self::DestructionWarning => "instautoctrl_destruction_warning_notification.yaml",
+            Self::Destroyed => "instautoctrl_destruction_notification.yaml",
+            Self::ExpirationWarning => "instautoctrl_expiration_warning_notification.yaml",
+            Self::Expired => "instautoctrl_expiration_notification.yaml",
+        }
+    }
+}

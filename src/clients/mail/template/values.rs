@@ -1,0 +1,123 @@
+//! What stands for the placeholders of an Instance.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::clients::mail::Mail;
+
+/// The placeholder with the address of the Tenant, which is the only value that has been checked.
+pub(super) const ADDRESS: &str = "tenantEmail";
+
+/// The names of the placeholders.
+pub(super) const NAMES: [&str; 8] =
+    ["tenantName", ADDRESS, "prettyName", "instanceName", "remainingTime", "deadline", "namespace", "link"];
+
+/// The value of a placeholder, on one line.
+pub(super) fn value(name: &str, mail: &Mail, zone: &TimeZone, zone_name: &str) -> String {
+    let text = match name {
+        "tenantName" => &mail.tenant_name,
+        ADDRESS => &mail.tenant_email,
+        "prettyName" => &mail.pretty_name,
+        "instanceName" => &mail.instance_name,
+        "namespace" => &mail.namespace,
+        "link" => &mail.link,
+        "remainingTime" => return go_duration(mail.remaining),
+        "deadline" => return in_words(mail.deadline, zone, zone_name),
+        _ => return String::new(),
+    };
+    one_line(text)
+}
+
+/// A text without what could begin a line or turn the direction of the text that follows: controls, the line and
+/// paragraph separators, and the formatting characters of the bidirectional algorithm become blanks. Letters of
+/// scripts that are written from right to left stay.
+pub(super) fn one_line(text: &str) -> String {
+    let is_plain = |c: char| {
+        !c.is_control()
+            && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if is_plain(c) { c } else { ' ' }).collect()
+}
+
+/// A time as a person says it: `Friday 20 November at 18:00 Europe/Rome`.
+fn in_words(time: Timestamp, zone: &TimeZone, zone_name: &str) -> String {
+    format!("{} {zone_name}", time.to_zoned(zone.clone()).strftime("%A %-d %B at %H:%M"))
+}
+
+/// A duration as Go writes it, which existing templates expect: `72h0m0s`, `1m0s`, `1.5s`, `500ms`, `0s`.
+fn go_duration(duration: Duration) -> String {
+    let nanos = duration.as_nanos();
+    match nanos {
+        0 => return "0s".to_owned(),
+        1..1_000 => return format!("{nanos}ns"),
+        1_000..1_000_000 => return format!("{}µs", decimal(nanos, 1_000, 3)),
+        1_000_000..1_000_000_000 => return format!("{}ms", decimal(nanos, 1_000_000, 6)),
+        _ => {}
+    }
+    let minutes = duration.as_secs() / 60;
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    if minutes >= 60 {
+        let _ = write!(text, "{}h", minutes / 60);
+    }
+    if minutes > 0 {
+        let _ = write!(text, "{}m", minutes % 60);
+    }
+    let seconds = nanos - u128::from(minutes) * 60_000_000_000;
+    text + &decimal(seconds, 1_000_000_000, 9) + "s"
+}
+
+/// `amount / unit`, where `unit` has that many zeros, without zeros at the end of the fraction.
+fn decimal(amount: u128, unit: u128, zeros: usize) -> String {
+    let (whole, fraction) = (amount / unit, amount % unit);
+    if fraction == 0 {
+        return whole.to_string();
+    }
+    format!("{whole}.{fraction:0zeros$}").trim_end_matches('0').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_as_in_go() {
+        for (nanos, text) in [
+            (0, "0s"),
+            (1, "1ns"),
+            (1_500, "1.5µs"),
+            (500_000_000, "500ms"),
+            (1_000_000_000, "1s"),
+            (1_500_000_000, "1.5s"),
+            (60_000_000_000, "1m0s"),
+            (90_000_000_000, "1m30s"),
+            (5_400_000_000_000, "1h30m0s"),
+            (86_400_000_000_000, "24h0m0s"),
+            (259_200_000_000_000, "72h0m0s"),
+            (3_600_000_000_001, "1h0m0.000000001s"),
+        ] {
+            assert_eq!(go_duration(Duration::from_nanos(nanos)), text);
+        }
+    }
+
+    #[test]
+    fn deadlines_are_in_the_words_and_the_zone_of_the_tenant() {
+        let said =
+            |time: &str, zone: &str| in_words(time.parse().unwrap(), &TimeZone::get(zone).unwrap(), zone);
+        assert_eq!(said("2026-11-20T17:00:59Z", "Europe/Rome"), "Friday 20 November at 18:00 Europe/Rome");
+        // Summer time, another day, a single digit.
+        assert_eq!(said("2026-06-30T23:05:00Z", "Europe/Rome"), "Wednesday 1 July at 01:05 Europe/Rome");
+        assert_eq!(said("2026-11-20T17:00:00Z", "UTC"), "Friday 20 November at 17:00 UTC");
+        assert_eq!(said("2026-11-20T17:00:00Z", "Asia/Kolkata"), "Friday 20 November at 22:30 Asia/Kolkata");
+    }
+
+    #[test]
+    fn what_could_begin_a_line_becomes_a_blank() {
+        assert_eq!(one_line("a\r\nb\tc\0d\u{85}e\u{2028}f\u{7f}"), "a  b c d e f ");
+        assert_eq!(one_line("a\u{202e}txt.exe\u{2066}"), "a txt.exe ");
+        assert_eq!(one_line("שלום 🎓 <b>$x"), "שלום 🎓 <b>$x");
+    }
+}

@@ -1,0 +1,109 @@
+//! The bytes of each mail, compared with files that were made from the templates independently of this code and
+//! read by a mail parser other than ours (Python's).
+
+use super::*;
+
+/// The names that users choose to cause harm, and the form that they have in the text and in HTML. In the subject
+/// they are as in the text, where necessary encoded.
+fn hostile() -> [(&'static str, String, String, String); 7] {
+    let owned = |name: &'static str, value: &str, text: &str, html: &str| {
+        (name, value.to_owned(), text.to_owned(), html.to_owned())
+    };
+    let script = "<script>alert(\"x\")</script>";
+    let line = "x\r\nBcc: eve@example.org\r\n\r\n--CrownLabsEmailBoundary--";
+    let one_line = "x  Bcc: eve@example.org    --CrownLabsEmailBoundary--";
+    let (long, emoji) = ("ab".repeat(150), "🎓 Übung 👩‍🔬");
+    [
+        owned("script", script, script, "&lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt;"),
+        owned("line-ends", line, one_line, one_line),
+        owned("dollar", "$x $1 ${0} Cost $100", "$x $1 ${0} Cost $100", "$x $1 ${0} Cost $100"),
+        owned("braces", "{ link } {subject}", "{ link } {subject}", "{ link } {subject}"),
+        owned("long", &long, &long, &long),
+        owned("emoji", emoji, emoji, emoji),
+        owned("right-to-left", "\u{202e}שלום עולם", " שלום עולם", " שלום עולם"),
+    ]
+}
+
+/// The expected bytes of the mail of a kind, with LF at the ends of lines.
+fn expected(kind: MailKind) -> &'static str {
+    match kind {
+        MailKind::InactivityWarning => include_str!("golden/inactivity_warning.eml"),
+        MailKind::InactivityStopped => include_str!("golden/inactivity_stopped.eml"),
+        MailKind::DestructionWarning => include_str!("golden/destruction_warning.eml"),
+        MailKind::Destroyed => include_str!("golden/destroyed.eml"),
+        MailKind::ExpirationWarning => include_str!("golden/expiration_warning.eml"),
+        MailKind::Expired => include_str!("golden/expired.eml"),
+    }
+}
+
+#[test]
+fn each_mail_has_the_expected_bytes() {
+    for kind in MailKind::ALL {
+        let mail = rendered(&built_in(), &plain(kind));
+        assert_eq!(mail, expected(kind).replace('\n', "\r\n"), "{kind:?}");
+    }
+}
+
+#[test]
+fn hostile_names_have_the_expected_bytes() {
+    let files = [
+        ("script", include_str!("golden/hostile-script.eml")),
+        ("line-ends", include_str!("golden/hostile-line-ends.eml")),
+        ("dollar", include_str!("golden/hostile-dollar.eml")),
+        ("braces", include_str!("golden/hostile-braces.eml")),
+        ("long", include_str!("golden/hostile-long.eml")),
+        ("emoji", include_str!("golden/hostile-emoji.eml")),
+        ("right-to-left", include_str!("golden/hostile-right-to-left.eml")),
+    ];
+    for ((name, value, ..), (file, text)) in hostile().into_iter().zip(files) {
+        assert_eq!(name, file);
+        let mail = Mail { pretty_name: value, ..plain(MailKind::InactivityWarning) };
+        assert_eq!(rendered(&built_in(), &mail), text.replace('\n', "\r\n"), "{name}");
+    }
+}
+
+/// What differs between two mails of a kind is the name, in its three forms, and nothing else.
+#[test]
+fn hostile_names_are_the_only_difference_in_every_mail() {
+    for kind in MailKind::ALL {
+        for (name, value, text, html) in hostile() {
+            let (head, body) = split(&rendered(&built_in(), &Mail { pretty_name: value, ..plain(kind) }));
+            let (plain_head, plain_body) = split(expected(kind).replace('\n', "\r\n").as_str());
+            let (plain_text, plain_html) =
+                plain_body.split_once("Content-Type: text/html").expect("an HTML part");
+            let body_expected = format!(
+                "{}Content-Type: text/html{}",
+                plain_text.replace("Lab One", &text),
+                plain_html.replace("Lab One", &html)
+            );
+            assert_eq!(body, body_expected, "{kind:?} {name}");
+            let shown = |head: &str| -> Vec<_> {
+                headers(head).into_iter().map(|(name, value)| (name, decoded(&value))).collect()
+            };
+            let subject = |(name, value): (String, String)| {
+                let value = if name == "Subject" { value.replace("Lab One", &text) } else { value };
+                (name, value)
+            };
+            let head_expected: Vec<_> = shown(&plain_head).into_iter().map(subject).collect();
+            assert_eq!(shown(&head), head_expected, "{kind:?} {name}");
+        }
+    }
+}
+
+#[test]
+fn the_deadline_and_the_link_are_in_every_mail() {
+    for kind in MailKind::ALL {
+        let (_, body) = split(&rendered(&built_in(), &plain(kind)));
+        // Text and HTML may break lines between words.
+        let words: Vec<&str> = body.split_whitespace().collect();
+        let said = words.join(" ");
+        assert_eq!(said.matches("Friday 20 November at 18:00 Europe/Rome").count(), 2, "{body}");
+        assert!(body.contains("\nhttps://labs.example.com/instances?a=1&b=2\n"), "{body}");
+        assert!(body.contains("<a href=\"https://labs.example.com/instances?a=1&amp;b=2\">"), "{body}");
+        let warns = matches!(
+            kind,
+            MailKind::InactivityWarning | MailKind::DestructionWarning | MailKind::ExpirationWarning
+        );
+        assert_eq!(said.contains("on Friday 20 November at 18:00 Europe/Rome."), warns, "{body}");
+    }
+}

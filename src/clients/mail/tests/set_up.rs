@@ -1,0 +1,247 @@
+//! Settings, and the Maildir folder.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::config::ConfigDuration;
+
+/// A configuration that writes into a folder.
+fn file_config(folder: &Path) -> MailConfig {
+    MailConfig {
+        transport: MailTransport::File,
+        folder: folder.display().to_string(),
+        from: "CrownLabs <noreply@example.com>".to_owned(),
+        time_zone: "Europe/Rome".to_owned(),
+        ..MailConfig::default()
+    }
+}
+
+/// A configuration with the file `smtp-config.yaml`.
+fn smtp_config(folder: &Path, text: &str) -> MailConfig {
+    fs::write(folder.join("smtp-config.yaml"), text).unwrap();
+    MailConfig {
+        transport: MailTransport::Smtp,
+        config_dir: folder.display().to_string(),
+        ..MailConfig::default()
+    }
+}
+
+const SMTP: &str = "smtpServer: smtp.example.com
+smtpPort: 465
+smtpIdentity:
+smtpUsername: crownlabs
+smtpPassword: 0123
+smtpFrom: noreply@example.com
+other: [ignored]
+";
+
+fn files(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn a_mail_is_in_the_folder_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("mails");
+    let mailer = || Mailer::new(&file_config(&place), Gate::open()).unwrap();
+    let mail = plain(MailKind::Expired);
+    mailer().send(&mail).await.unwrap();
+    let name = name_of(&mail.key);
+    assert_eq!(files(&place.join("new")), std::slice::from_ref(&name));
+    let first = fs::read_to_string(place.join("new").join(&name)).unwrap();
+    assert!(first.contains(&format!("\r\nMessage-ID: <{name}@example.com>\r\n")), "{first}");
+    assert!(first.contains("\r\nTo: ada@example.com\r\n"), "{first}");
+    // After a restart, or by a second leader.
+    mailer().send(&mail).await.unwrap();
+    assert_eq!(fs::read_to_string(place.join("new").join(&name)).unwrap(), first);
+    // A mail program has shown it.
+    fs::rename(place.join("new").join(&name), place.join("cur").join(format!("{name}:2,S"))).unwrap();
+    mailer().send(&mail).await.unwrap();
+    assert_eq!(files(&place.join("new")), Vec::<String>::new());
+    // The attempt that was cut off before the mail was moved.
+    let next = Mail { key: "uid/kind/later".to_owned(), ..mail };
+    fs::write(place.join("tmp").join(name_of(&next.key)), "half").unwrap();
+    mailer().send(&next).await.unwrap();
+    assert_eq!(files(&place.join("new")), [name_of(&next.key)]);
+    assert_eq!(files(&place.join("tmp")), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn nothing_is_sent_without_the_lease() {
+    let folder = tempfile::tempdir().unwrap();
+    let mailer = Mailer::new(&file_config(folder.path()), Gate::closed()).unwrap();
+    let error = mailer.send(&plain(MailKind::Expired)).await.unwrap_err();
+    assert_eq!((error.reason(), error.is_transient()), ("MailNotLeader", true));
+    assert_eq!(files(&folder.path().join("new")), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn one_bad_mail_does_not_stop_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let templates = folder.path().join("templates");
+    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/mail");
+    fs::create_dir(&templates).unwrap();
+    for file in files(&built_in) {
+        fs::copy(built_in.join(&file), templates.join(&file)).unwrap();
+    }
+    let config =
+        MailConfig { template_dir: templates.display().to_string(), ..file_config(&folder.path().join("m")) };
+    let mailer = Mailer::new(&config, Gate::open()).unwrap();
+    fs::write(templates.join(MailKind::Expired.file()), "to: [").unwrap();
+    let error = mailer.send(&plain(MailKind::Expired)).await.unwrap_err();
+    assert_eq!((error.reason(), error.is_transient()), ("MailTemplateInvalid", false));
+    let begin =
+        format!("the mail has no usable template: {}", templates.join(MailKind::Expired.file()).display());
+    assert!(error.to_string().starts_with(&begin), "{error}");
+    for address in
+        ["", "nobody", "a@b@c", "a b@example.com", "a@example.com\r\nRCPT TO:<eve@example.org>", "<a@b.c>"]
+    {
+        let mail = Mail { tenant_email: address.to_owned(), ..plain(MailKind::ExpirationWarning) };
+        let error = mailer.send(&mail).await.unwrap_err();
+        assert_eq!((error.reason(), error.is_transient()), ("MailRecipientInvalid", false), "{address:?}");
+        assert!(error.to_string().starts_with("the address of Tenant ada cannot be used: it is "), "{error}");
+    }
+    mailer.send(&plain(MailKind::ExpirationWarning)).await.unwrap();
+}
+
+#[tokio::test]
+async fn set_up_fails_with_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |config: &MailConfig| Mailer::new(config, Gate::open()).unwrap_err().to_string();
+    assert_eq!(
+        said(&MailConfig::default()),
+        "integrations.mail.transport is none, so there is no mail server for notifications; expected smtp or file"
+    );
+    let zone = MailConfig { time_zone: "Europe/Atlantis".to_owned(), ..file_config(folder.path()) };
+    assert_eq!(
+        said(&zone),
+        "integrations.mail.timeZone: \"Europe/Atlantis\" is no time zone of the IANA database"
+    );
+    let templates = MailConfig { template_dir: "/nowhere".to_owned(), ..file_config(folder.path()) };
+    let problem = said(&templates);
+    assert!(
+        problem.starts_with("integrations.mail.templateDir: /nowhere/defaults_crownlabs_mail.eml: "),
+        "{problem}"
+    );
+    fs::write(folder.path().join("file"), "").unwrap();
+    let problem = said(&file_config(&folder.path().join("file")));
+    assert!(
+        problem.starts_with("integrations.mail.folder: ") && problem.contains("cannot be used: "),
+        "{problem}"
+    );
+    let smtp = MailConfig {
+        transport: MailTransport::Smtp,
+        host: "smtp.example.com".to_owned(),
+        from: "a@example.com".to_owned(),
+        username: "u".to_owned(),
+        password_file: folder.path().join("file").display().to_string(),
+        ..MailConfig::default()
+    };
+    assert!(said(&smtp).ends_with("file is empty"), "{}", said(&smtp));
+    let login = MailConfig { username: String::new(), ca_file: "/nowhere".to_owned(), ..smtp.clone() };
+    assert!(
+        said(&login).starts_with("integrations.mail: caFile /nowhere cannot be read: "),
+        "{}",
+        said(&login)
+    );
+    let no_authority = MailConfig { username: String::new(), ca_file: smtp.password_file.clone(), ..smtp };
+    assert!(said(&no_authority).ends_with("file has no certificate in it"), "{}", said(&no_authority));
+    fs::write(folder.path().join("file"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+        .unwrap();
+    let problem = said(&no_authority);
+    assert!(problem.starts_with("integrations.mail: the certificates of authorities: "), "{problem}");
+}
+
+#[test]
+fn the_file_of_the_go_operators_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = smtp_config(folder.path(), SMTP);
+    let settings = Settings::read(&config).ok().unwrap();
+    assert_eq!(settings.server(), "smtp.example.com:465");
+    assert_eq!(settings.from.to_string(), "noreply@example.com");
+    assert!(settings.tls == MailTls::Implicit);
+    // Numbers, booleans and dates are texts as they are written.
+    for (written, password) in [
+        ("0123", "0123"),
+        ("1e3", "1e3"),
+        ("0x1F", "0x1F"),
+        ("yes", "yes"),
+        ("True", "True"),
+        ("2026-11-20", "2026-11-20"),
+        ("\"null\"", "null"),
+        ("'a: #b'", "a: #b"),
+    ] {
+        let config = smtp_config(folder.path(), &SMTP.replace("0123", written));
+        let login = Settings::read(&config).ok().unwrap().login.unwrap();
+        assert_eq!((login.identity.as_str(), login.password.as_str()), ("", password));
+    }
+    let other = SMTP
+        .replace("smtpPort: 465", "smtpPort: \"587\"\nsmtpTLS: starttls")
+        .replace("noreply@example.com", "CrownLabs <noreply@example.com>");
+    let settings = Settings::read(&smtp_config(folder.path(), &other)).ok().unwrap();
+    assert!(settings.tls == MailTls::Starttls && settings.port == 587);
+    assert_eq!(settings.from.name, "CrownLabs");
+    assert_eq!(settings.from.address.to_string(), "noreply@example.com");
+}
+
+#[test]
+fn mistakes_in_the_file_of_the_go_operators_are_named_without_the_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = SMTP.replace("0123", "hunter2");
+    let begin = format!("{}: ", folder.path().join("smtp-config.yaml").display());
+    for (text, problem) in [
+        (secret.replace("smtp.example.com", ""), "smtpServer is missing or empty"),
+        (secret.replace("smtpUsername: crownlabs\n", ""), "smtpUsername is missing or empty"),
+        (secret.replace("hunter2", "~"), "smtpPassword is missing or empty"),
+        (secret.replace("465", "smtp"), "smtpPort is no port; expected a whole number from 1 to 65535"),
+        (secret.replace("465", "70000"), "smtpPort is no port; expected a whole number from 1 to 65535"),
+        (secret.replace("noreply@example.com", "noreply"), "smtpFrom: it is no e-mail address"),
+        (secret.clone() + "smtpTLS: ssl\n", "smtpTLS is not valid; expected implicit, starttls or none"),
+        (secret.clone() + "smtpCAFile: /nowhere\n", "caFile /nowhere cannot be read: "),
+        (secret.replace("hunter2", "[hunter2"), "it is not valid YAML in line "),
+        (secret.replace("hunter2", "{hunter2: 1}"), "it is not valid YAML in line 5; "),
+        (secret.clone() + "smtpPassword: hunter2\n", "it is not valid YAML in line "),
+    ] {
+        let error = Settings::read(&smtp_config(folder.path(), &text)).err().unwrap();
+        assert!(error.starts_with(&format!("{begin}{problem}")), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    fs::remove_file(folder.path().join("smtp-config.yaml")).unwrap();
+    let config = MailConfig {
+        transport: MailTransport::Smtp,
+        config_dir: folder.path().display().to_string(),
+        ..MailConfig::default()
+    };
+    let error = Settings::read(&config).err().unwrap();
+    assert!(error.contains("smtp-config.yaml cannot be read: "), "{error}");
+}
+
+#[test]
+fn what_a_server_says_is_bounded_and_without_the_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = smtp_config(folder.path(), &SMTP.replace("0123", "hunter2"));
+    let settings = Settings::read(&config).ok().unwrap();
+    // "hunter2" and "\0crownlabs\0hunter2" in Base64.
+    let said = settings.said("no\r\nhunter2 aHVudGVyMg== AGNyb3dubGFicwBodW50ZXIy");
+    assert_eq!(said, "no … … …");
+    assert_eq!(settings.said(&"x".repeat(1_000)).len(), 300);
+}
+
+#[test]
+fn the_usual_port_belongs_to_the_encryption() {
+    for (tls, port) in [(MailTls::Implicit, 465), (MailTls::Starttls, 587), (MailTls::None, 25)] {
+        let config = MailConfig {
+            transport: MailTransport::Smtp,
+            host: "::1".to_owned(),
+            from: "a@example.com".to_owned(),
+            tls,
+            timeout: ConfigDuration::from_secs(1),
+            ..MailConfig::default()
+        };
+        assert_eq!(Settings::read(&config).ok().unwrap().server(), format!("[::1]:{port}"));
+    }
+}

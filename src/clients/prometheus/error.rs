@@ -1,0 +1,71 @@
+//! What goes wrong with Prometheus.
+
+use std::path::PathBuf;
+
+use http::StatusCode;
+
+use crate::clients::http::{HttpError, SetupError};
+use crate::config::TemplateError;
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum PrometheusSetupError {
+    /// The URL is not one.
+    #[error("integrations.prometheus.url: {0}")]
+    Url(#[from] http::uri::InvalidUri),
+    /// The authorities' certificates cannot be read.
+    #[error("integrations.prometheus: {0}")]
+    Certificates(#[from] SetupError),
+    /// A query of data cannot be used.
+    #[error("integrations.prometheus.queries.{key}: {error}")]
+    Template {
+        /// The key of the query.
+        key: &'static str,
+        /// What is wrong with it.
+        error: TemplateError,
+    },
+}
+
+/// Why a query has no answer. The words of Prometheus are in it; the token never is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum QueryError {
+    /// The file with the token cannot be used.
+    #[error("the token in {} cannot be read: {problem}", path.display())]
+    Token {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The server cannot be reached.
+    #[error("{0}")]
+    Http(#[from] HttpError),
+    /// `/-/healthy` is not answered with 200.
+    #[error("it says that it is not healthy (HTTP {0})")]
+    Unhealthy(StatusCode),
+    /// Prometheus refuses the query, or gives up on it.
+    #[error("the query is refused: {}", bounded(.0))]
+    Refused(String),
+    /// Somebody else answers, such as a proxy.
+    #[error("the answer is HTTP {0}")]
+    Status(StatusCode),
+    /// The result is of another type.
+    #[error("the result of the query is a {0} and not a vector")]
+    NotAVector(String),
+    /// The answer is not in the form of the query API.
+    #[error("the answer is not that of Prometheus")]
+    BadAnswer,
+}
+
+impl QueryError {
+    /// Whether another query would fail for the same reason, perhaps after the time limit.
+    pub fn is_of_the_server(&self) -> bool {
+        !matches!(self, Self::Refused(_) | Self::NotAVector(_))
+    }
+}
+
+/// A text of the server's on one line of at most 300 characters.
+fn bounded(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(300).collect()
+}

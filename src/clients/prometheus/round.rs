@@ -1,0 +1,162 @@
+//! The requests of one round.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use http::StatusCode;
+use jiff::Timestamp;
+use metrics::{counter, histogram};
+use reqwest::RequestBuilder;
+
+use super::activity::SourceActivity;
+use super::answer::{Sample, vector};
+use super::error::QueryError;
+use super::grid::{Beginning, Grid};
+use super::promql;
+use super::{Shared, Source};
+use crate::clients::http::{Answer, HttpError};
+
+/// One call of `Prometheus::activity`.
+pub(super) struct Round<'a> {
+    pub shared: &'a Shared,
+    /// The bearer token of all requests.
+    pub token: Option<String>,
+    pub since: Timestamp,
+    pub now: Timestamp,
+}
+
+impl Round<'_> {
+    /// Asks whether Prometheus can answer queries.
+    pub async fn health(&self) -> Result<(), QueryError> {
+        let Shared { http, base, .. } = self.shared;
+        let answer = self.send("health", http.client().get(format!("{base}/-/healthy"))).await?;
+        match answer.status {
+            StatusCode::OK => Ok(()),
+            status => Err(QueryError::Unhealthy(status)),
+        }
+    }
+
+    /// What a source has seen.
+    pub async fn source(&self, source: &Source, grid: &Grid) -> SourceActivity {
+        let mut activity = SourceActivity::new(source.name, source.labels.len());
+        let result = async {
+            let beginnings = self.availability(source, grid, &mut activity).await?;
+            // Also where the source is missing now: a use that was seen before counts.
+            self.uses(source, grid, &beginnings, &mut activity).await
+        };
+        if let Err(error) = result.await {
+            activity.fails(&self.shared.base, &error);
+        }
+        activity
+    }
+
+    /// Finds out whether the source is there, and since when. Returns the points between which series begin
+    /// that were there before. Fails when it makes no sense to ask on.
+    async fn availability(
+        &self,
+        source: &Source,
+        grid: &Grid,
+        activity: &mut SourceActivity,
+    ) -> Result<Vec<Beginning>, QueryError> {
+        let available = &source.available;
+        let now = self.now.as_millisecond();
+        match self.number("available", available, now, activity).await {
+            Ok(Some(count)) if count >= 1.0 => {}
+            Ok(_) => activity.is_missing(available),
+            Err(error) if error.is_of_the_server() => return Err(error),
+            Err(error) => activity.fails(&self.shared.base, &error),
+        }
+        // If that query is refused, so are those that are made from it.
+        let (mut first, end) = (None, grid.last_past * 1_000);
+        if activity.failures.is_empty() {
+            let missing = promql::last_missing(available, grid);
+            let missing = self.number("history", &missing, end, activity).await?;
+            activity.observed(self.since, missing, grid.step);
+            if missing.is_none() {
+                return Ok(Vec::new());
+            }
+            let query = promql::first_available(available, grid);
+            first = self.number("history", &query, end, activity).await?;
+        }
+        Ok(grid.beginnings(first))
+    }
+
+    /// Adds the uses that the source has seen. If a part fails, those of the newer parts are there.
+    async fn uses(
+        &self,
+        source: &Source,
+        grid: &Grid,
+        beginnings: &[Beginning],
+        activity: &mut SourceActivity,
+    ) -> Result<(), QueryError> {
+        for part in grid.parts() {
+            let query = promql::last_use(&source.template, grid, part, beginnings);
+            let answer = self.query("uses", &query, part.last * 1_000).await?;
+            let mut warnings = Vec::new();
+            for sample in vector(&answer, &mut warnings)? {
+                activity.uses.add(&sample, &source.labels);
+            }
+            activity.warned(&warnings);
+        }
+        Ok(())
+    }
+
+    /// The value of the first series of a result; `None` if there is none.
+    async fn number(
+        &self,
+        operation: &'static str,
+        query: &str,
+        millisecond: i64,
+        activity: &mut SourceActivity,
+    ) -> Result<Option<f64>, QueryError> {
+        let answer = self.query(operation, query, millisecond).await?;
+        let mut warnings = Vec::new();
+        let number = vector(&answer, &mut warnings)?.first().map(Sample::value);
+        activity.warned(&warnings);
+        Ok(number)
+    }
+
+    /// The answer to an instant query, whatever it is.
+    async fn query(
+        &self,
+        operation: &'static str,
+        query: &str,
+        millisecond: i64,
+    ) -> Result<Answer, QueryError> {
+        let Shared { http, base, timeout, use_get, .. } = self.shared;
+        let url = format!("{base}/api/v1/query");
+        let time = format!("{}.{:03}", millisecond / 1_000, millisecond % 1_000);
+        // Prometheus gives up when we do.
+        let timeout = format!("{}ms", timeout.as_millis().max(1));
+        let parameters = [("query", query), ("time", &time), ("timeout", &timeout)];
+        if !use_get.load(Ordering::Relaxed) {
+            let answer = self.send(operation, http.client().post(&url).form(&parameters)).await?;
+            if !matches!(answer.status, StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED) {
+                return Ok(answer);
+            }
+            // Old servers, and proxies for readers, know only GET.
+            use_get.store(true, Ordering::Relaxed);
+        }
+        Ok(self.send(operation, http.client().get(&url).query(&parameters)).await?)
+    }
+
+    /// Sends a request, which is counted.
+    async fn send(&self, operation: &'static str, request: RequestBuilder) -> Result<Answer, HttpError> {
+        let request = match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        let begin = Instant::now();
+        let answer = self.shared.http.send(request).await;
+        count(operation, answer.as_ref().ok().map(|answer| answer.status), begin.elapsed());
+        answer
+    }
+}
+
+/// Counts a request. The label `code` is `<error>` where there is no answer, as in
+/// `rest_client_requests_total`.
+fn count(operation: &'static str, status: Option<StatusCode>, took: Duration) {
+    let code = status.map_or_else(|| "<error>".to_owned(), |status| status.as_str().to_owned());
+    histogram!("prometheus_client_request_duration_seconds", "operation" => operation).record(took);
+    counter!("prometheus_client_requests_total", "operation" => operation, "code" => code).increment(1);
+}

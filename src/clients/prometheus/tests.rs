@@ -1,0 +1,301 @@
+//! The client against a scripted server: what Prometheus itself does only when it is old, ill or behind
+//! something. The queries are tested on a real Prometheus, in `tests/integration`.
+
+use std::convert::Infallible;
+use std::fs;
+use std::sync::{Mutex, MutexGuard};
+
+use http::{Method, Request, Response, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::config::ConfigDuration;
+use crate::runtime::clock::rfc3339;
+
+/// A request as the server saw it.
+#[derive(Clone)]
+struct Seen {
+    method: Method,
+    path: String,
+    authorization: String,
+    /// The parameters of a query, from the body or the URL.
+    parameters: String,
+}
+
+impl Seen {
+    fn is_for(&self, text: &str) -> bool {
+        self.parameters.contains(text)
+    }
+}
+
+type Script = dyn Fn(&Seen) -> (u16, Value) + Send + Sync;
+type Log = Arc<Mutex<Vec<Seen>>>;
+
+/// A server that answers by a script.
+struct Scripted {
+    seen: Log,
+    config: PrometheusConfig,
+}
+
+impl Scripted {
+    async fn start(script: impl Fn(&Seen) -> (u16, Value) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/prefix/", listener.local_addr().unwrap());
+        let seen = Log::default();
+        tokio::spawn(serve(listener, Arc::clone(&seen), Arc::new(script)));
+        let config = PrometheusConfig { url, ..PrometheusConfig::default() };
+        Self { seen, config }
+    }
+
+    async fn activity(&self) -> Activity {
+        let prometheus = Prometheus::new(&self.config).unwrap();
+        prometheus.activity(at(NOW - 3_600), at(NOW)).await
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Vec<Seen>> {
+        self.seen.lock().unwrap()
+    }
+}
+
+async fn serve(listener: TcpListener, seen: Log, script: Arc<Script>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let (seen, script) = (Arc::clone(&seen), Arc::clone(&script));
+        let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+            let (seen, script) = (Arc::clone(&seen), Arc::clone(&script));
+            async move {
+                let (head, body) = request.into_parts();
+                let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
+                let authorization = head.headers.get(header::AUTHORIZATION);
+                let one = Seen {
+                    method: head.method,
+                    path: head.uri.path().to_owned(),
+                    authorization: authorization.map_or("", |value| value.to_str().unwrap()).to_owned(),
+                    parameters: format!("{body}{}", head.uri.query().unwrap_or_default()),
+                };
+                let (status, body) = script(&one);
+                seen.lock().unwrap().push(one);
+                if status == SILENT {
+                    std::future::pending::<()>().await;
+                }
+                let body = Full::new(Bytes::from(body.to_string()));
+                Ok::<_, Infallible>(Response::builder().status(status).body(body).unwrap())
+            }
+        });
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+    }
+}
+
+/// Instead of a status: no answer comes.
+const SILENT: u16 = 0;
+const NOW: i64 = 1_790_000_123;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// An answer with these series.
+fn vector(series: &Value) -> (u16, Value) {
+    (200, json!({"status": "success", "data": {"resultType": "vector", "result": series}}))
+}
+
+/// The answers of a server at which every source was always there, with one use of the address 10.0.0.1 by SSH.
+fn healthy(seen: &Seen) -> (u16, Value) {
+    if seen.is_for("min_over_time") || seen.is_for("unless+on+%28%29+%28max_over_time") {
+        vector(&json!([]))
+    } else if seen.is_for("bastion_ssh") {
+        vector(&json!([{"metric": {"destination_ip": "10.0.0.1"}, "value": [NOW, "1789999800"]}]))
+    } else if seen.is_for("last_over_time") {
+        vector(&json!([]))
+    } else {
+        vector(&json!([{"metric": {}, "value": [NOW, "2"]}]))
+    }
+}
+
+fn machine(address: &str) -> Target<'_> {
+    Target { namespace: "tenant-a", instance: "x", environments: &[], address }
+}
+
+#[tokio::test]
+async fn a_round_in_which_everything_answers() {
+    let server = Scripted::start(healthy).await;
+    let activity = server.activity().await;
+    assert_eq!(activity.problems(), [""; 0]);
+    assert!(activity.is_complete());
+    assert_eq!((activity.since, activity.until), (at(NOW - 3_600), at(NOW)));
+    assert_eq!(activity.observed_since(), Some(at(NOW - 3_600)));
+    assert_eq!(activity.last_use(&machine("10.0.0.1")), Some((at(1_789_999_800), "ssh")));
+    assert_eq!(activity.last_use(&machine("10.0.0.2")), None);
+    assert_eq!(activity.last_use(&machine("")), None);
+    let seen = server.seen();
+    // Health; of each source: now, the history, one part.
+    assert_eq!(seen.len(), 10);
+    assert_eq!((seen[0].method.as_str(), seen[0].path.as_str()), ("GET", "/prefix/-/healthy"));
+    assert!(seen[1..].iter().all(|seen| seen.method == Method::POST && seen.path == "/prefix/api/v1/query"));
+    assert!(seen[1..].iter().all(|seen| seen.is_for("&time=") && seen.is_for("&timeout=5000ms")));
+    assert!(seen.iter().all(|seen| seen.authorization.is_empty()));
+}
+
+#[tokio::test]
+async fn the_token_is_sent_and_read_again() {
+    let mut server = Scripted::start(healthy).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    server.config.bearer_token_file = file.display().to_string();
+    let prometheus = Prometheus::new(&server.config).unwrap();
+    for token in ["one", "two"] {
+        fs::write(&file, format!("{token}\n")).unwrap();
+        assert!(prometheus.activity(at(NOW - 3_600), at(NOW)).await.is_complete());
+        let expected = format!("Bearer {token}");
+        assert!(server.seen().drain(..).all(|seen| seen.authorization == expected));
+    }
+    fs::write(&file, "\n").unwrap();
+    let activity = prometheus.activity(at(NOW - 3_600), at(NOW)).await;
+    assert!(server.seen().is_empty(), "nothing is sent without the token");
+    assert!(!activity.is_complete());
+    let problem = &activity.problems()[1];
+    assert!(
+        problem.starts_with("the source ssh cannot be read from Prometheus at http://127.0.0.1:"),
+        "{problem}"
+    );
+    assert!(problem.ends_with("/token cannot be read: it is empty"), "{problem}");
+    assert!(!format!("{prometheus:?}").contains("two"));
+}
+
+#[tokio::test]
+async fn where_post_is_refused_get_is_used() {
+    for status in [405, 501] {
+        let server =
+            Scripted::start(
+                move |seen| {
+                    if seen.method == Method::POST { (status, Value::Null) } else { healthy(seen) }
+                },
+            );
+        let server = server.await;
+        let activity = server.activity().await;
+        assert_eq!(activity.problems(), [""; 0]);
+        assert_eq!(activity.last_use(&machine("10.0.0.1")), Some((at(1_789_999_800), "ssh")));
+        let posts = server.seen().iter().filter(|seen| seen.method == Method::POST).count();
+        assert_eq!(posts, 1, "only the first query");
+    }
+}
+
+#[tokio::test]
+async fn an_unhealthy_server_is_not_asked() {
+    let server = Scripted::start(|seen| match &*seen.path {
+        "/prefix/-/healthy" => (503, Value::Null),
+        _ => healthy(seen),
+    });
+    let server = server.await;
+    let activity = server.activity().await;
+    assert_eq!(server.seen().len(), 1);
+    assert!(!activity.is_complete());
+    assert_eq!(activity.observed_since(), None);
+    let problems = activity.problems();
+    assert_eq!(problems.len(), 3);
+    for (problem, source) in problems.iter().zip(["ingress", "ssh", "webSsh"]) {
+        assert!(problem.starts_with(&format!("the source {source} cannot be read")), "{problem}");
+        assert!(
+            problem.ends_with("it says that it is not healthy (HTTP 503 Service Unavailable)"),
+            "{problem}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_warning_makes_the_source_incomplete_and_keeps_what_was_found() {
+    let server = Scripted::start(|seen| {
+        let (status, mut answer) = healthy(seen);
+        if seen.is_for("bastion_ssh") && seen.is_for("last_over_time") {
+            answer["warnings"] = json!(["a store does not answer"]);
+        }
+        (status, answer)
+    });
+    let activity = server.await.activity().await;
+    assert_eq!(activity.problems(), ["Prometheus warns about the source ssh: a store does not answer"]);
+    assert!(!activity.is_complete());
+    assert_eq!(activity.last_use(&machine("10.0.0.1")), Some((at(1_789_999_800), "ssh")));
+}
+
+#[tokio::test]
+async fn a_failing_source_is_not_asked_any_further_and_the_others_are() {
+    let server =
+        Scripted::start(|seen| if seen.is_for("webssh") { (502, json!("<html>")) } else { healthy(seen) });
+    let server = server.await;
+    let activity = server.activity().await;
+    let problems = activity.problems();
+    assert!(problems.len() == 1 && problems[0].contains("webSsh"), "{problems:?}");
+    assert!(problems[0].ends_with("the answer is HTTP 502 Bad Gateway"), "{problems:?}");
+    assert_eq!(server.seen().iter().filter(|seen| seen.is_for("webssh")).count(), 1);
+    assert_eq!(server.seen().iter().filter(|seen| seen.is_for("bastion_web_ssh")).count(), 0);
+    assert_eq!(activity.last_use(&machine("10.0.0.1")), Some((at(1_789_999_800), "ssh")));
+}
+
+#[tokio::test]
+async fn silence_takes_one_time_limit_for_each_source() {
+    let mut server =
+        Scripted::start(|seen| if seen.is_for("query=") { (SILENT, Value::Null) } else { healthy(seen) })
+            .await;
+    server.config.timeout = ConfigDuration::from_millis(300);
+    let begin = std::time::Instant::now();
+    let activity = server.activity().await;
+    let took = begin.elapsed();
+    assert!((Duration::from_millis(900)..Duration::from_millis(1_800)).contains(&took), "{took:?}");
+    assert_eq!(activity.problems().len(), 3);
+    assert!(activity.problems()[0].ends_with(": no answer within 300ms"), "{:?}", activity.problems());
+}
+
+#[tokio::test]
+async fn a_time_in_which_a_source_was_missing() {
+    // It came back 1,800 s ago.
+    let missing = NOW / 300 * 300 - 2_100;
+    let server = Scripted::start(move |seen| {
+        let is_history = seen.is_for("unless+on+%28%29+%28max_over_time") && seen.is_for("webssh");
+        if is_history {
+            vector(&json!([{"metric": {}, "value": [NOW, missing.to_string()]}]))
+        } else {
+            healthy(seen)
+        }
+    });
+    let activity = server.await.activity().await;
+    let begin = at(missing + 300);
+    assert_eq!(
+        activity.problems(),
+        [format!("the source webSsh was missing in Prometheus before {}", rfc3339(begin))]
+    );
+    assert!(!activity.is_complete());
+    assert_eq!(activity.observed_since(), Some(begin));
+}
+
+#[tokio::test]
+async fn sources_that_are_off_are_not_asked() {
+    let mut server = Scripted::start(healthy).await;
+    server.config.queries.nginx_data = String::new();
+    server.config.queries.web_ssh_data = String::new();
+    assert!(server.activity().await.is_complete());
+    assert_eq!(server.seen().len(), 4);
+    server.config.queries.bastion_ssh_data = String::new();
+    assert!(!server.activity().await.is_complete(), "without a source, nothing is known");
+}
+
+#[test]
+fn what_is_wrong_is_found_before_anything_is_sent() {
+    let setup = |change: fn(&mut PrometheusConfig)| {
+        let mut config =
+            PrometheusConfig { url: "http://127.0.0.1:1".to_owned(), ..PrometheusConfig::default() };
+        change(&mut config);
+        Prometheus::new(&config).map(drop).unwrap_err().to_string()
+    };
+    assert_eq!(
+        setup(|config| config.queries.web_ssh_data = "c{ip=%s}".to_owned()),
+        "integrations.prometheus.queries.webSshData: %s stands without quotes; write \"%s\" or %q"
+    );
+    assert!(setup(|config| config.url = String::new()).starts_with("integrations.prometheus.url: "));
+    let error = setup(|config| config.ca_file = "/does/not/exist".to_owned());
+    assert!(error.starts_with("integrations.prometheus: the certificates of /does/not/exist"), "{error}");
+}

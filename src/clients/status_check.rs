@@ -1,0 +1,149 @@
+//! The status URL of an exam: whether its Instance is still needed.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use reqwest::Url;
+use serde_json::Value;
+
+use super::http::{HttpClient, SetupError};
+use crate::runtime::conditions::whole_seconds;
+
+/// The longest answer that is read, in bytes. The object that is expected has three short members.
+const LONGEST_ANSWER: usize = 64 << 10;
+
+/// What the status URL says about its Instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is still needed.
+    Keep {
+        /// The status of the answer, from 200 to 299.
+        code: u16,
+        /// The end of the exam, in whole seconds, if the answer names it.
+        deadline: Option<Timestamp>,
+    },
+    /// It is not needed any more.
+    Gone {
+        /// The status of the answer, 404 or 410.
+        code: u16,
+    },
+    /// Nothing that can be relied on.
+    Failed {
+        /// Why, as the end of a sentence. It contains nothing of the URL.
+        reason: String,
+        /// Whether the server answered with an object of the expected form, but not with a status that decides.
+        has_answered: bool,
+    },
+}
+
+/// Queries status URLs.
+#[derive(Debug, Clone)]
+pub struct StatusClient {
+    http: HttpClient,
+}
+
+impl StatusClient {
+    /// A client that checks the certificates of servers against the authorities in `ca_file`, else against those of
+    /// the platform. A check may take `timeout`, with all redirects.
+    ///
+    /// # Errors
+    /// When the authorities' certificates cannot be read.
+    pub fn new(ca_file: Option<PathBuf>, timeout: Duration) -> Result<Self, SetupError> {
+        Ok(Self { http: HttpClient::for_any_url(ca_file, timeout, LONGEST_ANSWER)? })
+    }
+
+    /// Queries a URL: any status from 200 to 299 with an empty body or the expected object keeps the Instance, 404
+    /// and 410 end it whatever the body is, and everything else is a failure.
+    pub async fn check(&self, url: &str) -> Verdict {
+        let Some(url) = parse(url) else {
+            return failed("it is not an http or https URL");
+        };
+        let response = match self.http.begin(self.http.client().get(url)).await {
+            Ok(response) => response,
+            Err(error) => return failed(error.to_string()),
+        };
+        let status = response.status();
+        let code = status.as_u16();
+        if matches!(code, 404 | 410) {
+            return Verdict::Gone { code };
+        }
+        let body = self.http.body(response).await;
+        if !status.is_success() {
+            let has_answered = body.is_ok_and(|body| decode(&body).is_ok());
+            return Verdict::Failed { reason: format!("it answered {code}"), has_answered };
+        }
+        match body {
+            Ok(body) if body.trim_ascii().is_empty() => Verdict::Keep { code, deadline: None },
+            Ok(body) => match decode(&body) {
+                Ok(deadline) => Verdict::Keep { code, deadline },
+                Err(problem) => failed(format!("it answered {code}, but {problem}")),
+            },
+            Err(error) => failed(format!("it answered {code}, but {error}")),
+        }
+    }
+}
+
+fn failed(reason: impl Into<String>) -> Verdict {
+    Verdict::Failed { reason: reason.into(), has_answered: false }
+}
+
+fn parse(url: &str) -> Option<Url> {
+    let url = Url::parse(url).ok()?;
+    (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
+}
+
+/// Host and port of a URL, for messages: the rest may contain a secret.
+pub fn host(url: &str) -> Option<String> {
+    let url = parse(url)?;
+    let host = url.host_str()?;
+    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+}
+
+/// The deadline in an answer, a JSON object with the optional members `error` and `idnumber` (text) and `deadline`
+/// (a time). As in Go, the case of keys does not matter, `null` counts as absent, and other members are ignored.
+///
+/// # Errors
+/// When the answer has another form; the message, the end of a sentence, repeats nothing of the answer.
+fn decode(body: &[u8]) -> Result<Option<Timestamp>, String> {
+    let value = serde_json::from_slice(body).map_err(|_| "the answer is not JSON".to_owned())?;
+    let members = match value {
+        Value::Object(members) => members,
+        Value::Null => return Ok(None),
+        _ => return Err("the answer is not a JSON object".to_owned()),
+    };
+    let mut deadline = None;
+    for (key, value) in members {
+        let key = key.to_lowercase();
+        match (key.as_str(), value) {
+            (_, Value::Null) | ("error" | "idnumber", Value::String(_)) => {}
+            ("error" | "idnumber", _) => return Err(format!("its {key} is not text")),
+            ("deadline", value) => {
+                let time = value.as_str().and_then(time).ok_or(
+                    "its deadline is not a time with a time zone, such as 2026-01-31T12:00:00Z".to_owned(),
+                )?;
+                deadline = (time > ZERO).then_some(time);
+            }
+            _ => {}
+        }
+    }
+    Ok(deadline)
+}
+
+/// The first second of the year 1, by which Go writes that there is no time.
+const ZERO: Timestamp = Timestamp::constant(-62_135_596_800, 0);
+
+/// A time in RFC 3339, in whole seconds, from the years 1 to 9999.
+fn time(text: &str) -> Option<Timestamp> {
+    // The parser also accepts years with a sign and other extensions, which Kubernetes does not.
+    let (date, _) = text.split_at_checked(10)?;
+    let is_date = date.bytes().enumerate().all(|(at, byte)| match at {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
+    let time = whole_seconds(text.parse().ok().filter(|_| is_date)?);
+    (time >= ZERO).then_some(time)
+}

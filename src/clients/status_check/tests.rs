@@ -1,0 +1,213 @@
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+
+fn at(text: &str) -> Timestamp {
+    text.parse().expect("a time")
+}
+
+#[test]
+fn answers_of_the_expected_form_are_read() {
+    let cases = [
+        ("{}", None),
+        ("null", None),
+        (r#"{"deadline": null, "error": null, "idnumber": null}"#, None),
+        (
+            r#"{"error": "", "deadline": "2026-03-04T05:06:07Z", "idnumber": "s1"}"#,
+            Some("2026-03-04T05:06:07Z"),
+        ),
+        (r#" {"DeadLine": "2026-03-04T05:06:07+01:00"} "#, Some("2026-03-04T04:06:07Z")),
+        (r#"{"deadline": "2026-03-04T05:06:07.987654321Z"}"#, Some("2026-03-04T05:06:07Z")),
+        // The zero time of Go.
+        (r#"{"deadline": "0001-01-01T00:00:00Z"}"#, None),
+        (r#"{"other": {"deep": [1, 2]}, "deadline": null}"#, None),
+        // As in Go, the last of several members counts, and null changes nothing.
+        (
+            r#"{"deadline": "2026-03-04T05:06:07Z", "DEADLINE": "2027-01-01T00:00:00Z"}"#,
+            Some("2027-01-01T00:00:00Z"),
+        ),
+        (r#"{"Deadline": "2026-03-04T05:06:07Z", "deadline": null}"#, Some("2026-03-04T05:06:07Z")),
+    ];
+    for (body, deadline) in cases {
+        assert_eq!(decode(body.as_bytes()), Ok(deadline.map(at)), "{body}");
+    }
+}
+
+#[test]
+fn hostile_answers_are_refused_without_being_repeated() {
+    let deep = "[".repeat(100_000);
+    let far = r#"{"deadline": "9999-12-31T23:59:59-12:00"}"#;
+    let cases = [
+        "",
+        "{",
+        "{} {}",
+        "<html>secret</html>",
+        "[]",
+        "1",
+        "\"secret\"",
+        "true",
+        "\u{0}",
+        &deep,
+        far,
+        r#"{"error": 1}"#,
+        r#"{"idnumber": ["secret"]}"#,
+        r#"{"deadline": ""}"#,
+        r#"{"deadline": 1767225600}"#,
+        r#"{"deadline": {"secret": 1}}"#,
+        r#"{"deadline": "secret"}"#,
+        r#"{"deadline": "2026-03-04T05:06:07"}"#,
+        r#"{"deadline": "2026-03-04"}"#,
+        r#"{"deadline": "2026-02-30T00:00:00Z"}"#,
+        r#"{"deadline": "-009998-01-01T00:00:00Z"}"#,
+        r#"{"deadline": "+002026-01-01T00:00:00Z"}"#,
+        r#"{"deadline": "0000-01-01T00:00:00Z"}"#,
+        r#"{"deadline": "20260304T050607Z"}"#,
+        r#"{"deadline": "２０２６-03-04T05:06:07Z"}"#,
+    ];
+    for body in cases {
+        let refused = decode(body.as_bytes());
+        let shown: String = body.chars().take(60).collect();
+        assert!(refused.as_ref().is_err_and(|text| !text.contains("secret")), "{shown}: {refused:?}");
+    }
+    assert!(decode(b"\xff\xfe").is_err());
+}
+
+#[test]
+fn only_host_and_port_of_a_url_are_shown() {
+    let cases = [
+        ("https://exams.example.org/a?key=secret#b", Some("exams.example.org")),
+        ("http://user:secret@10.0.0.1:8080/", Some("10.0.0.1:8080")),
+        ("https://[::1]:443/", Some("[::1]")),
+        ("ftp://example.org/", None),
+        ("file:///etc/passwd", None),
+        ("exams.example.org", None),
+        ("http://", None),
+        ("", None),
+    ];
+    for (url, shown) in cases {
+        assert_eq!(host(url).as_deref(), shown, "{url}");
+    }
+}
+
+/// A server that answers each request with what `answer` returns for its path, and then closes the connection or, if
+/// the answer ends with `…`, sends more of the body for ever. The requests are kept.
+async fn serve(answer: fn(&str) -> String) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+    let kept = Arc::clone(&requests);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(exchange(stream, answer, Arc::clone(&kept)));
+        }
+    });
+    (address, requests)
+}
+
+async fn exchange(mut stream: TcpStream, answer: fn(&str) -> String, requests: Arc<Mutex<Vec<String>>>) {
+    let mut buffer = [0; 4_096];
+    let length = stream.read(&mut buffer).await.unwrap_or(0);
+    let request = String::from_utf8_lossy(&buffer[..length]).into_owned();
+    let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+    requests.lock().expect("no panic").push(request);
+    let answer = answer(&path);
+    let (answer, is_endless) = answer.strip_suffix('…').map_or((&*answer, false), |answer| (answer, true));
+    // The client may close the connection at any time.
+    let _ = stream.write_all(answer.as_bytes()).await;
+    while is_endless && stream.write_all(&[b' '; 4_096]).await.is_ok() {}
+    if answer.is_empty() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// An answer with this status and body, or one that redirects.
+fn answers(path: &str) -> String {
+    let of = |status: &str, body: &str| {
+        format!("HTTP/1.1 {status} \r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+    };
+    let to = |place: &str| {
+        format!("HTTP/1.1 302 \r\nlocation: {place}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    };
+    let endless = |status: &str| format!("HTTP/1.1 {status} \r\nconnection: close\r\n\r\n…");
+    match path.split('?').next().unwrap_or_default() {
+        "/kept" => of("200", r#"{"deadline": "2026-03-04T05:06:07Z"}"#),
+        "/empty" => of("200", " \n"),
+        "/204" => "HTTP/1.1 204 \r\nconnection: close\r\n\r\n".to_owned(),
+        "/page" => of("200", "<html>"),
+        "/404" => of("404", "<html>"),
+        "/410" => endless("410"),
+        "/500" => of("500", "<html>"),
+        "/503" => of("503", r#"{"error": "later"}"#),
+        "/304" => "HTTP/1.1 304 \r\nconnection: close\r\n\r\n".to_owned(),
+        "/endless" => endless("200"),
+        "/file" => to("file:///etc/passwd"),
+        "/ftp" => to("ftp://example.org/"),
+        "/once" => to("/404"),
+        "/loop" => to("/loop"),
+        "/hang" => String::new(),
+        path => {
+            // `/n` redirects n times.
+            let left: u32 = path.trim_start_matches('/').parse().expect("a number");
+            if left == 0 { of("200", "{}") } else { to(&format!("/{}", left - 1)) }
+        }
+    }
+}
+
+fn client() -> StatusClient {
+    StatusClient::new(None, Duration::from_secs(2)).expect("a client")
+}
+
+#[tokio::test]
+async fn each_answer_has_one_meaning() {
+    let (address, _) = serve(answers).await;
+    let keep = |code, deadline: Option<&str>| Verdict::Keep { code, deadline: deadline.map(at) };
+    let fail = |reason: &str, has_answered| Verdict::Failed { reason: reason.to_owned(), has_answered };
+    let cases = [
+        ("/kept", keep(200, Some("2026-03-04T05:06:07Z"))),
+        ("/empty", keep(200, None)),
+        ("/204", keep(204, None)),
+        ("/page", fail("it answered 200, but the answer is not JSON", false)),
+        ("/404", Verdict::Gone { code: 404 }),
+        ("/410", Verdict::Gone { code: 410 }),
+        ("/500", fail("it answered 500", false)),
+        ("/503", fail("it answered 503", true)),
+        ("/304", fail("it answered 304", false)),
+        ("/endless", fail("it answered 200, but the answer is longer than 64 KiB", false)),
+        ("/once", Verdict::Gone { code: 404 }),
+        ("/10", keep(200, None)),
+        ("/11", fail("it redirects more than 10 times", false)),
+        ("/loop", fail("it redirects more than 10 times", false)),
+        ("/file", fail("it answered 302", false)),
+        ("/ftp", fail("it redirects to a URL that is neither http nor https", false)),
+        ("/hang", fail("no answer within 2s", false)),
+    ];
+    let client = client();
+    for (path, verdict) in cases {
+        assert_eq!(client.check(&format!("http://{address}{path}?key=secret")).await, verdict, "{path}");
+    }
+    assert_eq!(client.check("ftp://example.org").await, fail("it is not an http or https URL", false));
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_reported_without_the_url() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let verdict = client().check(&format!("http://{address}/a?key=secret")).await;
+    let Verdict::Failed { reason, has_answered: false } = verdict else { panic!("{verdict:?}") };
+    assert!(reason.contains("refused") && !reason.contains("secret"), "{reason}");
+}
+
+#[tokio::test]
+async fn the_url_is_not_told_to_the_server_that_it_redirects_to() {
+    let (address, requests) = serve(answers).await;
+    client().check(&format!("http://{address}/once?key=secret")).await;
+    let requests = requests.lock().expect("no panic").clone();
+    assert_eq!(requests.len(), 2);
+    assert!(requests[0].starts_with("GET /once?key=secret HTTP/1.1\r\n"), "{}", requests[0]);
+    assert!(requests[1].starts_with("GET /404 HTTP/1.1\r\n"), "{}", requests[1]);
+    assert!(!requests[1].contains("secret"), "{}", requests[1]);
+}

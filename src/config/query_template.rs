@@ -1,0 +1,242 @@
+//! The queries of data of Prometheus: the query for one Instance that an administrator writes, and the one
+//! for all Instances at once that is made from it.
+//!
+//! `requests{namespace=%q, service=~"%s.*"}` is the query for the Service `x` of the namespace `n` once `"n"`
+//! and `x` are put in. One request for each of thousands of Instances would be too many, so the matchers with
+//! verbs are opened: `requests{namespace!="",service=~"(?:…).*"}` gives the series of all Instances, and the
+//! labels of each series tell whose it is. Where a verb is the whole value of its label, that is the value of
+//! the label; else Prometheus extracts it by a regular expression (`label_replace`).
+
+use std::fmt::Write as _;
+
+mod error;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+pub use error::TemplateError;
+use scan::{Matcher, Piece};
+
+/// The characters of what is put in: names of Kubernetes, IPv4 and IPv6 addresses.
+const NAME: &str = "[a-z0-9.:-]+";
+/// One of these has to stand between two verbs of one label: none is in a name or an address, so that it is
+/// clear where the first one ends.
+const SEPARATORS: &[char] = &['/', '_', '@', ',', ';', '='];
+
+/// What a query of data must be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A Service: two verbs, for its namespace and its name.
+    Service,
+    /// A machine: one verb for its IP address, or two for the namespace and the name of the Instance.
+    Address,
+}
+
+/// A query of data, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryTemplate {
+    selector: String,
+    labels: Vec<String>,
+    verbs: Vec<Verb>,
+}
+
+/// Where the value of a verb is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Verb {
+    /// The label of the series.
+    label: String,
+    /// The regular expression that extracts the value from the label's; `None` if it is the whole.
+    pattern: Option<String>,
+}
+
+/// A value that has to be extracted from a label by `label_replace`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extraction<'a> {
+    /// The label that is read.
+    pub label: &'a str,
+    /// The regular expression, with a group of the name [`Extraction::group`].
+    pub pattern: &'a str,
+    /// The number of the verb, from 0.
+    verb: usize,
+}
+
+impl Extraction<'_> {
+    /// The name of the group, and of the label with the result.
+    pub fn group(&self) -> String {
+        group(self.verb)
+    }
+}
+
+fn group(verb: usize) -> String {
+    format!("crownlabs_{verb}")
+}
+
+impl QueryTemplate {
+    /// Takes a query apart.
+    ///
+    /// # Errors
+    /// When the query is not a counter with label matchers, or its verbs are not there or not those of the
+    /// subject: then there is no query for all Instances.
+    pub fn parse(text: &str, subject: Subject) -> Result<Self, TemplateError> {
+        let (metric, matchers) = scan::scan(text)?;
+        let mut selector = format!("{metric}{{");
+        let (mut labels, mut verbs) = (Vec::new(), Vec::new());
+        for (index, matcher) in matchers.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "," };
+            let (operator, value) = if matcher.has_verb() {
+                if labels.contains(&matcher.label) {
+                    return Err(TemplateError::TwoMatchers(matcher.label.clone()));
+                }
+                labels.push(matcher.label.clone());
+                opened(matcher, &mut verbs)?
+            } else {
+                (matcher.operator, matcher.text())
+            };
+            // Writing to a String cannot fail.
+            let _ = write!(selector, "{separator}{}{operator}{}", matcher.label, quoted(&value));
+        }
+        selector.push('}');
+        let is_right = match subject {
+            Subject::Service => verbs.len() == 2,
+            Subject::Address => matches!(verbs.len(), 1 | 2),
+        };
+        if is_right {
+            Ok(Self { selector, labels, verbs })
+        } else {
+            Err(TemplateError::VerbCount(verbs.len()))
+        }
+    }
+
+    /// The selector of the series of all Instances.
+    pub fn selector(&self) -> &str {
+        &self.selector
+    }
+
+    /// The labels that tell whose a series is.
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// The values that have to be extracted from labels.
+    pub fn extractions(&self) -> impl Iterator<Item = Extraction<'_>> {
+        self.verbs.iter().enumerate().filter_map(|(verb, found)| {
+            let pattern = found.pattern.as_deref()?;
+            Some(Extraction { label: &found.label, pattern, verb })
+        })
+    }
+
+    /// For each verb, in their order, the label with its value, after the extractions.
+    pub fn value_labels(&self) -> Vec<String> {
+        let label = |(verb, found): (usize, &Verb)| match found.pattern {
+            Some(_) => group(verb),
+            None => found.label.clone(),
+        };
+        self.verbs.iter().enumerate().map(label).collect()
+    }
+}
+
+/// Operator and value by which a matcher with verbs selects all Instances; adds its verbs.
+fn opened(matcher: &Matcher, verbs: &mut Vec<Verb>) -> Result<(&'static str, String), TemplateError> {
+    let is_pattern = match matcher.operator {
+        "=" => false,
+        "=~" => true,
+        _ => return Err(TemplateError::Operator(matcher.label.clone())),
+    };
+    if matcher.pieces == [Piece::Verb] {
+        verbs.push(Verb { label: matcher.label.clone(), pattern: None });
+        return Ok(("!=", String::new()));
+    }
+    check_pieces(matcher, is_pattern)?;
+    let first = verbs.len();
+    let count = matcher.pieces.iter().filter(|piece| **piece == Piece::Verb).count();
+    let pattern = |extracted: Option<usize>| {
+        let mut next = first;
+        let mut pattern = String::new();
+        for piece in &matcher.pieces {
+            match piece {
+                Piece::Text(text) if is_pattern => pattern.push_str(text),
+                Piece::Text(text) => pattern.push_str(&escaped(text)),
+                Piece::Verb => {
+                    let name = (extracted == Some(next)).then(|| format!("P<{}>", group(next)));
+                    let _ = write!(pattern, "(?{}{NAME})", name.as_deref().unwrap_or(":"));
+                    next += 1;
+                }
+            }
+        }
+        pattern
+    };
+    let found = (first..first + count)
+        .map(|verb| Verb { label: matcher.label.clone(), pattern: Some(pattern(Some(verb))) });
+    verbs.extend(found);
+    Ok(("=~", pattern(None)))
+}
+
+/// Refuses a value from which its verbs cannot be extracted.
+fn check_pieces(matcher: &Matcher, is_pattern: bool) -> Result<(), TemplateError> {
+    let mut between: Option<&str> = None;
+    let mut is_in_class = false;
+    for (index, piece) in matcher.pieces.iter().enumerate() {
+        match piece {
+            Piece::Text(text) => {
+                is_in_class = is_pattern && ends_in_class(text, is_in_class);
+                between = between.map(|_| text.as_str());
+            }
+            Piece::Verb => {
+                if between.is_some_and(|text| !text.contains(SEPARATORS)) {
+                    return Err(TemplateError::Ambiguous(matcher.label.clone()));
+                }
+                between = Some("");
+                let next = matcher.pieces.get(index + 1);
+                let is_repeated =
+                    matches!(next, Some(Piece::Text(text)) if text.starts_with(['*', '+', '?', '{']));
+                if is_pattern && (is_in_class || is_repeated) {
+                    return Err(TemplateError::Pattern(matcher.label.clone()));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a piece of a regular expression ends inside of a class such as `[^/]`, or after a backslash, whose
+/// next character would not be itself.
+fn ends_in_class(text: &str, mut is_in_class: bool) -> bool {
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' if characters.next().is_none() => return true,
+            '[' => is_in_class = true,
+            ']' => is_in_class = false,
+            _ => {}
+        }
+    }
+    is_in_class
+}
+
+/// A text as a regular expression that matches it only.
+fn escaped(text: &str) -> String {
+    let mut pattern = String::new();
+    for character in text.chars() {
+        if r"\.+*?()|[]{}^$".contains(character) {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
+}
+
+/// A text as a string literal of `PromQL`, in double quotes.
+pub fn quoted(text: &str) -> String {
+    let mut literal = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => literal.extend(['\\', character]),
+            '\n' => literal.push_str("\\n"),
+            '\r' => literal.push_str("\\r"),
+            '\t' => literal.push_str("\\t"),
+            other => literal.push(other),
+        }
+    }
+    literal.push('"');
+    literal
+}

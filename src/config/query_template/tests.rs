@@ -1,0 +1,192 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::PrometheusQueries;
+
+fn service(text: &str) -> Result<QueryTemplate, TemplateError> {
+    QueryTemplate::parse(text, Subject::Service)
+}
+
+fn address(text: &str) -> Result<QueryTemplate, TemplateError> {
+    QueryTemplate::parse(text, Subject::Address)
+}
+
+#[test]
+fn the_selector_of_all_instances() {
+    let table = [
+        (r"c{a=%q, b=%q}", r#"c{a!="",b!=""}"#),
+        (r#" c { a = "%s" , b="%v", } "#, r#"c{a!="",b!=""}"#),
+        ("c{\n  a='%s',\n  b=`%s`\n}", r#"c{a!="",b!=""}"#),
+        (r#"a:b_1{a=~"%s", b=~"%s"}"#, r#"a:b_1{a!="",b!=""}"#),
+        (r#"c{a="%s",b=~"%s.*"}"#, r#"c{a!="",b=~"(?:[a-z0-9.:-]+).*"}"#),
+        (r#"c{a="%s",b=~"%s(-.*)?"}"#, r#"c{a!="",b=~"(?:[a-z0-9.:-]+)(-.*)?"}"#),
+        // The text of = is no regular expression.
+        (r#"c{a="x.%s",b=%q}"#, r#"c{a=~"x\\.(?:[a-z0-9.:-]+)",b!=""}"#),
+        (r#"c{a=~"x\\.%s",b=%q}"#, r#"c{a=~"x\\.(?:[a-z0-9.:-]+)",b!=""}"#),
+        (r"c{a=~`x\.%s`,b=%q}", r#"c{a=~"x\\.(?:[a-z0-9.:-]+)",b!=""}"#),
+        (r#"c{a="%s/%s"}"#, r#"c{a=~"(?:[a-z0-9.:-]+)/(?:[a-z0-9.:-]+)"}"#),
+        (r#"c{a=~"[^/]*/%s/%s/\\[.*"}"#, r#"c{a=~"[^/]*/(?:[a-z0-9.:-]+)/(?:[a-z0-9.:-]+)/\\[.*"}"#),
+        // Other matchers stay as they are, but for the way they are quoted.
+        (r#"c{d!~'5.."',e!="", a=%q, b=%q,f="100%%"}"#, r#"c{d!~"5..\"",e!="",a!="",b!="",f="100%"}"#),
+        (r#"c{a=%q,b=%q,c="\n\t\\ü"}"#, r#"c{a!="",b!="",c="\n\t\\ü"}"#),
+    ];
+    for (text, selector) in table {
+        assert_eq!(service(text).as_ref().map(QueryTemplate::selector), Ok(selector), "{text}");
+    }
+}
+
+#[test]
+fn the_labels_with_the_values() {
+    let simple = service(r#"c{x="1", a=%q, b="%s"}"#).unwrap();
+    assert_eq!(
+        (simple.labels(), simple.value_labels()),
+        (&["a".to_owned(), "b".to_owned()][..], vec!["a".to_owned(), "b".to_owned()])
+    );
+    assert_eq!(simple.extractions().count(), 0);
+    let mixed = service(r#"c{a="ns-%s", b=%q}"#).unwrap();
+    assert_eq!(mixed.value_labels(), ["crownlabs_0", "b"]);
+    let extraction = mixed.extractions().next().unwrap();
+    assert_eq!((extraction.label, extraction.pattern), ("a", "ns-(?P<crownlabs_0>[a-z0-9.:-]+)"));
+    let one = service(r#"c{a=~"h/%s/%s/.*"}"#).unwrap();
+    assert_eq!(
+        (one.labels(), one.value_labels()),
+        (&["a".to_owned()][..], vec!["crownlabs_0".to_owned(), "crownlabs_1".to_owned()])
+    );
+    let patterns: Vec<&str> = one.extractions().map(|extraction| extraction.pattern).collect();
+    assert_eq!(
+        patterns,
+        [
+            "h/(?P<crownlabs_0>[a-z0-9.:-]+)/(?:[a-z0-9.:-]+)/.*",
+            "h/(?:[a-z0-9.:-]+)/(?P<crownlabs_1>[a-z0-9.:-]+)/.*"
+        ]
+    );
+}
+
+#[test]
+fn what_has_no_query_for_all_instances_is_refused() {
+    let label = |error: fn(String) -> TemplateError| error("a".to_owned());
+    let table = [
+        ("c{a=%q}", TemplateError::VerbCount(1)),
+        ("c{a=\"x\"}", TemplateError::VerbCount(0)),
+        ("c{}", TemplateError::VerbCount(0)),
+        ("c{a=%q,b=%q,c=%q}", TemplateError::VerbCount(3)),
+        ("c{a=%d}", TemplateError::UnknownVerb('d')),
+        ("c{a=\"%\"}", TemplateError::UnknownVerb('"')),
+        ("c{a=%q} / 100%", TemplateError::UnknownVerb(' ')),
+        ("c{a=%[1]q}", TemplateError::UnknownVerb('[')),
+        ("%s{a=%q}", TemplateError::Place('s')),
+        ("c{%s=\"x\"}", TemplateError::Place('s')),
+        ("c{a%s\"x\"}", TemplateError::Place('s')),
+        ("c{a=%q}%s", TemplateError::Place('s')),
+        ("c{a=\"\\%s\"}", TemplateError::Place('s')),
+        ("c{a=\"%q\"}", TemplateError::QuotedVerb),
+        ("c{a=%s}", TemplateError::BareVerb('s')),
+        ("c{a=%v}", TemplateError::BareVerb('v')),
+        ("c{a=\"\\x41\"}", TemplateError::Escape('x')),
+        ("c{a!=%q,b=%q}", label(TemplateError::Operator)),
+        ("c{a!~\"%s\",b=%q}", label(TemplateError::Operator)),
+        ("c{a=%q,a=~\"%s.*\"}", label(TemplateError::TwoMatchers)),
+        ("c{a=\"%s%s\"}", label(TemplateError::Ambiguous)),
+        ("c{a=\"%s-%s\"}", label(TemplateError::Ambiguous)),
+        ("c{a=~\"%s.*%s\"}", label(TemplateError::Ambiguous)),
+        ("c{a=~\"[%s]\",b=%q}", label(TemplateError::Pattern)),
+        ("c{a=~\"%s*\",b=%q}", label(TemplateError::Pattern)),
+        ("c{a=~\"%s?x\",b=%q}", label(TemplateError::Pattern)),
+        ("c{a=~`x\\%s`,b=%q}", label(TemplateError::Pattern)),
+    ];
+    for (text, error) in table {
+        assert_eq!(service(text), Err(error), "{text}");
+    }
+    let not_selectors = [
+        "",
+        "c",
+        "{a=%q,b=%q}",
+        "sum(c{a=%q,b=%q})",
+        "rate(c{a=%q,b=%q}[5m])",
+        "c{a=%q,b=%q}[5m]",
+        "c{a=%q,b=%q} > 0",
+        "c{a=%q,b=%q} or d{a=%q,b=%q}",
+        "c{a=%q b=%q}",
+        "c{a=%q,b=%q",
+        "c{a==%q}",
+        "c{a!%q}",
+        "c{a=x}",
+        "c{a=\"%s",
+        "c{a=\"\\",
+        "c{__name__=%q,b=%q}",
+        "c{1a=%q}",
+        "1c{a=%q}",
+        "c{\"a.b\"=%q}",
+    ];
+    for text in not_selectors {
+        let error = service(text).unwrap_err();
+        assert!(matches!(error, TemplateError::NotASelector(_) | TemplateError::Place(_)), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_machine_has_one_or_two_values() {
+    assert!(address("c{ip=%q}").is_ok());
+    assert!(address(r#"c{target=~"%s:22"}"#).is_ok());
+    assert!(address("c{namespace=%q,instance=%q}").is_ok());
+    assert_eq!(address("c"), Err(TemplateError::NotASelector("there is no { after the name of the metric")));
+    assert_eq!(address("c{a=\"x\"}"), Err(TemplateError::VerbCount(0)));
+    assert_eq!(address("c{a=%q,b=%q,c=%q}"), Err(TemplateError::VerbCount(3)));
+}
+
+#[test]
+fn the_defaults_and_the_documented_queries_are_right() {
+    for source in PrometheusQueries::default().sources() {
+        assert!(QueryTemplate::parse(source.data, source.subject).is_ok(), "{}", source.data);
+    }
+    let page = include_str!("../../../docs/prometheus-queries.md");
+    let mut found = 0;
+    for line in page.lines().map(str::trim) {
+        let Some((key, query)) = line.split_once(": ") else { continue };
+        let subject = match key {
+            "nginxData" => Subject::Service,
+            "bastionSshData" | "webSshData" => Subject::Address,
+            _ => continue,
+        };
+        found += 1;
+        let query = query.trim_matches('\'');
+        assert!(query.is_empty() || QueryTemplate::parse(query, subject).is_ok(), "{query}");
+    }
+    assert!(found >= 6, "{found}");
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC*|[ac{}=~!\"'`%sq,\\\\\\[\\]/ ]{0,40}") {
+        if let Ok(template) = service(&text) {
+            prop_assert_eq!(template.value_labels().len(), 2);
+            prop_assert!(!template.labels().is_empty());
+        }
+    }
+
+    #[test]
+    fn the_text_of_other_matchers_is_kept(value in "\\PC*|[a\\\\\"'`\n\t]{0,8}") {
+        let text = format!("c{{x={},a=%q,b=%q}}", quoted(&value).replace('%', "%%"));
+        let template = service(&text).unwrap();
+        let expected = format!("c{{x={},a!=\"\",b!=\"\"}}", quoted(&value));
+        prop_assert_eq!(template.selector(), expected);
+    }
+
+    #[test]
+    fn a_text_as_a_regular_expression_matches_itself(text in "\\PC{0,20}") {
+        // As in Go, a backslash before punctuation stands for it.
+        let mut plain = String::new();
+        let pattern = escaped(&text);
+        let mut characters = pattern.chars();
+        while let Some(character) = characters.next() {
+            if character == '\\' {
+                plain.push(characters.next().unwrap());
+            } else {
+                let is_special = r".+*?()|[]{}^$".contains(character);
+                prop_assert!(!is_special);
+                plain.push(character);
+            }
+        }
+        prop_assert_eq!(plain, text);
+    }
+}

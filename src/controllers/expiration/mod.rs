@@ -1,0 +1,34 @@
+//! The expiration loop deletes Instances that are older than their Template allows, whether they are used or not.
+//!
+//! | stage | what |
+//! |---|---|
+//! | observe | reads from the stores: the Instance, its Template, its Tenant, its namespace |
+//! | plan | the warning, then, after the deadline in it, the last mail, then the deletion |
+//! | apply | the mail (an effect), or the deletion |
+//! | report | the promise in `status.expiration`, the condition `Expiring`, events |
+//!
+//! Before a mail is sent, the promise that it makes is written into the status; once the mail server has accepted it,
+//! that is written too. A process that dies in between sends the same mail again, with the same `Message-ID`. The
+//! deletion names the resource version of the Instance, so nothing is deleted that has changed.
+
+mod observe;
+mod plan;
+mod reconcile;
+mod report;
+mod stores;
+
+#[cfg(test)]
+mod tests;
+
+pub use reconcile::ExpirationReconciler;
+
+use crate::config::ExpirationConfig;
+
+/// What plans and reports depend on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The configuration of the loop.
+    pub config: ExpirationConfig,
+    /// The host of the website, for the link in mails.
+    pub website: String,
+}

@@ -1,0 +1,174 @@
+//! Tests of the plan and the report of expiration.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::json;
+
+use super::Settings;
+use super::observe::{EXPIRING, Observed};
+use super::plan::plan;
+use super::report::report;
+use crate::api::instance::Instance;
+use crate::api::labels;
+use crate::api::promise::Promise;
+use crate::clients::mail::MailKind;
+use crate::config::ExpirationConfig;
+use crate::controllers::shared::ending::Effect;
+use crate::runtime::clock::rfc3339;
+use crate::runtime::plan::{Plan, Requeue};
+use crate::runtime::problem::Problem;
+use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome};
+
+const DAY: i64 = 86_400;
+const NOW: i64 = 1_000 * DAY;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).expect("a time")
+}
+
+fn settings(notifications: bool) -> Settings {
+    let config = ExpirationConfig { notifications, ..ExpirationConfig::default() };
+    Settings { config, website: "crownlabs.example.com".to_owned() }
+}
+
+/// An Instance of this age in seconds, of a Template that deletes after 30 days.
+fn observed(age: i64) -> Observed {
+    let mut instance: Instance = serde_json::from_value(json!({
+        "metadata": {"name": "box", "namespace": "tenant-ada", "uid": "u1", "resourceVersion": "7"},
+        "spec": {
+            "template.crownlabs.polito.it/TemplateRef": {"name": "vm", "namespace": "workspace-tea"},
+            "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
+        },
+    }))
+    .expect("an Instance");
+    instance.metadata.creation_timestamp = Some(Time(at(NOW - age)));
+    let template =
+        json!({"metadata": {"name": "vm", "namespace": "workspace-tea"}, "spec": {"deleteAfter": "30d"}});
+    let tenant = json!({"metadata": {"name": "ada"}, "spec": {"email": "ada@example.org"}});
+    Observed {
+        instance: Arc::new(instance),
+        template: Some(Arc::new(serde_json::from_value(template).expect("a Template"))),
+        tenant: Some(Arc::new(serde_json::from_value(tenant).expect("a Tenant"))),
+        is_exempt: false,
+    }
+}
+
+fn what(plan: &Plan<Effect>) -> &'static str {
+    match (plan.effects.first(), plan.remove.first()) {
+        (Some(Effect::Mail(mail)), None) if mail.kind == MailKind::ExpirationWarning => "warn",
+        (Some(Effect::Mail(mail)), None) if mail.kind == MailKind::Expired => "final mail",
+        (None, Some(_)) => "delete",
+        (None, None) if plan.requeue == Requeue::OnChange => "nothing",
+        (None, None) => "wait",
+        _ => "both",
+    }
+}
+
+fn judged(observed: &Observed) -> &'static str {
+    what(&plan(observed, &settings(true), at(NOW)))
+}
+
+fn with_promise(observed: &mut Observed, promise: Promise) {
+    Arc::make_mut(&mut observed.instance).status.expiration = Some(Box::new(promise));
+}
+
+fn with_annotations(observed: &mut Observed, annotations: &[(&str, String)]) {
+    Arc::make_mut(&mut observed.instance).metadata.annotations = annotations.iter().cloned().collect();
+}
+
+#[test]
+fn an_old_instance_is_warned_about_and_deleted_an_interval_later() {
+    assert_eq!(judged(&observed(30 * DAY - 1)), "wait");
+    assert_eq!(judged(&observed(30 * DAY)), "warn");
+    let mut warned = observed(40 * DAY);
+    let promise = |ago: i64| Promise {
+        warnings: 1,
+        last_warning: Some(Time(at(NOW - ago))),
+        deadline: Some(Time(at(NOW - ago + DAY))),
+        ..Promise::default()
+    };
+    for (ago, wanted) in [(0, "wait"), (DAY - 1, "wait"), (DAY, "final mail"), (2 * DAY, "final mail")] {
+        with_promise(&mut warned, promise(ago));
+        assert_eq!(judged(&warned), wanted, "{ago}");
+    }
+    with_promise(&mut warned, Promise { final_mail: Some(Time(at(NOW))), ..promise(DAY) });
+    assert_eq!(judged(&warned), "delete");
+    assert_eq!(plan(&warned, &settings(true), at(NOW)).remove[0].resource_version, "7");
+}
+
+#[test]
+fn without_notifications_it_is_deleted_at_once() {
+    assert_eq!(what(&plan(&observed(30 * DAY), &settings(false), at(NOW))), "delete");
+    assert_eq!(what(&plan(&observed(30 * DAY - 1), &settings(false), at(NOW))), "wait");
+}
+
+#[test]
+fn what_the_go_operators_wrote_is_continued() {
+    let mut warned = observed(40 * DAY);
+    for (ago, wanted) in [(60, "wait"), (DAY, "final mail")] {
+        with_annotations(&mut warned, &[(labels::EXPIRY_WARNED_AT, rfc3339(at(NOW - ago)))]);
+        assert_eq!(judged(&warned), wanted);
+    }
+    // A warning without a time, and one with a time that is none: as if it had been sent now.
+    for annotation in [(labels::EXPIRY_WARNED, "true"), (labels::EXPIRY_WARNED_AT, "yesterday")] {
+        with_annotations(&mut warned, &[(annotation.0, annotation.1.to_owned())]);
+        assert_eq!(judged(&warned), "wait", "{annotation:?}");
+    }
+}
+
+#[test]
+fn exempt_never_and_unreadable_instances_are_left_alone() {
+    let mut exempt = observed(400 * DAY);
+    exempt.is_exempt = true;
+    assert_eq!(judged(&exempt), "nothing");
+    for age in ["never", "", "106752d", "-1d", "30", "99999999999999999999d"] {
+        let mut observed = observed(400 * DAY);
+        let mut template = (**observed.template.as_ref().expect("a Template")).clone();
+        template.spec.delete_after = age.to_owned();
+        observed.template = Some(Arc::new(template));
+        assert_eq!(judged(&observed), "nothing", "{age}");
+    }
+    let mut orphan = observed(400 * DAY);
+    orphan.template = None;
+    assert_eq!(judged(&orphan), "nothing");
+}
+
+#[test]
+fn the_report_follows_the_mail() {
+    let mut observed = observed(30 * DAY);
+    let told = |observed: &Observed, outcome: &Outcome<Timestamp>| {
+        let made = plan(observed, &settings(true), at(NOW));
+        report(observed, &settings(true), &made, outcome, at(NOW))
+    };
+    let before = told(&observed, &Outcome::pending());
+    let sending = before.status.expiration.clone().expect("a promise");
+    let deadline = sending.sending.clone().expect("a deadline");
+    assert!(deadline.0 >= at(NOW + DAY) && sending.warnings == 0 && before.events.is_empty());
+
+    let refused = Problem::fault(EXPIRING, "MailRefused", "the mail server is away");
+    let refused = EffectOutcome { result: None, error: Some(EffectError::Failed(refused)) };
+    let failed = told(&observed, &Outcome { effects: vec![refused], ..Outcome::default() });
+    assert_eq!(failed.events[0].reason, "MailRefused");
+    assert_eq!(failed.status.expiration.expect("a promise").warnings, 0);
+
+    let accepted = EffectOutcome::done(at(NOW + 5));
+    let done = told(&observed, &Outcome { effects: vec![accepted], ..Outcome::default() });
+    let promise = done.status.expiration.clone().expect("a promise");
+    assert_eq!((promise.warnings, promise.last_warning), (1, Some(Time(at(NOW + 5)))));
+    assert_eq!(promise.deadline, Some(deadline), "as the mail says");
+    assert_eq!(done.events[0].reason, "ExpirationWarning");
+    let condition = done.status.conditions.iter().find(|condition| condition.type_ == EXPIRING);
+    assert_eq!(&*condition.expect("a condition").status, "True");
+    Arc::make_mut(&mut observed.instance).status = done.status;
+    assert_eq!(judged(&observed), "wait");
+}
+
+#[test]
+fn nothing_is_written_about_an_instance_that_is_not_overdue() {
+    let young = observed(DAY);
+    let made = plan(&young, &settings(true), at(NOW));
+    let told = report(&young, &settings(true), &made, &Outcome::default(), at(NOW));
+    assert_eq!((told.status, told.events.len()), (young.instance.status.clone(), 0));
+}

@@ -1,0 +1,206 @@
+//! What the plan and the report of an Instance's inactivity depend on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Settings;
+use crate::api::instance::Instance;
+use crate::api::labels;
+use crate::api::lifetime::{Lifetime, LifetimeError};
+use crate::api::promise::Promise;
+use crate::api::template::Template;
+use crate::api::tenant::Tenant;
+use crate::clients::mail::MailKind;
+use crate::controllers::shared::ending::{Ending, Way, warnings};
+use crate::controllers::shared::promise::{Terms, earlier, later, time, withdrawn};
+
+/// The condition: whether a running Instance is about to be stopped because nobody uses it.
+pub const INACTIVE: &str = "Inactive";
+/// The condition: whether a stopped Instance is about to be deleted because nobody starts it.
+pub const ABANDONED: &str = "Abandoned";
+
+/// How old an Instance without a promise may be whose unused time counts from its creation. An older one was there
+/// before the loop: its time counts from now.
+const NEW: Duration = Duration::from_hours(24);
+
+/// What a round of queries says about an Instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// The time since which every source has been there; `None` while one is missing or fails.
+    pub since: Option<Timestamp>,
+    /// The time of the round.
+    pub until: Timestamp,
+    /// Why the round does not say everything, a sentence for each source; empty where it does.
+    pub problems: Vec<String>,
+    /// The last use, and the source that saw it.
+    pub last_use: Option<(Timestamp, &'static str)>,
+}
+
+/// What is known of an Instance.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// The Instance.
+    pub instance: Arc<Instance>,
+    /// Its Template; `None` while it does not exist.
+    pub template: Option<Arc<Template>>,
+    /// Its Tenant; `None` while it does not exist.
+    pub tenant: Option<Arc<Tenant>>,
+    /// Whether an administrator has exempted the namespace.
+    pub is_exempt: bool,
+    /// The latest round of queries; `None` before the first one.
+    pub seen: Option<Seen>,
+}
+
+impl Observed {
+    /// Whether any environment of the Template is persistent: then the Instance can be stopped, else only deleted.
+    pub fn is_persistent(&self) -> bool {
+        let environments = self.template.iter().flat_map(|template| &template.spec.environment_list);
+        environments.into_iter().any(|environment| environment.persistent)
+    }
+
+    /// How the Instance ends if nobody uses it; `None` where it does not. An error where the time in the Template
+    /// cannot be read: it counts as never.
+    pub fn ending(&self, settings: &Settings, now: Timestamp) -> Result<Option<Ending<'_>>, LifetimeError> {
+        let Some(template) = self.template.as_deref().filter(|_| !self.is_exempt) else { return Ok(None) };
+        let config = &settings.config;
+        let running = self.instance.spec.running;
+        let text = if running { template.spec.max_idle() } else { template.spec.max_off() };
+        let after @ Lifetime::After(time_limit) = Lifetime::parse(text)? else { return Ok(None) };
+        if !running && !self.is_persistent() {
+            return Ok(None);
+        }
+        let Some(basis) = (if running { Some(self.used(now)) } else { self.stopped(now) }) else {
+            return Ok(None);
+        };
+        let since = basis.since.as_ref().map_or(now, |since| since.0);
+        let promise = if now >= later(since, time_limit) { basis } else { withdrawn(&basis) };
+        let interval =
+            if running { config.notification_interval } else { config.destruction_notification_interval };
+        let number = if config.notifications { warnings(template, config.max_number_of_alerts) } else { 0 };
+        Ok(Some(Ending {
+            way: self.way(),
+            instance: &self.instance,
+            tenant: self.tenant.as_deref(),
+            terms: Terms {
+                after,
+                warnings: number,
+                interval: interval.get(),
+                final_mail: config.notifications,
+            },
+            since,
+            promise,
+        }))
+    }
+
+    fn way(&self) -> Way {
+        if !self.instance.spec.running {
+            return Way {
+                condition: ABANDONED,
+                warning: MailKind::DestructionWarning,
+                last: MailKind::Destroyed,
+                warned: "DestructionWarning",
+                ended: "Destroyed",
+                action: "the stopped Instance is deleted",
+            };
+        }
+        Way {
+            condition: INACTIVE,
+            warning: MailKind::InactivityWarning,
+            last: MailKind::InactivityStopped,
+            warned: "InactivityWarning",
+            ended: "InactivityStopped",
+            action: if self.is_persistent() { "the Instance is stopped" } else { "the Instance is deleted" },
+        }
+    }
+
+    /// The promise of a running Instance, counted from its last use. A use that is later than the stored one
+    /// withdraws what was promised; so does a change of the spec, such as a start.
+    fn used(&self, now: Timestamp) -> Promise {
+        let generation = self.instance.metadata.generation.unwrap_or_default();
+        let started = |since| Promise {
+            since: time(since),
+            witness: "start".to_owned(),
+            generation,
+            ..Promise::default()
+        };
+        let mut basis = match &self.instance.status.inactivity {
+            Some(stored) if stored.generation == generation => (**stored).clone(),
+            Some(_) => started(now),
+            None => self.annotated(generation).unwrap_or_else(|| {
+                let created = self.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
+                let is_new = created > earlier(now, NEW) && !self.was_stopped();
+                started(if is_new { created } else { now })
+            }),
+        };
+        if let Some((used, source)) = self.seen.as_ref().and_then(|seen| seen.last_use)
+            && basis.since.as_ref().is_none_or(|since| since.0 < used)
+        {
+            basis = Promise { since: time(used.min(now)), witness: source.to_owned(), ..withdrawn(&basis) };
+        }
+        basis
+    }
+
+    /// Whether the Instance was stopped when it was last looked at.
+    pub fn was_stopped(&self) -> bool {
+        self.instance.annotation(labels::LAST_RUNNING) == Some("false")
+    }
+
+    /// Whether the Template stops Instances that nobody uses.
+    pub fn is_watched(&self) -> bool {
+        let idle = self.template.as_ref().map(|template| Lifetime::parse(template.spec.max_idle()));
+        !self.is_exempt && matches!(idle, Some(Ok(Lifetime::After(_))))
+    }
+
+    /// The promise that the annotations of the Go operator make. What cannot be read is left out of it.
+    fn annotated(&self, generation: i64) -> Option<Promise> {
+        let annotation = |key| self.instance.annotation(key);
+        let read = |key| annotation(key).and_then(|text| text.parse::<Timestamp>().ok());
+        let since = read(labels::LAST_ACTIVITY)?;
+        if annotation(labels::LAST_RUNNING) != Some("true") {
+            return None;
+        }
+        let warned = read(labels::LAST_NOTIFICATION);
+        let number = annotation(labels::ALERTS_SENT).and_then(|text| text.parse::<i64>().ok());
+        Some(Promise {
+            since: time(since),
+            witness: "annotation".to_owned(),
+            generation,
+            warnings: warned.and(number).unwrap_or(0).max(0),
+            last_warning: warned.and_then(time),
+            ..Promise::default()
+        })
+    }
+
+    /// The promise of a stopped Instance; `None` while it is not known since when it is stopped.
+    fn stopped(&self, now: Timestamp) -> Option<Promise> {
+        let since = self.instance.annotation(labels::LAST_POWERED_OFF)?.parse::<Timestamp>().ok()?;
+        let since = since.min(now);
+        let stored = self.instance.status.destruction.as_deref();
+        let same = stored.filter(|stored| stored.since.as_ref().is_some_and(|known| known.0 == since));
+        let started = Promise { since: time(since), ..Promise::default() };
+        Some(same.cloned().unwrap_or(started))
+    }
+
+    /// Whether the latest round is not older than `age` and says everything about the time since `since`.
+    pub fn is_seen(&self, since: Timestamp, age: Duration, now: Timestamp) -> Result<(), Unseen> {
+        let Some(seen) = self.seen.as_ref().filter(|seen| seen.until >= earlier(now, age)) else {
+            return Err(Unseen::Old);
+        };
+        if seen.since.is_some_and(|known| known <= since) {
+            return Ok(());
+        }
+        let problems = if seen.problems.is_empty() { "the sources look back too little" } else { "" };
+        Err(Unseen::Blind(format!("{problems}{}", seen.problems.join("; "))))
+    }
+}
+
+/// Why it is not known whether an Instance is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unseen {
+    /// The latest round is too old, or looked back too little.
+    Old,
+    /// A source did not answer.
+    Blind(String),
+}

@@ -1,0 +1,92 @@
+//! The plan of an Instance's inactivity: a pure function.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::Settings;
+use super::observe::{INACTIVE, Observed, Unseen};
+use super::rounds::LONGEST;
+use crate::api::labels;
+use crate::api::lifetime::Lifetime;
+use crate::controllers::shared::ending::{Effect, Ending, link, proceed};
+use crate::controllers::shared::promise::{Due, earlier};
+use crate::runtime::plan::{ObjectPatch, Plan, Removal, Requeue};
+use crate::runtime::problem::Problem;
+
+/// How old the round may be from which the last use in the status is taken: rounds that nothing depends on are rare.
+const LEISURE: Duration = Duration::from_hours(1);
+/// After how long at most it is tried again when a source of metrics does not answer.
+const BLIND_RETRY: Duration = Duration::from_mins(5);
+
+/// The plan.
+pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
+    let mut plan = Plan::default();
+    let ending = match observed.ending(settings, now) {
+        Ok(Some(ending)) => ending,
+        // The Template, the namespace and the Instance are watched.
+        Ok(None) => {
+            plan.requeue = Requeue::OnChange;
+            return plan;
+        }
+        Err(error) => {
+            let message =
+                format!("a time in the Template cannot be read: {error}; the Instance is left as it is");
+            plan.problems.push(Problem::fault(INACTIVE, "InvalidDuration", message));
+            plan.requeue = Requeue::OnChange;
+            return plan;
+        }
+    };
+    if observed.instance.spec.running && !sees(observed, settings, &ending, now, &mut plan) {
+        return plan;
+    }
+    if proceed(&ending, now, &link(&settings.website), &mut plan) {
+        end(observed, &mut plan);
+    }
+    plan
+}
+
+/// Whether enough is known about the use of a running Instance to go on; adds to the plan what is missing.
+fn sees(
+    observed: &Observed,
+    settings: &Settings,
+    ending: &Ending<'_>,
+    now: Timestamp,
+    plan: &mut Plan<Effect>,
+) -> bool {
+    let idle = match ending.terms.after {
+        Lifetime::After(idle) => idle.min(LONGEST),
+        Lifetime::Never => Duration::ZERO,
+    };
+    let since = ending.since.max(earlier(now, idle));
+    let is_waiting = matches!(ending.due(now), Due::Never | Due::At(_)) && ending.promise.warnings == 0;
+    let age = if is_waiting { LEISURE } else { settings.config.check_interval.get() };
+    match observed.is_seen(since, age, now) {
+        Ok(()) => true,
+        Err(Unseen::Old) => {
+            plan.effects.push(Effect::Check);
+            false
+        }
+        Err(Unseen::Blind(_)) if is_waiting => true,
+        Err(Unseen::Blind(problems)) => {
+            let message =
+                format!("it is not known whether the Instance is used, so it is left running: {problems}");
+            plan.problems.push(Problem::waiting(INACTIVE, "MetricsUnavailable", message));
+            plan.requeue_after(BLIND_RETRY.min(settings.config.check_interval.get()));
+            false
+        }
+    }
+}
+
+/// Stops the Instance if it can be started again with its data, else deletes it.
+fn end(observed: &Observed, plan: &mut Plan<Effect>) {
+    let instance = &*observed.instance;
+    if instance.spec.running && observed.is_persistent() {
+        let annotations = json!({labels::LAST_RUNNING: "false"});
+        let stop = json!({"metadata": {"annotations": annotations}, "spec": {"running": false}});
+        plan.patches.extend(ObjectPatch::of(instance, &stop));
+    } else {
+        plan.remove.push(Removal::of(instance, INACTIVE));
+    }
+}

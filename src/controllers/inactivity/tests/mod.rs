@@ -1,0 +1,70 @@
+//! Tests of the plan and the report of inactivity.
+
+mod contract;
+mod random;
+mod table;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::json;
+
+use super::Settings;
+use super::observe::{INACTIVE, Observed, Seen};
+use super::plan::plan;
+use super::report::report;
+use crate::api::instance::{Instance, InstanceKind};
+use crate::api::template::Template;
+use crate::api::tenant::Tenant;
+use crate::clients::mail::MailKind;
+use crate::config::{ConfigDuration, InactivityConfig};
+use crate::controllers::shared::ending::{Effect, warnings};
+use crate::runtime::problem::Problem;
+use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome, Report};
+
+/// The time between two warnings, in seconds.
+const INTERVAL: i64 = 6 * 3_600;
+/// The number of warnings.
+const MAX: u32 = 2;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).expect("a time")
+}
+
+fn settings() -> Settings {
+    let config = InactivityConfig {
+        max_number_of_alerts: MAX,
+        notification_interval: ConfigDuration::from_secs(INTERVAL.unsigned_abs()),
+        ..InactivityConfig::default()
+    };
+    Settings { config, website: "crownlabs.example.com".to_owned() }
+}
+
+/// A running Instance that was created at this time.
+fn instance(created: i64) -> Instance {
+    let mut instance: Instance = serde_json::from_value(json!({
+        "metadata": {"name": "box", "namespace": "tenant-ada", "uid": "u1", "generation": 1, "resourceVersion": "1"},
+        "spec": {
+            "running": true,
+            "template.crownlabs.polito.it/TemplateRef": {"name": "vm", "namespace": "workspace-tea"},
+            "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
+        },
+    }))
+    .expect("an Instance");
+    instance.metadata.creation_timestamp = Some(Time(at(created)));
+    instance
+}
+
+fn template(idle: &str, persistent: bool) -> Template {
+    serde_json::from_value(json!({
+        "metadata": {"name": "vm", "namespace": "workspace-tea"},
+        "spec": {"inactivityTimeout": idle, "environmentList": [{"name": "vm", "persistent": persistent}]},
+    }))
+    .expect("a Template")
+}
+
+fn tenant() -> Tenant {
+    serde_json::from_value(json!({"metadata": {"name": "ada"}, "spec": {"email": "ada@example.org"}}))
+        .expect("a Tenant")
+}

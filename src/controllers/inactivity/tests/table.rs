@@ -1,0 +1,322 @@
+//! What is due in each state of an Instance.
+
+use super::*;
+use crate::api::labels;
+use crate::api::promise::Promise;
+use crate::controllers::inactivity::observe::ABANDONED;
+use crate::runtime::plan::Requeue;
+
+const DAY: i64 = 86_400;
+/// The time at which all rows are judged.
+const NOW: i64 = 100 * DAY;
+
+/// What a plan does, in a word.
+fn what(plan: &crate::runtime::plan::Plan<Effect>) -> &'static str {
+    let mail = plan.effects.iter().find_map(|effect| match effect {
+        Effect::Mail(mail) => Some(mail.kind),
+        Effect::Check => None,
+    });
+    match (mail, plan.effects.as_slice(), plan.patches.as_slice(), plan.remove.as_slice()) {
+        (Some(MailKind::InactivityWarning | MailKind::DestructionWarning), ..) => "warn",
+        (Some(MailKind::InactivityStopped | MailKind::Destroyed), ..) => "final mail",
+        (_, [Effect::Check], ..) => "check",
+        (_, _, [_], _) => "stop",
+        (.., [_]) => "delete",
+        _ if !plan.problems.is_empty() => "problem",
+        _ => "wait",
+    }
+}
+
+/// An Instance with a promise: unused for so long, so many warnings, the last one so long ago, in seconds.
+fn observed(unused: i64, sent: i64, ago: Option<i64>) -> Observed {
+    let mut instance = instance(NOW - 90 * DAY);
+    let time = |ago: i64| Some(Time(at(NOW - ago)));
+    instance.status.inactivity = Some(Box::new(Promise {
+        since: time(unused),
+        generation: 1,
+        warnings: sent,
+        last_warning: ago.and_then(time),
+        ..Promise::default()
+    }));
+    Observed {
+        instance: Arc::new(instance),
+        template: Some(Arc::new(template("24h", true))),
+        tenant: Some(Arc::new(tenant())),
+        is_exempt: false,
+        seen: Some(Seen { since: Some(at(0)), until: at(NOW), problems: Vec::new(), last_use: None }),
+    }
+}
+
+fn judged(observed: &Observed, settings: &Settings) -> &'static str {
+    what(&plan(observed, settings, at(NOW)))
+}
+
+fn with_promise(observed: &mut Observed, change: impl FnOnce(&mut Promise)) {
+    let instance = Arc::make_mut(&mut observed.instance);
+    change(instance.status.inactivity.as_mut().expect("a promise"));
+}
+
+#[test]
+fn warnings_come_one_interval_apart_and_the_stop_one_after_the_last() {
+    let hour = 3_600;
+    for (unused, sent, ago, wanted) in [
+        (DAY - 1, 0, None, "wait"),
+        (DAY, 0, None, "warn"),
+        (2 * DAY, 0, None, "warn"),
+        // A warning without a number never counted.
+        (2 * DAY, 0, Some(hour), "warn"),
+        (2 * DAY, 1, Some(hour), "wait"),
+        (2 * DAY, 1, Some(INTERVAL - 60), "wait"),
+        (2 * DAY, 1, Some(INTERVAL), "warn"),
+        (2 * DAY, 2, Some(hour), "wait"),
+        (2 * DAY, 2, Some(INTERVAL - 60), "wait"),
+        (2 * DAY, 2, Some(INTERVAL), "final mail"),
+        (9 * DAY, 2, Some(8 * DAY), "final mail"),
+        (2 * DAY, 9, Some(hour), "wait"),
+        (2 * DAY, -4, None, "warn"),
+    ] {
+        let observed = observed(unused, sent, ago);
+        assert_eq!(judged(&observed, &settings()), wanted, "{unused} {sent} {ago:?}");
+    }
+}
+
+#[test]
+fn the_stored_deadline_is_kept() {
+    let mut observed = observed(3 * DAY, 2, Some(2 * DAY));
+    with_promise(&mut observed, |promise| promise.deadline = Some(Time(at(NOW + 1))));
+    assert_eq!(judged(&observed, &settings()), "wait");
+    with_promise(&mut observed, |promise| promise.deadline = Some(Time(at(NOW))));
+    assert_eq!(judged(&observed, &settings()), "final mail");
+    with_promise(&mut observed, |promise| promise.final_mail = Some(Time(at(NOW))));
+    assert_eq!(judged(&observed, &settings()), "stop");
+    // A last mail that no server accepts is tried for one interval.
+    with_promise(&mut observed, |promise| {
+        (promise.final_mail, promise.sending) = (None, Some(Time(at(NOW + 1))));
+    });
+    assert_eq!(judged(&observed, &settings()), "final mail");
+    with_promise(&mut observed, |promise| promise.sending = Some(Time(at(NOW))));
+    assert_eq!(judged(&observed, &settings()), "stop");
+}
+
+#[test]
+fn an_instance_without_data_of_its_own_is_deleted() {
+    let mut observed = observed(3 * DAY, 2, Some(2 * INTERVAL));
+    with_promise(&mut observed, |promise| promise.final_mail = Some(Time(at(NOW))));
+    observed.template = Some(Arc::new(template("24h", false)));
+    assert_eq!(judged(&observed, &settings()), "delete");
+}
+
+#[test]
+fn without_notifications_nobody_is_warned() {
+    let mut settings = settings();
+    settings.config.notifications = false;
+    assert_eq!(judged(&observed(DAY, 0, None), &settings), "stop");
+    assert_eq!(judged(&observed(DAY - 1, 0, None), &settings), "wait");
+    // What was promised before is kept.
+    assert_eq!(judged(&observed(3 * DAY, 1, Some(60)), &settings), "wait");
+}
+
+#[test]
+fn the_template_sets_the_number_of_warnings() {
+    let mut observed = observed(3 * DAY, 0, None);
+    for (number, wanted) in [("0", "final mail"), ("-3", "final mail"), ("1", "warn"), ("many", "warn")] {
+        let mut template = template("24h", true);
+        template.metadata.annotations = [(labels::CUSTOM_NUMBER_ALERTS, number)].into_iter().collect();
+        observed.template = Some(Arc::new(template));
+        assert_eq!(judged(&observed, &settings()), wanted, "{number}");
+    }
+}
+
+#[test]
+fn without_an_answer_of_every_source_nothing_happens() {
+    let mut blind = observed(9 * DAY, 2, Some(9 * DAY));
+    let sound = blind.seen.clone().expect("seen");
+    blind.seen = None;
+    assert_eq!(judged(&blind, &settings()), "check");
+    blind.seen = Some(Seen { until: at(NOW - 301), ..sound.clone() });
+    assert_eq!(judged(&blind, &settings()), "check", "the round is too old");
+    blind.seen = Some(Seen { since: Some(at(NOW - DAY + 1)), ..sound.clone() });
+    assert_eq!(judged(&blind, &settings()), "problem", "the sources look back too little");
+    blind.seen =
+        Some(Seen { since: Some(at(NOW - DAY)), problems: vec!["not before".to_owned()], ..sound.clone() });
+    assert_eq!(
+        judged(&blind, &settings()),
+        "final mail",
+        "what was before the time in question does not matter"
+    );
+    blind.seen = Some(Seen { since: None, problems: vec!["ssh: no answer".to_owned()], ..sound });
+    let plan = plan(&blind, &settings(), at(NOW));
+    assert_eq!(what(&plan), "problem");
+    assert!(plan.problems[0].message.contains("ssh: no answer") && plan.problems[0].waiting);
+}
+
+#[test]
+fn a_use_withdraws_what_was_promised() {
+    let mut used = observed(9 * DAY, 2, Some(9 * DAY));
+    let seen = used.seen.as_mut().expect("seen");
+    seen.last_use = Some((at(NOW - 60), "ssh"));
+    assert_eq!(judged(&used, &settings()), "wait");
+    let ending = used.ending(&settings(), at(NOW)).expect("sound").expect("an ending");
+    assert_eq!((ending.promise.warnings, &*ending.promise.witness), (0, "ssh"));
+    // An older use than the stored one changes nothing.
+    let mut older = observed(DAY, 1, Some(INTERVAL));
+    older.seen.as_mut().expect("seen").last_use = Some((at(NOW - 5 * DAY), "ssh"));
+    assert_eq!(judged(&older, &settings()), "warn");
+}
+
+#[test]
+fn a_change_of_the_spec_counts_as_a_use() {
+    let mut started = observed(9 * DAY, 2, Some(9 * DAY));
+    Arc::make_mut(&mut started.instance).metadata.generation = Some(3);
+    assert_eq!(judged(&started, &settings()), "wait");
+}
+
+#[test]
+fn a_start_begins_a_new_time_without_use() {
+    let mut restarted = observed(0, 0, None);
+    let instance = Arc::make_mut(&mut restarted.instance);
+    instance.status.inactivity = None;
+    instance.metadata.creation_timestamp = Some(Time(at(NOW - 23 * 3_600)));
+    instance.metadata.annotations = [(labels::LAST_RUNNING, "false")].into_iter().collect();
+    restarted.template = Some(Arc::new(template("1h", true)));
+    assert_eq!(judged(&restarted, &settings()), "wait");
+    let made = plan(&restarted, &settings(), at(NOW));
+    let told = report(&restarted, &settings(), &made, &Outcome::default(), at(NOW));
+    assert_eq!(told.status.inactivity.expect("stored").since, Some(Time(at(NOW))));
+    let patch = told.patch.expect("a patch").patch.to_string();
+    assert!(patch.contains(r#""crownlabs.polito.it/last-running":"true""#), "{patch}");
+    // And a stop is remembered.
+    Arc::make_mut(&mut restarted.instance).spec.running = false;
+    Arc::make_mut(&mut restarted.instance).metadata.annotations =
+        [(labels::LAST_RUNNING, "true")].into_iter().collect();
+    let made = plan(&restarted, &settings(), at(NOW));
+    let told = report(&restarted, &settings(), &made, &Outcome::default(), at(NOW));
+    assert!(told.patch.expect("a patch").patch.to_string().contains(r#""false""#));
+}
+
+#[test]
+fn exempt_never_and_unreadable_instances_are_left_alone() {
+    let mut exempt = observed(9 * DAY, 2, Some(9 * DAY));
+    exempt.is_exempt = true;
+    assert_eq!(plan(&exempt, &settings(), at(NOW)).requeue, Requeue::OnChange);
+    for (idle, wanted) in [
+        ("never", "wait"),
+        ("", "wait"),
+        ("106752d", "problem"),
+        ("213504d", "problem"),
+        ("-1d", "problem"),
+        ("soon", "problem"),
+        ("106751d", "wait"),
+        ("30s", "final mail"),
+        ("0m", "final mail"),
+    ] {
+        let mut observed = observed(9 * DAY, 2, Some(INTERVAL));
+        observed.template = Some(Arc::new(template(idle, true)));
+        assert_eq!(judged(&observed, &settings()), wanted, "{idle}");
+    }
+    let mut orphan = observed(9 * DAY, 0, None);
+    orphan.tenant = None;
+    assert_eq!(judged(&orphan, &settings()), "problem", "nobody can be warned");
+    orphan.template = None;
+    assert_eq!(judged(&orphan, &settings()), "wait");
+}
+
+/// An Instance that was stopped so long ago, of a Template that deletes after 10 days.
+fn stopped(ago: i64, persistent: bool) -> Observed {
+    let mut observed = observed(0, 0, None);
+    let instance = Arc::make_mut(&mut observed.instance);
+    instance.spec.running = false;
+    instance.status.inactivity = None;
+    let since = crate::runtime::clock::rfc3339(at(NOW - ago));
+    instance.metadata.annotations = [(labels::LAST_POWERED_OFF, since)].into_iter().collect();
+    let mut template = template("24h", persistent);
+    template.spec.cleanup.delete_after_inactivity = Some("10d".to_owned());
+    observed.template = Some(Arc::new(template));
+    observed.seen = None;
+    observed
+}
+
+#[test]
+fn a_stopped_instance_is_deleted_after_its_time() {
+    assert_eq!(judged(&stopped(9 * DAY, true), &settings()), "wait");
+    assert_eq!(judged(&stopped(10 * DAY, true), &settings()), "warn");
+    assert_eq!(judged(&stopped(90 * DAY, false), &settings()), "wait", "it has nothing that is kept");
+    let mut observed = stopped(20 * DAY, true);
+    let promise = Promise {
+        since: Some(Time(at(NOW - 20 * DAY))),
+        warnings: 2,
+        last_warning: Some(Time(at(NOW - DAY - 1))),
+        final_mail: Some(Time(at(NOW - 1))),
+        ..Promise::default()
+    };
+    Arc::make_mut(&mut observed.instance).status.destruction = Some(Box::new(promise));
+    let plan = plan(&observed, &settings(), at(NOW));
+    assert_eq!(what(&plan), "delete");
+    let told = report(&observed, &settings(), &plan, &Outcome::pending(), at(NOW));
+    assert!(told.status.conditions.iter().any(|condition| condition.type_ == ABANDONED));
+    assert_eq!(told.events[0].reason, "Destroyed");
+    // Stopped again later: what was promised before does not count.
+    let mut again = observed;
+    let since = crate::runtime::clock::rfc3339(at(NOW - 10 * DAY));
+    Arc::make_mut(&mut again.instance).metadata.annotations =
+        [(labels::LAST_POWERED_OFF, since)].into_iter().collect();
+    assert_eq!(judged(&again, &settings()), "warn");
+    let never = Observed { template: Some(Arc::new(template("24h", true))), ..again };
+    assert_eq!(judged(&never, &settings()), "wait");
+}
+
+#[test]
+fn what_the_go_operator_wrote_is_continued() {
+    let mut observed = observed(0, 0, None);
+    let instance = Arc::make_mut(&mut observed.instance);
+    instance.status.inactivity = None;
+    let ago = |seconds: i64| crate::runtime::clock::rfc3339(at(NOW - seconds));
+    instance.metadata.annotations = [
+        (labels::LAST_ACTIVITY, ago(5 * DAY)),
+        (labels::ALERTS_SENT, "1".to_owned()),
+        (labels::LAST_NOTIFICATION, ago(60)),
+        (labels::LAST_RUNNING, "true".to_owned()),
+    ]
+    .into_iter()
+    .collect();
+    assert_eq!(judged(&observed, &settings()), "wait", "one warning a minute ago");
+    let mut later = observed.clone();
+    let annotations = &mut Arc::make_mut(&mut later.instance).metadata.annotations;
+    let notified = (labels::LAST_NOTIFICATION, ago(INTERVAL));
+    let others = annotations.iter().filter(|(key, _)| *key != labels::LAST_NOTIFICATION);
+    let others: Vec<(String, String)> = others.map(|(key, value)| (key.into(), value.into())).collect();
+    *annotations = others.into_iter().chain([(notified.0.to_owned(), notified.1)]).collect();
+    assert_eq!(judged(&later, &settings()), "warn");
+    // What cannot be read is as if nothing had been written: the time counts from now.
+    let broken = &mut Arc::make_mut(&mut later.instance).metadata.annotations;
+    *broken = [(labels::LAST_ACTIVITY, "yesterday")].into_iter().collect();
+    assert_eq!(judged(&later, &settings()), "wait");
+}
+
+#[test]
+fn an_idle_instance_is_written_once_a_day() {
+    let written = |observed: &Observed, now: i64| {
+        let made = plan(observed, &settings(), at(now));
+        let told = report(observed, &settings(), &made, &Outcome::default(), at(now));
+        told.status != observed.instance.status || told.patch.is_some()
+    };
+    let mut used = observed(60, 0, None);
+    used.seen.as_mut().expect("seen").last_use = Some((at(NOW - 1), "ssh"));
+    // The first look writes the condition; from then on the stamp is a day apart.
+    let made = plan(&used, &settings(), at(NOW));
+    let told = report(&used, &settings(), &made, &Outcome::default(), at(NOW));
+    Arc::make_mut(&mut used.instance).status = told.status;
+    assert!(!written(&used, NOW));
+    let seen = used.seen.as_mut().expect("seen");
+    (seen.until, seen.last_use) = (at(NOW + DAY - 120), Some((at(NOW + DAY - 120), "ssh")));
+    assert!(!written(&used, NOW + DAY - 120));
+    let seen = used.seen.as_mut().expect("seen");
+    (seen.until, seen.last_use) = (at(NOW + DAY), Some((at(NOW + DAY), "ssh")));
+    assert!(written(&used, NOW + DAY));
+    // A new Instance costs nothing while it is young.
+    let mut young = observed(0, 0, None);
+    let instance = Arc::make_mut(&mut young.instance);
+    instance.status.inactivity = None;
+    instance.metadata.creation_timestamp = Some(Time(at(NOW - 600)));
+    assert!(!written(&young, NOW));
+}

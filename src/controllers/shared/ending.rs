@@ -1,0 +1,288 @@
+//! How an Instance comes to its end: what the loops of inactivity and expiration share. They differ in what they
+//! count from, in their mails, and in what they do at the deadline.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::promise::{self, Due, Terms, later};
+use crate::api::instance::{Instance, InstanceKind};
+use crate::api::lifetime::Lifetime;
+use crate::api::promise::Promise;
+use crate::api::template::Template;
+use crate::api::tenant::Tenant;
+use crate::clients::mail::{Mail, MailError, MailKind, Mailer};
+use crate::runtime::ObjectKey;
+use crate::runtime::clock::{self, rfc3339};
+use crate::runtime::conditions::Observation;
+use crate::runtime::events::EventNote;
+use crate::runtime::plan::{KindInfo, Plan, Requeue};
+use crate::runtime::problem::Problem;
+use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome};
+
+/// After how long an Instance is looked at again whose Tenant does not exist; no loop is woken by what is missing.
+const MISSING_RETRY: Duration = Duration::from_mins(10);
+
+/// One way in which an Instance can end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    /// The type of its condition.
+    pub condition: &'static str,
+    /// The mail that warns.
+    pub warning: MailKind,
+    /// The mail that says that it has ended.
+    pub last: MailKind,
+    /// The reason of the event about a warning.
+    pub warned: &'static str,
+    /// The reason of the event about the end.
+    pub ended: &'static str,
+    /// What happens at the deadline, as the end of a sentence: `it is stopped`.
+    pub action: &'static str,
+}
+
+/// The effects of these loops outside of the cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Asks the sources of metrics for the last use of all Instances.
+    Check,
+    /// Sends a mail. Its result is the time at which the server accepted it.
+    Mail(Box<Mail>),
+}
+
+impl Effect {
+    fn mail(&self) -> Option<&Mail> {
+        match self {
+            Self::Check => None,
+            Self::Mail(mail) => Some(mail),
+        }
+    }
+}
+
+/// An Instance on one of these ways.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ending<'a> {
+    /// The way.
+    pub way: Way,
+    /// The Instance.
+    pub instance: &'a Instance,
+    /// Its Tenant; `None` while it does not exist.
+    pub tenant: Option<&'a Tenant>,
+    /// What the Template and the configuration say.
+    pub terms: Terms,
+    /// The time from which they count.
+    pub since: Timestamp,
+    /// The promise as it is to be from now on: without warnings when the Instance has been used since.
+    pub promise: Promise,
+}
+
+impl Ending<'_> {
+    /// What is due.
+    pub fn due(&self, now: Timestamp) -> Due {
+        promise::due(&self.terms, self.since, &self.promise, now)
+    }
+
+    /// The mail that is due, if one is; the problem where the Tenant that should get it does not exist.
+    pub fn mail(&self, now: Timestamp, link: &str) -> Option<Result<Mail, Problem>> {
+        let (kind, deadline) = match self.due(now) {
+            Due::Warn(deadline) => (self.way.warning, deadline),
+            Due::Final(deadline) => (self.way.last, deadline),
+            Due::Never | Due::At(_) | Due::Act => return None,
+        };
+        let Some(tenant) = self.tenant else {
+            let name = &self.instance.spec.tenant_ref.name;
+            let message =
+                format!("Tenant {name} does not exist: nobody can be warned, so the Instance stays");
+            return Some(Err(Problem::fault(self.way.condition, "TenantNotFound", message)));
+        };
+        let left = u32::try_from(i64::from(self.terms.warnings).saturating_sub(self.promise.warnings.max(0)));
+        let is_warning = kind == self.way.warning;
+        Some(Ok(Mail {
+            kind,
+            // Two warnings can name the same deadline.
+            key: format!("{}/{kind:?}-{}/{}", self.instance.uid(), self.promise.warnings, rfc3339(deadline)),
+            tenant_name: tenant.name().to_owned(),
+            tenant_email: tenant.spec.email.clone(),
+            pretty_name: self.instance.spec.pretty_name.clone(),
+            instance_name: self.instance.name().to_owned(),
+            namespace: self.instance.namespace().to_owned(),
+            remaining: self.terms.interval.saturating_mul(if is_warning { left.unwrap_or(0) } else { 0 }),
+            deadline,
+            link: link.to_owned(),
+        }))
+    }
+
+    /// The promise after `mail` of the plan: before it is sent (`outcome` is `None`), and after.
+    pub fn promised(
+        &self,
+        mail: Option<&Mail>,
+        outcome: Option<&EffectOutcome<Timestamp>>,
+        now: Timestamp,
+    ) -> Promise {
+        let Some(mail) = mail else { return self.promise.clone() };
+        let accepted = outcome.and_then(|outcome| outcome.result);
+        if mail.kind == self.way.last {
+            let until = || promise::time(later(now, self.terms.interval));
+            let sending = self.promise.sending.clone().or_else(until);
+            return Promise { sending, final_mail: accepted.and_then(promise::time), ..self.promise.clone() };
+        }
+        let sending = Promise { sending: promise::time(mail.deadline), ..self.promise.clone() };
+        accepted
+            .map_or_else(|| sending.clone(), |accepted| promise::accepted(&self.terms, &sending, accepted))
+    }
+
+    /// The condition that tells the promise. `problem` is why nothing can be decided now.
+    pub fn condition(&self, promise: &Promise, now: Timestamp, problem: Option<&Problem>) -> Observation {
+        let Way { condition, action, .. } = self.way;
+        let is_overdue =
+            !matches!(self.terms.after, Lifetime::After(after) if now < later(self.since, after));
+        if let Some(problem) = problem {
+            return observation(problem, condition);
+        }
+        let end = promise.deadline.as_ref().map(|deadline| rfc3339(deadline.0));
+        match (promise.warnings, end) {
+            (warnings, Some(end)) if warnings > 0 => {
+                let of = self.terms.warnings;
+                let message = format!(
+                    "{warnings} of {of} warnings were accepted by the mail server; {action} at {end}"
+                );
+                Observation::new(condition, true, "Warned", message)
+            }
+            _ if is_overdue => {
+                Observation::new(condition, true, "Overdue", format!("{action} after the warnings"))
+            }
+            _ => {
+                let after = match self.terms.after {
+                    Lifetime::After(after) => rfc3339(later(self.since, after)),
+                    Lifetime::Never => String::new(),
+                };
+                let message = format!("counted since {}; overdue at {after}", rfc3339(self.since));
+                Observation::new(condition, false, "NotOverdue", message)
+            }
+        }
+    }
+
+    /// The event about what has just changed. `acts` says whether the plan stops or deletes the Instance.
+    pub fn event(&self, old: &Promise, new: &Promise, acts: bool) -> Option<EventNote> {
+        let Way { warned, ended, action, .. } = self.way;
+        if new.warnings > old.warnings {
+            let end = new.deadline.as_ref().map(|deadline| rfc3339(deadline.0)).unwrap_or_default();
+            let message =
+                format!("Warning {} of {} was sent; {action} at {end}", new.warnings, self.terms.warnings);
+            return Some(EventNote::warning(warned, message));
+        }
+        acts.then(|| EventNote::warning(ended, format!("The deadline has passed: {action}")))
+    }
+}
+
+/// What a report tells of the end of an Instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// The promise to be stored.
+    pub promise: Promise,
+    /// The condition.
+    pub condition: Observation,
+    /// Why the condition is not as it should be.
+    pub problem: Option<Problem>,
+    /// Events.
+    pub events: Vec<EventNote>,
+}
+
+/// What a report tells after a plan with its outcome. `old` is the stored promise, `acts` says whether the plan stops
+/// or deletes the Instance.
+pub fn tell(
+    ending: &Ending<'_>,
+    old: &Promise,
+    plan: &Plan<Effect>,
+    outcome: &Outcome<Timestamp>,
+    acts: bool,
+    now: Timestamp,
+) -> Told {
+    let mail = plan.effects.iter().enumerate().find_map(|(index, effect)| Some((index, effect.mail()?)));
+    let effect = mail.filter(|_| outcome.is_applied).and_then(|(index, _)| outcome.effects.get(index));
+    let promise = ending.promised(mail.map(|(_, mail)| mail), effect, now);
+    let problem = plan.problems.first().or(outcome.effect_problems().next()).cloned();
+    let condition = ending.condition(&promise, now, problem.as_ref());
+    let mut events: Vec<EventNote> =
+        ending.event(old, &promise, acts && !outcome.is_applied).into_iter().collect();
+    let conditions = ending.instance.status.conditions.iter();
+    let known = conditions.filter(|known| known.type_ == ending.way.condition);
+    if let Some(problem) = &problem
+        && !known.clone().any(|known| known.message.as_str() == problem.message)
+    {
+        events.push(EventNote::warning(problem.reason, &*problem.message));
+    }
+    Told { promise, condition, problem, events }
+}
+
+/// What happens to an Instance if nobody uses it, as a sentence, for `crownlabs plan`.
+pub fn foretell(ending: &Ending<'_>, now: Timestamp) -> String {
+    let action = ending.way.action;
+    match ending.due(now) {
+        Due::Never => format!("{action} never"),
+        Due::At(time) => format!("{action} if it is overdue at {}; warnings first", rfc3339(time)),
+        Due::Warn(deadline) => format!("a warning is due; {action} at {} at the earliest", rfc3339(deadline)),
+        Due::Final(_) | Due::Act => format!("{action} now"),
+    }
+}
+
+/// Sends a mail. The result is the time at which the server accepted it.
+pub async fn send(mailer: &Mailer, component: &str, mail: &Mail) -> EffectOutcome<Timestamp> {
+    match mailer.send(mail).await {
+        Ok(()) => EffectOutcome::done(clock::stated()),
+        Err(MailError::NotLeader) => EffectOutcome { result: None, error: Some(EffectError::NotLeader) },
+        Err(error) => {
+            let message = format!("{error}; it is sent again, and the deadline moves accordingly");
+            let problem = Problem::fault(component, error.reason(), message);
+            EffectOutcome { result: None, error: Some(EffectError::Failed(problem)) }
+        }
+    }
+}
+
+/// The effective number of warnings of a Template: its own, where its annotation is a number, or that of the
+/// configuration. A number below zero means none.
+pub fn warnings(template: &Template, configured: u32) -> u32 {
+    let own = template.annotation(crate::api::labels::CUSTOM_NUMBER_ALERTS);
+    let own = own.and_then(|text| text.trim().parse::<i64>().ok());
+    own.map_or(configured, |number| u32::try_from(number.max(0)).unwrap_or(u32::MAX))
+}
+
+/// Adds what is due to a plan: a mail, or the time at which the Instance is looked at again. Returns whether the
+/// Instance is to be stopped or deleted now. Both happen only if the API server confirms the Instance.
+pub fn proceed(ending: &Ending<'_>, now: Timestamp, link: &str, plan: &mut Plan<Effect>) -> bool {
+    match ending.due(now) {
+        Due::Never => plan.requeue = Requeue::OnChange,
+        Due::At(time) => {
+            let left = time.duration_since(now);
+            plan.requeue_after(Duration::try_from(left).unwrap_or_default());
+        }
+        Due::Warn(_) | Due::Final(_) => match ending.mail(now, link) {
+            Some(Ok(mail)) => {
+                plan.effects.push(Effect::Mail(Box::new(mail)));
+                plan.announce = true;
+                plan.confirm.push((KindInfo::of::<InstanceKind>(), ObjectKey::of(ending.instance)));
+            }
+            Some(Err(problem)) => {
+                plan.problems.push(problem);
+                plan.requeue_after(MISSING_RETRY);
+            }
+            None => {}
+        },
+        Due::Act => {
+            plan.confirm.push((KindInfo::of::<InstanceKind>(), ObjectKey::of(ending.instance)));
+            plan.announce = true;
+            return true;
+        }
+    }
+    false
+}
+
+/// A problem as a condition. What resolves by itself leaves it unknown whether the Instance comes to its end.
+pub fn observation(problem: &Problem, type_: &'static str) -> Observation {
+    let (reason, message) = (problem.reason.to_owned(), problem.message.clone());
+    Observation { type_, holds: (!problem.waiting).then_some(true), reason, message }
+}
+
+/// The link in the mails about an Instance: the website, on which tenants see their Instances.
+pub fn link(website: &str) -> String {
+    format!("https://{website}")
+}

@@ -1,0 +1,78 @@
+//! The environments of an Instance: which of those of its Template it has, how their objects are named, and which of
+//! them are uploaded when an exam ends.
+
+use crate::api::environment::Environment;
+use crate::api::instance::Instance;
+use crate::api::names::CanonicalName;
+
+/// An environment of an Instance, and how its objects are named.
+#[derive(Debug, Clone, Copy)]
+pub struct Chosen<'a> {
+    /// The environment as the Template specifies it.
+    pub environment: &'a Environment,
+    /// Whether its objects are named after the Instance alone (`<c>`, its canonical name), as those of a
+    /// Template with one environment are, or also after the environment (`<c>-<environment>`).
+    pub classic: bool,
+}
+
+/// The environments of an Instance, and the names of those that have been removed from the Template, which has these
+/// `environments` now. Both the environments and their names are fixed when the first objects are made: otherwise the
+/// selectors of an Instance with one environment could match the pods of one that is added to the Template later.
+/// `has_workload` tells whether the Instance has a workload or a disk of a name.
+pub fn choose<'a>(
+    instance: &Instance,
+    environments: &'a [Environment],
+    has_workload: impl Fn(&str) -> bool,
+) -> (Vec<Chosen<'a>>, Vec<String>) {
+    let fixed = &instance.status.environments;
+    let canonical = CanonicalName::of(instance.name());
+    let suffixed = |environment: &Environment| has_workload(&canonical.environment(&environment.name));
+    if let (true, [only]) = (fixed.len() <= 1, environments) {
+        // The only environment keeps the name of its existing objects.
+        let classic = !suffixed(only) || has_workload(&canonical);
+        return (vec![Chosen { environment: only, classic }], Vec::new());
+    }
+    if fixed.is_empty() {
+        // Made by an old version of the Go operator, which only made the first environment.
+        if let (Some(first), true) = (environments.first(), has_workload(&canonical)) {
+            return (vec![Chosen { environment: first, classic: true }], Vec::new());
+        }
+        let chosen = environments.iter().map(|environment| Chosen { environment, classic: false });
+        return (chosen.collect(), Vec::new());
+    }
+    let classic = fixed.len() == 1 && has_workload(&canonical);
+    let mut chosen = Vec::new();
+    let mut removed = Vec::new();
+    for status in fixed {
+        match environments.iter().find(|environment| environment.name == status.name) {
+            Some(environment) => chosen.push(Chosen { environment, classic }),
+            None => removed.push(status.name.clone()),
+        }
+    }
+    (chosen, removed)
+}
+
+/// Where the content of an environment is uploaded when an exam ends; `None` if it is not: only a persistent
+/// environment has something to upload, and only if the Instance names a destination. `environments` are those of the
+/// Template.
+pub fn destination<'a>(
+    instance: &'a Instance,
+    environments: &[Environment],
+    environment: &Environment,
+) -> Option<&'a str> {
+    let is_first = environments.first().is_some_and(|first| first.name == environment.name);
+    let destination = instance.spec.content_destination(&environment.name, is_first);
+    (environment.persistent && !destination.is_empty()).then_some(destination)
+}
+
+/// Whether an environment of an Instance is uploaded when its exam ends.
+pub fn has_destination(instance: &Instance, environments: &[Environment]) -> bool {
+    let fixed = &instance.status.environments;
+    let is_ours = |environment: &&Environment| {
+        fixed.is_empty()
+            || environments.len() == 1
+            || fixed.iter().any(|known| known.name == environment.name)
+    };
+    let mut ours = environments.iter().filter(is_ours);
+    ours.any(|environment| destination(instance, environments, environment).is_some())
+}

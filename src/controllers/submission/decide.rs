@@ -1,0 +1,235 @@
+//! The decision about an Instance: a pure function of what is observed.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::job;
+use super::observe::{Observed, Upload, is_requested, open_request, stored_condition};
+use crate::api::instance::{Automation, Instance, InstanceStatus};
+use crate::config::SubmissionConfig;
+use crate::controllers::shared::references::template_key;
+use crate::kinds::{Job, JobEnd};
+use crate::runtime::problem::Problem;
+
+/// Reasons of the condition `Submitted` at which a request is about to end: only its labels are still to be set.
+pub mod ending {
+    /// Everything was uploaded.
+    pub const UPLOADED: &str = "Uploaded";
+    /// An upload has failed as often as it may.
+    pub const GIVING_UP: &str = "GivingUp";
+    /// There is nothing to upload.
+    pub const NOT_ELIGIBLE: &str = "NotEligible";
+}
+
+/// Reason of the condition `Submitted`, and of an event: an upload has failed for good.
+pub const FAILED: &str = "SubmissionFailed";
+
+/// How long a Job that has succeeded is kept after its end, for its log: as long as the Go operator's
+/// (`ttlSecondsAfterFinished: 300`).
+const KEPT_FOR: Duration = Duration::from_mins(5);
+/// The longest time between the creations of two Jobs.
+const LONGEST_DELAY: Duration = Duration::from_hours(1);
+
+/// The decision about an Instance.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Nothing is requested. The Jobs with these names are not needed any more.
+    Idle {
+        /// The names of the Jobs.
+        outdated: Vec<String>,
+        /// When there are more of them.
+        again: Option<Timestamp>,
+    },
+    /// The request has ended: this is written into the status.
+    Close,
+    /// An upload is requested again: the Jobs of the former request are deleted first.
+    Clear,
+    /// The Template is missing or cannot be read.
+    Blocked(Problem),
+    /// There is nothing to upload.
+    NotEligible,
+    /// The labels that end the request are set.
+    Label {
+        /// Whether everything was uploaded.
+        completed: bool,
+    },
+    /// There are uploads.
+    Work(Work),
+}
+
+/// Uploads and how far they are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Work {
+    /// The uploads.
+    pub uploads: Vec<(Upload, Stage)>,
+    /// Why no Job is created yet, and until when at most.
+    pub waiting: Option<(String, Timestamp)>,
+    /// Whether the request is a new one.
+    pub is_new: bool,
+}
+
+/// How far an upload is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stage {
+    /// Its success is in the status.
+    Done,
+    /// Its Job has succeeded.
+    Succeeded {
+        /// When, if the Job says so.
+        at: Option<Timestamp>,
+    },
+    /// Its Job runs.
+    Running,
+    /// Its Job is being deleted.
+    Leaving,
+    /// It has no Job of ours.
+    Missing {
+        /// The number of the attempt that the next Job is.
+        attempt: i32,
+    },
+    /// Its Job has failed, and is replaced.
+    Failed {
+        /// The number of this attempt.
+        attempt: i32,
+        /// Why.
+        because: String,
+        /// The earliest time for the next attempt.
+        retry: Timestamp,
+        /// Whether the status counts this attempt. Before, its Job must not be deleted, because it is the only record.
+        is_counted: bool,
+    },
+    /// It has failed for good.
+    GivenUp {
+        /// Why.
+        because: String,
+    },
+}
+
+/// Decides about an Instance.
+pub fn decide(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> Decision {
+    let instance = &observed.instance;
+    let open = open_request(instance);
+    if instance.malformed.is_some() {
+        return Decision::Idle { outdated: Vec::new(), again: None };
+    }
+    match (is_requested(instance), open) {
+        (false, None) => idle(observed, now),
+        (false, Some(_)) => Decision::Close,
+        // Without a condition, a Job is one that the Go operator has made for this request.
+        (true, None) if stored_condition(instance).is_some() && observed.own_jobs().next().is_some() => {
+            Decision::Clear
+        }
+        (true, None) => work(observed, config, now, now),
+        (true, Some(condition)) => match condition.reason.as_str() {
+            ending::UPLOADED => Decision::Label { completed: true },
+            ending::GIVING_UP | ending::NOT_ELIGIBLE => Decision::Label { completed: false },
+            _ => work(observed, config, condition.last_transition_time.0, now),
+        },
+    }
+}
+
+/// The decision if nothing is requested.
+fn idle(observed: &Observed, now: Timestamp) -> Decision {
+    let ended = observed.own_jobs().filter(|job| !job.is_terminating()).filter_map(|job| {
+        let completed = job.status.completion_time.as_ref().filter(|_| has_succeeded(job))?;
+        Some((job.name().to_owned(), after(completed.0, KEPT_FOR)))
+    });
+    let (outdated, kept): (Vec<_>, Vec<_>) = ended.partition(|(_, until)| *until <= now);
+    Decision::Idle {
+        outdated: outdated.into_iter().map(|(name, _)| name).collect(),
+        again: kept.into_iter().map(|(_, until)| until).min(),
+    }
+}
+
+/// The status at the beginning of the reconcile: for a new request, that of the former one without the attempts and
+/// times. What had succeeded before another upload failed is not uploaded again.
+pub fn status(instance: &Instance) -> InstanceStatus {
+    let mut status = instance.status.clone();
+    if open_request(instance).is_some() {
+        return status;
+    }
+    let is_repeated = stored_condition(instance).is_some_and(|known| known.reason == FAILED);
+    let reset = |automation: &mut Automation| {
+        automation.submission_attempts = 0;
+        automation.submission_time = automation.submission_time.take().filter(|_| is_repeated);
+    };
+    reset(&mut status.automation);
+    status.environments.iter_mut().for_each(|environment| reset(&mut environment.automation));
+    status
+}
+
+/// The decision about a request that has been open `since` a time.
+fn work(observed: &Observed, config: &SubmissionConfig, since: Timestamp, now: Timestamp) -> Decision {
+    let key = template_key(&observed.instance);
+    let blocked = |reason, what| {
+        let message = format!("the upload waits: Template {key} {what}");
+        Decision::Blocked(Problem::fault("", reason, message))
+    };
+    match observed.template.as_ref().map(|template| &template.malformed) {
+        None => return blocked("TemplateNotFound", "does not exist"),
+        Some(Some(_)) => return blocked("InvalidTemplate", "cannot be read"),
+        Some(None) => {}
+    }
+    let uploads = observed.uploads();
+    if uploads.is_empty() {
+        return Decision::NotEligible;
+    }
+    let until = after(since, config.wait_for_off_timeout.get());
+    let activity = observed.activity().filter(|_| config.wait_for_off && now < until);
+    let status = status(&observed.instance);
+    let staged = uploads.into_iter().map(|upload| {
+        let stage = stage(observed, config, &upload, &upload.automation(&status));
+        (upload, stage)
+    });
+    Decision::Work(Work {
+        uploads: staged.collect(),
+        waiting: activity.map(|what| (what, until)),
+        is_new: open_request(&observed.instance).is_none(),
+    })
+}
+
+/// How far an upload is.
+fn stage(observed: &Observed, config: &SubmissionConfig, upload: &Upload, automation: &Automation) -> Stage {
+    if automation.submission_time.is_some() {
+        return Stage::Done;
+    }
+    let limit = i32::try_from(config.max_attempts).unwrap_or(i32::MAX);
+    let done = automation.submission_attempts;
+    let Some(job) = observed.job(upload).filter(|job| job.is_controlled_by(&observed.instance)) else {
+        if done < limit {
+            return Stage::Missing { attempt: done.saturating_add(1) };
+        }
+        let because = format!("Job {} was deleted", upload.job_name(observed.instance.name()));
+        return Stage::GivenUp { because };
+    };
+    if has_succeeded(job) {
+        return Stage::Succeeded { at: job.status.completion_time.as_ref().map(|time| time.0) };
+    }
+    if job.is_terminating() {
+        return Stage::Leaving;
+    }
+    let Some(JobEnd::Failed(condition)) = job.end() else { return Stage::Running };
+    let because = format!("Job {} has failed: {}: {}", job.name(), condition.reason, condition.message);
+    let attempt = job::attempt(job).max(done);
+    if attempt >= limit {
+        return Stage::GivenUp { because };
+    }
+    let created = job.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+    let retry = after(created, delay(attempt, config.retry_delay.get()));
+    Stage::Failed { attempt, because, retry, is_counted: attempt <= done }
+}
+
+/// The time from the creation of the Job of an attempt to that of the next one.
+fn delay(attempt: i32, first: Duration) -> Duration {
+    let doublings = u32::try_from(attempt.saturating_sub(1)).unwrap_or_default().min(20);
+    first.saturating_mul(1 << doublings).min(LONGEST_DELAY.max(first))
+}
+
+fn has_succeeded(job: &Job) -> bool {
+    job.status.succeeded.unwrap_or(0) > 0 || job.end() == Some(JobEnd::Complete)
+}
+
+fn after(time: Timestamp, delay: Duration) -> Timestamp {
+    time.checked_add(delay).unwrap_or(Timestamp::MAX)
+}

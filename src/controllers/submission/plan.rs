@@ -1,0 +1,94 @@
+//! The plan of an Instance: a pure function of the decision about it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::decide::{Decision, Stage, Work, decide};
+use super::job;
+use super::observe::Observed;
+use crate::api::labels;
+use crate::config::SubmissionConfig;
+use crate::runtime::plan::{ObjectPatch, Plan, Removal, Requeue};
+
+/// After how long at most a request without Template is reconciled again. A Template that appears is watched.
+const WAIT: Duration = Duration::from_mins(1);
+
+/// The plan.
+pub fn plan(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    let until = |time: Timestamp| Duration::try_from(time.duration_since(now)).unwrap_or_default();
+    match decide(observed, config, now) {
+        Decision::Idle { outdated, again } => {
+            plan.requeue = Requeue::OnChange;
+            let outdated = observed.own_jobs().filter(|job| outdated.iter().any(|name| job.name() == name));
+            plan.remove.extend(outdated.map(|job| Removal::of(&**job, "")));
+            if let Some(again) = again {
+                plan.requeue_after(until(again));
+            }
+        }
+        Decision::Clear => {
+            let present = observed.own_jobs().filter(|job| !job.is_terminating());
+            plan.remove.extend(present.map(|job| Removal::of(&**job, "")));
+            // Unless they are already being deleted, whose end is watched, they are gone now.
+            if !plan.remove.is_empty() {
+                plan.requeue_after(Duration::ZERO);
+            }
+        }
+        Decision::Blocked(problem) => {
+            plan.problems.push(problem);
+            plan.requeue_after(WAIT);
+        }
+        Decision::Label { completed } => plan.patches.extend(ending(observed, completed)),
+        Decision::Work(work) => {
+            plan_uploads(observed, config, &work, now, &mut plan);
+            // Before the first Job, that the request is open is written for the version that was seen.
+            plan.announce = work.is_new && !(plan.ensure.is_empty() && plan.remove.is_empty());
+        }
+        Decision::Close | Decision::NotEligible => {}
+    }
+    plan
+}
+
+/// Plans the Jobs.
+fn plan_uploads(
+    observed: &Observed,
+    config: &SubmissionConfig,
+    work: &Work,
+    now: Timestamp,
+    plan: &mut Plan,
+) {
+    let until = |time: Timestamp| Duration::try_from(time.duration_since(now)).unwrap_or_default();
+    for (upload, stage) in &work.uploads {
+        match (stage, &work.waiting) {
+            (Stage::Missing { .. }, Some((_, end))) => plan.requeue_after(until(*end)),
+            (Stage::Missing { attempt }, None) => {
+                plan.ensure.push(job::desired(observed, config, upload, *attempt));
+            }
+            // Labels and owner are restored.
+            (Stage::Running, _) => plan.ensure.push(job::desired(observed, config, upload, 1)),
+            (Stage::Failed { retry, .. }, _) if now < *retry => plan.requeue_after(until(*retry)),
+            (Stage::Failed { is_counted, .. }, _) => {
+                let job = observed.job(upload).filter(|_| *is_counted);
+                plan.remove.extend(job.map(|job| Removal::of(&**job, &upload.environment)));
+                plan.requeue_after(Duration::ZERO);
+            }
+            (Stage::Done | Stage::Succeeded { .. } | Stage::Leaving | Stage::GivenUp { .. }, _) => {}
+        }
+    }
+}
+
+/// The patch of the labels that end a request.
+fn ending(observed: &Observed, completed: bool) -> Option<ObjectPatch> {
+    let mut wanted = Map::new();
+    let flag = |value: bool| Value::from(if value { "true" } else { "false" });
+    wanted.insert(labels::SUBMISSION_REQUESTED.to_owned(), flag(false));
+    wanted.insert(labels::SUBMISSION_COMPLETED.to_owned(), flag(completed));
+    let uploads = observed.uploads();
+    let last = uploads.last().filter(|last| completed && !last.environment.is_empty());
+    if let Some(last) = last {
+        wanted.insert(labels::ENVIRONMENT_NAME.to_owned(), last.environment.as_str().into());
+    }
+    ObjectPatch::of(&observed.instance, &json!({"metadata": {"labels": wanted}}))
+}

@@ -1,0 +1,210 @@
+//! The status, the condition and the events of an Instance whose content is uploaded.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::decide::{Decision, FAILED, Stage, Work, decide, ending, status};
+use super::job;
+use super::observe::{Observed, SUBMITTED, Upload, stored_condition};
+use crate::api::instance::{Automation, EnvironmentStatus, Instance, InstanceKind, InstanceStatus};
+use crate::api::labels;
+use crate::config::SubmissionConfig;
+use crate::controllers::shared::problems::NAME_CONFLICT;
+use crate::runtime::conditions::{self, Observation, whole_seconds};
+use crate::runtime::error::ApiError;
+use crate::runtime::events::{EventNote, EventType};
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Outcome, Report};
+
+/// Reason of the condition, and of an event: everything was uploaded.
+const COMPLETED: &str = "SubmissionCompleted";
+/// Reason: the labels of the request were removed before it had ended.
+const WITHDRAWN: &str = "Withdrawn";
+/// Reason while Jobs are about to be created.
+const STARTING: &str = "Starting";
+/// Reason while Jobs run.
+const UPLOADING: &str = "Uploading";
+/// Reason while no Job is created because the Instance is not off.
+const WAITING: &str = "WaitingForOff";
+/// Reason after a Job has failed and before the next one is created.
+const RETRYING: &str = "Retrying";
+
+/// The report of a reconcile.
+pub fn report(
+    observed: &Observed,
+    config: &SubmissionConfig,
+    _: &Plan,
+    outcome: &Outcome<()>,
+    now: Timestamp,
+) -> Report<InstanceKind> {
+    let instance = &observed.instance;
+    let decision = decide(observed, config, now);
+    let mut status = status(instance);
+    let observation = match &decision {
+        Decision::Idle { .. } | Decision::Clear | Decision::Label { .. } => {
+            return Report::unchanged(instance);
+        }
+        Decision::Close => Some(closed(instance)),
+        Decision::Blocked(problem) => Some(open(problem.reason, problem.message.clone())),
+        Decision::NotEligible => {
+            let message = "there is nothing to upload: no environment is persistent and has a destination \
+                           (spec.contentUrls)";
+            Some(open(ending::NOT_ELIGIBLE, message))
+        }
+        Decision::Work(work) => {
+            record(observed, work, &mut status, now);
+            progress(observed, config, work, outcome)
+        }
+    };
+    let Some(observation) = observation else {
+        return Report::new(status, Vec::new());
+    };
+    let events = event(instance, &observation).into_iter().collect();
+    // Whether the next step is to be taken at once.
+    let requeue_at_once = decision == Decision::Close
+        || [ending::UPLOADED, ending::GIVING_UP, ending::NOT_ELIGIBLE].contains(&&*observation.reason);
+    let generation = instance.metadata.generation;
+    status.conditions = conditions::merge(&instance.status.conditions, &[observation], &[], generation, now);
+    Report { requeue_at_once, ..Report::new(status, events) }
+}
+
+/// The condition of a request that has not ended.
+fn open(reason: &str, message: impl Into<String>) -> Observation {
+    Observation { holds: None, ..Observation::new(SUBMITTED, false, reason, message) }
+}
+
+/// The condition of a request that has ended, from that at which it was about to end.
+fn closed(instance: &Instance) -> Observation {
+    let known = stored_condition(instance);
+    let (reason, message) = known.map_or(("", ""), |known| (known.reason.as_str(), known.message.as_str()));
+    match reason {
+        ending::UPLOADED => Observation::new(SUBMITTED, true, COMPLETED, message),
+        ending::GIVING_UP => Observation::new(SUBMITTED, false, FAILED, message),
+        ending::NOT_ELIGIBLE => Observation::new(SUBMITTED, false, ending::NOT_ELIGIBLE, message),
+        _ => {
+            let message =
+                "the request was withdrawn before the upload was complete; a Job that runs is left alone";
+            Observation::new(SUBMITTED, false, WITHDRAWN, message)
+        }
+    }
+}
+
+/// The condition while there are uploads; `None` if it stays as it is.
+fn progress(
+    observed: &Observed,
+    config: &SubmissionConfig,
+    work: &Work,
+    outcome: &Outcome<()>,
+) -> Option<Observation> {
+    let stages = || work.uploads.iter().map(|(_, stage)| stage);
+    let has_succeeded = |stage: &Stage| matches!(stage, Stage::Done | Stage::Succeeded { .. });
+    if stages().all(has_succeeded) {
+        return Some(open(ending::UPLOADED, "the content was uploaded"));
+    }
+    if stages().all(|stage| has_succeeded(stage) || matches!(stage, Stage::GivenUp { .. })) {
+        return Some(open(ending::GIVING_UP, given_up(&observed.instance, config, work)));
+    }
+    if !outcome.is_applied {
+        return Some(open(STARTING, "the upload begins"));
+    }
+    if !outcome.failures.is_empty() {
+        // Failures that are gone at the next attempt are not reported.
+        let failure = outcome.failures.iter().find(|failure| !failure.error.is_transient())?;
+        let reason = match &failure.error {
+            ApiError::QuotaExceeded(_) => "ResourceQuotaExceeded",
+            ApiError::NameConflict { .. } => NAME_CONFLICT,
+            _ => "CreationFailed",
+        };
+        return Some(open(reason, format!("the upload cannot begin, it is tried again: {failure}")));
+    }
+    let failed = stages().find_map(|stage| match stage {
+        Stage::Failed { attempt, because, .. } => Some((attempt, because)),
+        _ => None,
+    });
+    if let Some((attempt, because)) = failed {
+        let (next, limit) = (attempt.saturating_add(1), config.max_attempts);
+        return Some(open(RETRYING, format!("{because}; attempt {next} of {limit} follows")));
+    }
+    let is_missing = stages().any(|stage| matches!(stage, Stage::Missing { .. }));
+    if let Some((activity, _)) = work.waiting.as_ref().filter(|_| is_missing) {
+        let limit = config.wait_for_off_timeout;
+        let message = format!("the upload waits until the Instance is off, at most {limit}: {activity}");
+        return Some(open(WAITING, message));
+    }
+    if is_missing || stages().any(|stage| matches!(stage, Stage::Leaving)) {
+        return None;
+    }
+    let running = work.uploads.iter().filter(|(_, stage)| *stage == Stage::Running);
+    let jobs: Vec<String> = running.map(|(upload, _)| upload.job_name(observed.instance.name())).collect();
+    Some(open(UPLOADING, format!("the content is uploaded by {}", jobs.join(", "))))
+}
+
+/// Why an upload has failed for good, and how to ask for it again.
+fn given_up(instance: &Instance, config: &SubmissionConfig, work: &Work) -> String {
+    let causes = work.uploads.iter().filter_map(|(_, stage)| match stage {
+        Stage::GivenUp { because } => Some(because.as_str()),
+        _ => None,
+    });
+    format!(
+        "the content could not be uploaded in {} attempts: {}. To ask again: kubectl label instance -n {} {} {}=true \
+         --overwrite",
+        config.max_attempts,
+        causes.collect::<Vec<_>>().join("; "),
+        instance.namespace(),
+        instance.name(),
+        labels::SUBMISSION_REQUESTED
+    )
+}
+
+/// Writes attempts and times of uploads into the status.
+fn record(observed: &Observed, work: &Work, status: &mut InstanceStatus, now: Timestamp) {
+    for (upload, stage) in &work.uploads {
+        let own = observed.job(upload).filter(|job| job.is_controlled_by(&observed.instance));
+        let attempt = own.map_or(0, |job| job::attempt(job));
+        write(status, upload, |automation| {
+            if *stage != Stage::Done {
+                automation.submission_attempts = automation.submission_attempts.max(attempt);
+            }
+            if let Stage::Succeeded { at } = stage {
+                automation.submission_time = Some(Time(whole_seconds(at.unwrap_or(now))));
+            }
+        });
+    }
+    let times = work.uploads.iter().map(|(upload, _)| upload.automation(status).submission_time);
+    let times: Option<Vec<Time>> = times.collect();
+    if let Some(last) = times.and_then(|times| times.into_iter().max()) {
+        status.automation.submission_time = Some(last);
+    }
+}
+
+/// Changes the record of an upload: that of its environment, or that of the Instance if its objects are named after the
+/// Instance alone. It then has one environment at most, which shows the same.
+fn write(status: &mut InstanceStatus, upload: &Upload, change: impl Fn(&mut Automation)) {
+    if upload.environment.is_empty() {
+        change(&mut status.automation);
+        status.environments.iter_mut().for_each(|environment| change(&mut environment.automation));
+        return;
+    }
+    if let Some(known) = status.environments.iter_mut().find(|known| known.name == upload.environment) {
+        change(&mut known.automation);
+        return;
+    }
+    let mut environment =
+        EnvironmentStatus { name: upload.environment.clone(), ..EnvironmentStatus::default() };
+    change(&mut environment.automation);
+    status.environments.push(environment);
+}
+
+/// The event about a condition that is new.
+fn event(instance: &Instance, observation: &Observation) -> Option<EventNote> {
+    let known = stored_condition(instance);
+    let is_known = known
+        .is_some_and(|known| known.reason == *observation.reason && known.message == *observation.message);
+    let type_ = match observation.reason.as_str() {
+        STARTING | WAITING | ending::UPLOADED | ending::GIVING_UP => return None,
+        ending::NOT_ELIGIBLE if observation.holds.is_none() => return None,
+        UPLOADING | COMPLETED | WITHDRAWN | ending::NOT_ELIGIBLE => EventType::Normal,
+        _ => EventType::Warning,
+    };
+    (!is_known).then(|| EventNote::new(type_, &observation.reason, &*observation.message))
+}

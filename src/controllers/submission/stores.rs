@@ -1,0 +1,131 @@
+//! The stores of the submission loop, and which of their changes add which Instances to the queue.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::observe::{Observed, is_requested, open_request};
+use crate::api::instance::{Instance, InstanceKind};
+use crate::api::template::TemplateKind;
+use crate::api::{Kind, labels};
+use crate::controllers::shared::references::{ByInstance, ByTemplate, instance_of, template_key};
+use crate::kinds::{
+    DeploymentKind, JobKind, NamespaceKind, PersistentVolumeClaimKind, PodKind, VirtualMachineInstanceKind,
+    VirtualMachineKind,
+};
+use crate::runtime::ObjectKey;
+use crate::runtime::queue::{Priority, Queue};
+use crate::runtime::store::{ByController, Store};
+use crate::runtime::store_set::{Declaration, StoreSet};
+use crate::runtime::watch::Selection;
+
+/// The stores of the submission loop.
+pub struct Stores {
+    /// The labels of the namespaces whose Instances are reconciled.
+    selector: BTreeMap<String, String>,
+    instances: Arc<Store<InstanceKind>>,
+    templates: Arc<Store<TemplateKind>>,
+    namespaces: Arc<Store<NamespaceKind>>,
+    jobs: Arc<Store<JobKind>>,
+    pods: Arc<Store<PodKind>>,
+    machine_instances: Arc<Store<VirtualMachineInstanceKind>>,
+    machines: Arc<Store<VirtualMachineKind>>,
+    deployments: Arc<Store<DeploymentKind>>,
+    claims: Arc<Store<PersistentVolumeClaimKind>>,
+}
+
+/// Whether a request is open, or is to be opened.
+fn is_concerned(instance: &Instance) -> bool {
+    is_requested(instance) || open_request(instance).is_some()
+}
+
+/// Adds an Instance if it is concerned.
+fn enqueue(instances: &Store<InstanceKind>, queue: &Queue, key: ObjectKey) {
+    if instances.get(&key.namespace, &key.name).is_some_and(|instance| is_concerned(&instance)) {
+        queue.add(key, Priority::Change);
+    }
+}
+
+impl Stores {
+    /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled.
+    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
+        let all = Selection::All;
+        let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
+        let of_instances = Selection::labelled(labels::INSTANCE);
+        let instances = set.store::<InstanceKind>(&all).written().index::<ByTemplate>().listed(is_concerned);
+        let instances = instances.on_foreign_change(|change, queue| {
+            let sides = [&change.old, &change.new];
+            if let Some(instance) = change.object()
+                && sides.into_iter().flatten().any(|instance| is_concerned(instance))
+            {
+                queue.add(ObjectKey::of(&**instance), Priority::Change);
+            }
+        });
+        let instances = instances.get();
+        let waiting = Arc::clone(&instances);
+        let templates = set.store::<TemplateKind>(&all).on_change(move |change, queue| {
+            let Some(template) = change.object() else { return };
+            for key in waiting.keys_by::<ByTemplate>(&ObjectKey::of(&**template)) {
+                enqueue(&waiting, queue, key);
+            }
+        });
+        Self {
+            selector: selector.clone(),
+            templates: templates.get(),
+            namespaces: set.store(&all).wakes_residents(&instances, selector).get(),
+            jobs: set.store(&all).written().index::<ByController>().wakes_controller::<InstanceKind>().get(),
+            pods: of_instance(set.store(&of_instances), &instances),
+            machine_instances: of_instance(set.store(&of_instances).optional(), &instances),
+            machines: set.store(&ours).optional().index::<ByController>().get(),
+            deployments: set.store(&ours).index::<ByController>().get(),
+            claims: set.store(&ours).index::<ByController>().get(),
+            instances,
+        }
+    }
+
+    /// What the stores have about an Instance; `None` when it does not exist, or is in a namespace that is not ours.
+    pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        let instance = self.instances.get(&key.namespace, &key.name)?;
+        self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
+        let reference = template_key(&instance);
+        let mut observed = Observed {
+            template: self.templates.get(&reference.namespace, &reference.name),
+            workloads: self.workloads(instance.uid()),
+            jobs: self.jobs.by::<ByController>(instance.uid()),
+            pods: self.pods.by::<ByInstance>(key),
+            machines: self.machine_instances.by::<ByInstance>(key),
+            instance,
+        };
+        // Those of other owners that have the name of ours.
+        for upload in observed.uploads() {
+            let name = upload.job_name(&key.name);
+            if observed.job(&upload).is_none() {
+                observed.jobs.extend(self.jobs.get(&key.namespace, &name));
+            }
+        }
+        Some(observed)
+    }
+
+    /// The names of the workloads and claims that the Instance with this uid controls.
+    fn workloads(&self, uid: &str) -> BTreeSet<String> {
+        fn names<T: Kind>(store: &Store<T>, uid: &str) -> Vec<String> {
+            store.by::<ByController>(uid).iter().map(|object| object.name().to_owned()).collect()
+        }
+        let machines = names(&self.machines, uid);
+        let containers = names(&self.deployments, uid).into_iter().chain(names(&self.claims, uid));
+        machines.into_iter().chain(containers).collect()
+    }
+}
+
+/// The store of a kind of objects that show that an Instance runs. A change adds the Instance if it is concerned.
+fn of_instance<T: Kind>(
+    store: Declaration<'_, '_, T>,
+    instances: &Arc<Store<InstanceKind>>,
+) -> Arc<Store<T>> {
+    let instances = Arc::clone(instances);
+    let store = store.index::<ByInstance>().on_change(move |change, queue| {
+        if let Some(key) = change.object().and_then(|object| instance_of(&**object)) {
+            enqueue(&instances, queue, key);
+        }
+    });
+    store.get()
+}

@@ -1,0 +1,140 @@
+//! Decisions, plans, Jobs and reports, from JSON as the API server has it.
+
+mod decide;
+mod job;
+mod report;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::decide::{Decision, Stage, Work, decide};
+use super::observe::{Observed, Upload};
+use crate::api::instance::InstanceKind;
+use crate::api::{Kind, Object};
+use crate::config::SubmissionConfig;
+use crate::kinds::Job;
+use crate::runtime::merge;
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Outcome, Report};
+
+const REQUESTED: &str = "crownlabs.polito.it/instance-submission-requested";
+const COMPLETED: &str = "crownlabs.polito.it/instance-submission-completed";
+const DESTINATION: &str = "https://exams.example.org/upload?key=secret";
+
+fn object<T: Kind>(value: &Value) -> Arc<Object<T>> {
+    Arc::new(serde_json::from_value(value.clone()).expect("objects are read leniently"))
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().expect("a time")
+}
+
+fn now() -> Timestamp {
+    at("2026-03-04T05:00:00Z")
+}
+
+fn config() -> SubmissionConfig {
+    SubmissionConfig { max_attempts: 3, ..SubmissionConfig::default() }
+}
+
+fn template(environments: &Value) -> Value {
+    json!({"metadata": {"name": "exam", "namespace": "workspace-exams"}, "spec": {"environmentList": environments}})
+}
+
+fn one() -> Value {
+    json!([{"name": "desktop", "environmentType": "Container", "persistent": true}])
+}
+
+/// An exam that was stopped and is to be uploaded, with further members of the Instance.
+fn observed(more: &Value) -> Observed {
+    let mut instance = json!({
+        "metadata": {
+            "name": "exam.1", "namespace": "exams", "uid": "i1", "generation": 3, "resourceVersion": "7",
+            "labels": {REQUESTED: "true"},
+        },
+        "spec": {
+            "running": false,
+            "template.crownlabs.polito.it/TemplateRef": {"name": "exam", "namespace": "workspace-exams"},
+            "tenant.crownlabs.polito.it/TenantRef": {"name": "service-tenant"},
+            "customizationUrls": {"contentDestination": DESTINATION},
+        },
+        "status": {"phase": "Off", "environments": [{"name": "desktop", "phase": "Off"}]},
+    });
+    merge::apply(&mut instance, more);
+    Observed {
+        instance: object(&instance),
+        template: Some(object(&template(&one()))),
+        workloads: ["exam-1".to_owned()].into(),
+        jobs: Vec::new(),
+        pods: Vec::new(),
+        machines: Vec::new(),
+    }
+}
+
+/// The members of an Instance whose request is open, at this reason and with this record.
+fn open(reason: &str, automation: &Value) -> Value {
+    json!({"status": {
+        "conditions": [condition("Unknown", reason)],
+        "automation": automation,
+        "environments": [{"name": "desktop", "phase": "Off", "automation": automation}],
+    }})
+}
+
+fn condition(status: &str, reason: &str) -> Value {
+    json!({"type": "Submitted", "status": status, "reason": reason, "message": "stored",
+        "lastTransitionTime": "2026-03-04T04:55:00Z"})
+}
+
+fn upload() -> Upload {
+    Upload { environment: String::new(), destination: DESTINATION.to_owned() }
+}
+
+/// The Job of an attempt, created five minutes ago, with this status.
+fn job_of(observed: &Observed, upload: &Upload, attempt: i32, status: &Value) -> Arc<Job> {
+    let desired = super::job::desired(observed, &config(), upload, attempt);
+    let mut made = desired.manifest.as_ref().expect("a Job").json().clone();
+    made["metadata"]["uid"] = "j1".into();
+    made["metadata"]["creationTimestamp"] = "2026-03-04T04:55:00Z".into();
+    made["status"] = status.clone();
+    object(&made)
+}
+
+fn with_job(observed: Observed, attempt: i32, status: &Value) -> Observed {
+    let job = job_of(&observed, &upload(), attempt, status);
+    Observed { jobs: vec![job], ..observed }
+}
+
+fn succeeded() -> Value {
+    json!({
+        "succeeded": 1, "startTime": "2026-03-04T04:55:00Z", "completionTime": "2026-03-04T04:58:00Z",
+        "conditions": [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}],
+    })
+}
+
+fn failed() -> Value {
+    json!({"conditions": [
+        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
+    ]})
+}
+
+fn next(observed: &Observed) -> Decision {
+    decide(observed, &config(), now())
+}
+
+fn planned(observed: &Observed) -> Plan {
+    super::plan::plan(observed, &config(), now())
+}
+
+fn told(observed: &Observed, outcome: &Outcome<()>) -> Report<InstanceKind> {
+    super::report::report(observed, &config(), &planned(observed), outcome, now())
+}
+
+/// How far the only upload is.
+fn stage(observed: &Observed) -> Stage {
+    match next(observed) {
+        Decision::Work(Work { mut uploads, .. }) if uploads.len() == 1 => uploads.remove(0).1,
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,192 @@
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::runtime::plan::{KindInfo, Requeue};
+
+#[test]
+fn only_what_is_requested_and_not_completed_is_uploaded() {
+    let with = |requested: Value, completed: Value| {
+        next(&observed(&json!({"metadata": {"labels": {REQUESTED: requested, COMPLETED: completed}}})))
+    };
+    let idle = Decision::Idle { outdated: Vec::new(), again: None };
+    assert!(matches!(with(json!("true"), json!(null)), Decision::Work(Work { is_new: true, .. })));
+    assert!(matches!(with(json!("true"), json!("false")), Decision::Work(_)));
+    for (requested, completed) in [("true", "true"), ("false", "false"), ("", ""), ("True", "")] {
+        assert_eq!(with(json!(requested), json!(completed)), idle, "{requested} {completed}");
+    }
+    assert_eq!(with(json!(null), json!(null)), idle);
+    assert_eq!(next(&observed(&json!({"spec": {"running": {}}}))), idle, "malformed");
+}
+
+#[test]
+fn what_cannot_be_uploaded_is_not_eligible() {
+    assert_eq!(next(&observed(&json!({"spec": {"customizationUrls": null}}))), Decision::NotEligible);
+    let volatile = json!([{"name": "desktop", "environmentType": "Container"}]);
+    let of = |environments: &Value| Observed {
+        template: Some(object(&template(environments))),
+        ..observed(&json!({}))
+    };
+    assert_eq!(next(&of(&volatile)), Decision::NotEligible);
+    assert_eq!(next(&of(&json!([]))), Decision::NotEligible);
+    let blocked = |observed: &Observed| match next(observed) {
+        Decision::Blocked(problem) => problem.reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(blocked(&Observed { template: None, ..of(&one()) }), "TemplateNotFound");
+    assert_eq!(blocked(&of(&json!(1))), "InvalidTemplate");
+}
+
+#[test]
+fn it_waits_until_nothing_runs_any_more_but_not_for_ever() {
+    let waits = |observed: &Observed| match next(observed) {
+        Decision::Work(work) => work.waiting.map(|(what, _)| what),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(waits(&observed(&json!({}))), None);
+    assert_eq!(waits(&observed(&json!({"spec": {"running": true}}))).as_deref(), Some("it is to run"));
+    for phase in ["Ready", "Stopping", "Failed", "CreationLoopBackoff"] {
+        let expected = format!("its phase is {phase}");
+        assert_eq!(waits(&observed(&json!({"status": {"phase": phase}}))), Some(expected));
+    }
+    let pod = |phase: &str| object(&json!({"metadata": {"name": "p"}, "status": {"phase": phase}}));
+    let running = Observed { pods: vec![pod("Succeeded"), pod("Running")], ..observed(&json!({})) };
+    assert_eq!(waits(&running).as_deref(), Some("pod p has not ended"));
+    assert_eq!(waits(&Observed { pods: vec![pod("Succeeded")], ..observed(&json!({})) }), None);
+    let machine = object(&json!({"metadata": {"name": "m"}}));
+    let machine = Observed { machines: vec![machine], ..observed(&json!({})) };
+    assert_eq!(waits(&machine).as_deref(), Some("virtual machine m runs"));
+    let unknown = observed(&json!({"status": {"phase": ""}}));
+    assert_eq!(waits(&unknown).as_deref(), Some("its phase is not known yet"));
+    assert_eq!(waits(&Observed { workloads: [].into(), ..unknown }), None, "nothing was made for it");
+
+    // The request has been open for five minutes.
+    let mut ready = open("WaitingForOff", &json!({}));
+    ready["status"]["phase"] = "Ready".into();
+    let ready = observed(&ready);
+    assert!(waits(&ready).is_some());
+    let plan = planned(&ready);
+    assert!(plan.ensure.is_empty());
+    assert_eq!(plan.requeue, Requeue::After(Duration::from_mins(5)));
+    let short = SubmissionConfig { wait_for_off_timeout: "5m".parse().expect("a duration"), ..config() };
+    let at_once = SubmissionConfig { wait_for_off: false, ..config() };
+    for config in [short, at_once] {
+        let plan = super::super::plan::plan(&ready, &config, now());
+        assert_eq!(plan.ensure.len(), 1);
+    }
+}
+
+#[test]
+fn a_job_decides_how_far_an_upload_is() {
+    let at_open = |automation: Value| observed(&open("Uploading", &automation));
+    let times = at_open(json!({"submissionTime": "2026-03-04T04:58:00Z"}));
+    assert_eq!(stage(&times), Stage::Done);
+    assert_eq!(stage(&at_open(json!({}))), Stage::Missing { attempt: 1 });
+    let job = |attempt, status| stage(&with_job(at_open(json!({})), attempt, &status));
+    assert_eq!(job(1, json!({})), Stage::Running);
+    assert_eq!(job(1, json!({"active": 1, "failed": 3})), Stage::Running);
+    let end = Some(at("2026-03-04T04:58:00Z"));
+    assert_eq!(job(1, succeeded()), Stage::Succeeded { at: end });
+    assert_eq!(job(1, json!({"succeeded": 1})), Stage::Succeeded { at: None });
+    assert_eq!(job(3, succeeded()), Stage::Succeeded { at: end }, "the last attempt counts, too");
+    let because = "Job exam-1-submitter has failed: BackoffLimitExceeded: too often".to_owned();
+    let failed_at = |attempt, retry| Stage::Failed {
+        attempt,
+        because: because.clone(),
+        retry: at(retry),
+        is_counted: false,
+    };
+    assert_eq!(job(1, failed()), failed_at(1, "2026-03-04T05:00:00Z"));
+    assert_eq!(job(2, failed()), failed_at(2, "2026-03-04T05:05:00Z"));
+    assert_eq!(job(3, failed()), Stage::GivenUp { because: because.clone() });
+    // A restart does not count from the beginning.
+    let third = at_open(json!({"submissionAttempts": 3}));
+    assert_eq!(stage(&with_job(third.clone(), 1, &failed())), Stage::GivenUp { because });
+    assert_eq!(stage(&third), Stage::GivenUp { because: "Job exam-1-submitter was deleted".to_owned() });
+    assert_eq!(stage(&at_open(json!({"submissionAttempts": 2}))), Stage::Missing { attempt: 3 });
+}
+
+#[test]
+fn a_job_of_another_owner_is_not_ours() {
+    let mut observed = with_job(observed(&open("Uploading", &json!({}))), 1, &succeeded());
+    let mut job = Object::clone(&observed.jobs[0]);
+    job.metadata.owner_references = Box::default();
+    observed.jobs = vec![Arc::new(job)];
+    assert_eq!(stage(&observed), Stage::Missing { attempt: 1 });
+    let plan = planned(&observed);
+    assert_eq!((plan.ensure.len(), plan.ensure[0].manifest.is_some()), (1, false), "adopted, or a conflict");
+}
+
+#[test]
+fn a_failed_job_is_replaced_when_its_time_has_come() {
+    let at_open = || observed(&open("Retrying", &json!({"submissionAttempts": 1})));
+    let due = planned(&with_job(at_open(), 1, &failed()));
+    assert_eq!((due.remove.len(), due.ensure.len()), (1, 0));
+    assert_eq!((due.remove[0].uid.as_str(), due.requeue), ("j1", Requeue::After(Duration::ZERO)));
+    // The status does not count it yet: the Job is the only record of the attempt.
+    let uncounted = planned(&with_job(observed(&open("Starting", &json!({}))), 1, &failed()));
+    assert!(uncounted.remove.is_empty() && uncounted.ensure.is_empty());
+    assert_eq!(uncounted.requeue, Requeue::After(Duration::ZERO));
+    let early = planned(&with_job(at_open(), 2, &failed()));
+    assert!(early.remove.is_empty() && early.ensure.is_empty());
+    assert_eq!(early.requeue, Requeue::After(Duration::from_mins(5)));
+    let over = planned(&with_job(at_open(), 3, &failed()));
+    assert!(over.remove.is_empty() && over.ensure.is_empty(), "it stays for its log");
+    let missing = planned(&at_open());
+    let made = missing.ensure[0].manifest.as_ref().expect("a Job").json();
+    assert_eq!(made["metadata"]["annotations"]["crownlabs.polito.it/submission-attempt"], "2");
+    assert!(!missing.announce);
+}
+
+#[test]
+fn that_a_request_is_open_is_written_before_its_first_job() {
+    assert!(planned(&observed(&json!({}))).announce);
+    // One that waits has no Job to announce.
+    assert!(!planned(&observed(&json!({"spec": {"running": true}}))).announce);
+}
+
+#[test]
+fn the_jobs_of_a_former_request_are_deleted_first() {
+    for (status, reason) in [("True", "SubmissionCompleted"), ("False", "SubmissionFailed")] {
+        let conditions = json!({"status": {"conditions": [condition(status, reason)]}});
+        let again = with_job(observed(&conditions), 1, &succeeded());
+        assert_eq!(next(&again), Decision::Clear);
+        assert_eq!(planned(&again).remove.len(), 1);
+        assert!(matches!(next(&observed(&conditions)), Decision::Work(Work { is_new: true, .. })));
+    }
+    // One that the Go operator has made for this request is not made again.
+    let taken_over = with_job(observed(&json!({})), 1, &succeeded());
+    assert!(matches!(stage(&taken_over), Stage::Succeeded { .. }));
+}
+
+#[test]
+fn labels_end_a_request_for_the_version_that_was_seen() {
+    for (reason, completed) in [("Uploaded", "true"), ("GivingUp", "false"), ("NotEligible", "false")] {
+        let plan = planned(&observed(&open(reason, &json!({}))));
+        assert_eq!(plan.patches.len(), 1, "{reason}");
+        let labels = json!({REQUESTED: "false", COMPLETED: completed});
+        assert_eq!(plan.patches[0].patch, json!({"metadata": {"labels": labels}}));
+        assert_eq!(plan.patches[0].resource_version.as_deref(), Some("7"));
+    }
+}
+
+#[test]
+fn a_successful_job_is_kept_for_five_minutes() {
+    let done = json!({"metadata": {"labels": {REQUESTED: "false", COMPLETED: "true"}}});
+    let ended = with_job(observed(&done), 1, &succeeded());
+    assert_eq!(
+        next(&ended),
+        Decision::Idle { outdated: Vec::new(), again: Some(at("2026-03-04T05:03:00Z")) }
+    );
+    assert_eq!(planned(&ended).requeue, Requeue::After(Duration::from_mins(3)));
+    let later = super::super::plan::plan(&ended, &config(), at("2026-03-04T05:03:00Z"));
+    assert_eq!(later.remove.len(), 1);
+    assert_eq!(later.remove[0].kind, KindInfo::of::<crate::kinds::JobKind>());
+    let kept = with_job(observed(&done), 1, &failed());
+    assert_eq!(
+        next(&kept),
+        Decision::Idle { outdated: Vec::new(), again: None },
+        "it has the log of the failure"
+    );
+}

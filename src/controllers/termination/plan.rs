@@ -1,0 +1,168 @@
+//! The plan of an Instance with a status URL: a pure function of what is observed, the configuration and the time.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::observe::{Check, KEPT, Observed, is_ending, is_watched, stored_condition};
+use crate::api::labels;
+use crate::clients::status_check::Verdict;
+use crate::config::TerminationConfig;
+use crate::controllers::shared::environments::has_destination;
+use crate::controllers::shared::references::template_key;
+use crate::runtime::plan::{ObjectPatch, Plan, Requeue};
+use crate::runtime::problem::Problem;
+
+/// The shortest time between two queries of a URL.
+const SHORTEST: Duration = Duration::from_secs(5);
+/// The longest time until a failed query is repeated, unless the interval is shorter.
+const LONGEST: Duration = Duration::from_mins(5);
+/// After how long at most an Instance without Template is reconciled again. A Template that appears is watched.
+const WAIT: Duration = Duration::from_mins(1);
+
+/// The reason of a problem with the status URL.
+pub const FAILED: &str = "StatusCheckFailed";
+
+/// The effects outside of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Begin a query of the status URL of the Instance.
+    Check {
+        /// The URL.
+        url: String,
+    },
+}
+
+/// The decision about an Instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// It is not watched, or cannot be read: nothing.
+    Ignore,
+    /// It has no status URL.
+    NoUrl,
+    /// Its URL is queried now.
+    Check,
+    /// A query is under way.
+    UnderWay,
+    /// Its URL is queried at this time.
+    WaitUntil(Timestamp),
+    /// The exam is over: this is written into the status first.
+    Conclude {
+        /// When the URL has said so.
+        at: Timestamp,
+        /// The status of its answer.
+        code: u16,
+    },
+    /// The exam is over, and the status says so: the Instance is stopped.
+    Terminate,
+}
+
+/// Decides about an Instance.
+pub fn decide(observed: &Observed, config: &TerminationConfig, now: Timestamp) -> Decision {
+    let instance = &observed.instance;
+    if !is_watched(instance) || instance.malformed.is_some() {
+        return Decision::Ignore;
+    }
+    let generation = instance.metadata.generation;
+    let condition = stored_condition(instance);
+    if is_ending(instance) && condition.is_some_and(|known| known.observed_generation == generation) {
+        return Decision::Terminate;
+    }
+    if instance.spec.effective_status_check_url().is_empty() {
+        return Decision::NoUrl;
+    }
+    let due = match observed.current_check() {
+        Some(Check { result: None, .. }) => return Decision::UnderWay,
+        Some(Check { result: Some((at, Verdict::Gone { code })), .. }) => {
+            return Decision::Conclude { at: *at, code: *code };
+        }
+        Some(Check { result: Some((at, _)), generation: queried, .. }) if *queried != generation => {
+            // The spec has changed since.
+            after(*at, SHORTEST)
+        }
+        Some(Check { result: Some((at, Verdict::Keep { .. })), .. }) => {
+            after(*at, config.status_check_interval.get())
+        }
+        Some(Check { result: Some((at, Verdict::Failed { .. })), failures, .. }) => {
+            after(*at, retry_delay(*failures, config.status_check_interval.get()))
+        }
+        // This process has not queried the URL yet; the status says when another one did.
+        None => condition
+            .filter(|known| known.reason == KEPT && known.observed_generation == generation)
+            .and(instance.status.automation.last_check_time.as_ref())
+            .map_or(now, |last| after(last.0, config.status_check_interval.get())),
+    };
+    if due <= now { Decision::Check } else { Decision::WaitUntil(due) }
+}
+
+/// The time until a query is repeated that was the `failures`-th in a row to fail: 5 s, doubled each time, at most
+/// 5 min or the interval.
+fn retry_delay(failures: u32, interval: Duration) -> Duration {
+    let doubled = SHORTEST.saturating_mul(1 << failures.saturating_sub(1).min(10));
+    doubled.min(LONGEST).min(interval)
+}
+
+fn after(time: Timestamp, delay: Duration) -> Timestamp {
+    time.checked_add(delay).unwrap_or(Timestamp::MAX)
+}
+
+/// The plan.
+pub fn plan(observed: &Observed, config: &TerminationConfig, now: Timestamp) -> Plan<Effect> {
+    let mut plan = Plan::default();
+    let instance = &observed.instance;
+    match decide(observed, config, now) {
+        Decision::Ignore => plan.requeue = Requeue::OnChange,
+        Decision::NoUrl => {
+            let message = format!(
+                "the label {} asks for status checks, but there is no status URL: set spec.statusCheckUrl, or remove \
+                 the label",
+                labels::WATCH_FOR_TERMINATION
+            );
+            plan.problems.push(Problem::fault("", FAILED, message));
+            plan.requeue = Requeue::OnChange;
+        }
+        Decision::Check => {
+            plan.effects.push(Effect::Check { url: instance.spec.effective_status_check_url().to_owned() });
+        }
+        // The result of the query adds the Instance to the queue; the end is written by the report.
+        Decision::UnderWay | Decision::Conclude { .. } => {}
+        Decision::WaitUntil(due) => {
+            plan.requeue_after(Duration::try_from(due.duration_since(now)).unwrap_or_default());
+        }
+        Decision::Terminate => match ending(observed) {
+            Ok(patch) => plan.patches.extend(patch),
+            Err(problem) => {
+                plan.problems.push(problem);
+                plan.requeue_after(WAIT);
+            }
+        },
+    }
+    plan
+}
+
+/// The patch that stops an Instance and says whether its content is to be uploaded, or why that is not known.
+fn ending(observed: &Observed) -> Result<Option<ObjectPatch>, Problem> {
+    let instance = &observed.instance;
+    let key = template_key(instance);
+    let waiting = |what: &str| {
+        let message = format!(
+            "the exam is over, but Template {key} {what}, so it is not known whether the content is to be uploaded: the \
+             Instance is stopped as soon as that is corrected"
+        );
+        Problem::fault("", super::observe::TERMINATING, message)
+    };
+    let template = observed.template.as_ref().ok_or_else(|| waiting("does not exist"))?;
+    if template.malformed.is_some() {
+        return Err(waiting("cannot be read"));
+    }
+    let requested = has_destination(instance, &template.spec.environment_list);
+    let wanted = json!({
+        "metadata": {"labels": {
+            labels::WATCH_FOR_TERMINATION: "false",
+            labels::SUBMISSION_REQUESTED: if requested { "true" } else { "false" },
+        }},
+        "spec": {"running": false},
+    });
+    Ok(ObjectPatch::of(instance, &wanted))
+}

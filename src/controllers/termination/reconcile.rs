@@ -1,0 +1,89 @@
+//! The reconciler of exams with a status URL.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+
+use super::checks::Checks;
+use super::observe::{Observed, is_watched};
+use super::plan::{Effect, plan};
+use super::report::report;
+use super::stores::Stores;
+use crate::api::instance::InstanceKind;
+use crate::api::{Object, labels};
+use crate::clients::status_check::{StatusClient, host};
+use crate::config::TerminationConfig;
+use crate::controllers::{Definition, Setup};
+use crate::runtime::ObjectKey;
+use crate::runtime::reconciler::{EffectOutcome, Outcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::store_set::StoreSet;
+
+/// Stops Instances whose status URL says that they are not needed any more.
+pub struct TerminationReconciler {
+    stores: Stores,
+    checks: Checks,
+    config: TerminationConfig,
+}
+
+impl Definition for TerminationReconciler {
+    const EVENT_SOURCE: &'static str = "InstanceTermination";
+
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        let config = setup.config.controllers.termination.clone();
+        let ca_file = Some(&config.ca_file).filter(|file| !file.is_empty()).map(PathBuf::from);
+        let client = StatusClient::new(ca_file, config.status_check_timeout.get());
+        let client = client.context("controllers.termination")?;
+        let checks = Checks::new(client, Arc::clone(set.queue()));
+        Ok(Self { stores: Stores::declare(set, &setup.config.selector), checks, config })
+    }
+
+    fn remarks(observed: &Observed, config: &TerminationConfig, _: Timestamp) -> Vec<String> {
+        let url = observed.instance.spec.effective_status_check_url();
+        let interval = config.status_check_interval;
+        let remark = host(url).map(|host| format!("the status URL at {host} is queried every {interval}"));
+        let has_ended = observed.instance.label(labels::WATCH_FOR_TERMINATION) == Some("false");
+        remark.filter(|_| !has_ended).into_iter().collect()
+    }
+}
+
+impl Reconciler for TerminationReconciler {
+    const NAME: &'static str = "termination";
+    type Kind = InstanceKind;
+    type Observed = Observed;
+    type Settings = TerminationConfig;
+    type Effect = Effect;
+    type Effected = ();
+    const PLAN: PlanFn<Self> = plan;
+    const REPORT: ReportFn<Self> = report;
+
+    fn settings(&self) -> &TerminationConfig {
+        &self.config
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        let (instance, template) = self.stores.show(key)?;
+        Some(Observed { instance, template, check: self.checks.last(key) })
+    }
+
+    fn object(observed: &Observed) -> &Object<InstanceKind> {
+        &observed.instance
+    }
+
+    async fn perform(&self, observed: &Observed, Effect::Check { url }: &Effect) -> EffectOutcome<()> {
+        self.checks.begin(&observed.instance, url);
+        EffectOutcome::done(())
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        self.checks.forget(key);
+    }
+
+    fn settle(&self, observed: &Observed, _: &Outcome<()>) {
+        // The result counts once: a label that is set again asks for another query.
+        if !is_watched(&observed.instance) {
+            self.checks.forget(&ObjectKey::of(&*observed.instance));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The stores of the termination loop, and which of their changes add which Instances to the queue.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::observe::{is_ending, is_watched};
+use crate::api::instance::{Instance, InstanceKind};
+use crate::api::labels;
+use crate::api::template::{Template, TemplateKind};
+use crate::controllers::shared::references::{ByTemplate, template_key};
+use crate::kinds::NamespaceKind;
+use crate::runtime::ObjectKey;
+use crate::runtime::queue::Priority;
+use crate::runtime::store::{Change, Store};
+use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
+
+/// The stores of the termination loop.
+pub struct Stores {
+    /// The labels of the namespaces whose Instances are reconciled.
+    selector: BTreeMap<String, String>,
+    instances: Arc<Store<InstanceKind>>,
+    templates: Arc<Store<TemplateKind>>,
+    namespaces: Arc<Store<NamespaceKind>>,
+}
+
+/// Whether there may be something to do for an Instance.
+fn is_concerned(instance: &Instance) -> bool {
+    is_watched(instance) || is_ending(instance)
+}
+
+/// The same, also before the instance loop has added the label.
+fn is_exam(instance: &Instance) -> bool {
+    let is_unlabelled = instance.label(labels::WATCH_FOR_TERMINATION).is_none_or(str::is_empty);
+    is_concerned(instance) || is_unlabelled && !instance.spec.effective_status_check_url().is_empty()
+}
+
+/// Whether a change of an Instance causes a reconcile: its creation and deletion, and a change of its spec or labels.
+/// A change of its status does not, because each query makes one.
+fn is_relevant(change: &Change<InstanceKind>) -> bool {
+    if ![&change.old, &change.new].into_iter().flatten().any(|instance| is_concerned(instance)) {
+        return false;
+    }
+    match (&change.old, &change.new) {
+        (Some(old), Some(new)) => {
+            let (old, new) = (&old.metadata, &new.metadata);
+            old.uid != new.uid
+                || old.generation != new.generation
+                || old.labels != new.labels
+                || old.deletion_timestamp != new.deletion_timestamp
+        }
+        _ => true,
+    }
+}
+
+impl Stores {
+    /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled.
+    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
+        let all = Selection::All;
+        let instances = set.store::<InstanceKind>(&all).written().index::<ByTemplate>().listed(is_exam);
+        let instances = instances.on_foreign_change(|change, queue| {
+            if let Some(instance) = change.object().filter(|_| is_relevant(change)) {
+                queue.add(ObjectKey::of(&**instance), Priority::Change);
+            }
+        });
+        let instances = instances.get();
+        let waiting = Arc::clone(&instances);
+        let templates = set.store::<TemplateKind>(&all).on_change(move |change, queue| {
+            let Some(template) = change.object().filter(|_| is_news(change)) else { return };
+            for instance in waiting.by::<ByTemplate>(&ObjectKey::of(&**template)) {
+                if is_ending(&instance) {
+                    queue.add(ObjectKey::of(&*instance), Priority::Change);
+                }
+            }
+        });
+        Self {
+            selector: selector.clone(),
+            templates: templates.get(),
+            namespaces: set.store(&all).wakes_residents(&instances, selector).get(),
+            instances,
+        }
+    }
+
+    /// An Instance and its Template; `None` when it does not exist, or is in a namespace that is not ours.
+    pub fn show(&self, key: &ObjectKey) -> Option<(Arc<Instance>, Option<Arc<Template>>)> {
+        let instance = self.instances.get(&key.namespace, &key.name)?;
+        self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
+        let reference = template_key(&instance);
+        let template = self.templates.get(&reference.namespace, &reference.name);
+        Some((instance, template))
+    }
+}
+
+/// Whether a Template has appeared or its spec has changed.
+fn is_news(change: &Change<TemplateKind>) -> bool {
+    match (&change.old, &change.new) {
+        (Some(old), Some(new)) => old.spec != new.spec || old.malformed != new.malformed,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::runtime::merge;
+
+    #[test]
+    fn creation_spec_labels_and_deletion_count_and_the_status_does_not() {
+        let exam = |more: Value| {
+            let watch = "crownlabs.polito.it/watch-for-instance-termination";
+            let mut instance = json!({
+                "metadata": {"name": "exam", "uid": "i1", "generation": 1, "labels": {watch: "true"}},
+            });
+            merge::apply(&mut instance, &more);
+            let instance: Instance = serde_json::from_value(instance).expect("objects are read leniently");
+            Some(Arc::new(instance))
+        };
+        let watched = || exam(json!({}));
+        let unwatched =
+            |generation: u8| exam(json!({"metadata": {"labels": null, "generation": generation}}));
+        let status =
+            json!({"status": {"phase": "Ready", "automation": {"lastCheckTime": "2026-01-01T00:00:00Z"}}});
+        let cases = [
+            ("created", None, watched(), true),
+            ("created without label", None, unwatched(1), false),
+            ("status", watched(), exam(status), false),
+            ("annotation", watched(), exam(json!({"metadata": {"annotations": {"a": "b"}}})), false),
+            ("spec", watched(), exam(json!({"metadata": {"generation": 2}})), true),
+            ("spec without label", unwatched(1), unwatched(2), false),
+            ("label", watched(), exam(json!({"metadata": {"labels": {"a": "b"}}})), true),
+            ("label set", unwatched(1), watched(), true),
+            ("label removed", watched(), unwatched(1), true),
+            ("created anew", watched(), exam(json!({"metadata": {"uid": "i2"}})), true),
+            ("deleted", watched(), None, true),
+        ];
+        for (what, old, new, expected) in cases {
+            assert_eq!(is_relevant(&Change { old, new, origin: None }), expected, "{what}");
+        }
+    }
+}

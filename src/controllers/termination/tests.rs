@@ -1,0 +1,327 @@
+//! Plans and reports, from JSON as the API server has it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::observe::{Check, Observed};
+use super::plan::{Decision, Effect, decide, plan};
+use super::report::report;
+use crate::api::instance::InstanceKind;
+use crate::api::{Kind, Object};
+use crate::clients::status_check::Verdict;
+use crate::config::TerminationConfig;
+use crate::runtime::events::EventType;
+use crate::runtime::merge;
+use crate::runtime::plan::Requeue;
+use crate::runtime::reconciler::{Outcome, Report};
+
+const URL: &str = "https://exams.example.org/status?key=secret";
+const WATCH: &str = "crownlabs.polito.it/watch-for-instance-termination";
+const REQUESTED: &str = "crownlabs.polito.it/instance-submission-requested";
+
+fn object<T: Kind>(value: &Value) -> Arc<Object<T>> {
+    Arc::new(serde_json::from_value(value.clone()).expect("objects are read leniently"))
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().expect("a time")
+}
+
+fn now() -> Timestamp {
+    at("2026-03-04T05:00:00Z")
+}
+
+fn config() -> TerminationConfig {
+    TerminationConfig {
+        status_check_interval: "2m".parse().expect("a duration"),
+        ..TerminationConfig::default()
+    }
+}
+
+/// An exam with further members of the Instance.
+fn observed(more: &Value) -> Observed {
+    let mut instance = json!({
+        "metadata": {
+            "name": "exam", "namespace": "exams", "uid": "i1", "generation": 3, "resourceVersion": "7",
+            "labels": {WATCH: "true"},
+        },
+        "spec": {
+            "running": true,
+            "template.crownlabs.polito.it/TemplateRef": {"name": "t", "namespace": "w"},
+            "tenant.crownlabs.polito.it/TenantRef": {"name": "service-tenant"},
+            "statusCheckUrl": URL,
+            "customizationUrls": {"contentDestination": "https://exams.example.org/upload"},
+        },
+    });
+    merge::apply(&mut instance, more);
+    let environment = json!({"name": "main", "environmentType": "Container", "persistent": true});
+    let template =
+        json!({"metadata": {"name": "t", "namespace": "w"}, "spec": {"environmentList": [environment]}});
+    Observed { instance: object(&instance), template: Some(object(&template)), check: None }
+}
+
+/// The same with a query that has ended so many seconds ago with a verdict.
+fn checked(more: &Value, ago: i64, verdict: Verdict) -> Observed {
+    let failures = u32::from(matches!(verdict, Verdict::Failed { .. }));
+    let time = now().checked_sub(jiff::SignedDuration::from_secs(ago)).expect("a time");
+    let check = Check {
+        uid: "i1".to_owned(),
+        url: URL.to_owned(),
+        generation: Some(3),
+        failures,
+        result: Some((time, verdict)),
+    };
+    Observed { check: Some(check), ..observed(more) }
+}
+
+fn kept() -> Verdict {
+    Verdict::Keep { code: 200, deadline: None }
+}
+
+fn gone() -> Verdict {
+    Verdict::Gone { code: 404 }
+}
+
+fn failed() -> Verdict {
+    Verdict::Failed { reason: "it answered 500".to_owned(), has_answered: false }
+}
+
+fn condition(reason: &str, generation: i64) -> Value {
+    json!([{"type": "StatusChecked", "status": "True", "reason": reason, "message": "m",
+        "lastTransitionTime": "2026-03-04T04:00:00Z", "observedGeneration": generation}])
+}
+
+fn next(observed: &Observed) -> Decision {
+    decide(observed, &config(), now())
+}
+
+fn told(observed: &Observed) -> Report<InstanceKind> {
+    let planned = plan(observed, &config(), now());
+    report(observed, &config(), &planned, &Outcome::default(), now())
+}
+
+#[test]
+fn only_watched_instances_are_queried() {
+    assert_eq!(next(&observed(&json!({}))), Decision::Check);
+    for value in [json!("false"), json!(""), json!("True"), json!(null)] {
+        let other = observed(&json!({"metadata": {"labels": {WATCH: value}}}));
+        assert_eq!(next(&other), Decision::Ignore, "{value}");
+        assert_eq!(plan(&other, &config(), now()).requeue, Requeue::OnChange);
+    }
+    let malformed = observed(&json!({"spec": {"running": {}}}));
+    assert_eq!(next(&malformed), Decision::Ignore);
+    let planned = plan(&observed(&json!({})), &config(), now());
+    assert_eq!(planned.effects, [Effect::Check { url: URL.to_owned() }]);
+}
+
+#[test]
+fn both_generations_of_the_url_are_queried() {
+    let older =
+        json!({"spec": {"statusCheckUrl": null, "customizationUrls": {"statusCheck": "http://older"}}});
+    let planned = plan(&observed(&older), &config(), now());
+    assert_eq!(planned.effects, [Effect::Check { url: "http://older".to_owned() }]);
+    let none = observed(&json!({"spec": {"statusCheckUrl": null}}));
+    assert_eq!(next(&none), Decision::NoUrl);
+    let report = told(&none);
+    assert_eq!(report.status.conditions[0].reason.as_str(), "StatusCheckFailed");
+    assert_eq!((report.events.len(), report.events[0].type_), (1, EventType::Warning));
+}
+
+#[test]
+fn the_time_of_the_next_query_follows_from_the_last_one() {
+    let until = |text| Decision::WaitUntil(at(text));
+    let none = json!({});
+    assert_eq!(next(&checked(&none, 30, kept())), until("2026-03-04T05:01:30Z"));
+    assert_eq!(next(&checked(&none, 120, kept())), Decision::Check);
+    assert_eq!(next(&checked(&none, 4, failed())), until("2026-03-04T05:00:01Z"));
+    assert_eq!(next(&checked(&none, 5, failed())), Decision::Check);
+    // The spec has changed since.
+    let changed = json!({"metadata": {"generation": 4}});
+    for verdict in [kept(), failed()] {
+        assert_eq!(next(&checked(&changed, 4, verdict.clone())), until("2026-03-04T05:00:01Z"));
+        assert_eq!(next(&checked(&changed, 5, verdict)), Decision::Check);
+    }
+    let other = json!({"spec": {"statusCheckUrl": "https://other"}});
+    assert_eq!(next(&checked(&other, 0, gone())), Decision::Check, "that was another URL");
+    let again = json!({"metadata": {"uid": "i2"}});
+    assert_eq!(next(&checked(&again, 0, gone())), Decision::Check, "that was another Instance");
+    let mut under_way = checked(&none, 0, kept());
+    under_way.check.as_mut().expect("a query").result = None;
+    assert_eq!(next(&under_way), Decision::UnderWay);
+    assert!(plan(&under_way, &config(), now()).effects.is_empty());
+}
+
+#[test]
+fn failed_queries_are_repeated_less_and_less_often() {
+    let waits = |interval: &str| {
+        let config = TerminationConfig {
+            status_check_interval: interval.parse().expect("a duration"),
+            ..TerminationConfig::default()
+        };
+        let wait = |failures| {
+            let mut observed = checked(&json!({}), 0, failed());
+            observed.check.as_mut().expect("a query").failures = failures;
+            match decide(&observed, &config, now()) {
+                Decision::WaitUntil(due) => due.duration_since(now()).as_secs(),
+                other => panic!("{other:?}"),
+            }
+        };
+        [1, 2, 3, 6, 7, 8, 100, u32::MAX].map(wait)
+    };
+    assert_eq!(waits("24h"), [5, 10, 20, 160, 300, 300, 300, 300]);
+    assert_eq!(waits("7s"), [5, 7, 7, 7, 7, 7, 7, 7]);
+}
+
+#[test]
+fn after_a_restart_the_status_says_when_the_url_was_queried() {
+    let at_restart = |reason: &str, generation: i64, last: &str| {
+        let automation = json!({"lastCheckTime": last});
+        next(&observed(
+            &json!({"status": {"conditions": condition(reason, generation), "automation": automation}}),
+        ))
+    };
+    let soon = Decision::WaitUntil(at("2026-03-04T05:01:00Z"));
+    assert_eq!(at_restart("Kept", 3, "2026-03-04T04:59:00Z"), soon);
+    assert_eq!(at_restart("Kept", 3, "2026-03-04T04:58:00Z"), Decision::Check);
+    assert_eq!(at_restart("Kept", 2, "2026-03-04T04:59:00Z"), Decision::Check, "the spec has changed");
+    assert_eq!(at_restart("StatusCheckFailed", 3, "2026-03-04T04:59:00Z"), Decision::Check);
+    assert_eq!(
+        at_restart("Terminated", 3, "2026-03-04T04:59:00Z"),
+        Decision::Check,
+        "the label was set again"
+    );
+    assert_eq!(at_restart("Terminating", 3, "2026-03-04T04:59:00Z"), Decision::Terminate);
+    assert_eq!(at_restart("Terminating", 2, "2026-03-04T04:59:00Z"), Decision::Check);
+}
+
+#[test]
+fn an_exam_that_is_kept_shows_its_deadline_in_all_places() {
+    let deadline = Some(at("2026-03-04T06:00:00Z"));
+    let old = json!({"status": {
+        "automation": {"terminationTime": "2026-01-01T00:00:00Z", "submissionTime": "2026-01-02T00:00:00Z"},
+        "environments": [{"name": "main", "phase": "Ready"}],
+    }});
+    let report = told(&checked(&old, 10, Verdict::Keep { code: 204, deadline }));
+    let automation = |more: Value| {
+        let mut times =
+            json!({"lastCheckTime": "2026-03-04T04:59:50Z", "terminationTime": "2026-03-04T06:00:00Z"});
+        merge::apply(&mut times, &more);
+        times
+    };
+    let status = serde_json::to_value(&report.status).expect("JSON");
+    assert_eq!(status["automation"], automation(json!({"submissionTime": "2026-01-02T00:00:00Z"})));
+    assert_eq!(status["environments"][0]["automation"], automation(json!({})));
+    assert_eq!(status["environments"][0]["phase"], "Ready");
+    assert_eq!(status["conditions"][0]["message"], "exams.example.org answered 204: the Instance is kept");
+    assert!(report.events.is_empty() && !report.requeue_at_once);
+    let report = told(&checked(&old, 10, kept()));
+    assert_eq!(report.status.automation.termination_time, None, "no deadline any more");
+    // Nothing is written a second time.
+    let stored = json!({"status": serde_json::to_value(&report.status).expect("JSON")});
+    let again = checked(&stored, 10, kept());
+    assert_eq!(told(&again).status, again.instance.status);
+}
+
+#[test]
+fn a_failure_is_told_once_and_without_the_query_of_the_url() {
+    let times = json!({"status": {"automation": {"lastCheckTime": "2026-01-01T00:00:00Z"}}});
+    let report = told(&checked(&times, 10, failed()));
+    let condition = &report.status.conditions[0];
+    assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("False", "StatusCheckFailed"));
+    let message =
+        "the status URL at exams.example.org could not be checked: it answered 500; it is tried again";
+    assert_eq!(condition.message.as_str(), message);
+    assert_eq!((report.events.len(), report.events[0].message.as_str()), (1, message));
+    assert_eq!(report.status.automation, observed(&times).instance.status.automation);
+    let stored = json!({"status": serde_json::to_value(&report.status).expect("JSON")});
+    let again = checked(&stored, 0, failed());
+    assert_eq!((told(&again).status, told(&again).events.len()), (again.instance.status.clone(), 0));
+    let answered = Verdict::Failed { reason: "it answered 503".to_owned(), has_answered: true };
+    let report = told(&checked(&times, 10, answered));
+    let last = report.status.automation.last_check_time.expect("a time");
+    assert_eq!(last.0, at("2026-03-04T04:59:50Z"));
+}
+
+#[test]
+fn the_end_is_written_before_the_instance_is_stopped() {
+    let over = checked(&json!({}), 1, gone());
+    let planned = plan(&over, &config(), now());
+    assert!(planned.patches.is_empty() && planned.effects.is_empty());
+    let report = told(&over);
+    assert!(report.requeue_at_once && report.events.is_empty());
+    let status = serde_json::to_value(&report.status).expect("JSON");
+    let time = "2026-03-04T04:59:59Z";
+    assert_eq!(status["automation"], json!({"lastCheckTime": time, "terminationTime": time}));
+    assert_eq!(status["conditions"][0]["reason"], "Terminating");
+
+    let recorded = checked(&json!({"status": status}), 1, gone());
+    let planned = plan(&recorded, &config(), now());
+    assert_eq!(planned.patches.len(), 1);
+    let patch = &planned.patches[0];
+    assert_eq!(patch.resource_version.as_deref(), Some("7"), "valid only for what was seen");
+    let labels = json!({WATCH: "false", REQUESTED: "true"});
+    assert_eq!(patch.patch, json!({"metadata": {"labels": labels}, "spec": {"running": false}}));
+
+    let stopped = json!({"metadata": {"labels": labels}, "spec": {"running": false}, "status": status});
+    let report = told(&observed(&stopped));
+    assert_eq!(report.status.conditions[0].reason.as_str(), "Terminated");
+    assert_eq!(report.events.len(), 1);
+    assert_eq!(
+        (report.events[0].type_, report.events[0].message.as_str()),
+        (EventType::Normal, "The exam is over: the Instance was stopped, its content is to be uploaded")
+    );
+}
+
+#[test]
+fn an_upload_is_requested_only_if_there_is_something_to_upload() {
+    let ending = json!({"status": {"conditions": condition("Terminating", 3)}});
+    let requested = |more: &Value, environments: Value| {
+        let mut instance = more.clone();
+        merge::apply(&mut instance, &ending);
+        let template =
+            json!({"metadata": {"name": "t", "namespace": "w"}, "spec": {"environmentList": environments}});
+        let observed = Observed { template: Some(object(&template)), ..observed(&instance) };
+        let planned = plan(&observed, &config(), now());
+        planned.patches[0].patch["metadata"]["labels"][REQUESTED].clone()
+    };
+    let one = |persistent: bool| json!([{"name": "main", "environmentType": "Container", "persistent": persistent}]);
+    let two = json!([
+        {"name": "web", "environmentType": "Container"},
+        {"name": "main", "environmentType": "VirtualMachine", "persistent": true},
+    ]);
+    let nowhere = json!({"spec": {"customizationUrls": null}});
+    let newer = |name: &str| json!({"spec": {"customizationUrls": null, "contentUrls": {name: {"destination": "https://x"}}}});
+    let cases = [
+        (json!({}), one(true), "true"),
+        (json!({}), one(false), "false"),
+        (nowhere.clone(), one(true), "false"),
+        (newer("main"), one(true), "true"),
+        (newer("default"), one(true), "true"),
+        (newer("other"), one(true), "false"),
+        (json!({}), two.clone(), "false"),
+        (newer("main"), two.clone(), "true"),
+        (newer("default"), two, "false"),
+        (json!({}), json!([]), "false"),
+    ];
+    for (more, environments, expected) in cases {
+        assert_eq!(requested(&more, environments.clone()), expected, "{more} {environments}");
+    }
+}
+
+#[test]
+fn without_its_template_an_instance_is_not_stopped_yet() {
+    let ending = observed(&json!({"status": {"conditions": condition("Terminating", 3)}}));
+    let malformed = json!({"metadata": {"name": "t", "namespace": "w"}, "spec": {"environmentList": 1}});
+    for template in [None, Some(object(&malformed))] {
+        let observed = Observed { template, ..ending.clone() };
+        let planned = plan(&observed, &config(), now());
+        assert!(planned.patches.is_empty());
+        let report = told(&observed);
+        let condition = &report.status.conditions[0];
+        assert_eq!(condition.reason.as_str(), "Terminating", "it is not queried again");
+        assert!(condition.message.contains("the exam is over, but Template w/t "), "{}", condition.message);
+        assert_eq!((report.events.len(), report.events[0].type_), (1, EventType::Warning));
+    }
+}

@@ -1,0 +1,64 @@
+//! The daemon is killed after each of its writes for exams with a status URL; the resulting objects are the same.
+
+use serde_json::Value;
+
+use super::{Scenario, crash_after_every_write};
+use crate::cluster::Options as ClusterOptions;
+use crate::exam_server::{Answer, ExamServer};
+use crate::lab::Lab;
+use crate::termination::exam;
+
+/// Only this loop runs.
+const CONFIG: &str = "controllers: {instance: {enabled: false}, publicExposure: {enabled: false}, \
+                      sharedVolume: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}, \
+                      snapshot: {enabled: false}, termination: {enabled: true}}\n";
+
+/// The object without the times at which the URL was queried.
+pub fn without_times(mut object: Value) -> Value {
+    for time in ["lastCheckTime", "terminationTime", "submissionTime"] {
+        if let Some(time) = object["status"]["automation"].get_mut(time) {
+            *time = "set".into();
+        }
+    }
+    object
+}
+
+#[test]
+fn terminations_survive_a_crash_after_every_write() {
+    let lab = Lab::start(ClusterOptions::default());
+    lab.create_fixtures("termcrash");
+    let (namespace, server) = ("tenant-termcrash", ExamServer::start());
+    server.set("over", Answer::Body(404, ""));
+    server.set("kept", Answer::Body(200, r#"{"deadline": "2030-01-02T03:04:05Z"}"#));
+    let scenario = Scenario {
+        name: "terminations",
+        fixtures: "termcrash",
+        steps: vec![
+            Box::new(|lab| {
+                for name in ["over", "kept"] {
+                    let url = server.url(name);
+                    let spec = format!(
+                        "  statusCheckUrl: \"{url}\"\n  contentUrls: {{main: {{destination: \"https://x.example\"}}}}\n"
+                    );
+                    let watched = "{crownlabs.polito.it/watch-for-instance-termination: \"true\"}";
+                    let instance = exam("termcrash", name, "container-persistent", &spec);
+                    let metadata = format!("metadata: {{labels: {watched}, ");
+                    lab.apply(&instance.replace("metadata: {", &metadata));
+                }
+            }),
+            Box::new(|lab| {
+                lab.kubectl(&["delete", "instances", "-n", namespace, "--all"]);
+            }),
+        ],
+        list: Box::new(|lab| {
+            lab.list("instances.crownlabs.polito.it", namespace).into_iter().map(without_times).collect()
+        }),
+        is_complete: |object| {
+            matches!(object["status"]["conditions"][0]["reason"].as_str(), Some("Kept" | "Terminated"))
+        },
+        configs: &[CONFIG],
+    };
+    let writes = crash_after_every_write(&lab, &scenario);
+    assert!(writes >= 4, "only {writes} writes");
+    println!("{writes} crashes");
+}

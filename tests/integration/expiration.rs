@@ -1,0 +1,173 @@
+//! The expiration loop on a real control plane, with mails in a folder.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crownlabs::testing::clock;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, instance, wait_until};
+
+/// The time between the warning and the deletion.
+const INTERVAL: Duration = Duration::from_secs(4);
+
+/// The configuration of the loop alone.
+pub fn config(folder: &Path, interval: &str) -> String {
+    format!(
+        "controllers: {{instance: {{enabled: false}}, publicExposure: {{enabled: false}}, \
+         sharedVolume: {{enabled: false}}, snapshot: {{enabled: false}}, tenant: {{enabled: false}}, \
+         workspace: {{enabled: false}}, expiration: {{enabled: true, notificationInterval: {interval}}}}}\n\
+         integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}}}\n",
+        folder.display()
+    )
+}
+
+/// A mail: when it was accepted, and its text.
+pub fn mails(folder: &Path) -> Vec<(Timestamp, String)> {
+    let files = fs::read_dir(folder.join("new")).into_iter().flatten().flatten();
+    let read = |file: fs::DirEntry| {
+        let accepted = Timestamp::try_from(file.metadata().ok()?.modified().ok()?).ok()?;
+        Some((accepted, fs::read_to_string(file.path()).ok()?))
+    };
+    let mut mails: Vec<(Timestamp, String)> = files.filter_map(read).collect();
+    mails.sort();
+    mails
+}
+
+/// The time between two times.
+pub fn passed(since: Timestamp, until: Timestamp) -> Duration {
+    Duration::try_from(until.duration_since(since)).expect("not before")
+}
+
+/// Lets the Instances of a Template expire at an age.
+pub fn expire(lab: &Lab, name: &str, template: &str, age: &str) {
+    let patch = format!(r#"{{"spec": {{"cleanup": {{"deleteAfterCreation": "{age}"}}}}}}"#);
+    lab.patch("templates", &format!("workspace-{name}"), template, &patch);
+}
+
+#[test]
+fn an_old_instance_is_warned_about_then_deleted() {
+    let lab = Lab::shared();
+    let name = "expiry";
+    lab.create_fixtures(name);
+    lab.apply(&instance(name, "old", "container"));
+    expire(&lab, name, "container", "1s");
+    let folder = tempfile::tempdir().expect("a folder");
+    let kubeconfig = lab.service_account();
+    let daemon = Daemon::start(&Options {
+        kubeconfig: &kubeconfig,
+        selector: name,
+        config: &config(folder.path(), &format!("{}s", INTERVAL.as_secs())),
+    });
+    let namespace = "tenant-expiry";
+    let warned = wait_until(PATIENCE, || {
+        let object =
+            lab.get("instances", namespace, "old").ok_or("deleted before it was seen to be warned")?;
+        let promise = object["status"]["expiration"].clone();
+        if promise["warnings"] == 1 { Ok(promise) } else { Err(format!("a warning: {promise}")) }
+    });
+    assert!(warned["deadline"].is_string() && warned["lastWarning"].is_string(), "{warned}");
+    lab.await_gone("instances", namespace, "old");
+    let ended = clock::now();
+    let mails = mails(folder.path());
+    assert_eq!(mails.len(), 2, "{mails:?}\n{}", daemon.log());
+    assert!(passed(mails[0].0, ended) >= INTERVAL, "the promised time has passed");
+    for (_, mail) in &mails {
+        assert!(mail.contains("To: ") && mail.contains("expiry@example.org"), "{mail}");
+    }
+    let events = lab.events(namespace, "old");
+    assert!(events.iter().any(|event| event.starts_with("ExpirationWarning: ")), "{events:?}");
+    assert!(events.iter().any(|event| event.starts_with("Expired: ")), "{events:?}");
+    let metrics = daemon.metrics();
+    for kind in ["expiration_warning", "expired"] {
+        let counter = format!(r#"crownlabs_mails_total{{kind="{kind}",result="success"}} 1"#);
+        assert!(metrics.contains(&counter), "{metrics}");
+    }
+    drop(daemon);
+    lab.delete_fixtures(name);
+}
+
+#[test]
+fn nobody_is_deleted_while_mails_are_not_accepted() {
+    let lab = Lab::shared();
+    let name = "refused";
+    lab.create_fixtures(name);
+    expire(&lab, name, "container", "1s");
+    let folder = tempfile::tempdir().expect("a folder");
+    let kubeconfig = lab.service_account();
+    let daemon = Daemon::start(&Options {
+        kubeconfig: &kubeconfig,
+        selector: name,
+        config: &config(folder.path(), &format!("{}s", INTERVAL.as_secs())),
+    });
+    // No mail can be put into the folder: a file stands in its place.
+    let (new, away) = (folder.path().join("new"), folder.path().join("away"));
+    fs::rename(&new, &away).expect("renamed");
+    fs::write(&new, "").expect("written");
+    lab.apply(&instance(name, "old", "container"));
+    let namespace = "tenant-refused";
+    let refused = |metrics: &str| -> u64 {
+        let failed = |line: &&str| line.starts_with("crownlabs_mails_total{") && !line.contains("success");
+        let counts =
+            metrics.lines().filter(failed).filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+        counts.sum()
+    };
+    wait_until(PATIENCE, || {
+        let count = refused(&daemon.metrics());
+        (count >= 4).then_some(()).ok_or_else(|| format!("four attempts, not {count}: {}", daemon.log()))
+    });
+    let object = lab.get("instances", namespace, "old").expect("the Instance is still there");
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let expiring = conditions.iter().find(|condition| condition["type"] == "Expiring").expect("a condition");
+    assert_eq!(
+        (&expiring["status"], object["status"]["expiration"]["warnings"].as_i64()),
+        (&"True".into(), None)
+    );
+    assert!(expiring["message"].as_str().expect("text").contains("sent again"), "{expiring}");
+    fs::remove_file(&new).expect("removed");
+    fs::rename(&away, &new).expect("renamed");
+    let mended = clock::now();
+    lab.await_gone("instances", namespace, "old");
+    let ended = clock::now();
+    let mails = mails(folder.path());
+    assert!(mails[0].0 >= mended && passed(mails[0].0, ended) >= INTERVAL, "{mails:?}");
+    drop(daemon);
+    lab.delete_fixtures(name);
+}
+
+#[test]
+fn the_instances_of_an_exempt_namespace_stay() {
+    let lab = Lab::shared();
+    let name = "exempt";
+    lab.create_fixtures(name);
+    let namespace = "tenant-exempt";
+    let exempt = |value: &str| {
+        let labels = format!(r#"{{"crownlabs.polito.it/expiration-ignore": {value}}}"#);
+        lab.patch("namespaces", "", namespace, &format!(r#"{{"metadata": {{"labels": {labels}}}}}"#));
+    };
+    // Whatever the case of the value: to exempt too many is the safe direction.
+    exempt("\"TRUE\"");
+    expire(&lab, name, "container", "1s");
+    lab.apply(&instance(name, "kept", "container"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let kubeconfig = lab.service_account();
+    let config = config(folder.path(), "1s");
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    let series = r#"controller_runtime_reconcile_total{controller="expiration",result="#;
+    let has_ended = |line: &str| line.starts_with(series) && !line.ends_with(" 0");
+    wait_until(PATIENCE, || {
+        let metrics = daemon.metrics();
+        metrics.lines().any(has_ended).then_some(()).ok_or(metrics)
+    });
+    assert_eq!(lab.get("instances", namespace, "kept").expect("kept")["status"]["expiration"], Value::Null);
+    assert!(mails(folder.path()).is_empty());
+    // Once the exemption ends, the Instance is looked at again at once.
+    exempt("null");
+    lab.await_gone("instances", namespace, "kept");
+    assert_eq!(mails(folder.path()).len(), 2);
+    drop(daemon);
+    lab.delete_fixtures(name);
+}

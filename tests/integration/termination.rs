@@ -1,0 +1,188 @@
+//! The status URLs of exams, on a server of the test.
+
+use serde_json::{Value, json};
+
+use crate::daemon::{Daemon, Options};
+use crate::exam_server::{Answer, ExamServer};
+use crate::lab::{Lab, PATIENCE, instance, wait_until};
+
+const WATCH: &str = "/metadata/labels/crownlabs.polito.it~1watch-for-instance-termination";
+const REQUESTED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-requested";
+
+/// An Instance of a Template with further lines of its spec, and with a name of its own, which the instance loop then
+/// does not choose.
+pub fn exam(fixtures: &str, name: &str, template: &str, spec: &str) -> String {
+    format!("{}  prettyName: Exam\n{spec}", instance(fixtures, name, template))
+}
+
+/// Waits until a condition of an Instance has this reason. Returns the condition.
+pub fn await_condition(lab: &Lab, namespace: &str, name: &str, type_: &str, reason: &str) -> Value {
+    wait_until(PATIENCE, || {
+        let object = lab.get("instances", namespace, name).ok_or_else(|| format!("Instance {name}"))?;
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let found = conditions.into_iter().find(|condition| condition["type"] == type_);
+        match found {
+            Some(found) if found["reason"] == reason => Ok(found),
+            other => Err(format!("Instance {name}: {type_} {reason}, is {other:?}")),
+        }
+    })
+}
+
+/// Waits for an event about an Instance with this reason. Returns its message.
+pub fn await_event(lab: &Lab, namespace: &str, name: &str, reason: &str) -> String {
+    let begin = format!("{reason}: ");
+    wait_until(PATIENCE, || {
+        let events = lab.events(namespace, name);
+        let found = events.iter().find_map(|event| Some(event.strip_prefix(&begin)?.to_owned()));
+        found.ok_or_else(|| format!("the event {reason} about {name} in {events:?}"))
+    })
+}
+
+#[test]
+fn each_answer_has_its_effect() {
+    let lab = Lab::shared();
+    lab.create_fixtures("term");
+    let (namespace, server) = ("tenant-term", ExamServer::start());
+    let kubeconfig = lab.service_account();
+    let config = "controllers:
+  termination: {enabled: true, statusCheckTimeout: 1s, statusCheckInterval: 5s}\n";
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "term", config });
+    for (name, answer) in [
+        ("kept", Answer::Body(200, r#"{"deadline": "2030-01-02T03:04:05+01:00"}"#)),
+        ("empty", Answer::Body(204, "")),
+        ("gone", Answer::Body(404, "<html>")),
+        ("over", Answer::Body(410, "{}")),
+        ("moved", Answer::Redirect("gone")),
+        ("older", Answer::Body(404, "")),
+        ("fails", Answer::Body(500, "")),
+        ("endless", Answer::Endless),
+        ("hangs", Answer::Hang),
+    ] {
+        server.set(name, answer);
+        let url = server.url(name);
+        let spec = if name == "older" {
+            format!(
+                "  customizationUrls: {{statusCheck: \"{url}\", contentDestination: \"https://x.example\"}}\n"
+            )
+        } else {
+            format!("  statusCheckUrl: \"{url}\"\n")
+        };
+        lab.apply(&exam("term", name, "container-persistent", &spec));
+    }
+    for (name, requested) in [("gone", "false"), ("over", "false"), ("moved", "false"), ("older", "true")] {
+        let object = lab.await_value("instances", namespace, name, WATCH, "false");
+        assert_eq!(object["spec"]["running"], false, "{name}: in the same write");
+        assert_eq!(object.pointer(REQUESTED), Some(&json!(requested)), "{name}");
+        let automation = &object["status"]["automation"];
+        assert!(automation["terminationTime"].is_string(), "{automation}");
+        assert_eq!(automation["terminationTime"], automation["lastCheckTime"], "{name}");
+        await_condition(&lab, namespace, name, "StatusChecked", "Terminated");
+        await_event(&lab, namespace, name, "Terminated");
+    }
+    failed_queries(&lab, namespace, &server);
+    kept_instances(&lab, namespace, &server);
+    let metrics = daemon.metrics();
+    for result in ["kept", "terminated", "failed"] {
+        assert!(
+            metrics.contains(&format!("instance_status_checks_total{{result=\"{result}\"}}")),
+            "{metrics}"
+        );
+    }
+    assert!(!daemon.log().contains("secret"), "{}", daemon.log());
+    lab.delete_fixtures("term");
+}
+
+/// Instances whose status URL cannot be relied on: they are kept, it is said why, and they recover.
+fn failed_queries(lab: &Lab, namespace: &str, server: &ExamServer) {
+    for name in ["fails", "endless", "hangs"] {
+        let condition = await_condition(lab, namespace, name, "StatusChecked", "StatusCheckFailed");
+        let message = condition["message"].as_str().unwrap_or_default().to_owned();
+        let expected = format!("the status URL at {} could not be checked: ", server.host());
+        assert!(message.starts_with(&expected) && !message.contains("secret"), "{message}");
+        assert_eq!(await_event(lab, namespace, name, "StatusCheckFailed"), message);
+        let object = lab.get("instances", namespace, name).expect("there");
+        assert_eq!(object["spec"]["running"], true, "{name}");
+        assert_eq!(object["status"]["automation"], Value::Null, "{name}");
+        // It recovers.
+        server.set(name, Answer::Body(200, "{}"));
+        await_condition(lab, namespace, name, "StatusChecked", "Kept");
+    }
+}
+
+/// Instances that are kept until the answer changes, and that are queried again when their label is set again.
+fn kept_instances(lab: &Lab, namespace: &str, server: &ExamServer) {
+    let deadline = "2030-01-02T02:04:05Z";
+    let kept =
+        lab.await_value("instances", namespace, "kept", "/status/automation/terminationTime", deadline);
+    assert_eq!(kept["spec"]["running"], true);
+    let both = "/status/environments/0/automation/terminationTime";
+    lab.await_value("instances", namespace, "kept", both, deadline);
+    let condition = await_condition(lab, namespace, "empty", "StatusChecked", "Kept");
+    assert_eq!(condition["message"], format!("{} answered 204: the Instance is kept", server.host()));
+    server.set("kept", Answer::Body(404, ""));
+    lab.await_value("instances", namespace, "kept", WATCH, "false");
+    lab.await_phase(namespace, "kept", "Off");
+    await_condition(lab, namespace, "kept", "StatusChecked", "Terminated");
+    server.set("kept", Answer::Body(200, ""));
+    let watch = json!({"crownlabs.polito.it/watch-for-instance-termination": "true"});
+    let again = json!({"metadata": {"labels": watch}, "spec": {"running": true}});
+    lab.patch("instances", namespace, "kept", &again.to_string());
+    await_condition(lab, namespace, "kept", "StatusChecked", "Kept");
+    let object = lab.await_value("instances", namespace, "kept", both, "");
+    assert_eq!((&object["spec"]["running"], object.pointer(WATCH)), (&json!(true), Some(&json!("true"))));
+}
+
+#[test]
+fn a_url_that_hangs_delays_only_its_instance() {
+    let lab = Lab::shared();
+    lab.create_fixtures("termhang");
+    let (namespace, server) = ("tenant-termhang", ExamServer::start());
+    let kubeconfig = lab.service_account();
+    // With one worker, which would wait longer than the test.
+    let config = "controllers: {termination: {enabled: true, concurrency: 1, statusCheckTimeout: 10m}}\n";
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "termhang", config });
+    server.set("hangs", Answer::Hang);
+    server.set("gone", Answer::Body(404, ""));
+    let with_url = |name: &str| format!("  statusCheckUrl: \"{}\"\n", server.url(name));
+    lab.apply(&exam("termhang", "hangs", "container", &with_url("hangs")));
+    wait_until(PATIENCE, || {
+        (server.requests("hangs") > 0).then_some(()).ok_or_else(|| "a request".to_owned())
+    });
+    lab.apply(&exam("termhang", "gone", "container", &with_url("gone")));
+    lab.await_value("instances", namespace, "gone", WATCH, "false");
+    assert_eq!(server.requests("hangs"), 1, "it still hangs");
+    lab.delete_fixtures("termhang");
+}
+
+#[test]
+fn a_url_is_queried_when_its_instance_is_created_or_changed_and_not_at_a_restart() {
+    let lab = Lab::shared();
+    lab.create_fixtures("termonce");
+    let (namespace, server) = ("tenant-termonce", ExamServer::start());
+    let kubeconfig = lab.service_account();
+    let config = "controllers: {termination: {enabled: true}}\n";
+    let options = Options { kubeconfig: &kubeconfig, selector: "termonce", config };
+    let daemon = Daemon::start(&options);
+    let create = |name: &str| {
+        server.set(name, Answer::Body(200, "{}"));
+        let url = server.url(name);
+        lab.apply(&exam("termonce", name, "container", &format!("  statusCheckUrl: \"{url}\"\n")));
+        await_condition(&lab, namespace, name, "StatusChecked", "Kept");
+    };
+    create("exam");
+    // The instance loop writes labels and the status meanwhile.
+    lab.await_phase(namespace, "exam", "Ready");
+    create("second");
+    assert_eq!(server.requests("exam"), 1);
+    drop(daemon);
+    let _daemon = Daemon::start(&options);
+    // When a later Instance has been queried, the earlier ones have been reconciled, too.
+    create("third");
+    assert_eq!((server.requests("exam"), server.requests("second")), (1, 1));
+    lab.patch("instances", namespace, "exam", r#"{"spec": {"prettyName": "Another"}}"#);
+    wait_until(PATIENCE, || match server.requests("exam") {
+        2 => Ok(()),
+        other => Err(format!("2 requests, are {other}")),
+    });
+    lab.delete_fixtures("termonce");
+}
