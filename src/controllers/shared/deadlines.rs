@@ -39,3 +39,38 @@ impl Deadlines {
         gauge!("automation_mails_waiting", "controller" => self.controller).set(precise(waiting));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+
+    #[test]
+    fn the_gauges_show_the_next_deadline_and_the_mails_that_wait() {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        let _guard = metrics::set_default_local_recorder(&recorder);
+        let deadlines = Deadlines::new("expiration");
+        let shows = |next: u32, waiting: u32| {
+            let text = handle.render();
+            for (name, value) in [("next_deadline_seconds", next), ("automation_mails_waiting", waiting)] {
+                let line = format!("{name}{{controller=\"expiration\"}} {value}");
+                assert!(text.lines().any(|shown| shown == line), "{line} not in:\n{text}");
+            }
+        };
+        let time = |seconds| Timestamp::from_second(seconds).ok().map(Time);
+        let promise = |deadline, sending| Promise { sending, deadline, ..Promise::default() };
+        let (a, b) = (ObjectKey::new("ns", "a"), ObjectKey::new("ns", "b"));
+        deadlines.record(&a, Some(&promise(time(500), None)));
+        shows(500, 0);
+        deadlines.record(&b, Some(&promise(time(300), time(900))));
+        shows(300, 1);
+        deadlines.record(&b, Some(&promise(None, time(900))));
+        shows(500, 1);
+        deadlines.record(&b, None);
+        shows(500, 0);
+        deadlines.record(&a, Some(&promise(None, None)));
+        shows(0, 0);
+    }
+}

@@ -219,7 +219,7 @@ pub fn foretell(ending: &Ending<'_>, now: Timestamp) -> String {
     let action = ending.way.action;
     match ending.due(now) {
         Due::Never => format!("{action} never"),
-        Due::At(time) => format!("{action} if it is overdue at {}; warnings first", rfc3339(time)),
+        Due::At(time) => format!("overdue at {}; then {action}", rfc3339(time)),
         Due::Warn(deadline) => format!("a warning is due; {action} at {} at the earliest", rfc3339(deadline)),
         Due::Final(_) | Due::Act => format!("{action} now"),
     }
