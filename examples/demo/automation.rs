@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::cluster::Cluster;
 use crate::cluster::prometheus::{PrometheusServer, Samples};
-use crate::{NAMESPACE, PATIENCE, interrupted_already, now};
+use crate::{NAMESPACE, PATIENCE, interrupted_already, now, run};
 
 /// The Instance with traffic.
 const USED: &str = "used-1";
@@ -68,6 +68,8 @@ impl Automation {
 
     /// Applies the Instances, waits until each has come to its end, and prints the mails.
     pub fn show(&self, cluster: &Cluster) -> Result<()> {
+        // The quota of the Tenant has room for eight Instances.
+        run(cluster, &["delete", "instance", "-n", NAMESPACE, "desktop-1", "golden-image-1"])?;
         println!("\n{USED} has traffic, {UNUSED} and {UNUSED_WEB} have none, {OLD} is too old soon\n");
         cluster.apply(&objects())?;
         let begin = Instant::now();
@@ -94,7 +96,7 @@ impl Automation {
         }
     }
 
-    /// Prints the subject and the first sentence of each mail after the first `printed`. Returns how many.
+    /// Prints the subject and the line with the deadline of each mail after the first `printed`. Returns how many.
     fn print(&self, printed: usize) -> Result<usize> {
         let mut mails = Vec::new();
         for file in fs::read_dir(self.mails.join("new"))? {
@@ -104,7 +106,7 @@ impl Automation {
         mails.sort();
         for (_, mail) in mails.iter().skip(printed) {
             let line = |begin: &str| mail.lines().find(|line| line.contains(begin)).unwrap_or_default();
-            println!("  mail  {}\n        {}", line("Subject: "), line(" on ").trim());
+            println!("  mail  {}\n        {}", line("Subject: "), line("Europe/Rome").trim());
         }
         Ok(mails.len().saturating_sub(printed))
     }
