@@ -67,15 +67,15 @@ impl Activity {
         last.map(|(time, source)| (time.min(self.until), source))
     }
 
-    /// This activity together with an earlier one, whose window must reach into this one. A source that fails now
-    /// keeps what it has seen before.
+    /// This activity together with an earlier one, as far as that lies after `begin`; older uses are forgotten. A
+    /// source that fails now keeps what it has seen before.
     #[must_use]
-    pub fn after(mut self, earlier: &Self) -> Self {
+    pub fn after(mut self, earlier: &Self, begin: Timestamp) -> Self {
         for source in &mut self.sources {
             let Some(before) = earlier.sources.iter().find(|before| before.name == source.name) else {
                 continue;
             };
-            source.uses.merge(&before.uses);
+            source.uses.merge(&before.uses, begin);
             // Without a gap between the two, what was known before is still known.
             let is_joined =
                 source.gap.is_none() && source.observed_since.is_some() && self.since <= earlier.until;
@@ -84,7 +84,7 @@ impl Activity {
                 source.gap.clone_from(&before.gap);
             }
         }
-        self.since = self.since.min(earlier.since);
+        self.since = self.since.min(earlier.since.max(begin));
         self
     }
 
@@ -183,10 +183,10 @@ impl Uses {
         }
     }
 
-    /// Adds what others have.
-    fn merge(&mut self, others: &Self) {
+    /// Adds what others have from `begin` on.
+    fn merge(&mut self, others: &Self, begin: Timestamp) {
         let add = |known: &mut HashMap<String, Timestamp>, others: &HashMap<String, Timestamp>| {
-            for (name, time) in others {
+            for (name, time) in others.iter().filter(|(_, time)| **time >= begin) {
                 let later = |known: &mut Timestamp| *known = (*known).max(*time);
                 known.entry(name.clone()).and_modify(later).or_insert(*time);
             }
@@ -331,19 +331,21 @@ mod tests {
         let mut later = ssh(300);
         later.observed_since = Some(at(900));
         let second = Activity { since: at(900), until: at(2_000), sources: vec![later] };
-        let both = second.clone().after(&first);
+        let both = second.clone().after(&first, at(0));
         assert_eq!(both.last_use(&target), Some((at(700), "ssh")), "the latest use of both");
         assert_eq!((both.since, both.until, both.observed_since()), (at(0), at(2_000), Some(at(0))));
+        let short = second.clone().after(&first, at(701));
+        assert_eq!((short.last_use(&target), short.since), (Some((at(300), "ssh")), at(701)), "forgotten");
         // With time in between that nobody has looked at, only the later window is known.
-        let far = Activity { since: at(1_500), ..second.clone() }.after(&first);
+        let far = Activity { since: at(1_500), ..second.clone() }.after(&first, at(0));
         assert_eq!(far.observed_since(), Some(at(900)));
         // A source that failed before, or fails now.
         let mut failing = first.clone();
         failing.sources[0].is_missing("count(up)");
-        assert_eq!(second.clone().after(&failing).observed_since(), Some(at(900)));
+        assert_eq!(second.clone().after(&failing, at(0)).observed_since(), Some(at(900)));
         let mut failing = second;
         failing.sources[0].is_missing("count(up)");
-        let both = failing.after(&first);
+        let both = failing.after(&first, at(0));
         assert_eq!((both.observed_since(), both.last_use(&target)), (None, Some((at(700), "ssh"))));
     }
 

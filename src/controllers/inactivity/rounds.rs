@@ -54,7 +54,7 @@ impl Rounds {
         let begin = known.as_ref().map_or(since, |known| earlier(known.until, OVERLAP).max(since));
         let activity = self.prometheus.activity(begin, now).await;
         let activity = match known {
-            Some(known) => activity.after(&known),
+            Some(known) => activity.after(&known, since),
             None => activity,
         };
         *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(activity));
