@@ -13,6 +13,7 @@ mod cluster;
 mod exposure;
 mod fixtures;
 mod harness;
+mod inactivity;
 mod instances;
 mod tenants;
 
@@ -61,6 +62,9 @@ fn main() -> Result<()> {
         }
         if wanted("exposure") {
             exposure::one_more(&mut figures).await?;
+        }
+        if wanted("inactivity") {
+            inactivity::rounds(&mut figures).await?;
         }
         if wanted("2400") {
             instances::cold_2400(&mut figures).await?;

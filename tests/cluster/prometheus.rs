@@ -87,10 +87,17 @@ impl PrometheusServer {
 
     /// How many requests the server has answered, by itself counted, without those for its metrics.
     pub fn requests(&self) -> Result<u64> {
+        self.counted(|labels| !labels.contains("handler=\"/metrics\""))
+    }
+
+    /// The same, of those to one path.
+    pub fn requests_of(&self, path: &str) -> Result<u64> {
+        self.counted(|labels| labels.contains(&format!("handler=\"{path}\"")))
+    }
+
+    fn counted(&self, is_meant: impl Fn(&str) -> bool) -> Result<u64> {
         let text = get(self.port, "/metrics")?;
-        let is_counted = |line: &&str| {
-            line.starts_with("prometheus_http_requests_total{") && !line.contains("handler=\"/metrics\"")
-        };
+        let is_counted = |line: &&str| line.starts_with("prometheus_http_requests_total{") && is_meant(line);
         let counts = text.lines().filter(is_counted).map(|line| {
             let number = line.rsplit(' ').next().unwrap_or_default();
             number.parse::<u64>().with_context(|| format!("no count: {line}"))

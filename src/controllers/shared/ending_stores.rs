@@ -1,0 +1,102 @@
+//! The stores of the loops that end Instances after a time, and which of their changes add which Instances to the
+//! queue.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::references::{ByTemplate, ByTenant, is_exempt, template_key};
+use crate::api::instance::{Instance, InstanceKind};
+use crate::api::template::{Template, TemplateKind};
+use crate::api::tenant::{Tenant, TenantKind};
+use crate::kinds::{Namespace, NamespaceKind};
+use crate::runtime::ObjectKey;
+use crate::runtime::queue::Priority;
+use crate::runtime::store::{ByNamespace, Change, Store};
+use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
+
+/// What the decisions of such a loop depend on. An Instance is added to the queue when that changes.
+pub trait Dependencies: 'static {
+    /// The label of namespaces whose Instances the loop leaves alone.
+    const EXEMPT: &'static str;
+
+    /// What the loop reads of an Instance, without its own status.
+    fn of_instance(instance: &Instance) -> impl PartialEq;
+
+    /// What the loop reads of a Template.
+    fn of_template(template: &Template) -> impl PartialEq;
+}
+
+/// The stores.
+pub struct EndingStores {
+    selector: BTreeMap<String, String>,
+    exempt: &'static str,
+    instances: Arc<Store<InstanceKind>>,
+    /// The Templates.
+    pub templates: Arc<Store<TemplateKind>>,
+    tenants: Arc<Store<TenantKind>>,
+    namespaces: Arc<Store<NamespaceKind>>,
+}
+
+/// An Instance, and what decides about its end.
+pub struct Found {
+    /// The Instance.
+    pub instance: Arc<Instance>,
+    /// Its Template; `None` while it does not exist.
+    pub template: Option<Arc<Template>>,
+    /// Its Tenant; `None` while it does not exist.
+    pub tenant: Option<Arc<Tenant>>,
+    /// Whether an administrator has exempted the namespace.
+    pub is_exempt: bool,
+}
+
+impl EndingStores {
+    /// Declares the stores. Only Instances in namespaces with the labels of `selector` are looked at.
+    pub fn declare<D: Dependencies>(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
+        let all = Selection::All;
+        let instances = set.store::<InstanceKind>(&all).written().listed(|_| true);
+        // The statuses of other loops, which change often, do not matter here.
+        let instances = instances.on_foreign_change(|change, queue| {
+            if let Some(instance) = change.object_if(D::of_instance) {
+                queue.add(ObjectKey::of(&**instance), Priority::Background);
+            }
+        });
+        let instances = &instances.index::<ByTemplate>().index::<ByTenant>().index::<ByNamespace>().get();
+        let ours = selector.clone();
+        let side =
+            move |namespace: &Namespace| (namespace.has_labels(&ours), is_exempt(namespace, D::EXEMPT));
+        let templates = set.store(&all).wakes_by::<ByTemplate, _, _>(instances, |change| {
+            change.object_if(D::of_template).map(|template| ObjectKey::of(&**template))
+        });
+        let templates = templates.get();
+        // Whether the Tenant exists: its address is read when a mail is due.
+        let tenants = set.store(&all).wakes_by::<ByTenant, _, _>(instances, |change: &Change<TenantKind>| {
+            change.object_if(|_| ()).map(|tenant| tenant.metadata.name.clone())
+        });
+        let tenants = tenants.get();
+        let namespaces = set.store(&all).wakes_by::<ByNamespace, _, _>(instances, move |change| {
+            change.object_if(&side).map(|namespace| namespace.metadata.name.clone())
+        });
+        Self {
+            selector: selector.clone(),
+            exempt: D::EXEMPT,
+            templates,
+            tenants,
+            namespaces: namespaces.get(),
+            instances: Arc::clone(instances),
+        }
+    }
+
+    /// What the stores have about an Instance; `None` if it does not exist or its namespace is not ours.
+    pub fn find(&self, key: &ObjectKey) -> Option<Found> {
+        let instance = self.instances.get(&key.namespace, &key.name)?;
+        let namespace = self.namespaces.get("", &key.namespace)?;
+        let reference = template_key(&instance);
+        namespace.has_labels(&self.selector).then(|| Found {
+            template: self.templates.get(&reference.namespace, &reference.name),
+            tenant: self.tenants.get("", &instance.spec.tenant_ref.name),
+            is_exempt: is_exempt(&namespace, self.exempt),
+            instance,
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! The gauges about the promises of a loop.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use metrics::gauge;
+
+use crate::api::promise::Promise;
+use crate::runtime::ObjectKey;
+use crate::runtime::metrics::precise;
+
+/// The values of [`Promise::witness`], as values of a label. What others have written counts as the last one.
+const WITNESSES: [&str; 6] = ["ingress", "ssh", "webSsh", "start", "annotation", "other"];
+
+/// What a loop has promised, and what it knows the last uses from, by Instance.
+pub struct Promises {
+    controller: &'static str,
+    counts: Mutex<Counts>,
+}
+
+/// What counts of one Instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    deadline: Option<Timestamp>,
+    /// Whether a mail waits to be accepted.
+    is_waiting: bool,
+    witness: Option<&'static str>,
+}
+
+/// The entries, and the sums that the gauges show, so that a change costs the same however many there are.
+#[derive(Default)]
+struct Counts {
+    entries: BTreeMap<ObjectKey, Entry>,
+    deadlines: BTreeSet<(Timestamp, ObjectKey)>,
+    waiting: usize,
+    witnesses: BTreeMap<&'static str, usize>,
+}
+
+impl Counts {
+    /// Replaces the entry of an Instance; returns whether that is a change.
+    fn replace(&mut self, key: &ObjectKey, new: Option<Entry>) -> bool {
+        let old = self.entries.get(key).copied();
+        if old == new {
+            return false;
+        }
+        if let Some(old) = old {
+            self.entries.remove(key);
+            old.deadline.map(|deadline| self.deadlines.remove(&(deadline, key.clone())));
+            self.waiting -= usize::from(old.is_waiting);
+            old.witness.map(|witness| self.witnesses.entry(witness).and_modify(|count| *count -= 1));
+        }
+        if let Some(new) = new {
+            self.entries.insert(key.clone(), new);
+            new.deadline.map(|deadline| self.deadlines.insert((deadline, key.clone())));
+            self.waiting += usize::from(new.is_waiting);
+            new.witness.map(|witness| *self.witnesses.entry(witness).or_default() += 1);
+        }
+        true
+    }
+}
+
+impl Promises {
+    /// No promise yet.
+    pub fn new(controller: &'static str) -> Self {
+        Self { controller, counts: Mutex::default() }
+    }
+
+    /// Takes the promise of an Instance, `None` where there is none, and what its last use is known from; updates the
+    /// gauges.
+    pub fn record(&self, key: &ObjectKey, promise: Option<&Promise>, witness: Option<&str>) {
+        let deadline = promise.and_then(|promise| promise.deadline.as_ref()).map(|deadline| deadline.0);
+        let is_waiting = promise.is_some_and(|promise| promise.sending.is_some());
+        let known = |witness| WITNESSES.into_iter().find(|known| *known == witness).unwrap_or("other");
+        let entry = Entry { deadline, is_waiting, witness: witness.map(known) };
+        let counts = &mut *self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_empty = deadline.is_none() && !is_waiting && witness.is_none();
+        if !counts.replace(key, (!is_empty).then_some(entry)) {
+            return;
+        }
+        let next = counts.deadlines.first().map(|(deadline, _)| deadline.as_second());
+        let next = next.and_then(|next| u32::try_from(next).ok()).unwrap_or_default();
+        gauge!("next_deadline_seconds", "controller" => self.controller).set(f64::from(next));
+        gauge!("automation_mails_waiting", "controller" => self.controller).set(precise(counts.waiting));
+        for (witness, count) in &counts.witnesses {
+            gauge!("automation_instances", "controller" => self.controller, "witness" => *witness)
+                .set(precise(*count));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+
+    #[test]
+    fn the_gauges_show_the_next_deadline_and_the_mails_that_wait() {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        let _guard = metrics::set_default_local_recorder(&recorder);
+        let promises = Promises::new("expiration");
+        let shows = |next: u32, waiting: u32| {
+            let text = handle.render();
+            for (name, value) in [("next_deadline_seconds", next), ("automation_mails_waiting", waiting)] {
+                let line = format!("{name}{{controller=\"expiration\"}} {value}");
+                assert!(text.lines().any(|shown| shown == line), "{line} not in:\n{text}");
+            }
+        };
+        let time = |seconds| Timestamp::from_second(seconds).ok().map(Time);
+        let promise = |deadline, sending| Promise { sending, deadline, ..Promise::default() };
+        let (a, b) = (ObjectKey::new("ns", "a"), ObjectKey::new("ns", "b"));
+        promises.record(&a, Some(&promise(time(500), None)), None);
+        shows(500, 0);
+        promises.record(&b, Some(&promise(time(300), time(900))), None);
+        shows(300, 1);
+        promises.record(&b, Some(&promise(None, time(900))), None);
+        shows(500, 1);
+        promises.record(&b, None, None);
+        shows(500, 0);
+        promises.record(&a, Some(&promise(None, None)), None);
+        shows(0, 0);
+    }
+
+    #[test]
+    fn the_gauges_show_from_what_the_last_uses_are_known() {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        let _guard = metrics::set_default_local_recorder(&recorder);
+        let promises = Promises::new("inactivity");
+        let shows = |witness: &str, count: u32| {
+            let line = format!("automation_instances{{controller=\"inactivity\",witness=\"{witness}\"}} {count}");
+            let text = handle.render();
+            assert!(text.lines().any(|shown| shown == line), "{line} not in:\n{text}");
+        };
+        let (a, b) = (ObjectKey::new("ns", "a"), ObjectKey::new("ns", "b"));
+        promises.record(&a, None, Some("start"));
+        promises.record(&b, None, Some("start"));
+        shows("start", 2);
+        promises.record(&a, None, Some("ssh"));
+        (shows("start", 1), shows("ssh", 1));
+        // Texts of others do not become labels.
+        promises.record(&b, None, Some("evil"));
+        (shows("start", 0), shows("other", 1));
+        promises.record(&b, None, None);
+        shows("other", 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! The daemon is killed after each of its writes for an Instance that nobody uses: it is not stopped before the deadline
+//! of a warning that was accepted, and it is stopped in the end.
+
+use std::time::Duration;
+
+use crownlabs::testing::clock;
+use serde_json::Value;
+
+use super::{Scenario, crash_after_every_write};
+use crate::cluster::Options as ClusterOptions;
+use crate::expiration::{mails, passed};
+use crate::inactivity::{allow_idle, config, prometheus};
+use crate::lab::{Lab, instance};
+
+/// The time between the warning and the stop: longer than a restart, so that the mail that is sent again is the same.
+const INTERVAL: Duration = Duration::from_secs(12);
+const NAMESPACE: &str = "tenant-idlecrash";
+
+/// The object without the times at which it was last used and warned about.
+fn without_times(mut object: Value) -> Value {
+    for time in ["last-activity", "last-notification-timestamp"] {
+        let key = format!("crownlabs.polito.it/{time}");
+        if let Some(time) = object["metadata"]["annotations"].get_mut(key) {
+            *time = "set".into();
+        }
+    }
+    object
+}
+
+#[test]
+fn an_idle_instance_is_stopped_as_promised_whatever_write_is_the_last_one_of_a_process() {
+    let lab = Lab::start(ClusterOptions::default());
+    lab.create_fixtures("idlecrash");
+    allow_idle(&lab, "idlecrash", "container-persistent", "1s");
+    let prometheus = prometheus(NAMESPACE);
+    let folder = tempfile::tempdir().expect("a folder");
+    let loops = config(folder.path(), &prometheus, INTERVAL);
+    let before = std::cell::Cell::new(0);
+    let scenario = Scenario {
+        name: "inactivity",
+        fixtures: "idlecrash",
+        steps: vec![
+            Box::new(|lab| {
+                before.set(mails(folder.path()).len());
+                lab.apply(&instance("idlecrash", "idle", "container-persistent"));
+            }),
+            // The Instance is stopped now.
+            Box::new(|lab| {
+                let sent = mails(folder.path());
+                let sent = &sent[before.get()..];
+                // The warning and the last mail; one of them may have been sent again, with another deadline.
+                assert!((2..=3).contains(&sent.len()), "{sent:?}");
+                let since = passed(sent[0].0, clock::now());
+                assert!(since >= INTERVAL, "stopped {since:?} after the warning: {sent:?}");
+                lab.kubectl(&["delete", "instance", "-n", NAMESPACE, "idle"]);
+            }),
+        ],
+        list: Box::new(|lab| lab.list("instances", NAMESPACE).into_iter().map(without_times).collect()),
+        is_complete: |object| object["spec"]["running"] == false && object["status"]["inactivity"].is_null(),
+        configs: &[&loops],
+    };
+    let writes = crash_after_every_write(&lab, &scenario);
+    assert!(writes >= 4, "only {writes} writes");
+    println!("{writes} crashes");
+}
