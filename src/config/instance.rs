@@ -55,9 +55,6 @@ pub struct ContainerImages {
     /// The image that downloads the initial content of an Instance, without tag.
     #[schemars(extend("format" = formats::IMAGE_NAME.name))]
     pub content_downloader: String,
-    /// The image that uploads the content of an Instance that was terminated, without tag.
-    #[schemars(extend("format" = formats::IMAGE_NAME.name))]
-    pub content_uploader: String,
     /// The host and port of the server that tells how much CPU and memory containers use.
     #[schemars(extend("format" = formats::HOST_PORT.name))]
     pub instmetrics_server_endpoint: String,
@@ -154,7 +151,6 @@ impl Default for ContainerImages {
             x_vnc: "crownlabs/tigervnc".to_owned(),
             websockify: "crownlabs/websockify".to_owned(),
             content_downloader: "crownlabs/content-downloader".to_owned(),
-            content_uploader: "crownlabs/content-uploader".to_owned(),
             instmetrics_server_endpoint: "instmetrics:9090".to_owned(),
         }
     }
