@@ -90,11 +90,11 @@ pub trait Definition: Reconciler + Sized {
     /// The reporting controller that its events name.
     const EVENT_SOURCE: &'static str;
 
-    /// Declares the stores of the loop and builds it. Nothing is read or sent yet.
+    /// Declares the stores of the loop, and returns it and its settings. Nothing is read or sent yet.
     ///
     /// # Errors
     /// When the configuration cannot be used; it is checked for that before.
-    fn build(setup: &mut Setup<'_>, stores: &mut StoreSet<'_>) -> anyhow::Result<Self>;
+    fn build(setup: &mut Setup<'_>, stores: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)>;
 
     /// Messages of `crownlabs plan` about an object, in addition to the problems of its plan.
     fn remarks(_observed: &Self::Observed, _settings: &Self::Settings, _now: Timestamp) -> Vec<String> {

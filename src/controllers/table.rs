@@ -71,8 +71,9 @@ pub trait BuiltLoop {
     fn into_control_loop(self: Box<Self>, connections: &Connections, concurrency: usize) -> ControlLoop;
 }
 
-struct Built<R> {
+struct Built<R: Reconciler> {
     reconciler: R,
+    settings: R::Settings,
     stores: DeclaredStores,
 }
 
@@ -81,8 +82,8 @@ pub(super) fn build<R: Definition>(
     factory: &mut StoreFactory,
 ) -> anyhow::Result<Box<dyn BuiltLoop>> {
     let mut set = StoreSet::new(R::NAME, factory);
-    let reconciler = R::build(setup, &mut set)?;
-    Ok(Box::new(Built { reconciler, stores: set.finish() }))
+    let (reconciler, settings) = R::build(setup, &mut set)?;
+    Ok(Box::new(Built { reconciler, settings, stores: set.finish() }))
 }
 
 impl<R: Definition> BuiltLoop for Built<R> {
@@ -94,10 +95,10 @@ impl<R: Definition> BuiltLoop for Built<R> {
             let Some(observed) = self.reconciler.observe(&key) else {
                 return Planned { kind, key, object: None, made: Vec::new(), messages: Vec::new() };
             };
-            let plan = (R::PLAN)(&observed, self.reconciler.settings(), now);
+            let plan = (R::PLAN)(&observed, &self.settings, now);
             let mut messages: Vec<String> =
                 plan.problems.iter().map(|problem| problem.message.clone()).collect();
-            messages.extend(R::remarks(&observed, self.reconciler.settings(), now));
+            messages.extend(R::remarks(&observed, &self.settings, now));
             let object = Some(patched::<R>(&observed, &plan));
             Planned { kind, key, object, made: made(&plan), messages }
         };
@@ -105,15 +106,15 @@ impl<R: Definition> BuiltLoop for Built<R> {
     }
 
     fn into_control_loop(self: Box<Self>, connections: &Connections, concurrency: usize) -> ControlLoop {
-        let Self { reconciler, stores } = *self;
+        let Self { reconciler, settings, stores } = *self;
         let context = connections.context(R::NAME, R::EVENT_SOURCE, stores.written.clone());
-        ControlLoop::new(Driver::new(reconciler, context), stores, concurrency)
+        ControlLoop::new(Driver::new(reconciler, settings, context), stores, concurrency)
     }
 }
 
 /// The object with the patch that the plan has for it.
 fn patched<R: Reconciler>(observed: &R::Observed, plan: &Plan<R::Effect>) -> Value {
-    let object = R::object(observed);
+    let object = observed.as_ref();
     let mut patched = to_value(object);
     if let Some(patch) = plan.patches.iter().find(|patch| patch.uid == object.uid()) {
         merge::apply(&mut patched, &patch.patch);

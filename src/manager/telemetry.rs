@@ -41,7 +41,7 @@ const COUNTERS: [(&str, &str); 11] = [
     ("prometheus_client_requests_total", "Number of requests to Prometheus by status code and operation"),
 ];
 /// Gauges and their help texts.
-const GAUGES: [(&str, &str); 11] = [
+const GAUGES: [(&str, &str); 12] = [
     (
         "controller_runtime_max_concurrent_reconciles",
         "Maximum number of concurrent reconciles per controller",
@@ -67,6 +67,10 @@ const GAUGES: [(&str, &str); 11] = [
     (
         "next_deadline_seconds",
         "Time of the next promised stop or deletion of an Instance per controller, in seconds since 1970; 0 for none",
+    ),
+    (
+        "automation_instances",
+        "Number of running Instances whose use is watched per controller, by what their last use is known from",
     ),
     ("automation_mails_waiting", "Number of mails to tenants that no server has accepted yet per controller"),
     ("process_resident_memory_bytes", "Resident memory size in bytes"),

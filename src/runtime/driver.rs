@@ -19,25 +19,26 @@ use super::error::ApiError;
 use super::finalizer;
 use super::plan::{Plan, Requeue};
 use super::queue::Action;
-use super::reconciler::{Counter, Labels, Outcome, Reconciler, Report};
+use super::reconciler::{Counter, EffectResult, Labels, Outcome, Reconciler, Report};
 
 /// After how long at most an object that a `ResourceQuota` refused is reconciled again: no watch shows when
 /// a quota has capacity again.
 const QUOTA_RETRY: Duration = Duration::from_mins(1);
 
-/// A reconciler, and the context that it writes through.
-pub struct Driver<R> {
+/// A reconciler with its settings, and the context that it writes through.
+pub struct Driver<R: Reconciler> {
     reconciler: R,
+    settings: R::Settings,
     context: Context,
 }
 
 /// The result of a reconcile that ends before its report: the next action, or an error.
 type Ended = Result<Action, ReconcileError>;
 
-impl<R> Driver<R> {
+impl<R: Reconciler> Driver<R> {
     /// A driver for `reconciler`, which writes through `context`.
-    pub fn new(reconciler: R, context: Context) -> Self {
-        Self { reconciler, context }
+    pub fn new(reconciler: R, settings: R::Settings, context: Context) -> Self {
+        Self { reconciler, settings, context }
     }
 }
 
@@ -50,7 +51,7 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
             reconciler.forget(key);
             return Ok(Action::Forget);
         };
-        let object = R::object(&observed);
+        let object = observed.as_ref();
         if object.is_terminating()
             && !R::FINALIZER.is_some_and(|finalizer| finalizer::holds(object, finalizer))
         {
@@ -76,11 +77,11 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
         if let Some(finalizer) = plan.remove_finalizer.filter(|_| outcome.is_success()) {
             return self.remove_finalizer(&observed, finalizer).await;
         }
-        let report = (R::REPORT)(&observed, reconciler.settings(), &plan, &outcome, clock::now());
+        let report = (R::REPORT)(&observed, &self.settings, &plan, &outcome, clock::now());
         if let Err(ended) = self.publish(&observed, &report).await {
             return ended;
         }
-        if R::object(&observed).is_terminating() && outcome.is_success() {
+        if observed.as_ref().is_terminating() && outcome.is_success() {
             return Ok(Action::AwaitChange);
         }
         self.action(key, &plan, &outcome, report.requeue_at_once)
@@ -96,7 +97,7 @@ impl<R: Reconciler> Driver<R> {
         key: &ObjectKey,
         observed: R::Observed,
     ) -> Result<(R::Observed, Plan<R::Effect>), Ended> {
-        let settings = self.reconciler.settings();
+        let settings = &self.settings;
         let mut observed = observed;
         let mut plan = (R::PLAN)(&observed, settings, clock::now());
         if !plan.confirm.is_empty() {
@@ -120,7 +121,7 @@ impl<R: Reconciler> Driver<R> {
     /// Publishes the events, then writes the status if it differs. In this order, a crash in between
     /// publishes an event twice rather than never.
     async fn publish(&self, observed: &R::Observed, report: &Report<R::Kind>) -> Result<(), Ended> {
-        let object = R::object(observed);
+        let object = observed.as_ref();
         report.counters.iter().for_each(count);
         let patched = report.patch.as_ref().map(|patch| self.context.engine.patch(patch));
         let object = match patched {
@@ -131,7 +132,7 @@ impl<R: Reconciler> Driver<R> {
                 self.reconciler.observe(&ObjectKey::of(object))
             }
         };
-        let object = R::object(object.as_ref().unwrap_or(observed));
+        let object = object.as_ref().unwrap_or(observed).as_ref();
         let written = self.context.publish(object, &report.events, &report.status).await;
         let is_changed = written.map_err(|error| {
             let ended = ended(error, "status: ");
@@ -152,7 +153,7 @@ impl<R: Reconciler> Driver<R> {
 
     /// Removes the finalizer of an object that is being deleted.
     async fn remove_finalizer(&self, observed: &R::Observed, finalizer: &str) -> Ended {
-        match finalizer::removal(R::object(observed), finalizer) {
+        match finalizer::removal(observed.as_ref(), finalizer) {
             None => Ok(Action::AwaitChange),
             Some(patch) => match self.context.engine.patch(&patch).await {
                 Ok(()) => Ok(Action::AwaitChange),
@@ -166,7 +167,7 @@ impl<R: Reconciler> Driver<R> {
         &self,
         key: &ObjectKey,
         plan: &Plan<R::Effect>,
-        outcome: &Outcome<R::Effected>,
+        outcome: &Outcome<EffectResult<R>>,
         at_once: bool,
     ) -> Ended {
         let is_quota = |error: &ApiError| matches!(error, ApiError::QuotaExceeded(_));

@@ -31,37 +31,29 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
     const FINALIZER: Option<&'static str> = None;
     /// The kind of the objects that the loop reconciles.
     type Kind: Kind;
-    /// Everything that plan and report depend on, except the settings and the time.
-    type Observed: Send + Sync;
+    /// The object, and everything else that plan and report depend on, except the settings and the time.
+    type Observed: AsRef<Object<Self::Kind>> + Send + Sync;
     /// The settings that plan and report depend on. They do not change while the process runs.
     type Settings: Send + Sync;
     /// The type of effects outside of the cluster; `()` for loops without any.
-    type Effect: Send + Sync;
-    /// The type of the result of an effect, for the report.
-    type Effected: Send + Sync;
+    type Effect: Effect;
 
     /// Returns the plan for an object. For an object that is being deleted, it is called only while that has
     /// [`Reconciler::FINALIZER`].
     const PLAN: PlanFn<Self>;
     /// Returns the report of a reconcile; unless the loop says otherwise, nothing is reported. The observation is
     /// read again after the writes, so it contains their responses.
-    const REPORT: ReportFn<Self> = |observed, _, _, _, _| Report::unchanged(Self::object(observed));
-
-    /// The settings of the loop.
-    fn settings(&self) -> &Self::Settings;
+    const REPORT: ReportFn<Self> = |observed, _, _, _, _| Report::unchanged(observed.as_ref());
 
     /// Reads what the stores have about an object; `None` when it does not exist or is not ours.
     fn observe(&self, key: &ObjectKey) -> Option<Self::Observed>;
-
-    /// The object itself.
-    fn object(observed: &Self::Observed) -> &Object<Self::Kind>;
 
     /// Carries out one effect of a plan, at the same time as the writes. It must be idempotent.
     fn perform(
         &self,
         _observed: &Self::Observed,
         _effect: &Self::Effect,
-    ) -> impl Future<Output = EffectOutcome<Self::Effected>> + Send {
+    ) -> impl Future<Output = EffectOutcome<EffectResult<Self>>> + Send {
         async { EffectOutcome { result: None, error: None } }
     }
 
@@ -75,7 +67,7 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
     fn forget(&self, _key: &ObjectKey) {}
 
     /// Updates what the loop keeps in memory about an object after its plan was carried out.
-    fn settle(&self, _observed: &Self::Observed, _outcome: &Outcome<Self::Effected>) {}
+    fn settle(&self, _observed: &Self::Observed, _outcome: &Outcome<EffectResult<Self>>) {}
 }
 
 /// The type of [`Reconciler::PLAN`], a pure function of the observation, the settings and the time.
@@ -91,9 +83,22 @@ pub type ReportFn<R> = fn(
     &<R as Reconciler>::Observed,
     &<R as Reconciler>::Settings,
     &Plan<<R as Reconciler>::Effect>,
-    &Outcome<<R as Reconciler>::Effected>,
+    &Outcome<EffectResult<R>>,
     Timestamp,
 ) -> Report<<R as Reconciler>::Kind>;
+
+/// Something to be done outside of the cluster.
+pub trait Effect: Send + Sync {
+    /// What the report learns from it.
+    type Result: Send + Sync;
+}
+
+impl Effect for () {
+    type Result = ();
+}
+
+/// The result of the effects of a loop.
+pub type EffectResult<R> = <<R as Reconciler>::Effect as Effect>::Result;
 
 /// The outcome of one effect: a result, an error, or both when it was carried out in part.
 #[derive(Debug, Clone, PartialEq, Eq)]

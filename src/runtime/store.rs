@@ -43,6 +43,15 @@ impl<T: Kind> Change<T> {
     pub fn object(&self) -> Option<&Arc<Object<T>>> {
         self.new.as_ref().or(self.old.as_ref())
     }
+
+    /// The same, if the change concerns `part` of it. A creation and a deletion concern every part.
+    pub fn object_if<'c, P: PartialEq>(
+        &'c self,
+        part: impl Fn(&'c Object<T>) -> P,
+    ) -> Option<&'c Arc<Object<T>>> {
+        let [old, new] = [&self.old, &self.new].map(|side| side.as_deref().map(&part));
+        self.object().filter(|_| old != new)
+    }
 }
 
 type Handler<T> = Arc<dyn Fn(&Change<T>) + Send + Sync>;

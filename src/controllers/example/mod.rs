@@ -9,11 +9,13 @@ use serde_json::json;
 
 use super::shared::children::{ChildBuilder, ChildMeta, owner};
 use super::{Definition, Setup};
-use crate::api::Object;
 use crate::kinds::{Namespace, NamespaceKind, ResourceQuota, ResourceQuotaKind};
 use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::{ObjectKey, plan::Plan, reconciler::PlanFn, reconciler::Reconciler, watch::Selection};
+
+#[derive(derive_more::AsRef)]
+struct Observed(#[as_ref(Namespace)] Arc<Namespace>, Option<Arc<ResourceQuota>>);
 
 struct PodQuotaReconciler {
     namespaces: Arc<Store<NamespaceKind>>,
@@ -23,22 +25,22 @@ struct PodQuotaReconciler {
 impl Definition for PodQuotaReconciler {
     const EVENT_SOURCE: &'static str = "PodQuota";
 
-    fn build(_: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
-        Ok(Self {
+    fn build(_: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
+        let reconciler = Self {
             namespaces: set.store(&Selection::labelled("example/pods")).objects(|_| true).get(),
             quotas: set.store(&Selection::All).written().wakes_controller::<NamespaceKind>().get(),
-        })
+        };
+        Ok((reconciler, ()))
     }
 }
 
 impl Reconciler for PodQuotaReconciler {
     const NAME: &'static str = "podQuota";
     type Kind = NamespaceKind;
-    type Observed = (Arc<Namespace>, Option<Arc<ResourceQuota>>);
+    type Observed = Observed;
     type Settings = ();
     type Effect = ();
-    type Effected = ();
-    const PLAN: PlanFn<Self> = |(namespace, quota), (), _| {
+    const PLAN: PlanFn<Self> = |Observed(namespace, quota), (), _| {
         let builder = ChildBuilder { owner: owner(namespace), labels: [].into() };
         let place = ChildMeta { namespace: namespace.name(), name: "pods", component: "", wave: 0 };
         let body = json!({"spec": {"hard": {"pods": namespace.label("example/pods")}}});
@@ -46,15 +48,7 @@ impl Reconciler for PodQuotaReconciler {
         Plan { ensure: vec![quota], ..Plan::default() }
     };
 
-    fn settings(&self) -> &() {
-        &()
-    }
-
-    fn observe(&self, key: &ObjectKey) -> Option<Self::Observed> {
-        Some((self.namespaces.get("", &key.name)?, self.quotas.get(&key.name, "pods")))
-    }
-
-    fn object((namespace, _): &Self::Observed) -> &Object<NamespaceKind> {
-        namespace
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        Some(Observed(self.namespaces.get("", &key.name)?, self.quotas.get(&key.name, "pods")))
     }
 }

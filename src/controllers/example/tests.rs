@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use self::cluster::audit::{Mark, by_agent, writes};
 use self::cluster::{Cluster, Options};
 use super::PodQuotaReconciler;
-use crate::api::Object;
 use crate::config::Config;
 use crate::controllers::Setup;
 use crate::controllers::table::build;
@@ -113,26 +112,17 @@ struct VanishingReconciler {
 impl Reconciler for VanishingReconciler {
     const NAME: &'static str = "vanishing";
     type Kind = NamespaceKind;
-    type Observed = Namespace;
+    type Observed = Arc<Namespace>;
     type Settings = ();
     type Effect = ();
-    type Effected = ();
     const PLAN: PlanFn<Self> = |namespace, (), _| {
-        let confirm = vec![(KindInfo::of::<NamespaceKind>(), ObjectKey::of(namespace))];
+        let confirm = vec![(KindInfo::of::<NamespaceKind>(), ObjectKey::of(&**namespace))];
         Plan { confirm, ..Plan::default() }
     };
 
-    fn settings(&self) -> &() {
-        &()
-    }
-
-    fn observe(&self, key: &ObjectKey) -> Option<Namespace> {
+    fn observe(&self, key: &ObjectKey) -> Option<Arc<Namespace>> {
         let is_first = self.looks.fetch_add(1, Ordering::SeqCst) == 0;
-        is_first.then(|| Namespace::new(None, &key.name, Unread::default()))
-    }
-
-    fn object(namespace: &Namespace) -> &Object<NamespaceKind> {
-        namespace
+        is_first.then(|| Arc::new(Namespace::new(None, &key.name, Unread::default())))
     }
 
     fn forget(&self, _: &ObjectKey) {
@@ -148,7 +138,7 @@ fn an_object_that_is_gone_when_it_is_confirmed_is_forgotten() {
     let reconciler = VanishingReconciler::default();
     let forgotten = Arc::clone(&reconciler.forgotten);
     let driver =
-        Driver::new(reconciler, connections.context("vanishing", "Vanishing", WrittenStores::default()));
+        Driver::new(reconciler, (), connections.context("vanishing", "Vanishing", WrittenStores::default()));
     let action = runtime.block_on(driver.reconcile(&ObjectKey::new("", "absent")));
     assert_eq!(action.expect("no failure"), Action::Forget);
     assert_eq!(forgotten.load(Ordering::SeqCst), 1, "what the loop remembers of it is dropped");

@@ -22,13 +22,5 @@ mod tests;
 
 pub use reconcile::ExpirationReconciler;
 
-use crate::config::ExpirationConfig;
-
 /// What plans and reports depend on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// The configuration of the loop.
-    pub config: ExpirationConfig,
-    /// The host of the website, for the link in mails.
-    pub website: String,
-}
+pub type Settings = crate::controllers::shared::ending::Settings<crate::config::ExpirationConfig>;

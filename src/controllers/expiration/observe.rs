@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use derive_more::AsRef;
 use jiff::Timestamp;
 
 use super::Settings;
@@ -29,9 +30,10 @@ const WAY: Way = Way {
 };
 
 /// What is known of an Instance.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, AsRef)]
 pub struct Observed {
     /// The Instance.
+    #[as_ref(Instance)]
     pub instance: Arc<Instance>,
     /// Its Template; `None` while it does not exist.
     pub template: Option<Arc<Template>>,

@@ -6,12 +6,11 @@ use super::Settings;
 use super::observe::{EXPIRING, Observed};
 use super::plan::plan;
 use super::report::report;
-use super::stores::Stores;
-use crate::api::Object;
+use super::stores::Dependence;
 use crate::api::instance::InstanceKind;
-use crate::clients::mail::Mailer;
-use crate::controllers::shared::deadlines::Deadlines;
-use crate::controllers::shared::ending::{Effect, foretell, send};
+use crate::controllers::shared::ending::{Effect, foretell};
+use crate::controllers::shared::ending_stores::EndingStores;
+use crate::controllers::shared::notifier::Notifier;
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::reconciler::{EffectOutcome, Outcome, PlanFn, Reconciler, ReportFn};
@@ -19,32 +18,22 @@ use crate::runtime::store_set::StoreSet;
 
 /// Deletes Instances that are older than their Template allows.
 pub struct ExpirationReconciler {
-    stores: Stores,
-    settings: Settings,
-    /// `None` where nobody is warned.
-    mailer: Option<Mailer>,
-    deadlines: Deadlines,
+    stores: EndingStores,
+    notifier: Notifier,
 }
 
 impl Definition for ExpirationReconciler {
     const EVENT_SOURCE: &'static str = "InstanceExpiration";
 
-    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
-        let config = setup.config.controllers.expiration.clone();
-        let mailer = setup.mailer.clone().filter(|_| config.notifications);
-        let website = setup.config.controllers.instance.website_base_url.clone();
-        let stores = Stores::declare(set, &setup.config.selector);
-        Ok(Self {
-            stores,
-            settings: Settings { config, website },
-            mailer,
-            deadlines: Deadlines::new(Self::NAME),
-        })
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
+        let stores = EndingStores::declare::<Dependence>(set, &setup.config.selector);
+        let settings = Settings::new(setup, setup.config.controllers.expiration.clone());
+        let notifier = Notifier::new(Self::NAME, setup, settings.config.notifications);
+        Ok((Self { stores, notifier }, settings))
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
-        let ending = observed.ending(settings, now).ok().flatten();
-        ending.map(|ending| foretell(&ending, now)).into_iter().collect()
+        foretell(observed.ending(settings, now), now)
     }
 }
 
@@ -54,36 +43,26 @@ impl Reconciler for ExpirationReconciler {
     type Observed = Observed;
     type Settings = Settings;
     type Effect = Effect;
-    type Effected = Timestamp;
     const PLAN: PlanFn<Self> = plan;
     const REPORT: ReportFn<Self> = report;
 
-    fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        self.stores.observe(key)
-    }
-
-    fn object(observed: &Observed) -> &Object<InstanceKind> {
-        &observed.instance
+        self.stores.find(key).map(Observed::from)
     }
 
     async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Timestamp> {
-        match (&self.mailer, effect) {
-            (Some(mailer), Effect::Mail(mail)) => send(mailer, EXPIRING, mail).await,
-            _ => EffectOutcome { result: None, error: None },
+        match effect {
+            Effect::Mail(mail) => self.notifier.send(EXPIRING, mail).await,
+            Effect::Check => EffectOutcome { result: None, error: None },
         }
     }
 
     fn forget(&self, key: &ObjectKey) {
-        self.deadlines.record(key, None);
+        self.notifier.forget(key);
     }
 
     fn settle(&self, observed: &Observed, _outcome: &Outcome<Timestamp>) {
-        let status = &observed.instance.status;
-        let promise = status.expiration.as_ref();
-        self.deadlines.record(&ObjectKey::of(&*observed.instance), promise.map(AsRef::as_ref));
+        let promise = observed.instance.status.expiration.as_deref();
+        self.notifier.record(&observed.instance, promise, None);
     }
 }

@@ -25,13 +25,5 @@ mod tests;
 
 pub use reconcile::InactivityReconciler;
 
-use crate::config::InactivityConfig;
-
 /// What plans and reports depend on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// The configuration of the loop.
-    pub config: InactivityConfig,
-    /// The host of the website, for the link in mails.
-    pub website: String,
-}
+pub type Settings = crate::controllers::shared::ending::Settings<crate::config::InactivityConfig>;

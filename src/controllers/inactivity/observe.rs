@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use derive_more::AsRef;
 use jiff::Timestamp;
 
 use super::Settings;
@@ -39,9 +40,10 @@ pub struct Seen {
 }
 
 /// What is known of an Instance.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, AsRef)]
 pub struct Observed {
     /// The Instance.
+    #[as_ref(Instance)]
     pub instance: Arc<Instance>,
     /// Its Template; `None` while it does not exist.
     pub template: Option<Arc<Template>>,
@@ -140,6 +142,19 @@ impl Observed {
             basis = Promise { since: time(used.min(now)), witness: source.to_owned(), ..withdrawn(&basis) };
         }
         basis
+    }
+
+    /// What the last use is known from, see [`Promise::witness`]; `None` where use does not matter.
+    pub fn witness(&self) -> Option<&str> {
+        if !self.instance.spec.running || !self.is_watched() {
+            return None;
+        }
+        let stored = self.instance.status.inactivity.as_deref();
+        let since = stored.and_then(|stored| stored.since.as_ref()).map(|since| since.0);
+        match self.seen.as_ref().and_then(|seen| seen.last_use) {
+            Some((used, source)) if since.is_none_or(|since| since < used) => Some(source),
+            _ => Some(stored.map_or("start", |stored| &stored.witness)),
+        }
     }
 
     /// Whether the Instance was stopped when it was last looked at.

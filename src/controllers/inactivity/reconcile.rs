@@ -7,12 +7,11 @@ use super::observe::{INACTIVE, Observed};
 use super::plan::plan;
 use super::report::report;
 use super::rounds::Rounds;
-use super::stores::Stores;
-use crate::api::Object;
+use super::stores::{Dependence, longest_idle, observed};
 use crate::api::instance::InstanceKind;
-use crate::clients::mail::Mailer;
-use crate::controllers::shared::deadlines::Deadlines;
-use crate::controllers::shared::ending::{Effect, foretell, send};
+use crate::controllers::shared::ending::{Effect, foretell};
+use crate::controllers::shared::ending_stores::EndingStores;
+use crate::controllers::shared::notifier::Notifier;
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::reconciler::{EffectOutcome, Outcome, PlanFn, Reconciler, ReportFn};
@@ -20,36 +19,25 @@ use crate::runtime::store_set::StoreSet;
 
 /// Stops Instances that nobody uses, and deletes those that cannot be stopped or stay stopped.
 pub struct InactivityReconciler {
-    stores: Stores,
-    settings: Settings,
+    stores: EndingStores,
     /// `None` only in `crownlabs plan`.
     rounds: Option<Rounds>,
-    /// `None` where nobody is warned.
-    mailer: Option<Mailer>,
-    deadlines: Deadlines,
+    notifier: Notifier,
 }
 
 impl Definition for InactivityReconciler {
     const EVENT_SOURCE: &'static str = "InstanceInactivity";
 
-    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
-        let config = setup.config.controllers.inactivity.clone();
-        let website = setup.config.controllers.instance.website_base_url.clone();
-        let stores = Stores::declare(set, &setup.config.selector);
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
+        let stores = EndingStores::declare::<Dependence>(set, &setup.config.selector);
+        let settings = Settings::new(setup, setup.config.controllers.inactivity.clone());
         let rounds = setup.prometheus.clone().map(Rounds::new);
-        let mailer = setup.mailer.clone().filter(|_| config.notifications);
-        Ok(Self {
-            stores,
-            settings: Settings { config, website },
-            rounds,
-            mailer,
-            deadlines: Deadlines::new(Self::NAME),
-        })
+        let notifier = Notifier::new(Self::NAME, setup, settings.config.notifications);
+        Ok((Self { stores, rounds, notifier }, settings))
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
-        let ending = observed.ending(settings, now).ok().flatten();
-        ending.map(|ending| foretell(&ending, now)).into_iter().collect()
+        foretell(observed.ending(settings, now), now)
     }
 }
 
@@ -59,40 +47,31 @@ impl Reconciler for InactivityReconciler {
     type Observed = Observed;
     type Settings = Settings;
     type Effect = Effect;
-    type Effected = Timestamp;
     const PLAN: PlanFn<Self> = plan;
     const REPORT: ReportFn<Self> = report;
 
-    fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let round = self.rounds.as_ref().and_then(Rounds::latest);
-        self.stores.observe(key, round.as_deref())
-    }
-
-    fn object(observed: &Observed) -> &Object<InstanceKind> {
-        &observed.instance
+        self.stores.find(key).map(|found| observed(found, round.as_deref()))
     }
 
     async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Timestamp> {
-        match (effect, &self.rounds, &self.mailer) {
-            (Effect::Check, Some(rounds), _) => {
-                EffectOutcome::done(rounds.refresh(self.stores.longest_idle()).await)
+        match (effect, &self.rounds) {
+            (Effect::Mail(mail), _) => self.notifier.send(INACTIVE, mail).await,
+            (Effect::Check, Some(rounds)) => {
+                EffectOutcome::done(rounds.refresh(longest_idle(&self.stores.templates)).await)
             }
-            (Effect::Mail(mail), _, Some(mailer)) => send(mailer, INACTIVE, mail).await,
-            _ => EffectOutcome { result: None, error: None },
+            (Effect::Check, None) => EffectOutcome { result: None, error: None },
         }
     }
 
     fn forget(&self, key: &ObjectKey) {
-        self.deadlines.record(key, None);
+        self.notifier.forget(key);
     }
 
     fn settle(&self, observed: &Observed, _outcome: &Outcome<Timestamp>) {
         let status = &observed.instance.status;
-        let promise = status.inactivity.as_ref().or(status.destruction.as_ref());
-        self.deadlines.record(&ObjectKey::of(&*observed.instance), promise.map(AsRef::as_ref));
+        let promise = status.inactivity.as_deref().or(status.destruction.as_deref());
+        self.notifier.record(&observed.instance, promise, observed.witness());
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use derive_more::AsRef;
+
 use crate::api::environment::Environment;
 use crate::api::instance::Instance;
 use crate::api::names::CanonicalName;
@@ -26,9 +28,10 @@ pub struct Platform {
 }
 
 /// Everything that the plan and the status of one Instance depend on, except the configuration and the time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, AsRef)]
 pub struct Observed {
     /// The Instance.
+    #[as_ref(Instance)]
     pub instance: Arc<Instance>,
     /// Its Template, if it exists.
     pub template: Option<Arc<Template>>,

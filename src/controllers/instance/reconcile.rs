@@ -9,7 +9,6 @@ use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
-use crate::api::Object;
 use crate::api::instance::InstanceKind;
 use crate::config::InstanceConfig;
 use crate::controllers::{Definition, Setup};
@@ -21,17 +20,16 @@ use crate::runtime::store_set::StoreSet;
 /// Reconciles Instances: their Services, Ingresses, volumes and workloads.
 pub struct InstanceReconciler {
     stores: Stores,
-    config: InstanceConfig,
 }
 
 impl Definition for InstanceReconciler {
     const EVENT_SOURCE: &'static str = "Instance";
 
-    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.instance.clone();
         let stores = Stores::declare(set, &setup.config.selector, config.gateway_api.enabled);
         setup.files.extend(master_key(&config.webssh_master_key_file, &stores));
-        Ok(Self { stores, config })
+        Ok((Self { stores }, config))
     }
 }
 
@@ -41,20 +39,11 @@ impl Reconciler for InstanceReconciler {
     type Observed = Observed;
     type Settings = InstanceConfig;
     type Effect = ();
-    type Effected = ();
     const PLAN: PlanFn<Self> = plan;
     const REPORT: ReportFn<Self> = report;
 
-    fn settings(&self) -> &InstanceConfig {
-        &self.config
-    }
-
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         self.stores.observe(key)
-    }
-
-    fn object(observed: &Observed) -> &Object<InstanceKind> {
-        &observed.instance
     }
 }
 

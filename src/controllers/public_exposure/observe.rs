@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use derive_more::AsRef;
+
 use super::Settings;
 use super::allocator::{Claim, Port, Transport};
 use super::validate::{Validated, WantedPort};
@@ -13,9 +15,10 @@ use crate::config::pool;
 use crate::kinds::{LoadBalancerService, NetworkPolicy};
 
 /// Everything that plan and report depend on.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, AsRef)]
 pub struct Observed {
     /// The Instance.
+    #[as_ref(Instance)]
     pub instance: Arc<Instance>,
     /// The object with the name of its Service, whoever owns it.
     pub service: Option<Arc<LoadBalancerService>>,

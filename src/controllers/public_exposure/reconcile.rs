@@ -13,7 +13,6 @@ use super::report::report;
 use super::stores::{Shown, Stores};
 use super::validate::{Validated, validate};
 use crate::api::Kind;
-use crate::api::Object;
 use crate::api::instance::InstanceKind;
 use crate::config::PublicExposureConfig;
 use crate::config::pool::Pool;
@@ -34,11 +33,12 @@ pub struct PublicExposureReconciler {
 impl Definition for PublicExposureReconciler {
     const EVENT_SOURCE: &'static str = "PublicExposure";
 
-    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let settings = Arc::new(settings(&setup.config.controllers.public_exposure)?);
         let addresses = Arc::new(Addresses::default());
         let stores = Stores::declare(set, &setup.config.selector, &settings, &addresses);
-        Ok(Self { stores, addresses, settings })
+        let own = Self { stores, addresses, settings: Arc::clone(&settings) };
+        Ok((own, settings))
     }
 }
 
@@ -46,16 +46,11 @@ impl Reconciler for PublicExposureReconciler {
     const NAME: &'static str = "publicExposure";
     type Kind = InstanceKind;
     type Observed = Observed;
-    type Settings = Settings;
+    type Settings = Arc<Settings>;
     type Effect = ();
-    type Effected = ();
     const PLAN: PlanFn<Self> = |observed, settings, _| plan(observed, settings);
     const REPORT: ReportFn<Self> =
         |observed, settings, _, outcome, now| report(observed, settings, outcome, now);
-
-    fn settings(&self) -> &Settings {
-        &self.settings
-    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let Shown { instance, template, service, policy } = self.stores.show(key)?;
@@ -70,10 +65,6 @@ impl Reconciler for PublicExposureReconciler {
             _ => self.addresses.forget_waiting(key),
         }
         Some(observed)
-    }
-
-    fn object(observed: &Observed) -> &Object<InstanceKind> {
-        &observed.instance
     }
 
     fn forget(&self, key: &ObjectKey) {

@@ -7,21 +7,38 @@ use jiff::Timestamp;
 
 use super::promise::{self, Due, Terms, later};
 use crate::api::instance::{Instance, InstanceKind};
-use crate::api::lifetime::Lifetime;
+use crate::api::lifetime::{Lifetime, LifetimeError};
 use crate::api::promise::Promise;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
-use crate::clients::mail::{Mail, MailError, MailKind, Mailer};
+use crate::clients::mail::{Mail, MailKind};
+use crate::controllers::Setup;
 use crate::runtime::ObjectKey;
-use crate::runtime::clock::{self, rfc3339};
+use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::Observation;
 use crate::runtime::events::EventNote;
 use crate::runtime::plan::{KindInfo, Plan, Requeue};
 use crate::runtime::problem::Problem;
-use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome};
+use crate::runtime::reconciler::{self, EffectOutcome, Outcome};
 
 /// After how long an Instance is looked at again whose Tenant does not exist; no loop is woken by what is missing.
 const MISSING_RETRY: Duration = Duration::from_mins(10);
+
+/// What the plans and reports of such a loop depend on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings<C> {
+    /// The configuration of the loop.
+    pub config: C,
+    /// The host of the website, for the link in mails.
+    pub website: String,
+}
+
+impl<C> Settings<C> {
+    /// The settings of a loop with this configuration.
+    pub fn new(setup: &Setup<'_>, config: C) -> Self {
+        Self { config, website: setup.config.controllers.instance.website_base_url.clone() }
+    }
+}
 
 /// One way in which an Instance can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +64,10 @@ pub enum Effect {
     Check,
     /// Sends a mail. Its result is the time at which the server accepted it.
     Mail(Box<Mail>),
+}
+
+impl reconciler::Effect for Effect {
+    type Result = Timestamp;
 }
 
 impl Effect {
@@ -214,28 +235,16 @@ pub fn tell(
     Told { promise, condition, problem, events }
 }
 
-/// What happens to an Instance if nobody uses it, as a sentence, for `crownlabs plan`.
-pub fn foretell(ending: &Ending<'_>, now: Timestamp) -> String {
+/// What is to happen to an Instance, as a sentence for `crownlabs plan`; nothing where it has no end.
+pub fn foretell(ending: Result<Option<Ending<'_>>, LifetimeError>, now: Timestamp) -> Vec<String> {
+    let Ok(Some(ending)) = ending else { return Vec::new() };
     let action = ending.way.action;
-    match ending.due(now) {
+    vec![match ending.due(now) {
         Due::Never => format!("{action} never"),
         Due::At(time) => format!("overdue at {}; then {action}", rfc3339(time)),
         Due::Warn(deadline) => format!("a warning is due; {action} at {} at the earliest", rfc3339(deadline)),
         Due::Final(_) | Due::Act => format!("{action} now"),
-    }
-}
-
-/// Sends a mail. The result is the time at which the server accepted it.
-pub async fn send(mailer: &Mailer, component: &str, mail: &Mail) -> EffectOutcome<Timestamp> {
-    match mailer.send(mail).await {
-        Ok(()) => EffectOutcome::done(clock::stated()),
-        Err(MailError::NotLeader) => EffectOutcome { result: None, error: Some(EffectError::NotLeader) },
-        Err(error) => {
-            let message = format!("{error}; it is sent again, and the deadline moves accordingly");
-            let problem = Problem::fault(component, error.reason(), message);
-            EffectOutcome { result: None, error: Some(EffectError::Failed(problem)) }
-        }
-    }
+    }]
 }
 
 /// The effective number of warnings of a Template: its own, where its annotation is a number, or that of the

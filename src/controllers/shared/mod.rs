@@ -5,18 +5,25 @@
 //! | [`accounts`] | accounts and roles in Keycloak |
 //! | [`children`] | the common part of the objects that a loop creates for one object |
 //! | [`durations`] | durations as text |
+//! | [`ending`] | how an Instance comes to its end: warnings, deadline, action |
+//! | [`ending_stores`] | the stores of the loops that end Instances after a time |
 //! | [`environments`] | the environments of an Instance, and which of them are uploaded |
 //! | [`nfs_volume`] | volumes on NFS: personal and shared |
+//! | [`notifier`] | the mails of a loop, and the gauges about its promises |
 //! | [`problems`] | problems and failures of a reconcile as conditions and events |
+//! | [`promise`] | what was promised to a Tenant, and what is due next |
+//! | [`promises`] | the gauges about the promises of a loop |
 //! | [`references`] | references between objects: keys and indexes |
 
 pub mod accounts;
 pub mod children;
-pub mod deadlines;
 pub mod durations;
 pub mod ending;
+pub mod ending_stores;
 pub mod environments;
 pub mod nfs_volume;
+pub mod notifier;
 pub mod problems;
 pub mod promise;
+pub mod promises;
 pub mod references;

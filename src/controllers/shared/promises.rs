@@ -44,17 +44,25 @@ impl Counts {
         if old == new {
             return false;
         }
-        if let Some(old) = old {
+        if let Some(Entry { deadline, is_waiting, witness }) = old {
             self.entries.remove(key);
-            old.deadline.map(|deadline| self.deadlines.remove(&(deadline, key.clone())));
-            self.waiting -= usize::from(old.is_waiting);
-            old.witness.map(|witness| self.witnesses.entry(witness).and_modify(|count| *count -= 1));
+            self.waiting -= usize::from(is_waiting);
+            if let Some(deadline) = deadline {
+                self.deadlines.remove(&(deadline, key.clone()));
+            }
+            if let Some(count) = witness.and_then(|witness| self.witnesses.get_mut(witness)) {
+                *count -= 1;
+            }
         }
-        if let Some(new) = new {
+        if let Some(new @ Entry { deadline, is_waiting, witness }) = new {
             self.entries.insert(key.clone(), new);
-            new.deadline.map(|deadline| self.deadlines.insert((deadline, key.clone())));
-            self.waiting += usize::from(new.is_waiting);
-            new.witness.map(|witness| *self.witnesses.entry(witness).or_default() += 1);
+            self.waiting += usize::from(is_waiting);
+            if let Some(deadline) = deadline {
+                self.deadlines.insert((deadline, key.clone()));
+            }
+            if let Some(witness) = witness {
+                *self.witnesses.entry(witness).or_default() += 1;
+            }
         }
         true
     }
@@ -130,7 +138,8 @@ mod tests {
         let _guard = metrics::set_default_local_recorder(&recorder);
         let promises = Promises::new("inactivity");
         let shows = |witness: &str, count: u32| {
-            let line = format!("automation_instances{{controller=\"inactivity\",witness=\"{witness}\"}} {count}");
+            let line =
+                format!("automation_instances{{controller=\"inactivity\",witness=\"{witness}\"}} {count}");
             let text = handle.render();
             assert!(text.lines().any(|shown| shown == line), "{line} not in:\n{text}");
         };
@@ -139,10 +148,12 @@ mod tests {
         promises.record(&b, None, Some("start"));
         shows("start", 2);
         promises.record(&a, None, Some("ssh"));
-        (shows("start", 1), shows("ssh", 1));
+        shows("start", 1);
+        shows("ssh", 1);
         // Texts of others do not become labels.
         promises.record(&b, None, Some("evil"));
-        (shows("start", 0), shows("other", 1));
+        shows("start", 0);
+        shows("other", 1);
         promises.record(&b, None, None);
         shows("other", 0);
     }

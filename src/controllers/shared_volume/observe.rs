@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use derive_more::AsRef;
+
 use crate::api::labels;
 use crate::api::names::CanonicalName;
 use crate::api::shared_volume::SharedVolume;
@@ -13,9 +15,10 @@ use crate::runtime::ObjectKey;
 use crate::runtime::finalizer;
 
 /// Everything that plan and report depend on, except the configuration and the time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, AsRef)]
 pub struct Observed {
     /// The shared volume.
+    #[as_ref(SharedVolume)]
     pub volume: Arc<SharedVolume>,
     /// The object with the name of its `PersistentVolumeClaim`, whoever owns it.
     pub claim: Option<Arc<NfsClaim>>,

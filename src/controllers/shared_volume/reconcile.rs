@@ -4,8 +4,8 @@ use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
+use crate::api::labels;
 use crate::api::shared_volume::SharedVolumeKind;
-use crate::api::{Object, labels};
 use crate::config::SharedVolumeConfig;
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
@@ -15,15 +15,14 @@ use crate::runtime::store_set::StoreSet;
 /// Reconciles shared volumes.
 pub struct SharedVolumeReconciler {
     stores: Stores,
-    config: SharedVolumeConfig,
 }
 
 impl Definition for SharedVolumeReconciler {
     const EVENT_SOURCE: &'static str = "SharedVolume";
 
-    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.shared_volume.clone();
-        Ok(Self { stores: Stores::declare(set, &setup.config.selector), config })
+        Ok((Self { stores: Stores::declare(set, &setup.config.selector) }, config))
     }
 }
 
@@ -34,19 +33,10 @@ impl Reconciler for SharedVolumeReconciler {
     type Observed = Observed;
     type Settings = SharedVolumeConfig;
     type Effect = ();
-    type Effected = ();
     const PLAN: PlanFn<Self> = |observed, config, _| plan(observed, config);
     const REPORT: ReportFn<Self> = |observed, _, plan, outcome, now| report(observed, plan, outcome, now);
 
-    fn settings(&self) -> &SharedVolumeConfig {
-        &self.config
-    }
-
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         self.stores.observe(key)
-    }
-
-    fn object(observed: &Observed) -> &Object<SharedVolumeKind> {
-        &observed.volume
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use derive_more::AsRef;
+
 use crate::api::instance::Instance;
 use crate::api::instance_snapshot::InstanceSnapshot;
 use crate::api::names::CanonicalName;
@@ -11,9 +13,10 @@ use crate::kinds::{DataVolume, Job, Pod, VirtualMachine, VirtualMachineInstance}
 use crate::runtime::ObjectKey;
 
 /// Everything that plan and report depend on, except the configuration and the time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, AsRef)]
 pub struct Observed {
     /// The snapshot.
+    #[as_ref(InstanceSnapshot)]
     pub snapshot: Arc<InstanceSnapshot>,
     /// The Instance that it names, if it exists.
     pub instance: Option<Arc<Instance>>,

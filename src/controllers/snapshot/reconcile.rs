@@ -4,7 +4,6 @@ use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
-use crate::api::Object;
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::config::SnapshotConfig;
 use crate::controllers::{Definition, Setup};
@@ -15,15 +14,14 @@ use crate::runtime::store_set::StoreSet;
 /// Reconciles snapshots: images of stopped virtual machines.
 pub struct SnapshotReconciler {
     stores: Stores,
-    config: SnapshotConfig,
 }
 
 impl Definition for SnapshotReconciler {
     const EVENT_SOURCE: &'static str = "InstanceSnapshot";
 
-    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.snapshot.clone();
-        Ok(Self { stores: Stores::declare(set, &setup.config.selector), config })
+        Ok((Self { stores: Stores::declare(set, &setup.config.selector) }, config))
     }
 }
 
@@ -33,19 +31,10 @@ impl Reconciler for SnapshotReconciler {
     type Observed = Observed;
     type Settings = SnapshotConfig;
     type Effect = ();
-    type Effected = ();
     const PLAN: PlanFn<Self> = plan;
     const REPORT: ReportFn<Self> = report;
 
-    fn settings(&self) -> &SnapshotConfig {
-        &self.config
-    }
-
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         self.stores.observe(key)
-    }
-
-    fn object(observed: &Observed) -> &Object<InstanceSnapshotKind> {
-        &observed.snapshot
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use derive_more::AsRef;
+
 use crate::api::condition::Condition;
 use crate::api::instance::{Automation, Instance, InstancePhase, InstanceStatus};
 use crate::api::labels;
@@ -16,9 +18,10 @@ use crate::kinds::{Job, Pod, VirtualMachineInstance};
 pub const SUBMITTED: &str = "Submitted";
 
 /// Everything that plan and report depend on, except the configuration and the time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, AsRef)]
 pub struct Observed {
     /// The Instance.
+    #[as_ref(Instance)]
     pub instance: Arc<Instance>,
     /// Its Template, if it exists.
     pub template: Option<Arc<Template>>,

@@ -7,7 +7,6 @@ use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
-use crate::api::Object;
 use crate::api::instance::InstanceKind;
 use crate::config::SubmissionConfig;
 use crate::controllers::{Definition, Setup};
@@ -18,15 +17,14 @@ use crate::runtime::store_set::StoreSet;
 /// Uploads the content of Instances whose exam has ended.
 pub struct SubmissionReconciler {
     stores: Stores,
-    config: SubmissionConfig,
 }
 
 impl Definition for SubmissionReconciler {
     const EVENT_SOURCE: &'static str = "InstanceSubmission";
 
-    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.submission.clone();
-        Ok(Self { stores: Stores::declare(set, &setup.config.selector), config })
+        Ok((Self { stores: Stores::declare(set, &setup.config.selector) }, config))
     }
 
     fn remarks(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> Vec<String> {
@@ -48,19 +46,10 @@ impl Reconciler for SubmissionReconciler {
     type Observed = Observed;
     type Settings = SubmissionConfig;
     type Effect = ();
-    type Effected = ();
     const PLAN: PlanFn<Self> = plan;
     const REPORT: ReportFn<Self> = report;
 
-    fn settings(&self) -> &SubmissionConfig {
-        &self.config
-    }
-
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         self.stores.observe(key)
-    }
-
-    fn object(observed: &Observed) -> &Object<InstanceKind> {
-        &observed.instance
     }
 }

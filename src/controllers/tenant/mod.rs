@@ -33,6 +33,8 @@ pub use reconcile::TenantReconciler;
 use std::collections::BTreeMap;
 
 use crate::config::TenantConfig;
+use crate::controllers::shared::accounts::Known;
+use crate::runtime::reconciler;
 
 /// The settings that plans and reports depend on.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,4 +57,8 @@ pub enum Effect {
     },
     /// Delete the account.
     RemoveAccount,
+}
+
+impl reconciler::Effect for Effect {
+    type Result = Known;
 }

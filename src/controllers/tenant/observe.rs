@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use derive_more::AsRef;
+
 use super::Settings;
 use super::names::Names;
 use crate::api::tenant::Tenant;
@@ -14,9 +16,10 @@ use crate::kinds::{
 };
 
 /// Everything that the plan and the status of a Tenant depend on, except the settings and the time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, AsRef)]
 pub struct Observed {
     /// The Tenant.
+    #[as_ref(Tenant)]
     pub tenant: Arc<Tenant>,
     /// The Workspaces that its spec names and that exist, by name.
     pub workspaces: BTreeMap<String, Arc<Workspace>>,

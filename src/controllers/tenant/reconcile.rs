@@ -12,8 +12,8 @@ use super::plan::plan;
 use super::report::{internal_error, report};
 use super::stores::Stores;
 use super::{Effect, Settings};
+use crate::api::labels;
 use crate::api::tenant::TenantKind;
-use crate::api::{Object, labels};
 use crate::controllers::shared::accounts::{self, Accounts, Known};
 use crate::controllers::{Definition, Endpoint, Setup};
 use crate::runtime::ObjectKey;
@@ -24,7 +24,6 @@ use crate::runtime::store_set::StoreSet;
 /// Reconciles Tenants: their namespaces, quota, RBAC, volume and account.
 pub struct TenantReconciler {
     stores: Stores,
-    settings: Settings,
     /// Accounts and roles in Keycloak; `None` where it is not configured.
     accounts: Option<Accounts>,
 }
@@ -32,7 +31,7 @@ pub struct TenantReconciler {
 impl Definition for TenantReconciler {
     const EVENT_SOURCE: &'static str = "Tenant";
 
-    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let accounts = setup.accounts.clone();
         let settings = Settings {
             selector: setup.config.selector.clone(),
@@ -42,7 +41,7 @@ impl Definition for TenantReconciler {
         if accounts.is_some() {
             account_events(setup, set);
         }
-        Ok(Self { stores: Stores::declare(set, &settings), settings, accounts })
+        Ok((Self { stores: Stores::declare(set, &settings), accounts }, settings))
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
@@ -57,20 +56,11 @@ impl Reconciler for TenantReconciler {
     type Observed = Observed;
     type Settings = Settings;
     type Effect = Effect;
-    type Effected = Known;
     const PLAN: PlanFn<Self> = plan;
     const REPORT: ReportFn<Self> = report;
 
-    fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         self.stores.observe(key)
-    }
-
-    fn object(observed: &Observed) -> &Object<TenantKind> {
-        &observed.tenant
     }
 
     async fn perform(&self, observed: &Observed, effect: &Effect) -> EffectOutcome<Known> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use derive_more::AsRef;
 use jiff::Timestamp;
 
 use crate::api::condition::Condition;
@@ -18,9 +19,10 @@ pub const TERMINATING: &str = "Terminating";
 pub const KEPT: &str = "Kept";
 
 /// Everything that plan and report depend on, except the configuration and the time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, AsRef)]
 pub struct Observed {
     /// The Instance.
+    #[as_ref(Instance)]
     pub instance: Arc<Instance>,
     /// Its Template, if it exists.
     pub template: Option<Arc<Template>>,

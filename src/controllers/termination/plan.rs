@@ -13,6 +13,7 @@ use crate::controllers::shared::environments::has_destination;
 use crate::controllers::shared::references::template_key;
 use crate::runtime::plan::{ObjectPatch, Plan, Requeue};
 use crate::runtime::problem::Problem;
+use crate::runtime::reconciler;
 
 /// The shortest time between two queries of a URL.
 const SHORTEST: Duration = Duration::from_secs(5);
@@ -32,6 +33,10 @@ pub enum Effect {
         /// The URL.
         url: String,
     },
+}
+
+impl reconciler::Effect for Effect {
+    type Result = ();
 }
 
 /// The decision about an Instance.

@@ -12,7 +12,7 @@ use super::plan::{Effect, plan};
 use super::report::report;
 use super::stores::Stores;
 use crate::api::instance::InstanceKind;
-use crate::api::{Object, labels};
+use crate::api::labels;
 use crate::clients::status_check::{StatusClient, host};
 use crate::config::TerminationConfig;
 use crate::controllers::{Definition, Setup};
@@ -24,19 +24,18 @@ use crate::runtime::store_set::StoreSet;
 pub struct TerminationReconciler {
     stores: Stores,
     checks: Checks,
-    config: TerminationConfig,
 }
 
 impl Definition for TerminationReconciler {
     const EVENT_SOURCE: &'static str = "InstanceTermination";
 
-    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.termination.clone();
         let ca_file = Some(&config.ca_file).filter(|file| !file.is_empty()).map(PathBuf::from);
         let client = StatusClient::new(ca_file, config.status_check_timeout.get());
         let client = client.context("controllers.termination")?;
         let checks = Checks::new(client, Arc::clone(set.queue()));
-        Ok(Self { stores: Stores::declare(set, &setup.config.selector), checks, config })
+        Ok((Self { stores: Stores::declare(set, &setup.config.selector), checks }, config))
     }
 
     fn remarks(observed: &Observed, config: &TerminationConfig, _: Timestamp) -> Vec<String> {
@@ -54,21 +53,12 @@ impl Reconciler for TerminationReconciler {
     type Observed = Observed;
     type Settings = TerminationConfig;
     type Effect = Effect;
-    type Effected = ();
     const PLAN: PlanFn<Self> = plan;
     const REPORT: ReportFn<Self> = report;
-
-    fn settings(&self) -> &TerminationConfig {
-        &self.config
-    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let (instance, template) = self.stores.show(key)?;
         Some(Observed { instance, template, check: self.checks.last(key) })
-    }
-
-    fn object(observed: &Observed) -> &Object<InstanceKind> {
-        &observed.instance
     }
 
     async fn perform(&self, observed: &Observed, Effect::Check { url }: &Effect) -> EffectOutcome<()> {

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use derive_more::AsRef;
+
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
 
 use crate::kinds::{ClusterRoleBinding, Namespace, RoleBinding};
 
 /// Everything that the plan and the status of a Workspace depend on, except the settings and the time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, AsRef)]
 pub struct Observed {
     /// The Workspace.
+    #[as_ref(Workspace)]
     pub workspace: Arc<Workspace>,
     /// The namespace with its name, whoever owns it.
     pub namespace: Option<Arc<Namespace>>,

@@ -6,18 +6,17 @@ use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
+use crate::api::labels;
 use crate::api::workspace::WorkspaceKind;
-use crate::api::{Object, labels};
 use crate::controllers::shared::accounts::{self, Accounts};
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
-use crate::runtime::reconciler::{EffectOutcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::reconciler::{self, EffectOutcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles Workspaces: their namespaces, RBAC, and enrolments.
 pub struct WorkspaceReconciler {
     stores: Stores,
-    settings: Settings,
     /// Roles in Keycloak; `None` where it is not configured.
     accounts: Option<Accounts>,
 }
@@ -43,13 +42,18 @@ pub enum Effect {
     RemoveRoles,
 }
 
+impl reconciler::Effect for Effect {
+    type Result = ();
+}
+
 impl Definition for WorkspaceReconciler {
     const EVENT_SOURCE: &'static str = "Workspace";
 
-    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let (selector, accounts) = (setup.config.selector.clone(), setup.accounts.clone());
         let stores = Stores::declare(set, &selector);
-        Ok(Self { stores, settings: Settings { selector, has_keycloak: accounts.is_some() }, accounts })
+        let settings = Settings { selector, has_keycloak: accounts.is_some() };
+        Ok((Self { stores, accounts }, settings))
     }
 }
 
@@ -60,20 +64,11 @@ impl Reconciler for WorkspaceReconciler {
     type Observed = Observed;
     type Settings = Settings;
     type Effect = Effect;
-    type Effected = ();
     const PLAN: PlanFn<Self> = |observed, settings, _| plan(observed, settings);
     const REPORT: ReportFn<Self> = report;
 
-    fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         self.stores.observe(key)
-    }
-
-    fn object(observed: &Observed) -> &Object<WorkspaceKind> {
-        &observed.workspace
     }
 
     async fn perform(&self, observed: &Observed, effect: &Effect) -> EffectOutcome<()> {

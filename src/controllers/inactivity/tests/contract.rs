@@ -5,6 +5,8 @@
 //! and two daemons that believe to lead, each with a store that may be late. Plans and reports are the real ones, in
 //! the order in which the driver calls them. Each step can end by a crash between any two of its writes.
 
+mod faults;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use super::random::Random;
 use super::*;
 use crate::api::Object;
 use crate::clients::mail::Mail;
+use crate::controllers::shared::promise::Due;
 use crate::runtime::plan::ObjectPatch;
 
 /// How many random plans of faults are run.
@@ -59,6 +62,8 @@ struct World {
     metrics_are_empty: bool,
     accepted: Vec<Accepted>,
     daemons: [Daemon; 2],
+    /// The faults have ended: no daemon crashes any more.
+    is_calm: bool,
     /// The time of the stop or the deletion.
     ended: Option<i64>,
 }
@@ -89,6 +94,7 @@ impl World {
             metrics_are_empty: false,
             accepted: Vec::new(),
             daemons: [Daemon::default(), Daemon::default()],
+            is_calm: false,
             ended: None,
         };
         world.store(stored);
@@ -123,7 +129,7 @@ impl World {
 
     /// Whether the daemon dies now. Then its memory is lost.
     fn crash(&mut self, daemon: usize) -> Result<(), Interrupted> {
-        if !self.random.one_in(25) {
+        if self.is_calm || !self.random.one_in(25) {
             return Ok(());
         }
         self.daemons[daemon].seen = None;
@@ -314,46 +320,6 @@ impl World {
         self.ended = Some(now);
     }
 
-    /// Something happens that nobody has planned.
-    fn disturb(&mut self) {
-        let random = &mut self.random;
-        match random.below(14) {
-            0 => self.mail_is_away = !self.mail_is_away,
-            1 => self.metrics_are_away = !self.metrics_are_away,
-            2 => {
-                self.metrics_are_empty = !self.metrics_are_empty;
-                self.is_denied |= self.metrics_are_empty;
-            }
-            3 | 4 => {
-                let steps = [-400 * 24 * HOUR, -HOUR, -60, 0, 0, 60, HOUR, 400 * 24 * HOUR];
-                let step = usize::try_from(random.below(8)).expect("small");
-                let daemon = usize::from(random.one_in(2));
-                self.daemons[daemon].offset = steps[step];
-            }
-            5 => {
-                let idle = ["24h", "12h", "48h", "never", "0m"];
-                let idle = idle[usize::try_from(random.below(5)).expect("small")];
-                let mut template = (*self.template).clone();
-                template.spec.inactivity_timeout = idle.to_owned();
-                self.template = Arc::new(template);
-            }
-            6 if self.random.one_in(4) => {
-                (self.used, self.is_denied) = (Some(self.now), self.metrics_are_empty);
-            }
-            7 if self.random.one_in(4) => {
-                if let Some(mut instance) = self.stored.clone() {
-                    instance.metadata.generation = instance.metadata.generation.map(|number| number + 2);
-                    self.store(instance);
-                }
-            }
-            8 => {
-                let daemon = usize::from(self.random.one_in(2));
-                self.daemons[daemon] = Daemon { offset: self.daemons[daemon].offset, ..Daemon::default() };
-            }
-            _ => {}
-        }
-    }
-
     /// Lets a daemon work until nothing is left to be done at once.
     fn work(&mut self, daemon: usize) {
         if self.daemons[daemon].store.is_none() || self.random.one_in(2) {
@@ -366,6 +332,13 @@ impl World {
         }
     }
 
+    /// What is still to be done now, and is not done yet.
+    fn due(&self) -> Option<Due> {
+        let observed = self.observed(0)?;
+        let due = observed.ending(&self.settings, at(self.now)).ok()??.due(at(self.now));
+        (self.ended.is_none() && !matches!(due, Due::Never | Due::At(_))).then_some(due)
+    }
+
     fn run(mut self) {
         for _ in 0..STEPS {
             self.disturb();
@@ -376,15 +349,21 @@ impl World {
             }
             self.now += i64::try_from(self.random.below(10_800)).expect("small");
         }
-        // The faults end: the Instance, which nobody uses any more, comes to its end.
+        // The faults end: within an interval, what is due is done, and the Instance, which nobody uses any more, comes
+        // to its end.
+        self.is_calm = true;
         (self.mail_is_away, self.metrics_are_away, self.metrics_are_empty) = (false, false, false);
         self.template = Arc::new(template("24h", true));
         self.daemons = [Daemon::default(), Daemon::default()];
+        let calm = self.now;
         let limit = self.now + 24 * HOUR + (i64::from(MAX) + 2) * (INTERVAL + 660) + HOUR;
         while self.ended.is_none() && self.now < limit {
             self.show(0);
             self.work(0);
-            self.now += 3_600;
+            if self.now >= calm + INTERVAL {
+                assert_eq!(self.due(), None, "seed {}: still due at {}", self.seed, self.now);
+            }
+            self.now += HOUR;
         }
         assert!(self.ended.is_some(), "seed {}: {:#?}", self.seed, self.stored.map(|stored| stored.status));
     }
