@@ -18,8 +18,8 @@ const INTERVAL: Duration = Duration::from_secs(4);
 const NAMESPACE: &str = "tenant-idle";
 
 /// A Prometheus in which all sources are there from an hour ago until half an hour from now, and in which the Instance
-/// `busybee` is used all the time.
-fn prometheus() -> PrometheusServer {
+/// `busybee` in this namespace is used all the time.
+pub fn prometheus(namespace: &str) -> PrometheusServer {
     let now = clock::now().as_second();
     let times = || (now - 3_600..now + 1_800).step_by(5);
     let mut samples = Samples::default();
@@ -32,7 +32,7 @@ fn prometheus() -> PrometheusServer {
     }
     let requests = |service: &str| {
         format!(
-            r#"nginx_ingress_controller_requests{{exported_namespace="{NAMESPACE}",exported_service="{service}"}}"#
+            r#"nginx_ingress_controller_requests{{exported_namespace="{namespace}",exported_service="{service}"}}"#
         )
     };
     samples.series(&requests("busybee"), times().map(|time| (time, time - now + 3_600)));
@@ -40,8 +40,14 @@ fn prometheus() -> PrometheusServer {
     PrometheusServer::start(&samples).expect("a Prometheus")
 }
 
-/// The configuration of the loop alone.
-fn config(folder: &Path, prometheus: &PrometheusServer) -> String {
+/// Lets a Template of the fixtures allow so much time without use.
+pub fn allow_idle(lab: &Lab, fixtures: &str, template: &str, idle: &str) {
+    let patch = format!(r#"{{"spec": {{"cleanup": {{"stopAfterInactivity": "{idle}"}}}}}}"#);
+    lab.patch("templates", &format!("workspace-{fixtures}"), template, &patch);
+}
+
+/// The configuration of the loop alone, with that time between the warning and the stop.
+pub fn config(folder: &Path, prometheus: &PrometheusServer, interval: Duration) -> String {
     format!(
         "controllers: {{instance: {{enabled: false}}, publicExposure: {{enabled: false}}, \
          sharedVolume: {{enabled: false}}, snapshot: {{enabled: false}}, tenant: {{enabled: false}}, \
@@ -49,7 +55,7 @@ fn config(folder: &Path, prometheus: &PrometheusServer) -> String {
          notificationInterval: {}s, checkInterval: 2s}}}}\n\
          integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}, \
          prometheus: {{url: \"{}\", queryStep: 1s, timeout: 30s}}}}\n",
-        INTERVAL.as_secs(),
+        interval.as_secs(),
         folder.display(),
         prometheus.url()
     )
@@ -59,18 +65,17 @@ fn config(folder: &Path, prometheus: &PrometheusServer) -> String {
 fn what_nobody_uses_is_warned_about_and_ended_and_what_is_used_stays() {
     let lab = Lab::shared();
     lab.create_fixtures("idle");
-    let idle = format!(r#"{{"spec": {{"cleanup": {{"stopAfterInactivity": "{IDLE}"}}}}}}"#);
     for template in ["container", "container-persistent"] {
-        lab.patch("templates", "workspace-idle", template, &idle);
+        allow_idle(&lab, "idle", template, IDLE);
     }
     for (name, template) in
         [("busybee", "container-persistent"), ("paused", "container-persistent"), ("ended", "container")]
     {
         lab.apply(&instance("idle", name, template));
     }
-    let prometheus = prometheus();
+    let prometheus = prometheus(NAMESPACE);
     let folder = tempfile::tempdir().expect("a folder");
-    let config = config(folder.path(), &prometheus);
+    let config = config(folder.path(), &prometheus, INTERVAL);
     let kubeconfig = lab.service_account();
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "idle", config: &config });
     lab.await_gone("instances", NAMESPACE, "ended");

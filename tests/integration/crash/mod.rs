@@ -3,6 +3,7 @@
 
 mod expiration;
 mod exposure;
+mod inactivity;
 mod instances;
 mod shared_volumes;
 mod snapshots;
