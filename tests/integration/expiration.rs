@@ -119,14 +119,16 @@ fn nobody_is_deleted_while_mails_are_not_accepted() {
         let count = refused(&daemon.metrics());
         (count >= 4).then_some(()).ok_or_else(|| format!("four attempts, not {count}: {}", daemon.log()))
     });
-    let object = lab.get("instances", namespace, "old").expect("the Instance is still there");
-    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    let expiring = conditions.iter().find(|condition| condition["type"] == "Expiring").expect("a condition");
-    assert_eq!(
-        (&expiring["status"], object["status"]["expiration"]["warnings"].as_i64()),
-        (&"True".into(), None)
-    );
-    assert!(expiring["message"].as_str().expect("text").contains("sent again"), "{expiring}");
+    // Before each attempt the condition says that the Instance is overdue.
+    wait_until(PATIENCE, || {
+        let object = lab.get("instances", namespace, "old").expect("the Instance is still there");
+        assert_eq!(object["status"]["expiration"]["warnings"].as_i64(), None);
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let expiring = conditions.iter().find(|condition| condition["type"] == "Expiring").cloned();
+        let expiring = expiring.unwrap_or_default();
+        let says = expiring["message"].as_str().is_some_and(|message| message.contains("sent again"));
+        (says && expiring["status"] == "True").then_some(()).ok_or_else(|| format!("the reason: {expiring}"))
+    });
     fs::remove_file(&new).expect("removed");
     fs::rename(&away, &new).expect("renamed");
     let mended = clock::now();
