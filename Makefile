@@ -3,10 +3,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
-.PHONY: help prerequisites build test lint generate demo bench image clean
+.PHONY: help prerequisites build test lint generate demo bench image ssh-bastion-image clean
 
 help: ## This list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 prerequisites: ## What the build and the tests need: installed where that is possible, else named
 	@./tests/prerequisites.sh
@@ -34,7 +34,7 @@ generate: ## The files that are made from the code: CRDs, default configuration
 	$(CARGO) run --locked -- config default > config/crownlabs.yaml.new
 	mv config/crownlabs.yaml.new config/crownlabs.yaml
 
-demo: $(if $(AUTOMATION),prerequisites,control-plane-prerequisites) ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; AUTOMATION=1 shows how unused ones end
+demo: $(if $(AUTOMATION)$(BASTION),prerequisites,control-plane-prerequisites) ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; AUTOMATION=1 shows how unused ones end, BASTION=1 a login by SSH
 	$(CARGO) build --release --locked --bin crownlabs
 	$(CARGO) run --locked --example demo -- $(if $(DETACH),--detach)
 
@@ -44,6 +44,9 @@ bench: control-plane-prerequisites ## The figures of the README, measured here; 
 
 image: ## The container image
 	docker build -t crownlabs/crownlabs:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) .
+
+ssh-bastion-image: ## The container image of the SSH server of the bastion
+	docker build -t crownlabs/ssh-bastion:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) images/ssh-bastion
 
 clean: ## Removes what was built here (the control plane in the cache stays)
 	$(CARGO) clean

@@ -10,12 +10,14 @@
 //! - [`runtime`]: what all loops share: stores, queue, driver, apply engine, events, errors, the HTTP server. It
 //!   knows no loop.
 //! - [`clients`]: the servers outside of the cluster.
+//! - [`capture`]: the packets of this host: counts the connections that it opens. It knows nothing of Kubernetes.
 //! - [`controllers`]: the control loops, one folder for each: what it observes, plans and reports.
 //! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
 //! - [`manager`]: start and stop of the process: connections, loops, lease, probes, metrics.
 //! - [`offline`]: `crownlabs plan`, which prints the plans of the same loops without a cluster.
 
 pub mod api;
+mod capture;
 mod clients;
 mod config;
 mod controllers;
@@ -41,6 +43,7 @@ pub fn crds() -> String {
 /// Parts that the integration tests drive by themselves. Nothing else may use them.
 #[doc(hidden)]
 pub mod testing {
+    pub use crate::capture::{Capture, ConnectionCounter, Settings, State, THREAD, Wanted};
     pub use crate::clients::keycloak;
     pub use crate::clients::mail;
     pub use crate::clients::prometheus;

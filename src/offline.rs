@@ -14,7 +14,7 @@ use crate::api::labels::selector_string;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::{GROUP, Kind};
 use crate::config::Config;
-use crate::controllers::{LOOPS, Planned, Setup};
+use crate::controllers::{Built, LOOPS, Planned, Setup};
 use crate::kinds::{NamespaceKind, SecretKind};
 use crate::runtime::clock;
 use crate::runtime::gate::Gate;
@@ -58,8 +58,14 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
     let mut setup = Setup::new(config, Gate::closed());
     let mut factory = StoreFactory::default();
     let enabled = LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled);
-    let loops =
+    let built =
         enabled.map(|entry| (entry.build)(&mut setup, &mut factory)).collect::<Result<Vec<_>, _>>()?;
+    // Replica loops make no objects.
+    let loops = built.into_iter().filter_map(|built| match built {
+        Built::Leader(built) => Some(built),
+        Built::Replica(_) => None,
+    });
+    let loops: Vec<_> = loops.collect();
     if let Some(file) = setup.files.iter().find(|file| !file.is_readable()) {
         anyhow::bail!("{}: {} cannot be read", file.key, file.path.display());
     }

@@ -11,6 +11,8 @@ need openssl openssl
 need setpriv util-linux
 need cc gcc
 need git git
+# Network namespaces and their devices.
+need ip iproute2
 # Any Go since 1.21 fetches the version that the modules ask for.
 [ -n "${KUBEBUILDER_ASSETS:-}" ] || need go golang-go
 if [ "$what" = all ]; then
@@ -20,6 +22,11 @@ if [ "$what" = all ]; then
 	need buildah buildah
 	# The server and `promtool`, which writes samples of any time.
 	need prometheus prometheus
+	# The bench compares the capture with it.
+	need tcpdump tcpdump
+	# The bastion and web SSH: an SSH server and its client.
+	need ssh openssh-client
+	[ -x /usr/sbin/sshd ] || need sshd openssh-server
 	need java default-jre-headless
 	need mvn maven
 	# Mail: a server with TLS and login. Any Python that has it will do; Debian installs it for its own.

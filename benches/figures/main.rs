@@ -10,12 +10,15 @@
 #[path = "../../tests/cluster/mod.rs"]
 mod cluster;
 
+mod capture;
 mod exposure;
 mod fixtures;
 mod harness;
 mod inactivity;
 mod instances;
+mod keys;
 mod tenants;
+mod web_ssh;
 
 use std::fs;
 use std::path::Path;
@@ -65,6 +68,15 @@ fn main() -> Result<()> {
         }
         if wanted("inactivity") {
             inactivity::rounds(&mut figures).await?;
+        }
+        if wanted("capture") {
+            capture::load(&mut figures)?;
+        }
+        if wanted("webssh") {
+            web_ssh::terminals(&mut figures).await?;
+        }
+        if wanted("keys") {
+            keys::rewrite(&mut figures).await?;
         }
         if wanted("2400") {
             instances::cold_2400(&mut figures).await?;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "it ends by a panic")]
 
 mod automation;
+mod bastion;
 #[path = "../../tests/cluster/mod.rs"]
 mod cluster;
 mod people;
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use automation::Automation;
+use bastion::Bastion;
 use cluster::keycloak::KeycloakServer;
 use cluster::{Cluster, Options};
 use serde_json::Value;
@@ -45,12 +47,17 @@ fn main() -> Result<()> {
         Cluster::start(Options { crds: files(&root.join("manifests/crds"))?, ..Options::default() })?;
     let keycloak = people::keycloak()?;
     let automation = Automation::start(cluster.dir())?;
+    let bastion = Bastion::start(cluster.dir())?;
     let demo = root.join("config/demo.yaml");
-    let config = people::config(cluster.dir(), &demo, keycloak.as_ref(), automation.as_ref())?;
+    let config =
+        people::config(cluster.dir(), &demo, keycloak.as_ref(), automation.as_ref(), bastion.as_ref())?;
     let daemon = Daemon::start(&cluster, root, &config)?;
     println!("the daemon runs; its log is {}\n", cluster.dir().join("daemon.log").display());
     let show = || show(&cluster);
     let mut result = scenario(&cluster, root, keycloak.as_ref(), &show);
+    if let (Ok(()), Some(bastion)) = (&result, &bastion) {
+        result = bastion.show(&cluster);
+    }
     if let (Ok(()), Some(automation)) = (&result, &automation) {
         result = automation.show(&cluster);
     }

@@ -10,6 +10,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::automation::Automation;
+use crate::bastion::Bastion;
 use crate::cluster::Cluster;
 use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
 use crate::{PATIENCE, interrupted_already, now, run};
@@ -43,15 +44,17 @@ pub fn keycloak() -> Result<Option<KeycloakServer>> {
 }
 
 /// Writes the daemon's configuration: `config/demo.yaml`, whose last section is `controllers`, with the realm and the
-/// automation if there are any. Returns the path of the file.
+/// automation and the bastion if there are any. Returns the path of the file.
 pub fn config(
     folder: &Path,
     demo: &Path,
     keycloak: Option<&KeycloakServer>,
     automation: Option<&Automation>,
+    bastion: Option<&Bastion>,
 ) -> Result<std::path::PathBuf> {
     let mut text = fs::read_to_string(demo)?;
     text.push_str(&automation.map_or_else(String::new, |_| Automation::controllers()));
+    text.push_str(&bastion.map_or_else(String::new, Bastion::controllers));
     if keycloak.is_some() || automation.is_some() {
         text.push_str("integrations:\n");
     }

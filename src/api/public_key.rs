@@ -1,6 +1,10 @@
 //! Validation of the SSH public keys of Tenants.
 
 use ssh_key::PublicKey;
+use ssh_key::public::KeyData;
+
+/// The longest text of a key, in bytes. The largest key that OpenSSH reads, RSA with 16384 bits, has 2800.
+const LONGEST: usize = 8 << 10;
 
 /// Why a text is not a public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -8,22 +12,54 @@ pub enum PublicKeyError {
     /// The text has several lines, so it could add options or more keys to `authorized_keys`.
     #[error("has a line break: a key is one line, and each key an entry of its own")]
     LineBreak,
+    /// The text is longer than any key.
+    #[error("is longer than 8192 bytes, so it is no SSH public key such as `ssh-ed25519 AAAA… name`")]
+    TooLong,
     /// The text is not a public key in the format of OpenSSH.
     #[error("is no SSH public key such as `ssh-ed25519 AAAA… name`")]
     Unreadable,
+    /// The text is a certificate, or a key of a type that OpenSSH does not accept, such as DSA.
+    #[error("is a certificate or a key of a type that OpenSSH does not accept: use Ed25519, ECDSA or RSA")]
+    Unsupported,
 }
 
 /// Validates a public key, and returns it without the white space around it.
 ///
 /// # Errors
-/// If the text is not exactly one key in the format of OpenSSH.
+/// If the text is not exactly one key in the format of OpenSSH, of a type that OpenSSH accepts.
 pub fn checked(text: &str) -> Result<&str, PublicKeyError> {
-    let key = text.trim();
-    if key.lines().count() > 1 || key.contains('\r') {
+    parsed(text).map(|(key, _)| key)
+}
+
+/// Validates a public key, and returns its type and its data in base64, written anew: `ssh-ed25519 AAAA…`. What the
+/// user wrote behind them is left out.
+///
+/// # Errors
+/// The same as those of [`checked`].
+pub fn canonical(text: &str) -> Result<String, PublicKeyError> {
+    let (_, key) = parsed(text)?;
+    let bare = PublicKey::from(key.key_data().clone());
+    bare.to_openssh().map_err(|_| PublicKeyError::Unreadable)
+}
+
+/// The text of a key without the white space around it, and the key.
+fn parsed(text: &str) -> Result<(&str, PublicKey), PublicKeyError> {
+    let text = text.trim();
+    if text.lines().count() > 1 || text.contains('\r') {
         return Err(PublicKeyError::LineBreak);
     }
-    PublicKey::from_openssh(key).map_err(|_| PublicKeyError::Unreadable)?;
-    Ok(key)
+    if text.len() > LONGEST {
+        return Err(PublicKeyError::TooLong);
+    }
+    let key = PublicKey::from_openssh(text).map_err(|_| PublicKeyError::Unreadable)?;
+    match key.key_data() {
+        KeyData::Ecdsa(_)
+        | KeyData::Ed25519(_)
+        | KeyData::Rsa(_)
+        | KeyData::SkEcdsaSha2NistP256(_)
+        | KeyData::SkEd25519(_) => Ok((text, key)),
+        _ => Err(PublicKeyError::Unsupported),
+    }
 }
 
 #[cfg(test)]

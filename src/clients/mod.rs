@@ -1,4 +1,4 @@
-//! Clients of servers outside of the cluster.
+//! Clients of servers other than the API server.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -6,10 +6,12 @@
 //! | [`keycloak`] | Keycloak's admin API: accounts of Tenants, roles of Workspaces |
 //! | [`mail`] | mail to Tenants, through a mail server or into a folder |
 //! | [`prometheus`] | Prometheus' query API: the last use of Instances |
+//! | [`ssh`] | shells on machines |
 //! | [`status_check`] | the status URLs of exams |
 
 pub mod http;
 pub mod keycloak;
 pub mod mail;
 pub mod prometheus;
+pub mod ssh;
 pub mod status_check;

@@ -156,7 +156,10 @@ const ALL: [&Format; 20] = [
 
 /// Finds a format by its name in the schema.
 pub(super) fn find(name: &str) -> Option<&'static Format> {
-    ALL.into_iter().chain(super::mail::FORMATS).find(|format| format.name == name)
+    ALL.into_iter()
+        .chain(super::mail::FORMATS)
+        .chain(super::bastion::FORMATS)
+        .find(|format| format.name == name)
 }
 
 /// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.

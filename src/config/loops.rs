@@ -1,7 +1,8 @@
 //! The table of the control loops: one line each.
 //!
 //! A line has what the loop is for, its key in the configuration (which is also the name of its folder in
-//! `controllers`), the type of its configuration, and the type of its reconciler. From it derive the keys
+//! `controllers`), the type of its configuration, where it works, and its type: a `leader` loop is a reconciler that
+//! works in the replica that holds the lease, a `replica` loop works in every replica. From it derive the keys
 //! below `controllers`, what `run` starts, what `plan` prints, readiness, the labels of metrics, the list in
 //! the README, and the test of the RBAC.
 
@@ -10,25 +11,31 @@ macro_rules! for_each_loop {
     ($with:ident) => {
         $with! {
             /// Workspaces: namespaces, RBAC and enrolment of courses.
-            workspace: WorkspaceConfig => WorkspaceReconciler;
+            workspace: WorkspaceConfig => leader WorkspaceReconciler;
             /// Tenants: namespaces, quotas, RBAC, network policies, personal volumes and accounts of users.
-            tenant: TenantConfig => TenantReconciler;
+            tenant: TenantConfig => leader TenantReconciler;
             /// Instances: virtual machines and containers, their Services and Ingresses.
-            instance: InstanceConfig => InstanceReconciler;
+            instance: InstanceConfig => leader InstanceReconciler;
             /// Public exposure: ports of Instances on public IP addresses.
-            public_exposure: PublicExposureConfig => PublicExposureReconciler;
+            public_exposure: PublicExposureConfig => leader PublicExposureReconciler;
             /// Shared volumes: NFS folders of courses.
-            shared_volume: SharedVolumeConfig => SharedVolumeReconciler;
+            shared_volume: SharedVolumeConfig => leader SharedVolumeReconciler;
             /// Snapshots: container images made from the disks of stopped virtual machines.
-            snapshot: SnapshotConfig => SnapshotReconciler;
+            snapshot: SnapshotConfig => leader SnapshotReconciler;
             /// Inactivity: warns tenants, then stops or deletes Instances that nobody uses.
-            inactivity: InactivityConfig => InactivityReconciler;
+            inactivity: InactivityConfig => leader InactivityReconciler;
             /// Expiration: warns tenants, then deletes Instances that are older than their Template allows.
-            expiration: ExpirationConfig => ExpirationReconciler;
+            expiration: ExpirationConfig => leader ExpirationReconciler;
             /// Exams, first part: stops Instances whose status URL says that they are not needed any more.
-            termination: TerminationConfig => TerminationReconciler;
+            termination: TerminationConfig => leader TerminationReconciler;
             /// Exams, second part: uploads the content of Instances that were stopped.
-            submission: SubmissionConfig => SubmissionReconciler;
+            submission: SubmissionConfig => leader SubmissionReconciler;
+            /// SSH bastion: the file of all Tenants' public keys, and the host keys of its SSH server.
+            bastion: BastionConfig => replica BastionLoop;
+            /// SSH tracker: counts the SSH connections that the bastion opens to Instances.
+            ssh_tracker: SshTrackerConfig => replica SshTrackerLoop;
+            /// Web SSH: terminals of machines in the browser.
+            web_ssh: WebSshConfig => replica WebSshLoop;
         }
     };
 }

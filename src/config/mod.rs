@@ -9,6 +9,7 @@
 //! - [`rules`] checks what must hold between several keys.
 
 mod automation;
+mod bastion;
 mod check;
 mod document;
 mod duration;
@@ -26,12 +27,14 @@ mod rules;
 mod schema;
 mod shared_volume;
 mod snapshot;
+mod ssh_tracker;
 mod submission;
 mod suggest;
 mod tenant;
 mod termination;
 mod tree;
 mod types;
+mod web_ssh;
 mod webhook;
 
 #[cfg(test)]
@@ -40,6 +43,7 @@ mod tests;
 use std::path::Path;
 
 pub use automation::{ExpirationConfig, InactivityConfig};
+pub use bastion::BastionConfig;
 pub use document::default_document;
 pub use duration::ConfigDuration;
 pub use exposure::PublicExposureConfig;
@@ -52,10 +56,12 @@ pub use query_template::{QueryTemplate, TemplateError, quoted};
 pub use schema::schema;
 pub use shared_volume::SharedVolumeConfig;
 pub use snapshot::{Pusher, SnapshotConfig};
+pub use ssh_tracker::SshTrackerConfig;
 pub use submission::SubmissionConfig;
 pub use tenant::{MyDrive, OnTenantDeletion, QuotaCaps, TenantConfig};
 pub use termination::TerminationConfig;
 pub use types::{Config, Controllers, LeaderElection, Log, LogFormat};
+pub use web_ssh::WebSshConfig;
 pub use webhook::WebhookConfig;
 
 #[cfg(test)]

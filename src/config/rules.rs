@@ -10,7 +10,9 @@ use super::integrations::KeycloakConfig;
 use super::mail;
 use super::pool::Pool;
 use super::prometheus;
+use super::ssh_tracker;
 use super::types::Config;
+use super::web_ssh;
 
 /// A rule that a configuration must follow.
 pub(super) struct Rule {
@@ -189,7 +191,8 @@ fn keycloak_lacks(config: &Config, key: &str, value: fn(&KeycloakConfig) -> &str
 
 /// The rules.
 fn all() -> impl Iterator<Item = &'static Rule> {
-    RULES.iter().chain(automation::RULES).chain(mail::RULES).chain(prometheus::RULES)
+    let of_parts = [automation::RULES, mail::RULES, prometheus::RULES, ssh_tracker::RULES, web_ssh::RULES];
+    RULES.iter().chain(of_parts.into_iter().flatten())
 }
 
 /// The faults of a configuration. Rules that read a key in `doubtful` are skipped: the value of that key was

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::automation::{ExpirationConfig, InactivityConfig};
+use super::bastion::BastionConfig;
 use super::duration::ConfigDuration;
 use super::exposure::PublicExposureConfig;
 use super::formats;
@@ -17,9 +18,11 @@ use super::integrations::Integrations;
 use super::loops::for_each_loop;
 use super::shared_volume::SharedVolumeConfig;
 use super::snapshot::SnapshotConfig;
+use super::ssh_tracker::SshTrackerConfig;
 use super::submission::SubmissionConfig;
 use super::tenant::{TenantConfig, WorkspaceConfig};
 use super::termination::TerminationConfig;
+use super::web_ssh::WebSshConfig;
 use super::webhook::WebhookConfig;
 
 /// The configuration of the control loops of a CrownLabs cluster. Only `apiVersion` and `kind` are
@@ -148,7 +151,7 @@ pub enum LogFormat {
 }
 
 macro_rules! controllers {
-    ($(#[doc = $description:literal] $key:ident: $config:ident => $reconciler:ident;)*) => {
+    ($(#[doc = $description:literal] $key:ident: $config:ident => $place:ident $loop:ident;)*) => {
         /// The control loops.
         #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

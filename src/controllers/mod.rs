@@ -11,6 +11,7 @@
 //!
 //! [`LOOPS`] is the table of all loops; [`shared`] is the code that several of them use.
 
+mod bastion;
 #[cfg(test)]
 mod example;
 mod expiration;
@@ -20,26 +21,33 @@ mod public_exposure;
 mod shared;
 mod shared_volume;
 mod snapshot;
+mod ssh_tracker;
 mod submission;
 mod table;
 mod tenant;
 mod termination;
+mod web_ssh;
 mod workspace;
 
 pub use shared::accounts::Accounts;
-pub use table::{LOOPS, Planned};
+pub use table::{Built, LOOPS, Planned};
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use kube::Client;
 
+use crate::capture::ConnectionCounter;
 use crate::clients::mail::Mailer;
 use crate::clients::prometheus::Prometheus;
 use crate::config::Config;
+use crate::runtime::client::UserReader;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::gate::Gate;
 use crate::runtime::http_server::Handler;
 use crate::runtime::reconciler::Reconciler;
+use crate::runtime::replica::ReplicaLoop;
 use crate::runtime::store_set::StoreSet;
 
 /// What loops are built from, and what they register in addition to their stores.
@@ -48,17 +56,30 @@ pub struct Setup<'a> {
     pub config: &'a Config,
     /// The gate that is open while this replica leads.
     pub gate: Gate,
+    /// A client that sends writes without the lease, for the loops of every replica; `None` where there is no cluster.
+    pub ungated: Option<Client>,
     /// Accounts and roles in Keycloak; `None` where it is not configured.
     pub accounts: Option<Accounts>,
     /// Mails to tenants; `None` where no transport is configured.
     pub mailer: Option<Mailer>,
     /// The metrics by which the use of Instances is seen; `None` where no URL is configured.
     pub prometheus: Option<Prometheus>,
+    /// Reads in the name of users; `None` in `crownlabs plan`, which has no API server.
+    pub users: Option<UserReader>,
     /// Files that loops watch.
     pub files: Vec<WatchedFile>,
     /// HTTP endpoints that loops serve.
     pub endpoints: Vec<Endpoint>,
+    /// The SSH connections from the bastion, as far as they are tracked.
+    pub ssh_connections: Arc<ConnectionCounter>,
+    /// The SSH connections from the web terminal, if it is on.
+    pub web_ssh_connections: Arc<ConnectionCounter>,
+    /// Families of metrics that loops render themselves.
+    pub expositions: Vec<Exposition>,
 }
+
+/// Appends families of metrics to a text in the format of Prometheus.
+pub type Exposition = Box<dyn Fn(&mut String) + Send + Sync>;
 
 impl<'a> Setup<'a> {
     /// A set-up without any server outside of the cluster.
@@ -66,11 +87,22 @@ impl<'a> Setup<'a> {
         Self {
             config,
             gate,
+            ungated: None,
             accounts: None,
             mailer: None,
             prometheus: None,
+            users: None,
             files: Vec::new(),
             endpoints: Vec::new(),
+            ssh_connections: Arc::new(ConnectionCounter::new(
+                "bastion_ssh_connections",
+                "SSH connections detected from bastion to a target",
+            )),
+            web_ssh_connections: Arc::new(ConnectionCounter::new(
+                "bastion_web_ssh_connections",
+                "SSH connections established through the WebSocket bridge",
+            )),
+            expositions: Vec::new(),
         }
     }
 }
@@ -100,4 +132,13 @@ pub trait Definition: Reconciler + Sized {
     fn remarks(_observed: &Self::Observed, _settings: &Self::Settings, _now: Timestamp) -> Vec<String> {
         Vec::new()
     }
+}
+
+/// How a replica loop is built.
+pub trait ReplicaDefinition: ReplicaLoop {
+    /// Declares the stores of the loop, and returns it. Nothing is read or sent yet.
+    ///
+    /// # Errors
+    /// When the configuration cannot be used; it is checked for that before.
+    fn build(setup: &mut Setup<'_>, stores: &mut StoreSet<'_>) -> anyhow::Result<Self>;
 }

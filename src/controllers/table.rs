@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    Definition, Setup, expiration, inactivity, instance, public_exposure, shared_volume, snapshot,
-    submission, tenant, termination, workspace,
+    Definition, ReplicaDefinition, Setup, bastion, expiration, inactivity, instance, public_exposure,
+    shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh, workspace,
 };
 use crate::api::Kind;
 use crate::config::Controllers;
@@ -17,6 +17,7 @@ use crate::runtime::driver::Driver;
 use crate::runtime::merge;
 use crate::runtime::plan::{Plan, to_value};
 use crate::runtime::reconciler::Reconciler;
+use crate::runtime::replica::{Replica, ReplicaLoop};
 use crate::runtime::store::StoreFactory;
 use crate::runtime::store_set::{DeclaredStores, StoreSet};
 
@@ -26,23 +27,62 @@ pub struct Loop {
     pub name: &'static str,
     /// A sentence on what it does.
     pub description: &'static str,
+    /// Where it works.
+    pub place: Place,
     /// Whether it is enabled, and its concurrency.
     pub toggle: fn(&Controllers) -> Toggle,
     /// Declares its stores and builds it.
-    pub build: fn(&mut Setup<'_>, &mut StoreFactory) -> anyhow::Result<Box<dyn BuiltLoop>>,
+    pub build: fn(&mut Setup<'_>, &mut StoreFactory) -> anyhow::Result<Built>,
+}
+
+/// Where a loop works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the replica that holds the lease.
+    Leader,
+    /// In every replica.
+    Replica,
+}
+
+/// A loop that has been built.
+pub enum Built {
+    /// One of the leader.
+    Leader(Box<dyn BuiltLoop>),
+    /// One of every replica.
+    Replica(Replica),
+}
+
+macro_rules! place {
+    (leader) => {
+        Place::Leader
+    };
+    (replica) => {
+        Place::Replica
+    };
+}
+
+/// A replica loop does one thing at a time.
+macro_rules! concurrency {
+    (leader, $config:expr) => {
+        $config.concurrency
+    };
+    (replica, $config:expr) => {
+        1
+    };
 }
 
 macro_rules! table {
-    ($(#[doc = $description:literal] $key:ident: $config:ident => $reconciler:ident;)*) => {
+    ($(#[doc = $description:literal] $key:ident: $config:ident => $place:ident $loop:ident;)*) => {
         /// All control loops.
         pub static LOOPS: &[Loop] = &[$(Loop {
-            name: $key::$reconciler::NAME,
+            name: $key::$loop::NAME,
             description: $description,
+            place: place!($place),
             toggle: |controllers| Toggle {
                 enabled: controllers.$key.enabled,
-                concurrency: controllers.$key.concurrency,
+                concurrency: concurrency!($place, controllers.$key),
             },
-            build: build::<$key::$reconciler>,
+            build: $place::<$key::$loop>,
         }),*];
     };
 }
@@ -71,10 +111,22 @@ pub trait BuiltLoop {
     fn into_control_loop(self: Box<Self>, connections: &Connections, concurrency: usize) -> ControlLoop;
 }
 
-struct Built<R: Reconciler> {
+struct BuiltReconciler<R: Reconciler> {
     reconciler: R,
     settings: R::Settings,
     stores: DeclaredStores,
+}
+
+/// Builds a replica loop.
+fn replica<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
+    let mut set = StoreSet::new(R::NAME, factory);
+    let built = R::build(setup, &mut set)?;
+    Ok(Built::Replica(Replica::new(built, set.finish())))
+}
+
+/// Builds a loop of the leader.
+fn leader<R: Definition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
+    build::<R>(setup, factory).map(Built::Leader)
 }
 
 pub(super) fn build<R: Definition>(
@@ -83,10 +135,10 @@ pub(super) fn build<R: Definition>(
 ) -> anyhow::Result<Box<dyn BuiltLoop>> {
     let mut set = StoreSet::new(R::NAME, factory);
     let (reconciler, settings) = R::build(setup, &mut set)?;
-    Ok(Box::new(Built { reconciler, settings, stores: set.finish() }))
+    Ok(Box::new(BuiltReconciler { reconciler, settings, stores: set.finish() }))
 }
 
-impl<R: Definition> BuiltLoop for Built<R> {
+impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
     fn plan(&self, now: Timestamp) -> Vec<Planned> {
         let mut keys = (self.stores.keys)();
         keys.sort();
@@ -140,12 +192,16 @@ mod tests {
         let controllers = Controllers::default();
         let rows: Vec<String> = LOOPS
             .iter()
-            .map(|Loop { name, description, toggle, .. }| {
+            .map(|Loop { name, description, place, toggle, .. }| {
                 let default = if toggle(&controllers).enabled { "on" } else { "off" };
-                format!("| `{name}` | {default} | {} |\n", description.trim())
+                let place = match place {
+                    Place::Leader => "leader",
+                    Place::Replica => "every replica",
+                };
+                format!("| `{name}` | {default} | {place} | {} |\n", description.trim())
             })
             .collect();
-        let head = "| key | default | what it does |\n|---|---|---|\n";
+        let head = "| key | default | works in | what it does |\n|---|---|---|---|\n";
         format!("<!-- loops -->\n{head}{}<!-- /loops -->\n", rows.concat())
     }
 

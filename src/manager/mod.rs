@@ -24,24 +24,25 @@ use std::time::Duration;
 use anyhow::Context;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
 use tracing::{info, warn};
 
 use self::configuration_file::configuration_file;
 use self::lease::{Election, Watchdog};
 use self::logging::LogFilter;
-use self::servers::{serve, servers};
+use self::servers::{Exposed, serve, servers};
 use self::start_up::{accounts, connect, kubeconfig, mailer, prometheus, stop_signal};
 use crate::config::Config;
 use crate::config::loops::Toggle;
-use crate::controllers::{Endpoint, LOOPS, Setup};
-use crate::runtime::client::{self, Writer};
+use crate::controllers::{Built, Endpoint, LOOPS, Setup};
+use crate::runtime::client::{self, UserReader, Writer};
 use crate::runtime::context::Connections;
 use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::events::Recorder;
 use crate::runtime::files;
 use crate::runtime::gate::Gate;
-use crate::runtime::queue::Queue;
 use crate::runtime::readiness::Readiness;
+use crate::runtime::replica::{Replica, Replicas};
 use crate::runtime::store::StoreFactory;
 use crate::runtime::task::{Task, first_ended};
 use crate::webhook::setup::{self as webhook, Ending};
@@ -73,13 +74,14 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let metrics = telemetry::install()?;
     let config = Arc::new(options.config);
     let readiness = Readiness::default();
-    let queues: Arc<OnceLock<Vec<Arc<Queue>>>> = Arc::default();
-    let mut tasks: Vec<Task> = servers(&config, &readiness, &metrics, Arc::clone(&queues)).await?;
+    let exposed: Arc<OnceLock<Exposed>> = Arc::default();
+    let mut tasks: Vec<Task> = servers(&config, &readiness, &metrics, Arc::clone(&exposed)).await?;
     let kubeconfig = kubeconfig(options.kubeconfig.as_deref()).await?;
     let elected = config.leader_election.enabled;
     let gate = if elected { Gate::closed() } else { Gate::open() };
     let ungated = client::build(kubeconfig.clone(), Gate::open())?;
     let gated = client::build(kubeconfig.clone(), gate.clone())?;
+    let users = UserReader::new(&kubeconfig)?;
     let writer = Writer::new(kubeconfig, gate.clone())?;
     connect(&ungated).await?;
 
@@ -87,7 +89,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let resync = (config.resync.min.into(), config.resync.max.into());
     let connections = Connections { client: gated, writer, identity: identity.clone(), resync };
     let mut factory = StoreFactory::default();
-    let (mut loops, setup) = build_loops(&config, &gate, &connections, &mut factory)?;
+    let own = OwnClients { gate: &gate, ungated: &ungated, users };
+    let (mut loops, replicas, setup) = build_loops(&config, own, &connections, &mut factory)?;
     let mut files = vec![configuration_file(options.config_file, Arc::clone(&config), options.log_filter)];
     files.extend(setup.files);
     for Endpoint { name, address, handler } in setup.endpoints {
@@ -108,35 +111,60 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         let track = control_loop.track(readiness.clone(), events.clone(), subject(&config));
         tasks.push(Task::new("readiness", track));
     }
+    let replicas = Replicas::start(replicas, &readiness);
     readiness.complete();
+    let queues = loops.iter().map(|control_loop| Arc::clone(control_loop.queue())).collect();
     // Set once: the loops are fixed from here on.
-    let _ = queues.set(loops.iter().map(|control_loop| Arc::clone(control_loop.queue())).collect());
+    let _ = exposed.set(Exposed { queues, expositions: setup.expositions });
     tasks.push(Task::new("files", files::watch(files)));
     let election = Election::new(ungated, config.leader_election.clone(), identity, gate.clone());
-    lead(&config, &election, gate, loops, tasks, Stop { asked: stop, webhooks: ending }).await
+    lead(&config, &election, gate, Work { loops, replicas, tasks }, Stop { asked: stop, webhooks: ending })
+        .await
+}
+
+/// What loops use that is not bound to the lease.
+struct OwnClients<'a> {
+    gate: &'a Gate,
+    /// Sends requests whoever leads.
+    ungated: &'a Client,
+    /// Reads as a user.
+    users: UserReader,
 }
 
 /// The loops that are enabled, and what they ask of the process.
 fn build_loops<'a>(
     config: &'a Config,
-    gate: &Gate,
+    OwnClients { gate, ungated, users }: OwnClients<'_>,
     connections: &Connections,
     factory: &mut StoreFactory,
-) -> anyhow::Result<(Vec<ControlLoop>, Setup<'a>)> {
+) -> anyhow::Result<(Vec<ControlLoop>, Vec<Replica>, Setup<'a>)> {
     let mut setup = Setup::new(config, gate.clone());
+    setup.ungated = Some(ungated.clone());
     setup.accounts = accounts(config, gate)?;
     setup.mailer = mailer(config, gate)?;
     setup.prometheus = prometheus(config)?;
-    let mut loops = Vec::new();
+    setup.users = Some(users);
+    let (mut loops, mut replicas) = (Vec::new(), Vec::new());
     for entry in LOOPS {
         let Toggle { enabled, concurrency } = (entry.toggle)(&config.controllers);
         if enabled {
-            info!(controller = entry.name, concurrency, "{}", entry.description.trim());
-            let built = (entry.build)(&mut setup, factory)?;
-            loops.push(built.into_control_loop(connections, concurrency));
+            info!(controller = entry.name, place = ?entry.place, concurrency, "{}", entry.description.trim());
+            match (entry.build)(&mut setup, factory)? {
+                Built::Leader(built) => loops.push(built.into_control_loop(connections, concurrency)),
+                Built::Replica(replica) => replicas.push(replica),
+            }
         }
     }
-    Ok((loops, setup))
+    Ok((loops, replicas, setup))
+}
+
+/// What runs until the process stops.
+struct Work {
+    /// The loops of the leader.
+    loops: Vec<ControlLoop>,
+    /// The loops of every replica.
+    replicas: Replicas,
+    tasks: Vec<Task>,
 }
 
 /// How the process is asked to stop, and what has an end of its own then.
@@ -150,8 +178,7 @@ async fn lead(
     config: &Config,
     election: &Election,
     gate: Gate,
-    loops: Vec<ControlLoop>,
-    tasks: Vec<Task>,
+    Work { loops, mut replicas, tasks }: Work,
     stop: Stop<impl Future<Output = ()>>,
 ) -> anyhow::Result<()> {
     let mut asked = pin!(stop.asked);
@@ -176,11 +203,13 @@ async fn lead(
     tokio::select! {
         result = &mut work => return result.context("leading ended"),
         name = &mut ended => anyhow::bail!("the task {name} ended, which it must not"),
+        name = replicas.ended() => anyhow::bail!("the loop {name} ended, which it must not"),
         () = &mut asked => info!("asked to stop: no new work is begun"),
     }
     for controller in &loops {
         controller.stop();
     }
+    let replicas = replicas.finish();
     // The lease is renewed until the last pass has ended, so that none of its writes is refused.
     if loops.iter().any(ControlLoop::is_working)
         && tokio::time::timeout(DRAIN_LIMIT, &mut work).await.is_err()
@@ -190,6 +219,7 @@ async fn lead(
     if config.leader_election.enabled {
         election.release().await;
     }
+    replicas.await;
     if let Some(webhooks) = stop.webhooks {
         webhooks.finish().await;
     }

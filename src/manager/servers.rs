@@ -3,18 +3,34 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use http::StatusCode;
+use http::{Response, StatusCode};
+use hyper::body::Bytes;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tracing::info;
 
 use super::{process, telemetry};
 use crate::config::Config;
+use crate::controllers::Exposition;
 use crate::runtime::http_server::{self, Handler, Server, response, text};
 use crate::runtime::queue::Queue;
 use crate::runtime::readiness::Readiness;
 use crate::runtime::task::Task;
 
-/// The servers of `/healthz`, `/readyz` and `/metrics`, as far as they are switched on.
+/// What `/metrics` shows beside the recorder's metrics, once the loops are built.
+pub struct Exposed {
+    /// The work queues, which are measured for each answer.
+    pub queues: Vec<Arc<Queue>>,
+    /// The families that loops render themselves.
+    pub expositions: Vec<Exposition>,
+}
+
+/// The response of a probe.
+fn probe((ready, report): (bool, String)) -> Response<Bytes> {
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    text(status, report)
+}
+
+/// The servers of `/healthz`, `/readyz`, `/readyz/<loop>` and `/metrics`, as far as they are switched on.
 ///
 /// # Errors
 /// When an address cannot be bound.
@@ -22,23 +38,21 @@ pub async fn servers(
     config: &Config,
     readiness: &Readiness,
     metrics: &PrometheusHandle,
-    queues: Arc<OnceLock<Vec<Arc<Queue>>>>,
+    exposed: Arc<OnceLock<Exposed>>,
 ) -> anyhow::Result<Vec<Task>> {
     let (readiness, metrics, upkeep) = (readiness.clone(), metrics.clone(), metrics.clone());
     let health = http_server::read_only(move |path| match path {
         "/healthz" | "/livez" => Some(text(StatusCode::OK, "ok\n")),
-        "/readyz" | "/ready" => {
-            let (ready, report) = readiness.report();
-            let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-            Some(text(status, report))
-        }
-        _ => None,
+        "/readyz" | "/ready" => Some(probe(readiness.report())),
+        _ => path.strip_prefix("/readyz/").and_then(|name| readiness.report_of(name)).map(probe),
     });
     let exposition = http_server::read_only(move |path| {
         (path == "/metrics").then(|| {
             process::record();
-            queues.get().into_iter().flatten().for_each(|queue| queue.measure());
-            let body = metrics.render() + &process::exposition();
+            let exposed = exposed.get();
+            exposed.iter().flat_map(|exposed| &exposed.queues).for_each(|queue| queue.measure());
+            let mut body = metrics.render() + &process::exposition();
+            exposed.iter().flat_map(|exposed| &exposed.expositions).for_each(|append| append(&mut body));
             response(StatusCode::OK, telemetry::CONTENT_TYPE, body)
         })
     });

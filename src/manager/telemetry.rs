@@ -27,7 +27,7 @@ const READY_BUCKETS: [f64; 30] = [
 ];
 
 /// Counters and their help texts.
-const COUNTERS: [(&str, &str); 11] = [
+const COUNTERS: [(&str, &str); 14] = [
     ("controller_runtime_reconcile_total", "Total number of reconciliations per controller and result"),
     ("controller_runtime_reconcile_errors_total", "Total number of reconciliation errors per controller"),
     ("controller_runtime_reconcile_panics_total", "Total number of reconciliation panics per controller"),
@@ -39,9 +39,12 @@ const COUNTERS: [(&str, &str); 11] = [
     ("keycloak_requests_total", "Number of requests to Keycloak by status code, method and operation"),
     ("crownlabs_mails_total", "Number of mails to Tenants, and of attempts that failed, by kind and result"),
     ("prometheus_client_requests_total", "Number of requests to Prometheus by status code and operation"),
+    ("bastion_ssh_tracker_packets_total", "Number of packets that passed the filter of the SSH tracker"),
+    ("bastion_ssh_tracker_drops_total", "Number of these packets that were lost because the ring was full"),
+    ("bastion_ssh_tracker_freezes_total", "Number of times that the ring of the SSH tracker was full"),
 ];
 /// Gauges and their help texts.
-const GAUGES: [(&str, &str); 12] = [
+const GAUGES: [(&str, &str); 16] = [
     (
         "controller_runtime_max_concurrent_reconciles",
         "Maximum number of concurrent reconciles per controller",
@@ -72,7 +75,11 @@ const GAUGES: [(&str, &str); 12] = [
         "automation_instances",
         "Number of running Instances whose use is watched per controller, by what their last use is known from",
     ),
+    ("bastion_web_ssh_sessions", "Number of terminals that are open in browsers"),
     ("automation_mails_waiting", "Number of mails to tenants that no server has accepted yet per controller"),
+    ("bastion_ssh_tracker_running", "Whether the SSH tracker captures packets"),
+    ("bastion_keys", "Number of public keys of Tenants that the SSH bastion accepts"),
+    ("bastion_keys_skipped", "Number of public keys of Tenants that the SSH bastion cannot use"),
     ("process_resident_memory_bytes", "Resident memory size in bytes"),
     ("process_open_fds", "Number of open file descriptors"),
 ];

@@ -1,6 +1,10 @@
-//! The two clients of the API server: `kube`'s client for reads and watches, [`Writer`] for the writes of
-//! the loops. Both send our `User-Agent`, count their requests in the metrics, and refuse writes while the
-//! lease is not held.
+//! The clients of the API server: `kube`'s client for reads and watches, [`Writer`] for the writes of the loops,
+//! [`UserReader`] for reads in the name of a user. All send our `User-Agent` and count their requests in the metrics;
+//! the first two refuse writes while the lease is not held.
+
+mod user_reader;
+
+pub use user_reader::UserReader;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -53,9 +57,8 @@ pub fn build(config: Config, gate: Gate) -> kube::Result<Client> {
 /// its request queue and tracing, which cost more processor time than the request itself.
 #[derive(Clone)]
 pub struct Writer {
-    service: BoxCloneSyncService<Request<Full<Bytes>>, Response<Incoming>, BoxError>,
+    sender: Sender,
     gate: Gate,
-    metrics: RequestMetrics,
 }
 
 impl Writer {
@@ -64,6 +67,31 @@ impl Writer {
     /// # Errors
     /// When the configuration cannot be used, for example an unreadable certificate.
     pub fn new(config: Config, gate: Gate) -> kube::Result<Self> {
+        Ok(Self { sender: Sender::new(config)?, gate })
+    }
+
+    /// Sends a request and returns the body of its answer.
+    ///
+    /// # Errors
+    /// The error that the API server answers with, and its message; [`ApiError::NotLeader`] when the lease
+    /// is not held and nothing was sent.
+    pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Bytes, ApiError> {
+        if request.method() != Method::GET && !self.gate.is_open() {
+            return Err(ApiError::NotLeader);
+        }
+        self.sender.send(request, REQUEST_TIMEOUT).await
+    }
+}
+
+/// A connection pool, with the layers that complete a request.
+#[derive(Clone)]
+struct Sender {
+    service: BoxCloneSyncService<Request<Full<Bytes>>, Response<Incoming>, BoxError>,
+    metrics: RequestMetrics,
+}
+
+impl Sender {
+    fn new(config: Config) -> kube::Result<Self> {
         let config = prepared(config);
         let pool = legacy::Client::builder(TokioExecutor::new()).build(config.rustls_https_connector()?);
         let service = ServiceBuilder::new()
@@ -73,21 +101,14 @@ impl Writer {
             .map_err(BoxError::from)
             .service(pool);
         let metrics = RequestMetrics::new(&config);
-        Ok(Self { service: BoxCloneSyncService::new(service), gate, metrics })
+        Ok(Self { service: BoxCloneSyncService::new(service), metrics })
     }
 
-    /// Sends a request and returns the body of its answer.
-    ///
-    /// # Errors
-    /// The error that the API server answers with, and its message; [`ApiError::NotLeader`] when the lease
-    /// is not held and nothing was sent.
-    pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Bytes, ApiError> {
+    /// Sends a request and returns the body of its answer. Both may take as long as `limit`.
+    async fn send(&self, request: Request<Full<Bytes>>, limit: Duration) -> Result<Bytes, ApiError> {
         let method = request.method().clone();
-        if method != Method::GET && !self.gate.is_open() {
-            return Err(ApiError::NotLeader);
-        }
         let begin = Instant::now();
-        let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.exchange(request)).await;
+        let answer = tokio::time::timeout(limit, self.exchange(request)).await;
         let code = match &answer {
             Ok(Ok((code, _))) => Some(*code),
             _ => None,

@@ -1,5 +1,6 @@
 //! The HTTP/1.1 server behind every port that the daemon listens on, with or without TLS. It accepts
-//! connections, reads each request within [`Limits`], and gives it to a [`Handler`].
+//! connections, reads each request within [`Limits`], and gives it to a [`Handler`]. A handler may answer with 101 and
+//! go on with the connection in another protocol (`hyper::upgrade`).
 
 use std::convert::Infallible;
 use std::future::{Future, ready};
@@ -18,12 +19,12 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::server::ResolvesServerCert;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, error, warn};
@@ -131,7 +132,8 @@ impl Server {
     /// Serves until `stop` completes, and then until all requests that have begun are answered.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let server = Arc::new(self);
-        let connections = GracefulShutdown::new();
+        // Each connection has a receiver, and drops it when it ends.
+        let stopping = watch::Sender::new(false);
         let mut stop = pin!(stop);
         loop {
             let accepted = tokio::select! {
@@ -140,7 +142,7 @@ impl Server {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    tokio::spawn(Arc::clone(&server).connection(stream, connections.watcher()));
+                    tokio::spawn(Arc::clone(&server).connection(stream, stopping.subscribe()));
                 }
                 Err(error) => {
                     // The process is out of file descriptors, or the client has gone away already.
@@ -150,19 +152,20 @@ impl Server {
             }
         }
         drop(listener);
-        connections.shutdown().await;
+        stopping.send_replace(true);
+        stopping.closed().await;
     }
 
-    async fn connection(self: Arc<Self>, stream: TcpStream, watcher: Watcher) {
-        let Some(acceptor) = &self.tls else { return self.requests(stream, watcher).await };
+    async fn connection(self: Arc<Self>, stream: TcpStream, stopping: watch::Receiver<bool>) {
+        let Some(acceptor) = &self.tls else { return self.requests(stream, stopping).await };
         match timeout(self.limits.receive_timeout, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => self.requests(stream, watcher).await,
+            Ok(Ok(stream)) => self.requests(stream, stopping).await,
             Ok(Err(error)) => warn!(%error, "the TLS handshake with a client failed"),
             Err(_) => debug!("a client did not finish the TLS handshake in time"),
         }
     }
 
-    async fn requests<S>(self: Arc<Self>, stream: S, watcher: Watcher)
+    async fn requests<S>(self: Arc<Self>, stream: S, mut stopping: watch::Receiver<bool>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -174,8 +177,18 @@ impl Server {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(idle_timeout)
-            .serve_connection(TokioIo::new(stream), service);
-        if let Err(error) = watcher.watch(connection).await {
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
+        let mut connection = pin!(connection);
+        let stop = async { drop(stopping.wait_for(|stopping| *stopping).await) };
+        let ended = tokio::select! {
+            ended = &mut connection => ended,
+            () = stop => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             debug!(%error, "a connection ended early");
         }
     }

@@ -5,10 +5,11 @@
 //! | [`reconciler`], [`driver`] | the trait of a control loop, and the driver that calls it |
 //! | [`store`], [`watch`], [`store_set`] | the shared stores: one for each kind and selector, filled by one watch and by the responses to our own writes; the stores of one loop |
 //! | [`queue`], [`controller`], [`control_loop`], [`readiness`] | the work queue with its two priorities, the workers of a loop, when they run, and the readiness of the replica |
+//! | [`replica`] | loops that work for the replica that they run in, elected or not |
 //! | [`plan`], [`problem`], [`merge`], [`finalizer`], [`apply`] | the plan of a reconcile as a value, JSON merge patches, finalizers, and the apply engine |
 //! | [`conditions`], [`events`] | status conditions and Kubernetes Events |
 //! | [`context`], [`client`], [`gate`], [`error`] | the clients of the API server, which count requests and refuse writes while the lease is not held; their errors |
-//! | [`files`], [`http_server`], [`task`] | files that are read again when they change; the HTTP servers; tasks that must not end |
+//! | [`files`], [`replace`], [`http_server`], [`task`] | files that are read again when they change, and files that are replaced as a whole; the HTTP servers; tasks that must not end |
 //! | [`metrics`], [`clock`], [`key`] | metrics; the clock; the key of an object |
 
 pub mod apply;
@@ -33,6 +34,8 @@ pub mod problem;
 pub mod queue;
 pub mod readiness;
 pub mod reconciler;
+pub mod replace;
+pub mod replica;
 pub mod store;
 pub mod store_set;
 pub mod task;

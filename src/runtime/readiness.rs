@@ -36,6 +36,12 @@ pub async fn settled(needs: &[Need]) {
     wait(needs, |_, state| state != StoreState::Syncing).await;
 }
 
+/// The CRDs of the required stores whose kind is not served.
+pub fn missing(needs: &[Need]) -> Vec<String> {
+    let missing = |need: &&Need| need.is_required && *need.state.borrow() == StoreState::Missing;
+    needs.iter().filter(missing).map(|need| need.crd.clone()).collect()
+}
+
 /// Waits until each required store is synced, and each other one is too or its kind is known not to be served.
 pub async fn served(needs: &[Need]) {
     wait(needs, |is_required, state| match state {
@@ -70,12 +76,24 @@ pub enum LoopState {
     Ready,
     /// It reconciles objects, but these CRDs, which it can do without, are not installed.
     Degraded(Vec<String>),
+    /// It does not work, for the reason that the sentence says.
+    Failing(String),
 }
 
 impl LoopState {
-    /// Whether the replica counts as ready in this state. A standby does: it can take over.
+    /// Whether the replica counts as ready in this state. A standby does: it can take over. So does a replica in which
+    /// one loop fails: the others, and the webhooks, go on.
     pub fn is_ready(&self) -> bool {
-        matches!(self, Self::Standby | Self::Ready | Self::Degraded(_))
+        matches!(self, Self::Standby | Self::Ready | Self::Degraded(_) | Self::Failing(_))
+    }
+
+    /// The mark in the text of the probe.
+    fn mark(&self) -> char {
+        match self {
+            Self::Failing(_) => '!',
+            state if state.is_ready() => '+',
+            _ => '-',
+        }
     }
 
     fn sentence(&self) -> String {
@@ -87,6 +105,7 @@ impl LoopState {
             Self::WaitingForCertificate => "waiting for a certificate to serve with".to_owned(),
             Self::Standby => "standby: another replica leads".to_owned(),
             Self::Ready => "ready".to_owned(),
+            Self::Failing(why) => why.clone(),
             Self::Degraded(crds) => {
                 format!(
                     "ready, but without what needs these CRDs, which are not installed: {}",
@@ -122,8 +141,7 @@ impl Readiness {
         let loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
         for (name, state) in loops.iter() {
-            let mark = if state.is_ready() { '+' } else { '-' };
-            let _ = writeln!(text, "[{mark}] {name}: {}", state.sentence());
+            let _ = writeln!(text, "[{}] {name}: {}", state.mark(), state.sentence());
         }
         let complete = self.complete.load(Ordering::SeqCst);
         if !complete {
@@ -132,6 +150,13 @@ impl Readiness {
         let ready = complete && loops.values().all(LoopState::is_ready);
         text.push_str(if ready { "ready\n" } else { "not ready\n" });
         (ready, text)
+    }
+
+    /// Whether one loop is ready and does not fail, and the line about it; `None` where there is no loop of that name.
+    pub fn report_of(&self, name: &str) -> Option<(bool, String)> {
+        let loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = loops.get(name)?;
+        Some((state.mark() == '+', format!("[{}] {name}: {}\n", state.mark(), state.sentence())))
     }
 
     /// Sets the state of `name` whenever a store, or `is_active`, changes, and calls `announce` with each new state.
@@ -217,6 +242,20 @@ mod tests {
         assert_eq!(state(Synced, Syncing, true), LoopState::Starting);
         assert_eq!(state(Missing, Syncing, true), LoopState::WaitingForCrd(vec!["a".to_owned()]));
         assert!(!LoopState::WaitingForCertificate.is_ready());
+    }
+
+    #[test]
+    fn a_loop_that_fails_is_shown_and_the_replica_stays_ready() {
+        let readiness = Readiness::default();
+        readiness.complete();
+        readiness.set("instance", LoopState::Ready);
+        readiness.set("sshTracker", LoopState::Failing("the interface eth7 is missing".to_owned()));
+        let (ready, text) = readiness.report();
+        assert!(ready && text.contains("[!] sshTracker: the interface eth7 is missing\n"), "{text}");
+        let (ready, line) = readiness.report_of("sshTracker").expect("known");
+        assert_eq!((ready, &*line), (false, "[!] sshTracker: the interface eth7 is missing\n"));
+        assert_eq!(readiness.report_of("instance"), Some((true, "[+] instance: ready\n".to_owned())));
+        assert_eq!(readiness.report_of("other"), None);
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl PrometheusServer {
         let log = folder.path().join("prometheus.log");
         let mut process = Process::start("prometheus", Path::new("prometheus"), &args, log)?;
         let begin = Instant::now();
-        while get(port, "/-/ready").is_err() {
+        while page(&format!("127.0.0.1:{port}"), "/-/ready").is_err() {
             process.check()?;
             if begin.elapsed() > Duration::from_mins(1) {
                 return Err(process.failure("does not become ready"));
@@ -80,9 +80,13 @@ impl PrometheusServer {
         Ok(Self { _process: process, port, _folder: folder, _ports: ports })
     }
 
+    fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     /// The URL of the server.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("http://{}", self.address())
     }
 
     /// How many requests the server has answered, by itself counted, without those for its metrics.
@@ -96,7 +100,7 @@ impl PrometheusServer {
     }
 
     fn counted(&self, is_meant: impl Fn(&str) -> bool) -> Result<u64> {
-        let text = get(self.port, "/metrics")?;
+        let text = page(&self.address(), "/metrics")?;
         let is_counted = |line: &&str| line.starts_with("prometheus_http_requests_total{") && is_meant(line);
         let counts = text.lines().filter(is_counted).map(|line| {
             let number = line.rsplit(' ').next().unwrap_or_default();
@@ -106,9 +110,9 @@ impl PrometheusServer {
     }
 }
 
-/// The body of a page. Fails unless the status is 200.
-fn get(port: u16, path: &str) -> Result<String> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+/// The body of a page of a server, without TLS. Fails unless the status is 200.
+pub fn page(address: &str, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes())?;
     let mut answer = String::new();

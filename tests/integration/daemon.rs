@@ -22,8 +22,18 @@ pub struct Options<'a> {
 pub struct Daemon {
     child: Child,
     dir: TempDir,
+    /// Where its servers listen.
+    host: String,
     health: u16,
     metrics: u16,
+}
+
+/// A network namespace of this machine.
+pub struct Namespace<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// An address of it that this process reaches.
+    pub address: &'a str,
 }
 
 /// A port that is free now.
@@ -67,12 +77,48 @@ impl Daemon {
 
     /// Starts a daemon.
     pub fn spawn(options: &Options<'_>) -> Self {
-        let dir = TempDir::new().expect("a folder");
+        Self::spawn_through(&[], options)
+    }
+
+    /// The same, by the command `through`, to which the binary and its arguments are added.
+    pub fn spawn_through(through: &[&str], options: &Options<'_>) -> Self {
         let (health, metrics) = (free_port(), free_port());
+        let config = config(options.selector, health, metrics, options.config);
+        let host = "127.0.0.1".to_owned();
+        Self::launch(&config, options.kubeconfig, through, host, (health, metrics))
+    }
+
+    /// Starts a daemon with this whole configuration in a network namespace. It serves health and metrics at the ports
+    /// that the configuration has by default.
+    pub fn spawn_in(namespace: &Namespace<'_>, config: &str, kubeconfig: &Path) -> Self {
+        let enter = ["ip", "netns", "exec", namespace.name];
+        Self::launch(config, kubeconfig, &enter, namespace.address.to_owned(), (8081, 8080))
+    }
+
+    /// Starts the binary, by the command `through` if it is not empty.
+    fn launch(
+        config: &str,
+        kubeconfig: &Path,
+        through: &[&str],
+        host: String,
+        (health, metrics): (u16, u16),
+    ) -> Self {
+        let dir = TempDir::new().expect("a folder");
         let file = dir.path().join("crownlabs.yaml");
-        fs::write(&file, config(options.selector, health, metrics, options.config)).expect("written");
-        let child = launch(&file, options.kubeconfig, &dir.path().join("log"));
-        Self { child, dir, health, metrics }
+        fs::write(&file, config).expect("written");
+        let log = File::create(dir.path().join("log")).expect("a log");
+        let words = [through, &[env!("CARGO_BIN_EXE_crownlabs")]].concat();
+        let child = Command::new(words[0])
+            .args(&words[1..])
+            .args(["run", "--config"])
+            .arg(&file)
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .env("NO_COLOR", "1")
+            .stderr(log)
+            .spawn()
+            .expect("the daemon starts");
+        Self { child, dir, host, health, metrics }
     }
 
     /// The configuration file.
@@ -87,17 +133,17 @@ impl Daemon {
 
     /// The answer to `/readyz`: status and text. The status is 0 while nothing answers.
     pub fn ready(&self) -> (u16, String) {
-        get(self.health, "/readyz")
+        get(&self.host, self.health, "/readyz")
     }
 
     /// The text of `/metrics`.
     pub fn metrics(&self) -> String {
-        get(self.metrics, "/metrics").1
+        get(&self.host, self.metrics, "/metrics").1
     }
 
     /// The answer of the health server to a path: status and text.
     pub fn page(&self, path: &str) -> (u16, String) {
-        get(self.health, path)
+        get(&self.host, self.health, path)
     }
 
     /// Its process id.
@@ -154,29 +200,16 @@ pub fn tail(log: &str) -> String {
     lines[lines.len().saturating_sub(40)..].join("\n")
 }
 
-/// Starts the binary.
-fn launch(config: &Path, kubeconfig: &Path, log: &Path) -> Child {
-    let log = File::create(log).expect("a log");
-    Command::new(env!("CARGO_BIN_EXE_crownlabs"))
-        .args(["run", "--config"])
-        .arg(config)
-        .arg("--kubeconfig")
-        .arg(kubeconfig)
-        .env("NO_COLOR", "1")
-        .stderr(log)
-        .spawn()
-        .expect("the daemon starts")
-}
-
-/// Sends a GET request to a port of this machine.
-fn get(port: u16, path: &str) -> (u16, String) {
-    exchange(port, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+/// Sends a GET request.
+fn get(host: &str, port: u16, path: &str) -> (u16, String) {
+    exchange(host, port, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
 
 /// Posts a text to a port of this machine. Returns status and text of the answer; the status is 0 without one.
 pub fn post(port: u16, path: &str, body: &str) -> (u16, String) {
     let length = body.len();
     exchange(
+        "127.0.0.1",
         port,
         &format!(
             "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
@@ -185,10 +218,10 @@ pub fn post(port: u16, path: &str, body: &str) -> (u16, String) {
 }
 
 /// Sends a request over a new connection. Returns status and text of the answer; the status is 0 without one.
-fn exchange(port: u16, request: &str) -> (u16, String) {
+fn exchange(host: &str, port: u16, request: &str) -> (u16, String) {
     use std::io::{Read, Write};
     let attempt = || -> std::io::Result<String> {
-        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port))?;
+        let mut stream = std::net::TcpStream::connect((host, port))?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
         stream.write_all(request.as_bytes())?;
         let mut answer = String::new();

@@ -14,6 +14,7 @@ mod lab;
 
 mod api_faults;
 mod bad_input;
+mod bastion;
 mod compatibility;
 mod crash;
 mod election;
@@ -35,7 +36,9 @@ mod rbac;
 mod recorded;
 mod shared_volumes;
 mod snapshots;
+mod ssh_tracker;
 mod submission;
 mod tenants;
 mod termination;
+mod web_ssh;
 mod webhook;

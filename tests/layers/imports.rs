@@ -8,13 +8,14 @@ use crate::{Source, assert_none, is_rust, sources};
 
 /// The layers. A module imports itself and modules of the rows above its own; those in one row do not import each
 /// other. `lib.rs` and `main.rs` come after all of them and import what they like.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["api"],
     &["kinds"],
     &["config"],
     &["runtime"],
     &["clients"],
-    &["controllers", "webhook", "capture"],
+    &["capture"],
+    &["controllers", "webhook"],
     &["manager", "offline"],
 ];
 

@@ -341,3 +341,22 @@ fn the_status_check_has_shortest_times() {
         ]
     );
 }
+
+#[test]
+fn web_ssh_needs_a_key_an_address_and_a_user() {
+    let text = "controllers: {webSsh: {enabled: true, listen: \"\", user: \"\", sendTimeout: 0s}}\n";
+    assert_eq!(
+        faults_below(text),
+        [
+            "f.yaml:3: controllers.webSsh.enabled: webSsh is enabled and privateKeyFile is empty; \
+             expected the file with the private key that the machines accept",
+            "f.yaml:3: controllers.webSsh.listen: webSsh is enabled and listen is empty; \
+             expected an address and a port",
+            "f.yaml:3: controllers.webSsh.user: webSsh is enabled and user is empty; \
+             expected the user that the machines accept",
+            "f.yaml:3: controllers.webSsh.sendTimeout: 0s is too short; expected more than 0s",
+        ]
+    );
+    parsed("controllers: {webSsh: {enabled: true, privateKeyFile: /key, idleTimeout: 30m}}\n");
+    assert!(!faults_below("controllers: {webSsh: {maxConnections: 0}}\n").is_empty());
+}

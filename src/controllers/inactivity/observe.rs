@@ -53,6 +53,8 @@ pub struct Observed {
     pub is_exempt: bool,
     /// The latest round of queries; `None` before the first one.
     pub seen: Option<Seen>,
+    /// The last SSH connection that this process has seen itself, and what saw it.
+    pub connected: Option<(Timestamp, &'static str)>,
 }
 
 impl Observed {
@@ -136,12 +138,18 @@ impl Observed {
                 started(if is_new { created } else { now })
             }),
         };
-        if let Some((used, source)) = self.seen.as_ref().and_then(|seen| seen.last_use)
+        if let Some((used, source)) = self.last_use()
             && basis.since.as_ref().is_none_or(|since| since.0 < used)
         {
             basis = Promise { since: time(used.min(now)), witness: source.to_owned(), ..withdrawn(&basis) };
         }
         basis
+    }
+
+    /// The last use, and what saw it: a source of metrics, or this process.
+    fn last_use(&self) -> Option<(Timestamp, &'static str)> {
+        let seen = self.seen.as_ref().and_then(|seen| seen.last_use);
+        seen.into_iter().chain(self.connected).max_by_key(|(time, _)| *time)
     }
 
     /// What the last use is known from, see [`Promise::witness`]; `None` where use does not matter.
@@ -151,7 +159,7 @@ impl Observed {
         }
         let stored = self.instance.status.inactivity.as_deref();
         let since = stored.and_then(|stored| stored.since.as_ref()).map(|since| since.0);
-        match self.seen.as_ref().and_then(|seen| seen.last_use) {
+        match self.last_use() {
             Some((used, source)) if since.is_none_or(|since| since < used) => Some(source),
             _ => Some(stored.map_or("start", |stored| &stored.witness)),
         }

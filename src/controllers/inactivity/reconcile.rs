@@ -1,5 +1,7 @@
 //! The reconciler of inactivity.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::Settings;
@@ -7,7 +9,7 @@ use super::observe::{INACTIVE, Observed};
 use super::plan::plan;
 use super::report::report;
 use super::rounds::Rounds;
-use super::stores::{Dependence, longest_idle, observed};
+use super::stores::{Dependence, OwnWitnesses, longest_idle, observed};
 use crate::api::instance::InstanceKind;
 use crate::controllers::shared::ending::{Effect, foretell};
 use crate::controllers::shared::ending_stores::EndingStores;
@@ -22,6 +24,7 @@ pub struct InactivityReconciler {
     stores: EndingStores,
     /// `None` only in `crownlabs plan`.
     rounds: Option<Rounds>,
+    own: OwnWitnesses,
     notifier: Notifier,
 }
 
@@ -33,7 +36,11 @@ impl Definition for InactivityReconciler {
         let settings = Settings::new(setup, setup.config.controllers.inactivity.clone());
         let rounds = setup.prometheus.clone().map(Rounds::new);
         let notifier = Notifier::new(Self::NAME, setup, settings.config.notifications);
-        Ok((Self { stores, rounds, notifier }, settings))
+        let own = OwnWitnesses {
+            ssh: Arc::clone(&setup.ssh_connections),
+            web_ssh: Arc::clone(&setup.web_ssh_connections),
+        };
+        Ok((Self { stores, rounds, own, notifier }, settings))
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
@@ -52,7 +59,7 @@ impl Reconciler for InactivityReconciler {
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let round = self.rounds.as_ref().and_then(Rounds::latest);
-        self.stores.find(key).map(|found| observed(found, round.as_deref()))
+        self.stores.find(key).map(|found| observed(found, round.as_deref(), &self.own))
     }
 
     async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Timestamp> {

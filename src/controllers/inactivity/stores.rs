@@ -1,6 +1,10 @@
 //! Which changes of an Instance and of its Template matter for its inactivity, and what is known of it.
 
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::observe::{Observed, Seen};
 use crate::api::instance::Instance;
@@ -8,6 +12,7 @@ use crate::api::labels;
 use crate::api::lifetime::Lifetime;
 use crate::api::names::CanonicalName;
 use crate::api::template::{Template, TemplateKind};
+use crate::capture::ConnectionCounter;
 use crate::clients::prometheus::{Activity, Target};
 use crate::controllers::shared::ending_stores::{Dependencies, Found};
 use crate::runtime::store::Store;
@@ -28,10 +33,44 @@ impl Dependencies for Dependence {
     }
 }
 
-/// What is known of an Instance: what the stores have, and what the latest round of queries says.
-pub fn observed(found: Found, round: Option<&Activity>) -> Observed {
+/// The SSH connections that this process sees itself.
+pub struct OwnWitnesses {
+    /// Those through the bastion.
+    pub ssh: Arc<ConnectionCounter>,
+    /// Those in the browser.
+    pub web_ssh: Arc<ConnectionCounter>,
+}
+
+impl OwnWitnesses {
+    /// The last connection to any address of an Instance.
+    fn last_use(&self, instance: &Instance) -> Option<(Timestamp, &'static str)> {
+        let addresses = addresses(instance).filter_map(|address| address.parse::<IpAddr>().ok());
+        let connections = addresses.flat_map(|address| {
+            let seen = |counter: &ConnectionCounter, name| Some((counter.last_seen(address)?, name));
+            [seen(&self.ssh, "ssh"), seen(&self.web_ssh, "webSsh")]
+        });
+        connections.flatten().max_by_key(|(time, _)| *time)
+    }
+}
+
+/// The addresses in the status of an Instance.
+fn addresses(instance: &Instance) -> impl Iterator<Item = &str> {
+    let status = &instance.status;
+    status.environments.iter().map(|environment| environment.ip.as_str()).chain([status.ip.as_str()])
+}
+
+/// What is known of an Instance: what the stores have, what the latest round of queries says, and what this process
+/// has seen.
+pub fn observed(found: Found, round: Option<&Activity>, own: &OwnWitnesses) -> Observed {
     let Found { instance, template, tenant, is_exempt } = found;
-    Observed { template, tenant, is_exempt, seen: round.map(|round| seen(&instance, round)), instance }
+    Observed {
+        template,
+        tenant,
+        is_exempt,
+        seen: round.map(|round| seen(&instance, round)),
+        connected: own.last_use(&instance),
+        instance,
+    }
 }
 
 /// The longest time without use that any Template allows: so far a round looks back.
@@ -50,10 +89,8 @@ pub fn longest_idle(templates: &Store<TemplateKind>) -> Duration {
 fn seen(instance: &Instance, round: &Activity) -> Seen {
     let status = &instance.status;
     let names: Vec<String> = status.environments.iter().map(|environment| environment.name.clone()).collect();
-    let addresses = status.environments.iter().map(|environment| environment.ip.as_str());
-    let addresses = addresses.chain([status.ip.as_str()]);
     let canonical = CanonicalName::of(instance.name());
-    let uses = addresses.filter_map(|address| {
+    let uses = addresses(instance).filter_map(|address| {
         round.last_use(&Target {
             namespace: instance.namespace(),
             instance: &canonical,

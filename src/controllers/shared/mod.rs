@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`accounts`] | accounts and roles in Keycloak |
+//! | [`addresses`] | the addresses of Instances inside the cluster |
 //! | [`children`] | the common part of the objects that a loop creates for one object |
 //! | [`durations`] | durations as text |
 //! | [`ending`] | how an Instance comes to its end: warnings, deadline, action |
@@ -16,6 +17,7 @@
 //! | [`references`] | references between objects: keys and indexes |
 
 pub mod accounts;
+pub mod addresses;
 pub mod children;
 pub mod durations;
 pub mod ending;

@@ -96,7 +96,9 @@ fn key_faults(observed: &Observed) -> Vec<Problem> {
     let faulty = keys.filter_map(|(index, key)| Some((index, public_key::checked(key).err()?)));
     faulty
         .map(|(index, fault)| {
-            let message = format!("spec.publicKeys[{index}] {fault}: it is left out of machines");
+            let message = format!(
+                "spec.publicKeys[{index}] {fault}: it is left out of machines, and the SSH bastion refuses it"
+            );
             Problem::fault("publicKeys", "InvalidPublicKey", message)
         })
         .collect()

@@ -124,6 +124,7 @@ impl World {
             tenant: Some(Arc::clone(&self.tenant)),
             is_exempt: false,
             seen: seen.clone(),
+            connected: None,
         })
     }
 

@@ -44,6 +44,7 @@ fn observed(unused: i64, sent: i64, ago: Option<i64>) -> Observed {
         tenant: Some(Arc::new(tenant())),
         is_exempt: false,
         seen: Some(Seen { since: Some(at(0)), until: at(NOW), problems: Vec::new(), last_use: None }),
+        connected: None,
     }
 }
 
@@ -96,6 +97,28 @@ fn the_stored_deadline_is_kept() {
     assert_eq!(judged(&observed, &settings()), "final mail");
     with_promise(&mut observed, |promise| promise.sending = Some(Time(at(NOW))));
     assert_eq!(judged(&observed, &settings()), "stop");
+}
+
+#[test]
+fn a_connection_that_this_process_saw_is_a_use_whatever_the_metrics_say() {
+    let overdue = || {
+        let mut observed = observed(3 * DAY, 2, Some(2 * INTERVAL));
+        with_promise(&mut observed, |promise| promise.final_mail = Some(Time(at(NOW))));
+        observed
+    };
+    assert_eq!(judged(&overdue(), &settings()), "stop");
+    let connected = |ago| Some((at(NOW - ago), "ssh"));
+    let answers = overdue().seen;
+    for seen in [answers, None] {
+        let used = Observed { connected: connected(60), seen: seen.clone(), ..overdue() };
+        assert_ne!(judged(&used, &settings()), "stop", "{seen:?}");
+        assert_eq!(used.witness(), Some("ssh"));
+        let basis = used.ending(&settings(), at(NOW)).expect("a time").expect("an end").promise;
+        assert_eq!((basis.warnings, basis.since), (0, Some(Time(at(NOW - 60)))), "{seen:?}");
+    }
+    // One from before the last known use changes nothing.
+    let before = Observed { connected: connected(4 * DAY), ..overdue() };
+    assert_eq!(judged(&before, &settings()), "stop");
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! Many open terminals, with OpenSSH's server in place of the machine.
+
+use std::net::{IpAddr, SocketAddr};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::cluster::browser::{Browser, request};
+use crate::cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
+use crate::fixtures::CONFIG;
+use crate::harness::{Bench, Figures, count, instance};
+
+/// How many terminals are open.
+const COUNT: usize = 500;
+/// How many browsers open one at the same time.
+const AT_ONCE: usize = 10;
+/// How many lines of output one terminal gets at the end, and their length in bytes with the end of the line.
+const LINES: usize = 200_000;
+const LINE: usize = 100;
+/// The ports of the WebSocket and of SSH.
+const PORT: u16 = 18_085;
+const SSH_PORT: u16 = 18_022;
+
+/// 500 terminals: memory, and the processor time of opening one and of its output.
+pub async fn terminals(figures: &mut Figures) -> Result<()> {
+    let bench = Bench::start().await?;
+    let key = key_pair(&bench.dir.join("key"))?;
+    let daemon = bench.daemon_with(&format!(
+        "{CONFIG}controllers:\n  webSsh: {{enabled: true, listen: \"127.0.0.1:{PORT}\", user: root, port: {SSH_PORT}, \
+         privateKeyFile: {}}}\n",
+        key.display()
+    ))?;
+    let path = "/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-bench/instances";
+    let mark = bench.cluster.audit().mark()?;
+    bench.send("POST", path, &instance("terminal", "vm")).await?;
+    bench.await_statuses(mark, 1)?;
+    bench.settle()?;
+    // Nobody simulates machines here: the machine is said to be ready, as its KubeVirt would.
+    let machine = "/apis/kubevirt.io/v1/namespaces/tenant-bench/virtualmachineinstances/terminal";
+    let ready = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
+    bench.send("PATCH", machine, &ready).await?;
+    bench.settle()?;
+    let path = "/api/v1/namespaces/tenant-bench/services/terminal";
+    let service =
+        bench.client.request::<serde_json::Value>(http::Request::get(path).body(Vec::new())?).await?;
+    let address: IpAddr = service["spec"]["clusterIP"].as_str().context("an address")?.parse()?;
+    let _address = LocalAddress::add(address)?;
+    let command = format!(
+        "while read line; do case $line in much) yes {} | head -{LINES};; *) echo $line;; esac; done",
+        "x".repeat(LINE - 2)
+    );
+    let _sshd = Sshd::start(&bench.dir, SocketAddr::new(address, SSH_PORT), &command)?;
+    let token = bench.cluster.token("crownlabs-system", "crownlabs")?;
+    eprintln!("{COUNT} terminals …");
+    let before = daemon.processor_seconds()?;
+    let request = request(&token, "tenant-bench", "terminal");
+    let mut browsers: Vec<Browser> = std::thread::scope(|scope| {
+        let opening = |_| scope.spawn(|| (0..COUNT / AT_ONCE).map(|_| open(&request)).collect::<Vec<_>>());
+        let opening: Vec<_> = (0..AT_ONCE).map(opening).collect();
+        opening.into_iter().flat_map(|opened| opened.join().expect("opened")).collect()
+    });
+    let spent = (daemon.processor_seconds()? - before) * 1_000.0 / count(COUNT);
+    figures.add("500 terminals: processor time of opening one", spent, "ms", Some(20.0));
+    figures.add("500 terminals: peak memory", daemon.peak_mebibytes()?, "MiB", Some(64.0));
+    let browser = browsers.first_mut().context("a terminal")?;
+    let before = daemon.processor_seconds()?;
+    browser.enter("much\n");
+    browser.enter("e''nd\n");
+    let output = browser.until("e''nd\r\n").len();
+    anyhow::ensure!(output >= LINES * LINE, "{output} bytes of output");
+    let spent = (daemon.processor_seconds()? - before) * 1_000.0 / (count(output) / f64::from(1 << 20));
+    figures.add("500 terminals: processor time of 1 MiB of output", spent, "ms", Some(50.0));
+    figures.add(
+        "500 terminals: peak memory after 20 MB of output",
+        daemon.peak_mebibytes()?,
+        "MiB",
+        Some(64.0),
+    );
+    Ok(())
+}
+
+/// Opens a terminal and waits for its first line.
+fn open(request: &serde_json::Value) -> Browser {
+    let mut browser = Browser::open(PORT, request);
+    browser.until(OPEN);
+    browser.enter("there\n");
+    browser.until("there\r\nthere\r\n");
+    browser
+}

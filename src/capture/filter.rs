@@ -1,0 +1,98 @@
+//! The program that the kernel runs on every packet (classic BPF, `linux/filter.h`). It sees the packet from its IP
+//! header on, as the socket leaves the header of the link away.
+
+use super::packet::{FLAGS, FRAGMENT, IPV4, IPV6, SYN, TCP, Wanted};
+
+/// An instruction: `code`, the number of instructions to skip if the test is true or false, and the operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instruction {
+    pub code: u16,
+    pub if_true: u8,
+    pub if_false: u8,
+    pub operand: u32,
+}
+
+/// A step of the program.
+#[derive(Clone, Copy)]
+enum Step {
+    /// An instruction that is no test.
+    Run(u32, u32),
+    /// Goes on if the accumulator is equal.
+    Equal(u32),
+    /// Goes on if the accumulator has none of these bits.
+    NoneOf(u32),
+}
+use Step::{Equal, NoneOf, Run};
+
+const BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
+const HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
+/// Relative to the index register.
+const INDEXED_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_IND;
+const INDEXED_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_IND;
+/// Loads the length of the IPv4 header into the index register.
+const HEADER_LENGTH: u32 = libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH;
+const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
+const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+
+/// What the kernel knows of a packet is loaded as if it stood at these negative offsets.
+const fn known(offset: i32) -> u32 {
+    (libc::SKF_AD_OFF + offset).cast_unsigned()
+}
+
+/// The program that passes the first `accepted` bytes of the packets that open a connection that is wanted.
+pub fn program(wanted: Wanted, accepted: u32) -> Vec<Instruction> {
+    let port = u32::from(wanted.port);
+    let head = [
+        Run(BYTE, known(libc::SKF_AD_PKTTYPE)),
+        Equal(libc::PACKET_OUTGOING.into()),
+        Run(BYTE, known(libc::SKF_AD_VLAN_TAG_PRESENT)),
+        Equal(0),
+        Run(HALF, known(libc::SKF_AD_PROTOCOL)),
+    ];
+    let ipv4 = [
+        Equal(IPV4.into()),
+        Run(BYTE, 9),
+        Equal(TCP.into()),
+        Run(HALF, 6),
+        NoneOf(FRAGMENT.into()),
+        Run(HEADER_LENGTH, 0),
+        Run(INDEXED_HALF, 2),
+        Equal(port),
+        Run(INDEXED_BYTE, 13),
+        Run(AND, FLAGS.into()),
+        Equal(SYN.into()),
+        Run(RETURN, accepted),
+    ];
+    let ipv6 = [
+        Equal(IPV6.into()),
+        Run(BYTE, 6),
+        Equal(TCP.into()),
+        Run(HALF, 42),
+        Equal(port),
+        Run(BYTE, 53),
+        Run(AND, FLAGS.into()),
+        Equal(SYN.into()),
+        Run(RETURN, accepted),
+    ];
+    let refuse = Run(RETURN, 0);
+    let mut steps: Vec<Step> = [&head[..], &ipv4].concat();
+    let other_protocol = steps.len();
+    if wanted.ipv6 {
+        steps.extend(ipv6);
+    }
+    steps.push(refuse);
+    let last = steps.len() - 1;
+    let instruction = |(at, step): (usize, &Step)| {
+        // What is not IPv4 may be IPv6; every other test that fails ends the program.
+        let otherwise = if at == head.len() { other_protocol } else { last };
+        let skip =
+            u8::try_from(otherwise - at.min(otherwise) - usize::from(at < otherwise)).unwrap_or(u8::MAX);
+        let (code, if_true, if_false, operand) = match *step {
+            Run(code, operand) => (code, 0, 0, operand),
+            Equal(value) => (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, skip, value),
+            NoneOf(bits) => (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, skip, 0, bits),
+        };
+        Instruction { code: u16::try_from(code).unwrap_or_default(), if_true, if_false, operand }
+    };
+    steps.iter().enumerate().map(instruction).collect()
+}

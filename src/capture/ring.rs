@@ -1,0 +1,250 @@
+//! The packet socket and the ring that it shares with the kernel (`packet(7)`, and the kernel's document
+//! `networking/packet_mmap`). All `unsafe` code of the crate is in this file.
+
+#![allow(unsafe_code, reason = "system calls that no crate offers, and memory that the kernel writes")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_ptr_alignment,
+    reason = "the constants of libc are larger than their fields; what is aligned is said where it is cast"
+)]
+
+use std::ffi::CString;
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use libc::{c_int, c_short, c_uint, c_void, socklen_t};
+use socket2::{Domain, Protocol, SockAddr, SockFilter, Socket, Type};
+
+use super::block;
+use super::filter::Instruction;
+use super::geometry::Geometry;
+
+/// A block that has packets is handed over after this time, in milliseconds, even if it is not full.
+const RETIREMENT: c_uint = 64;
+/// All protocols, in the order of the network: the protocol of sockets that see what is sent.
+const ALL_PROTOCOLS: u16 = (libc::ETH_P_ALL as u16).to_be();
+
+/// What the kernel has counted since it was asked last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Statistics {
+    /// Packets that passed the filter, those that were dropped too.
+    pub packets: u32,
+    /// Packets for which the ring had no space.
+    pub drops: u32,
+    /// How often the ring was full.
+    pub freezes: u32,
+}
+
+/// Why [`Ring::wait`] returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    /// There may be packets.
+    Packets,
+    /// The other end of the pipe was closed.
+    Stop,
+    /// The socket has an error, for example because its interface is gone.
+    Error,
+}
+
+/// A packet socket with its ring.
+pub struct Ring {
+    socket: Socket,
+    memory: NonNull<u8>,
+    geometry: Geometry,
+    /// The block that the kernel hands over next.
+    next: usize,
+}
+
+impl Ring {
+    /// Starts to capture what passes `program` on an interface, 0 for all. Until the filter and the ring are there, the
+    /// socket has no protocol and sees nothing.
+    ///
+    /// # Errors
+    /// `PermissionDenied` without the capability `NET_RAW`; `NetworkDown` while the interface is down.
+    pub fn open(interface: c_uint, program: &[Instruction], geometry: Geometry) -> io::Result<Self> {
+        // A datagram socket leaves the header of the link away, so devices without one (tunnels) are not a special case.
+        let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(0)))?;
+        let filter: Vec<SockFilter> = program
+            .iter()
+            .map(|&Instruction { code, if_true, if_false, operand }| {
+                SockFilter::new(code, if_true, if_false, operand)
+            })
+            .collect();
+        socket.attach_filter(&filter)?;
+        set_option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as c_int))?;
+        let request = libc::tpacket_req3 {
+            tp_block_size: geometry.block,
+            tp_block_nr: geometry.blocks,
+            tp_frame_size: geometry.frame,
+            tp_frame_nr: geometry.frames(),
+            tp_retire_blk_tov: RETIREMENT,
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
+        };
+        set_option(&socket, libc::PACKET_RX_RING, &request)?;
+        let memory = map(&socket, geometry.bytes())?;
+        let ring = Self { socket, memory, geometry, next: 0 };
+        ring.socket.bind(&address(interface)?)?;
+        // The kernel binds to an interface that is down, too, and reports that as an error of the socket.
+        ring.error().map_or(Ok(ring), Err)
+    }
+
+    /// Waits until the kernel hands over a block, or until the other end of the pipe `stop` is closed.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait, for example because it has no memory.
+    pub fn wait(&self, stop: BorrowedFd<'_>) -> io::Result<Wake> {
+        let mut polled = [awaited(stop, 0), awaited(self.socket.as_fd(), libc::POLLIN)];
+        poll(&mut polled, None)?;
+        let [stop, socket] = polled;
+        Ok(match (stop.revents, socket.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL)) {
+            (0, 0) => Wake::Packets,
+            (0, _) => Wake::Error,
+            _ => Wake::Stop,
+        })
+    }
+
+    /// Calls `read` with the next block, if the kernel has handed it over, and gives it back to the kernel. Returns
+    /// whether there was one.
+    pub fn next_block(&mut self, read: impl FnOnce(&[u8])) -> bool {
+        let size = self.geometry.block as usize;
+        // SAFETY: `next` is below the number of blocks, so the whole block is in the mapping, which lives as long as
+        // `self`.
+        let begin = unsafe { self.memory.add(self.next * size) };
+        // SAFETY: blocks are whole pages and the status is at a multiple of four bytes in the header of each, so it is
+        // aligned. The kernel and we access it only atomically while both may.
+        let status = unsafe { AtomicU32::from_ptr(begin.as_ptr().add(block::STATUS).cast()) };
+        // Acquire: what the kernel wrote into the block before is seen after.
+        if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            return false;
+        }
+        // SAFETY: the block is in the mapping, as above. The kernel does not write a block whose status is `USER`, and
+        // nobody else has the mapping, so the bytes do not change while the slice lives, which ends before the store.
+        read(unsafe { slice::from_raw_parts(begin.as_ptr(), size) });
+        // Release: we have read the block before the kernel writes it.
+        status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next = (self.next + 1) % self.geometry.blocks as usize;
+        true
+    }
+
+    /// What the kernel has counted since the last call.
+    ///
+    /// # Errors
+    /// None that the kernel documents.
+    pub fn statistics(&self) -> io::Result<Statistics> {
+        let mut counted = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+        let mut length = size_of::<libc::tpacket_stats_v3>() as socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes, which is the size of the structure.
+        let result = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut counted).cast::<c_void>(),
+                &raw mut length,
+            )
+        };
+        checked(result)?;
+        Ok(Statistics {
+            packets: counted.tp_packets,
+            drops: counted.tp_drops,
+            freezes: counted.tp_freeze_q_cnt,
+        })
+    }
+
+    /// The error of the socket, if it has one.
+    pub fn error(&self) -> Option<io::Error> {
+        self.socket.take_error().unwrap_or_else(Some)
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this length, and nothing refers to it any more.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.geometry.bytes()) };
+    }
+}
+
+/// The number of an interface; `None` if there is none of that name.
+pub fn interface(name: &str) -> Option<c_uint> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: the name ends with a zero and lives until the call returns.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    (index != 0).then_some(index)
+}
+
+/// Waits until the other end of a pipe is closed; returns false if that is not so after `limit`.
+pub fn closes(stop: BorrowedFd<'_>, limit: Duration) -> bool {
+    let mut polled = [awaited(stop, 0)];
+    // Without memory to wait, the caller tries again at once; that ends with the shortage.
+    poll(&mut polled, Some(limit)).is_ok() && polled[0].revents != 0
+}
+
+/// Hang-ups and errors are always awaited, `events` in addition.
+fn awaited(file: BorrowedFd<'_>, events: c_short) -> libc::pollfd {
+    libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 }
+}
+
+/// Waits for one of some events, or for a signal.
+fn poll(polled: &mut [libc::pollfd], limit: Option<Duration>) -> io::Result<()> {
+    let limit = limit.map_or(-1, |limit| c_int::try_from(limit.as_millis()).unwrap_or(c_int::MAX));
+    let count = polled.len() as libc::nfds_t;
+    // SAFETY: the slice has `count` elements and lives until the call returns.
+    if unsafe { libc::poll(polled.as_mut_ptr(), count, limit) } >= 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
+}
+
+/// Sets an option of a packet socket.
+fn set_option<T>(socket: &Socket, option: c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads at most `size_of::<T>()` bytes, which is the size of the value.
+    checked(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            option,
+            ptr::from_ref(value).cast::<c_void>(),
+            size_of::<T>() as socklen_t,
+        )
+    })
+}
+
+/// Maps the ring of a socket.
+fn map(socket: &Socket, length: usize) -> io::Result<NonNull<u8>> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping at an address that the kernel chooses changes no memory that is in use.
+    let memory =
+        unsafe { libc::mmap(ptr::null_mut(), length, access, libc::MAP_SHARED, socket.as_raw_fd(), 0) };
+    if memory == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(memory.cast()).ok_or_else(|| io::Error::other("the ring was mapped at the address 0"))
+}
+
+/// The address by which a packet socket is bound to an interface.
+fn address(interface: c_uint) -> io::Result<SockAddr> {
+    // SAFETY: an address of a link fits in the storage, which is zeroed and aligned for every kind of address; family,
+    // protocol and interface are what makes it valid for `bind`, and the length is its own.
+    let ((), address) = unsafe {
+        SockAddr::try_init(|storage, length| {
+            let link = storage.cast::<libc::sockaddr_ll>();
+            (*link).sll_family = libc::AF_PACKET as libc::sa_family_t;
+            (*link).sll_protocol = ALL_PROTOCOLS;
+            (*link).sll_ifindex = interface.cast_signed();
+            *length = size_of::<libc::sockaddr_ll>() as socklen_t;
+            Ok(())
+        })
+    }?;
+    Ok(address)
+}
+
+fn checked(result: c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,151 @@
+//! The parser agrees with `etherparse`, whatever the bytes.
+
+use etherparse::PacketBuilder;
+use proptest::prelude::*;
+
+use super::reference::{PORT, WANTED, outgoing, reference};
+use crate::capture::packet::{IPV4, IPV6, Packet, Wanted, attempt};
+
+/// A packet of TCP or UDP with all that can vary, valid.
+pub fn valid() -> impl Strategy<Value = (u16, Vec<u8>)> {
+    let addresses = (any::<[u8; 16]>(), any::<[u8; 16]>(), any::<bool>());
+    let ports = (any::<u16>(), prop_oneof![4 => Just(PORT), 1 => any::<u16>()]);
+    let options = (0..=10_usize, 0..=10_usize, proptest::collection::vec(any::<u8>(), 0..40));
+    let flags = prop_oneof![2 => Just(0b10_u8), 1 => any::<u8>()];
+    (addresses, ports, options, flags, any::<u32>(), prop_oneof![8 => Just(true), 1 => Just(false)]).prop_map(
+        |(
+            (from, to, is_ipv6),
+            (source, destination),
+            (ip_options, tcp_options, payload),
+            flags,
+            sequence,
+            is_tcp,
+        )| {
+            let start = if is_ipv6 {
+                PacketBuilder::ipv6(from, to, 64)
+            } else {
+                let [from, to] = [from, to].map(|[a, b, c, d, ..]| [a, b, c, d]);
+                let header = etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber(0), from, to);
+                let mut header = header.expect("a header");
+                header.options =
+                    etherparse::Ipv4Options::try_from(&vec![1; ip_options * 4][..]).expect("options");
+                PacketBuilder::ip(etherparse::IpHeaders::Ipv4(header, etherparse::Ipv4Extensions::default()))
+            };
+            let mut bytes = Vec::new();
+            if is_tcp {
+                let mut step = start.tcp(source, destination, sequence, 1000);
+                step = step.options_raw(&vec![1; tcp_options * 4]).expect("options");
+                step.write(&mut bytes, &payload).expect("written");
+                // The flags are in byte 13 of the segment.
+                let segment = bytes.len() - payload.len() - 20 - tcp_options * 4;
+                bytes[segment + 13] = flags;
+            } else {
+                start.udp(source, destination).write(&mut bytes, &payload).expect("written");
+            }
+            (if is_ipv6 { IPV6 } else { IPV4 }, bytes)
+        },
+    )
+}
+
+/// A packet some of whose bytes are others, and whose end may be missing or too long.
+pub fn mangled() -> impl Strategy<Value = (u16, Vec<u8>)> {
+    let changes = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
+    (valid(), changes, any::<prop::sample::Index>(), 0..4_u8).prop_map(
+        |((protocol, mut bytes), changes, end, kind)| {
+            for (at, byte) in changes {
+                // Most fields that matter are at the beginning.
+                let length = bytes.len().min(64);
+                bytes[at.index(length)] = byte;
+            }
+            match kind {
+                0 => bytes.truncate(end.index(bytes.len())),
+                1 => bytes.extend([0; 6]),
+                _ => {}
+            }
+            (protocol, bytes)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn the_parser_agrees_with_another_on_valid_packets((protocol, bytes) in valid()) {
+        prop_assert_eq!(attempt(&outgoing(protocol, &bytes), WANTED), reference(protocol, &bytes));
+    }
+
+    #[test]
+    fn the_parser_agrees_with_another_on_mangled_packets((protocol, bytes) in mangled()) {
+        prop_assert_eq!(attempt(&outgoing(protocol, &bytes), WANTED), reference(protocol, &bytes));
+    }
+
+    #[test]
+    fn the_parser_agrees_with_another_on_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..128)) {
+        for protocol in [IPV4, IPV6] {
+            prop_assert_eq!(attempt(&outgoing(protocol, &bytes), WANTED), reference(protocol, &bytes));
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_is_never_another_attempt((protocol, bytes) in valid(), end in 0..120_usize) {
+        let whole = attempt(&outgoing(protocol, &bytes), WANTED);
+        let cut = Packet { bytes: &bytes[..end.min(bytes.len())], ..outgoing(protocol, &bytes) };
+        let found = attempt(&cut, WANTED);
+        prop_assert!(found.is_none() || found == whole);
+        // The headers up to the flags suffice.
+        prop_assert!(found == whole || cut.bytes.len() < 74);
+    }
+
+    #[test]
+    fn blocks_that_contradict_themselves_are_read_to_their_end_at_most(
+        bytes in proptest::collection::vec(any::<u8>(), 0..512),
+        count in 0..8_u32, first in 0..200_u32, next in 0..200_u32, length in 0..300_u32, begin in 0..200_u16,
+    ) {
+        let mut block = bytes;
+        let mut put = |at: usize, value: &[u8]| {
+            if let Some(place) = block.get_mut(at..at + value.len()) {
+                place.copy_from_slice(value);
+            }
+        };
+        // Where a block has the number of its packets and the first of them; where a packet has its fields.
+        put(12, &count.to_ne_bytes());
+        put(16, &first.to_ne_bytes());
+        let packet = first as usize;
+        put(packet, &next.to_ne_bytes());
+        put(packet + 12, &length.to_ne_bytes());
+        put(packet + 26, &begin.to_ne_bytes());
+        let count = crate::capture::block::Packets::new(&block).count();
+        prop_assert!(count <= 512);
+    }
+}
+
+#[test]
+fn packets_of_the_other_direction_tagged_ones_and_other_protocols_are_no_attempts() {
+    let mut bytes = Vec::new();
+    let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(40_000, PORT, 7, 1000).syn();
+    builder.write(&mut bytes, &[]).expect("written");
+    let packet = outgoing(IPV4, &bytes);
+    let found = attempt(&packet, WANTED).expect("an attempt");
+    assert_eq!(found.destination, "10.0.0.2:22".parse().expect("an address"));
+    assert_eq!((found.source.port(), found.sequence), (40_000, 7));
+    assert_eq!(attempt(&Packet { is_outgoing: false, ..packet }, WANTED), None);
+    assert_eq!(attempt(&Packet { is_tagged: true, ..packet }, WANTED), None);
+    assert_eq!(attempt(&Packet { protocol: 0x8100, ..packet }, WANTED), None);
+    assert_eq!(attempt(&Packet { protocol: IPV6, ..packet }, WANTED), None);
+    assert_eq!(attempt(&packet, Wanted { port: 2222, ipv6: true }), None);
+    assert_eq!(
+        attempt(&Packet { length: bytes.len() - 1, ..packet }, WANTED),
+        None,
+        "longer than what was sent"
+    );
+}
+
+#[test]
+fn ipv6_can_be_left_out() {
+    let mut bytes = Vec::new();
+    let builder = PacketBuilder::ipv6([1; 16], [2; 16], 64).tcp(40_000, PORT, 7, 1000).syn();
+    builder.write(&mut bytes, &[]).expect("written");
+    assert!(attempt(&outgoing(IPV6, &bytes), WANTED).is_some());
+    assert_eq!(attempt(&outgoing(IPV6, &bytes), Wanted { ipv6: false, ..WANTED }), None);
+}

@@ -1,0 +1,214 @@
+//! The keys of the loop of the SSH bastion; see `docs/bastion.md`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::formats::{self, Format};
+
+/// The loop of the SSH bastion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct BastionConfig {
+    /// Whether this loop runs, in every replica; if not, it watches nothing and writes no file.
+    pub enabled: bool,
+    /// The file with the public keys of all Tenants, which the SSH server reads as `AuthorizedKeysFile`.
+    #[schemars(extend("format" = FILE.name))]
+    pub authorized_keys_file: String,
+    /// The options before each key, such as `restrict,port-forwarding,permitopen="*:22"`; empty for none.
+    #[schemars(extend("format" = KEY_OPTIONS.name))]
+    pub key_options: String,
+    /// The host keys of the SSH server, which are generated once.
+    pub host_keys: HostKeys,
+    /// The key pair of the web terminal, which is generated once.
+    pub web_ssh_key: WebSshKey,
+}
+
+/// Where the host keys of the SSH server are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HostKeys {
+    /// The folder that the keys are written to for the SSH server; empty if it mounts the Secret itself.
+    #[schemars(extend("format" = FOLDER.name))]
+    pub folder: String,
+    /// The Secret that keeps the keys, created if it does not exist; empty if there is none.
+    #[schemars(extend("format" = formats::OPTIONAL_NAME.name))]
+    pub secret_name: String,
+    /// The namespace of the Secret.
+    #[schemars(extend("format" = formats::DNS_LABEL.name))]
+    pub namespace: String,
+}
+
+/// Where the key pair of the web terminal is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct WebSshKey {
+    /// The Secret that keeps the key pair, created if it does not exist; empty if there is none.
+    #[schemars(extend("format" = formats::OPTIONAL_NAME.name))]
+    pub secret_name: String,
+    /// The namespace of the Secret.
+    #[schemars(extend("format" = formats::DNS_LABEL.name))]
+    pub namespace: String,
+}
+
+impl Default for BastionConfig {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            authorized_keys_file: "/auth-keys/keys".to_owned(),
+            key_options: String::new(),
+            host_keys: HostKeys::default(),
+            web_ssh_key: WebSshKey::default(),
+        }
+    }
+}
+
+impl Default for HostKeys {
+    fn default() -> Self {
+        Self {
+            folder: "/host-keys".to_owned(),
+            secret_name: "crownlabs-bastion-operator-ssh-keys".to_owned(),
+            namespace: "crownlabs-system".to_owned(),
+        }
+    }
+}
+
+impl Default for WebSshKey {
+    fn default() -> Self {
+        Self {
+            secret_name: "crownlabs-bastion-operator-web-master-key".to_owned(),
+            namespace: "crownlabs-system".to_owned(),
+        }
+    }
+}
+
+const FILE: Format =
+    Format::new("crownlabs-file", "the absolute path of a file such as /auth-keys/keys", |text| {
+        is_absolute(text) && !text.ends_with('/')
+    });
+const FOLDER: Format = Format::new(
+    "crownlabs-folder",
+    "the absolute path of a folder such as /host-keys, or \"\" for none",
+    |text| text.is_empty() || is_absolute(text),
+);
+const KEY_OPTIONS: Format = Format::new(
+    "crownlabs-key-options",
+    "options of an authorized_keys file, separated by commas without blanks, such as \
+     restrict,port-forwarding,permitopen=\"*:22\", or \"\" for none",
+    |text| text.is_empty() || are_options(text),
+);
+
+/// The formats of these keys.
+pub(super) const FORMATS: [&Format; 3] = [&FILE, &FOLDER, &KEY_OPTIONS];
+
+fn is_absolute(text: &str) -> bool {
+    text.starts_with('/') && !text.contains(char::is_control) && !text.split('/').any(|part| part == "..")
+}
+
+/// The options of `authorized_keys` (sshd(8)) that stand alone. A server refuses every key with an option that it does
+/// not know, so others are refused here. `cert-authority` would turn the keys of users into authorities.
+const FLAGS: [&str; 14] = [
+    "agent-forwarding",
+    "no-agent-forwarding",
+    "no-port-forwarding",
+    "no-pty",
+    "no-touch-required",
+    "no-user-rc",
+    "no-x11-forwarding",
+    "port-forwarding",
+    "pty",
+    "restrict",
+    "touch-required",
+    "user-rc",
+    "verify-required",
+    "x11-forwarding",
+];
+/// Those with a value in quotes.
+const VALUED: [&str; 6] = ["command", "environment", "expiry-time", "from", "permitlisten", "permitopen"];
+
+/// Whether a text is a list of options. A value holds no quote, backslash or control character, so that nothing in it
+/// ends it early.
+fn are_options(text: &str) -> bool {
+    let mut rest = text;
+    loop {
+        let end = rest.find([',', '=']).unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        let is = |known: &str| known.eq_ignore_ascii_case(name);
+        let after = if let Some(quoted) = after.strip_prefix("=\"") {
+            let Some((value, after)) = quoted.split_once('"') else { return false };
+            let is_sound = is_value(value) && (!is("permitopen") || is_destination(value));
+            if !VALUED.iter().any(|known| is(known)) || !is_sound {
+                return false;
+            }
+            after
+        } else if FLAGS.iter().any(|known| is(known)) {
+            after
+        } else {
+            return false;
+        };
+        match after.strip_prefix(',') {
+            Some(next) => rest = next,
+            None => return after.is_empty(),
+        }
+    }
+}
+
+fn is_value(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| (c.is_ascii_graphic() || c == ' ') && c != '\\')
+}
+
+/// Whether a text is a host and a port, one of which or both may be `*`.
+fn is_destination(text: &str) -> bool {
+    text.rsplit_once(':')
+        .is_some_and(|(host, port)| !host.is_empty() && (port == "*" || port.parse::<u16>().is_ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_a_server_would_refuse_are_refused_here() {
+        for right in [
+            "restrict",
+            "restrict,port-forwarding,permitopen=\"*:22\"",
+            "permitopen=\"10.0.0.1:22\",permitopen=\"[fd00::1]:22\"",
+            "command=\"echo no shell, sorry\",no-pty",
+            "no-X11-forwarding",
+            "from=\"10.0.0.0/8,!10.1.0.1\"",
+        ] {
+            assert!(are_options(right), "{right}");
+        }
+        for wrong in [
+            ",",
+            "restrict,",
+            ",restrict",
+            "restrict, port-forwarding",
+            "restricted",
+            "permitopen",
+            "permitopen=*:22",
+            "permitopen=\"*:22",
+            "permitopen=\"\"",
+            "permitopen=\"22\"",
+            "permitopen=\"*:ssh\"",
+            "permitopen=\"*:22\"x",
+            "restrict=\"yes\"",
+            "cert-authority",
+            "principals=\"ada\"",
+            "command=\"a\\\"b\"",
+            "command=\"a\nb\"",
+            "restrict ssh-ed25519",
+            "restrict\nssh-ed25519 AAAA",
+        ] {
+            assert!(!are_options(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn paths_are_absolute() {
+        assert!((FILE.accepts)("/auth-keys/keys") && (FOLDER.accepts)("/host-keys"));
+        assert!((FOLDER.accepts)(""));
+        for wrong in ["", "keys", "/auth-keys/", "/a/../b", "/a\nb"] {
+            assert!(!(FILE.accepts)(wrong), "{wrong:?}");
+        }
+    }
+}

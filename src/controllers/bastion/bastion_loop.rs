@@ -1,0 +1,59 @@
+//! The loop: its stores, and the two tasks.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::future::join;
+use tokio::sync::Notify;
+
+use super::parts::parts;
+use super::secrets::Secrets;
+use super::writer::Writer;
+use crate::api::tenant::TenantKind;
+use crate::controllers::{ReplicaDefinition, Setup};
+use crate::runtime::replica::{Health, ReplicaLoop, Stop};
+use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
+
+/// Writes the file of public keys, and makes sure that the host keys exist.
+pub struct BastionLoop {
+    writer: Writer,
+    secrets: Secrets,
+}
+
+impl ReplicaDefinition for BastionLoop {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        let config = setup.config.controllers.bastion.clone();
+        let changed = Arc::new(Notify::new());
+        let told = Arc::clone(&changed);
+        // All Tenants, whatever their labels: every user of the cluster may log in.
+        let tenants = set
+            .store::<TenantKind>(&Selection::All)
+            .on_change(move |change, _| {
+                if change.object_if(|tenant| (&tenant.spec.public_keys, tenant.is_terminating())).is_some() {
+                    told.notify_one();
+                }
+            })
+            .get();
+        let writer = Writer {
+            tenants,
+            changed,
+            path: PathBuf::from(&config.authorized_keys_file),
+            options: config.key_options.clone(),
+        };
+        Ok(Self { writer, secrets: Secrets { client: setup.ungated.clone(), config } })
+    }
+}
+
+impl ReplicaLoop for BastionLoop {
+    const NAME: &'static str = "bastion";
+
+    async fn run(self, health: Health, stop: Stop) {
+        let [keys, pairs] = parts(&health);
+        // Both may be left at any point: files are replaced as a whole, and Secrets created as a whole.
+        tokio::select! {
+            () = stop.asked() => {}
+            _ = join(self.writer.run(keys), self.secrets.run(pairs)) => {}
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Tests of the content of the key file, without a cluster.
+
+mod sample;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use self::sample::{CERTIFICATE, DSA, ECDSA, ED25519, RSA, SECURITY_KEY, UNKNOWN};
+use super::key_file::{KeyFile, key_file};
+use crate::api::tenant::Tenant;
+
+fn tenant(name: &str, keys: &[String]) -> Arc<Tenant> {
+    let value = json!({"metadata": {"name": name, "uid": name}, "spec": {"publicKeys": keys}});
+    Arc::new(serde_json::from_value(value).expect("a Tenant"))
+}
+
+fn owned(keys: &[&str]) -> Vec<String> {
+    keys.iter().map(|key| (*key).to_owned()).collect()
+}
+
+/// The file for one Tenant with one key.
+fn file_for(key: &str) -> KeyFile {
+    key_file(vec![tenant("ada", &owned(&[key]))], "")
+}
+
+#[test]
+fn lines_are_in_the_order_of_names_and_keys() {
+    let grace = tenant("grace", &owned(&[RSA, ED25519, RSA]));
+    let ada = tenant("ada", &owned(&[&format!(" {ED25519} ada@home \n"), SECURITY_KEY, ECDSA]));
+    let expected =
+        format!("{ED25519} ada\n{SECURITY_KEY} ada\n{ECDSA} ada\n{RSA} grace\n{ED25519} grace\n{RSA} grace");
+    for tenants in [vec![grace.clone(), ada.clone()], vec![ada, grace]] {
+        let file = key_file(tenants, "");
+        assert_eq!(file, KeyFile { content: expected.clone(), keys: 6, skipped: 0 });
+    }
+}
+
+#[test]
+fn without_a_key_the_file_is_empty() {
+    assert_eq!(key_file(Vec::new(), "restrict"), KeyFile::default());
+    assert_eq!(key_file(vec![tenant("ada", &[]), tenant("grace", &[])], ""), KeyFile::default());
+}
+
+#[test]
+fn options_stand_before_each_key() {
+    let file = key_file(vec![tenant("ada", &owned(&[ED25519, RSA]))], "restrict,port-forwarding");
+    let line = |key| format!("restrict,port-forwarding {key} ada");
+    assert_eq!(file.content, format!("{}\n{}", line(ED25519), line(RSA)));
+}
+
+#[test]
+fn the_keys_of_a_tenant_that_is_being_deleted_are_gone() {
+    let value = json!({
+        "metadata": {"name": "ada", "uid": "1", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"publicKeys": [ED25519]},
+    });
+    let ada = Arc::new(serde_json::from_value(value).expect("a Tenant"));
+    assert_eq!(key_file(vec![ada, tenant("grace", &owned(&[RSA]))], "").content, format!("{RSA} grace"));
+}
+
+#[test]
+fn what_is_no_key_of_a_type_that_servers_accept_is_skipped() {
+    for text in [
+        "",
+        " ",
+        "# a comment",
+        "ssh-ed25519",
+        "ssh-ed25519 AAAA ada",
+        "ssh-rsa abcdefghi comment",
+        &format!("{ED25519}\n{RSA}"),
+        &format!("{ED25519} ada\nssh-rsa AAAA evil"),
+        &format!("{ED25519}\r{RSA}"),
+        &format!("command=\"sh\" {ED25519}"),
+        &format!("restrict,pty {ED25519}"),
+        &format!("from=\"*\" {ED25519}"),
+        &format!("cert-authority {ED25519}"),
+        &format!("@cert-authority {ED25519}"),
+        &ED25519.replacen("ed25519", "rsa", 1),
+        &ED25519[..ED25519.len() - 8],
+        &format!("{ED25519}AAAA"),
+        &ED25519.replacen(' ', "\u{a0}", 1),
+        &format!("{ED25519} {}", "x".repeat(10_000)),
+        CERTIFICATE,
+        DSA,
+        UNKNOWN,
+    ] {
+        assert_eq!(file_for(text), KeyFile { skipped: 1, ..KeyFile::default() }, "{text:?}");
+    }
+}
+
+#[test]
+fn what_follows_a_key_is_dropped() {
+    for comment in ["ada@lab", "ada\u{2028}ssh-rsa AAAA", "\" command=\"sh", "\t\u{1b}[31m", "\0"] {
+        let file = file_for(&format!("{ED25519} {comment}"));
+        assert!(file.content == format!("{ED25519} ada") || file.content.is_empty(), "{comment:?}");
+    }
+    assert_eq!(file_for(&format!("{ED25519} ada, her laptop")).content, format!("{ED25519} ada"));
+}
+
+#[test]
+fn one_tenant_has_at_most_a_hundred_keys() {
+    let many = vec![ED25519.to_owned(); 150];
+    let file = key_file(vec![tenant("ada", &many), tenant("grace", &owned(&[RSA]))], "");
+    assert_eq!((file.keys, file.skipped), (101, 50));
+    assert!(file.content.ends_with(&format!("\n{RSA} grace")));
+}
+
+/// A text that a hostile user might try: a key with something around it or inside it, or anything at all.
+fn hostile() -> impl Strategy<Value = String> {
+    let key = prop::sample::select(vec![ED25519, RSA, ECDSA, SECURITY_KEY, DSA, CERTIFICATE, UNKNOWN]);
+    let noise = prop_oneof![
+        Just(String::new()),
+        "[ \t\r\n,=\"@#\\\\\u{0}\u{85}\u{2028}]{0,4}",
+        "(command=\"[a-z \n]{0,9}\"|restrict|cert-authority|environment=\"A=b\")[ ,\n]?",
+        "\\PC{0,12}",
+        key.clone().prop_map(|key| format!("\n{key}")),
+    ];
+    let around = (noise.clone(), key.clone(), noise.clone()).prop_map(|(a, key, b)| format!("{a}{key}{b}"));
+    let inside = (key, any::<prop::sample::Index>(), noise).prop_map(|(key, at, noise)| {
+        let (head, tail) = key.split_at(at.index(key.len()));
+        format!("{head}{noise}{tail}")
+    });
+    prop_oneof![around, inside, "(?s).{0,60}"]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn every_line_is_a_key_of_its_tenant(
+        keys in prop::collection::btree_map("[a-z][a-z0-9.-]{0,6}[a-z0-9]", prop::collection::vec(hostile(), 0..4), 0..4),
+    ) {
+        let file = key_file(keys.iter().map(|(name, keys)| tenant(name, keys)).collect(), "");
+        let lines: Vec<&str> = file.content.split('\n').filter(|_| !file.content.is_empty()).collect();
+        prop_assert_eq!(lines.len(), file.keys);
+        let mut left: BTreeMap<&str, Vec<&String>> =
+            keys.iter().map(|(name, keys)| (name.as_str(), keys.iter().collect())).collect();
+        for line in lines {
+            let [kind, data, name] = line.split(' ').collect::<Vec<_>>()[..] else {
+                return Err(TestCaseError::fail(format!("{line:?} has not three parts")));
+            };
+            let key = format!("{kind} {data}");
+            prop_assert!([ED25519, RSA, ECDSA, SECURITY_KEY].contains(&key.as_str()));
+            // Each line comes from a text of that Tenant that begins with this key.
+            let texts = left.get_mut(name).expect("an existing Tenant");
+            let begins = |text: &&String| text.trim_start().starts_with(&key);
+            let from = texts.iter().position(begins);
+            prop_assert!(from.is_some(), "{:?} comes from no text of {}", line, name);
+            texts.remove(from.unwrap_or_default());
+        }
+        let total: usize = keys.values().map(Vec::len).sum();
+        prop_assert_eq!(file.keys + file.skipped, total);
+    }
+}

@@ -1,0 +1,137 @@
+//! Keeps the file of public keys up to date.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics::gauge;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tracing::info;
+
+use super::key_file::key_file;
+use super::parts::Part;
+use crate::api::tenant::{Tenant, TenantKind};
+use crate::runtime::metrics::precise;
+use crate::runtime::replace::replace;
+use crate::runtime::store::Store;
+
+/// Changes that follow each other within this time are written together.
+const QUIET: Duration = Duration::from_millis(50);
+/// No change waits longer than this for others.
+const LONGEST: Duration = Duration::from_millis(500);
+/// The wait after the first failed attempt. It doubles up to [`LONGEST_RETRY`].
+const FIRST_RETRY: Duration = Duration::from_millis(250);
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// A disk that has not taken the file after this time is reported.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Everybody may read public keys: the SSH server has another user than the daemon.
+const MODE: u32 = 0o644;
+
+/// Writes the file.
+pub struct Writer {
+    /// All Tenants.
+    pub tenants: Arc<Store<TenantKind>>,
+    /// Told of each change of a key, and of each Tenant that appears, ends or begins to be deleted.
+    pub changed: Arc<Notify>,
+    /// The path of the file.
+    pub path: PathBuf,
+    /// The options before each key.
+    pub options: String,
+}
+
+impl Writer {
+    /// Writes the file now and after each burst of changes. Never returns.
+    pub async fn run(self, part: Part) {
+        let writer = Arc::new(self);
+        let mut wait = FIRST_RETRY;
+        loop {
+            match Arc::clone(&writer).write(&part).await {
+                Ok(()) => {
+                    part.report(Ok(()));
+                    wait = FIRST_RETRY;
+                    burst(&writer.changed).await;
+                }
+                Err(failure) => {
+                    part.report(Err(failure));
+                    sleep(wait).await;
+                    wait = (wait * 2).min(LONGEST_RETRY);
+                }
+            }
+        }
+    }
+
+    /// Writes the file once. The error is a sentence.
+    async fn write(self: Arc<Self>, part: &Part) -> Result<(), String> {
+        let path = self.path.display().to_string();
+        // The disk may be slow, and ten thousand Tenants take some milliseconds.
+        let mut written = tokio::task::spawn_blocking(move || self.write_now());
+        let ended = if let Ok(ended) = timeout(PATIENCE, &mut written).await {
+            ended
+        } else {
+            let patience = PATIENCE.as_secs();
+            part.report(Err(format!("the disk has not taken {path} for {patience} s: check its volume")));
+            written.await
+        };
+        match ended {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(format!(
+                "cannot write {path}: {error}; its folder has to exist and be writable for the daemon"
+            )),
+            Err(error) => Err(format!("cannot write {path}: {error}")),
+        }
+    }
+
+    fn write_now(&self) -> std::io::Result<()> {
+        let keys = self.tenants.keys().into_iter();
+        let tenants: Vec<Arc<Tenant>> = keys.filter_map(|key| self.tenants.get("", &key.name)).collect();
+        let file = key_file(tenants, &self.options);
+        let is_new = replace(&self.path, file.content.as_bytes(), MODE)?;
+        gauge!("bastion_keys").set(precise(file.keys));
+        gauge!("bastion_keys_skipped").set(precise(file.skipped));
+        if is_new {
+            info!(keys = file.keys, skipped = file.skipped, "the keys of the bastion are written");
+        }
+        Ok(())
+    }
+}
+
+/// Waits for a change, then until none has followed for [`QUIET`], and [`LONGEST`] in all.
+async fn burst(changed: &Notify) {
+    changed.notified().await;
+    let end = Instant::now() + LONGEST;
+    while Instant::now() < end {
+        let quiet = end.min(Instant::now() + QUIET);
+        if timeout_at(quiet, changed.notified()).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_ends_when_it_is_quiet_and_after_half_a_second_at_the_latest() {
+        let changed = Arc::new(Notify::new());
+        let took = async |changes: u32, apart: Duration| {
+            let telling = Arc::clone(&changed);
+            let teller = tokio::spawn(async move {
+                for _ in 0..changes {
+                    telling.notify_one();
+                    sleep(apart).await;
+                }
+            });
+            let begin = Instant::now();
+            burst(&changed).await;
+            let took = begin.elapsed();
+            teller.abort();
+            took
+        };
+        let milliseconds = Duration::from_millis;
+        assert_eq!(took(1, milliseconds(20)).await, milliseconds(50));
+        assert_eq!(took(5, milliseconds(20)).await, milliseconds(4 * 20 + 50));
+        assert_eq!(took(100, milliseconds(20)).await, milliseconds(500));
+    }
+}

@@ -1,0 +1,233 @@
+//! The messages between the browser and the daemon, in JSON. Those of the browser may have keys in any capitalisation:
+//! web clients send `InitialWidth` beside `vmName`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+/// A message to the browser.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum ServerMessage<'a> {
+    /// Output of the shell.
+    Data {
+        /// The text.
+        data: &'a str,
+    },
+    /// Why the terminal ends. It is the last message.
+    Error {
+        /// The reason.
+        error: &'a str,
+    },
+    /// The terminal is alive; sent every 30 seconds.
+    Pong,
+}
+
+impl ServerMessage<'_> {
+    /// The message as JSON.
+    pub fn json(&self) -> String {
+        // Never fails: the message has text only, and its keys are text.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// The first message of the browser: who wants a terminal of which machine.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The user's token, maybe after `Bearer`.
+    pub token: String,
+    /// The namespace of the Instance.
+    pub namespace: String,
+    /// The name of the Instance.
+    pub instance: String,
+    /// The name of the environment.
+    pub environment: String,
+    /// The number of columns of the terminal, not 0.
+    pub columns: i64,
+    /// The number of rows of the terminal, not 0.
+    pub rows: i64,
+}
+
+/// A later message of the browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientMessage {
+    /// What was typed.
+    Input(String),
+    /// The size of the terminal has changed.
+    Resize {
+        /// The number of columns.
+        columns: i64,
+        /// The number of rows.
+        rows: i64,
+    },
+    /// Neither: `ping`, to which nothing is answered, and types that are not known.
+    Other,
+}
+
+/// Why the first message is no request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoRequest {
+    /// It is not such an object of JSON.
+    Format,
+    /// A field is missing or empty.
+    Incomplete,
+}
+
+impl Request {
+    /// Reads the first message.
+    pub fn parse(message: &[u8]) -> Result<Self, NoRequest> {
+        let Fields { token, namespace, instance, environment, width, height, .. } =
+            serde_json::from_slice(message).map_err(|_| NoRequest::Format)?;
+        let is_complete = [&token, &namespace, &instance, &environment].iter().all(|text| !text.is_empty());
+        if !is_complete || width == 0 || height == 0 {
+            return Err(NoRequest::Incomplete);
+        }
+        Ok(Self { token, namespace, instance, environment, columns: width, rows: height })
+    }
+}
+
+impl ClientMessage {
+    /// Reads a later message; `None` if it is not such an object of JSON.
+    pub fn parse(message: &[u8]) -> Option<Self> {
+        let Fields { kind, data, columns, rows, .. } = serde_json::from_slice(message).ok()?;
+        Some(match kind.as_str() {
+            "input" => Self::Input(data),
+            "resize" => Self::Resize { columns, rows },
+            _ => Self::Other,
+        })
+    }
+}
+
+/// The fields of all messages of the browser; absent ones are empty or 0.
+#[derive(Default)]
+struct Fields {
+    kind: String,
+    data: String,
+    columns: i64,
+    rows: i64,
+    token: String,
+    namespace: String,
+    instance: String,
+    environment: String,
+    width: i64,
+    height: i64,
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    /// The last one counts of several keys that differ in capitalisation only. Unknown keys are skipped without being
+    /// kept, whatever they contain.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+        let mut fields = Fields::default();
+        while let Some(key) = map.next_key::<Cow<'_, str>>()? {
+            let text =
+                |map: &mut A| Ok::<_, A::Error>(map.next_value::<Option<String>>()?.unwrap_or_default());
+            let number =
+                |map: &mut A| Ok::<_, A::Error>(map.next_value::<Option<i64>>()?.unwrap_or_default());
+            match key.to_ascii_lowercase().as_str() {
+                "type" => fields.kind = text(&mut map)?,
+                "data" => fields.data = text(&mut map)?,
+                "cols" => fields.columns = number(&mut map)?,
+                "rows" => fields.rows = number(&mut map)?,
+                "token" => fields.token = text(&mut map)?,
+                "namespace" => fields.namespace = text(&mut map)?,
+                "vmname" => fields.instance = text(&mut map)?,
+                "environment" => fields.environment = text(&mut map)?,
+                "initialwidth" => fields.width = number(&mut map)?,
+                "initialheight" => fields.height = number(&mut map)?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_message_is_read_in_any_capitalisation() {
+        let expected = Request {
+            token: "t".to_owned(),
+            namespace: "tenant-ada".to_owned(),
+            instance: "vm.1".to_owned(),
+            environment: "main".to_owned(),
+            columns: 80,
+            rows: 24,
+        };
+        for text in [
+            r#"{"token":"t","vmName":"vm.1","namespace":"tenant-ada","Environment":"main","InitialWidth":80,"InitialHeight":24}"#,
+            r#"{"initialheight":24,"INITIALWIDTH":80,"x":[{"y":null}],"environment":"main","NameSpace":"tenant-ada","vmname":"vm.1","Token":"t"}"#,
+            r#"{"token":"old","token":"t","vmName":"vm.1","namespace":"tenant-ada","environment":"main","initialWidth":80,"initialHeight":24}"#,
+        ] {
+            assert!(Request::parse(text.as_bytes()) == Ok(expected.clone()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_first_message_that_is_no_request_is_refused() {
+        let complete = r#"{"token":"t","vmName":"v","namespace":"n","environment":"e","initialWidth":80,"initialHeight":24}"#;
+        assert!(Request::parse(complete.as_bytes()).is_ok());
+        for (from, to, fault) in [
+            ("\"t\"", "\"\"", NoRequest::Incomplete),
+            ("\"t\"", "null", NoRequest::Incomplete),
+            ("\"e\"", "\"\"", NoRequest::Incomplete),
+            ("80", "0", NoRequest::Incomplete),
+            ("initialHeight", "height", NoRequest::Incomplete),
+            ("\"t\"", "1", NoRequest::Format),
+            ("80", "\"80\"", NoRequest::Format),
+            ("80", "80.5", NoRequest::Format),
+            ("}", "", NoRequest::Format),
+        ] {
+            let text = complete.replace(from, to);
+            assert_eq!(Request::parse(text.as_bytes()).err(), Some(fault), "{text}");
+        }
+        for text in ["", "[]", "\"a\"", "{} {}", "\u{0}"] {
+            assert_eq!(Request::parse(text.as_bytes()).err(), Some(NoRequest::Format), "{text}");
+        }
+    }
+
+    #[test]
+    fn later_messages() {
+        let parse = |text: &str| ClientMessage::parse(text.as_bytes());
+        assert_eq!(parse(r#"{"type":"input","data":"ls\r"}"#), Some(ClientMessage::Input("ls\r".to_owned())));
+        assert_eq!(parse(r#"{"Type":"input"}"#), Some(ClientMessage::Input(String::new())));
+        let resize = Some(ClientMessage::Resize { columns: 100, rows: -3 });
+        assert_eq!(parse(r#"{"type":"resize","Cols":100,"ROWS":-3}"#), resize);
+        assert_eq!(parse(r#"{"type":"ping"}"#), Some(ClientMessage::Other));
+        assert_eq!(
+            parse(r#"{"type":"INPUT","data":"x"}"#),
+            Some(ClientMessage::Other),
+            "a value is as it is"
+        );
+        assert_eq!(parse("{}"), Some(ClientMessage::Other));
+        assert_eq!(parse("ls"), None);
+        assert_eq!(parse(r#"{"type":"resize","cols":"100"}"#), None);
+    }
+
+    #[test]
+    fn messages_to_the_browser() {
+        assert_eq!(
+            ServerMessage::Data { data: "a\u{1b}\"€" }.json(),
+            r#"{"type":"data","data":"a\u001b\"€"}"#
+        );
+        assert_eq!(ServerMessage::Error { error: "e" }.json(), r#"{"type":"error","error":"e"}"#);
+        assert_eq!(ServerMessage::Pong.json(), r#"{"type":"pong"}"#);
+    }
+}

@@ -1,0 +1,113 @@
+//! The output of a shell as text.
+
+/// A message has at most this many bytes of output, as those of the first web terminal.
+const LONGEST: usize = 1_024;
+
+/// Cuts output into pieces of text. A character that is cut by the end of a piece, or of what has arrived so far, goes
+/// into the next piece; bytes that are no UTF-8 become U+FFFD.
+#[derive(Debug, Default)]
+pub struct Pieces {
+    /// What has arrived and is not in a piece yet; beyond `LONGEST` only while pieces are taken.
+    bytes: Vec<u8>,
+}
+
+impl Pieces {
+    /// Adds output.
+    pub fn push(&mut self, output: &[u8]) {
+        self.bytes.extend_from_slice(output);
+    }
+
+    /// Takes the pieces that are complete.
+    pub fn take(&mut self) -> Vec<String> {
+        let bytes = std::mem::take(&mut self.bytes);
+        let mut pieces = Vec::with_capacity(bytes.len() / LONGEST + 1);
+        let mut rest = bytes.as_slice();
+        loop {
+            let piece = &rest[..rest.len().min(LONGEST)];
+            let (piece, _) = piece.split_at(piece.len() - unfinished(piece));
+            if piece.is_empty() {
+                break;
+            }
+            pieces.push(String::from_utf8_lossy(piece).into_owned());
+            rest = &rest[piece.len()..];
+        }
+        self.bytes = rest.to_vec();
+        pieces
+    }
+
+    /// What is left when the shell has ended: an unfinished character, as U+FFFD.
+    pub fn rest(self) -> Option<String> {
+        (!self.bytes.is_empty()).then(|| String::from_utf8_lossy(&self.bytes).into_owned())
+    }
+}
+
+/// How many bytes at the end of `piece` begin a character that needs more.
+fn unfinished(piece: &[u8]) -> usize {
+    let is_continuation = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
+    let continuations = piece.iter().rev().take(3).take_while(|byte| is_continuation(byte)).count();
+    let length = continuations + 1;
+    let first = piece.len().checked_sub(length).and_then(|at| piece.get(at));
+    let needed = match first {
+        Some(0b1100_0000..=0b1101_1111) => 2,
+        Some(0b1110_0000..=0b1110_1111) => 3,
+        Some(0b1111_0000..=0b1111_0111) => 4,
+        _ => 1,
+    };
+    if needed > length { length } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pieces(arrivals: &[&[u8]]) -> Vec<String> {
+        let mut pieces = Pieces::default();
+        let mut all = Vec::new();
+        for output in arrivals {
+            pieces.push(output);
+            all.extend(pieces.take());
+        }
+        all.extend(pieces.rest());
+        all
+    }
+
+    #[test]
+    fn a_character_on_the_cut_goes_into_the_next_piece() {
+        let text = format!("{}€{}", "a".repeat(1_022), "b".repeat(10));
+        let expected = ["a".repeat(1_022), format!("€{}", "b".repeat(10))];
+        assert_eq!(pieces(&[text.as_bytes()]), expected);
+        assert_eq!(pieces(&[b"\xf0\x9f", b"\x98", b"\x80!"]), ["😀!"], "one that arrives in three parts");
+        assert_eq!(pieces(&[&[b'x'; 2_048]]).iter().map(String::len).collect::<Vec<_>>(), [1_024, 1_024]);
+    }
+
+    #[test]
+    fn what_is_no_text_is_replaced_and_holds_nothing_back() {
+        assert_eq!(pieces(&[b"a\xffb"]), ["a\u{fffd}b"]);
+        assert_eq!(pieces(&[b"\x80\x80\x80\x80\x80"]), ["\u{fffd}".repeat(5)]);
+        assert_eq!(pieces(&[b"a\xe2\x82"]), ["a", "\u{fffd}"], "the shell ended within a character");
+        assert_eq!(pieces(&[b""]), [""; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_are_the_text_of_the_whole(
+            text in proptest::collection::vec(prop_oneof![any::<u8>(), Just(0xe2), Just(0x82), Just(0xac), Just(0xf0)], 0..5_000),
+            cuts in proptest::collection::vec(1_usize..3_000, 1..20),
+        ) {
+            let mut rest = text.as_slice();
+            let mut arrivals = Vec::new();
+            for cut in cuts.iter().cycle() {
+                if rest.is_empty() { break }
+                let (arrival, more) = rest.split_at((*cut).min(rest.len()));
+                arrivals.push(arrival);
+                rest = more;
+            }
+            let pieces = pieces(&arrivals);
+            prop_assert_eq!(pieces.concat(), String::from_utf8_lossy(&text).into_owned());
+            // U+FFFD takes three bytes where the output had at least one.
+            prop_assert!(pieces.iter().all(|piece| !piece.is_empty() && piece.len() <= 3 * LONGEST));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Replaces a file as a whole: whoever reads it finds the former content or the new one, also after a crash.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Gives a file this content and this mode, if its content differs, and returns whether it did. What is new is complete
+/// on the disk before it takes the place of the former content.
+///
+/// # Errors
+/// When the file or its folder cannot be written; the former content is still there.
+pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
+    let new = draft(path)?;
+    // Left over by a process that was killed; its content may be incomplete.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    if fs::read(path).is_ok_and(|present| present == content) {
+        return Ok(false);
+    }
+    let written = write(&new, content, mode).and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    written?;
+    // The name is on the disk once the folder is.
+    File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
+    Ok(true)
+}
+
+/// The name of the new file until it is complete: in the same folder, so that a rename can replace the old one.
+fn draft(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or_else(|| io::Error::other("the path names no file"))?;
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(".new");
+    Ok(path.with_file_name(hidden))
+}
+
+fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    // `create_new` follows no symbolic link. Nobody else can read the file before it has its mode.
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(content)?;
+    // Whatever the umask is.
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_only_when_it_differs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("keys");
+        assert!(replace(&path, b"one", 0o644).expect("written"));
+        let first = fs::metadata(&path).expect("there");
+        assert_eq!(first.mode() & 0o777, 0o644);
+        assert!(!replace(&path, b"one", 0o644).expect("equal"));
+        assert_eq!(fs::metadata(&path).expect("there").ino(), first.ino(), "the same file");
+        assert!(replace(&path, b"", 0o444).expect("written"));
+        let second = fs::metadata(&path).expect("there");
+        assert_ne!(second.ino(), first.ino(), "another file: the old one is never written to");
+        assert_eq!((second.mode() & 0o777, second.len()), (0o444, 0));
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_no_link_is_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, elsewhere) = (folder.path().join("keys"), folder.path().join("elsewhere"));
+        fs::write(&elsewhere, "mine").expect("written");
+        std::os::unix::fs::symlink(&elsewhere, folder.path().join(".keys.new")).expect("linked");
+        replace(&path, b"one", 0o644).expect("written");
+        fs::write(folder.path().join(".keys.new"), "half of a ke").expect("written");
+        assert!(!replace(&path, b"one", 0o644).expect("equal"));
+        let mut names: Vec<_> =
+            fs::read_dir(folder.path()).expect("read").map(|entry| entry.expect("one").file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["elsewhere", "keys"]);
+        assert_eq!(fs::read_to_string(&elsewhere).expect("read"), "mine");
+    }
+
+    #[test]
+    fn an_error_leaves_the_former_content() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("keys");
+        replace(&path.join("below"), b"one", 0o644).expect_err("no such folder");
+        fs::create_dir_all(path.join("occupied")).expect("a folder in the place of the file");
+        replace(&path, b"one", 0o644).expect_err("a folder is not replaced");
+        assert!(path.join("occupied").is_dir());
+        assert_eq!(fs::read_dir(folder.path()).expect("read").count(), 1, "no draft is left");
+    }
+}

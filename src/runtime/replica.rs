@@ -1,0 +1,143 @@
+//! Loops that work for the replica that they run in, elected or not: files, packet capture, servers.
+
+use std::future::Future;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tracing::{info, warn};
+
+use super::readiness::{self, LoopState, Need, Readiness};
+use super::store_set::DeclaredStores;
+
+/// A replica loop has this long to end once the process is asked to stop.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// A loop that works in every replica. It writes nothing to the cluster that a second replica could contradict.
+pub trait ReplicaLoop: Sized + Send + 'static {
+    /// The name of the loop: its key in the configuration, its name in readiness and logs.
+    const NAME: &'static str;
+
+    /// Works until `stop` asks it to end; it must not end before. It is called once the stores of the loop are synced,
+    /// and tells `health` when it works and when it does not.
+    fn run(self, health: Health, stop: Stop) -> impl Future<Output = ()> + Send;
+}
+
+/// Tells the readiness of the replica how a loop fares. Until the first call, it is starting.
+#[derive(Clone)]
+pub struct Health {
+    name: &'static str,
+    readiness: Readiness,
+}
+
+impl Health {
+    /// The loop works.
+    pub fn ready(&self) {
+        if self.readiness.set(self.name, LoopState::Ready) {
+            info!(controller = self.name, "working");
+        }
+    }
+
+    /// The loop does not work; `why` is a sentence that says what is wrong and what would be right.
+    pub fn failing(&self, why: impl Into<String>) {
+        let why = why.into();
+        if self.readiness.set(self.name, LoopState::Failing(why.clone())) {
+            warn!(controller = self.name, "{why}");
+        }
+    }
+}
+
+/// The request to stop. Clones share it.
+#[derive(Clone)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// Completes when the process is asked to stop.
+    pub async fn asked(&self) {
+        // An error means that the process ends, too.
+        let _ = self.0.clone().wait_for(|asked| *asked).await;
+    }
+
+    /// Whether the process has been asked to stop.
+    pub fn is_asked(&self) -> bool {
+        *self.0.borrow()
+    }
+}
+
+/// A replica loop that has been built, independent of its type.
+pub struct Replica {
+    name: &'static str,
+    needs: Vec<Need>,
+    run: Box<dyn FnOnce(Health, Stop) -> BoxFuture<'static, ()> + Send>,
+}
+
+impl Replica {
+    /// A loop that reads these stores.
+    pub fn new<R: ReplicaLoop>(built: R, stores: DeclaredStores) -> Self {
+        let run = |health, stop| async move { built.run(health, stop).await }.boxed();
+        Self { name: R::NAME, needs: stores.needs, run: Box::new(run) }
+    }
+
+    /// Waits for the stores of the loop, then runs it until `stop`. Readiness names the CRDs that are missing.
+    async fn work(self, readiness: Readiness, stop: Stop) {
+        let Self { name, needs, run } = self;
+        let ready = async {
+            loop {
+                readiness::settled(&needs).await;
+                let missing = readiness::missing(&needs);
+                if missing.is_empty() {
+                    return;
+                }
+                readiness.set(name, LoopState::WaitingForCrd(missing));
+                readiness::served(&needs).await;
+            }
+        };
+        tokio::select! {
+            () = ready => {}
+            () = stop.asked() => return,
+        }
+        run(Health { name, readiness }, stop).await;
+    }
+}
+
+/// The replica loops of the process, while they run.
+pub struct Replicas {
+    running: JoinSet<&'static str>,
+    stop: watch::Sender<bool>,
+}
+
+impl Replicas {
+    /// Starts the loops.
+    pub fn start(replicas: Vec<Replica>, readiness: &Readiness) -> Self {
+        let stop = watch::Sender::new(false);
+        let mut running = JoinSet::new();
+        for replica in replicas {
+            let (name, readiness, stop) = (replica.name, readiness.clone(), Stop(stop.subscribe()));
+            readiness.set(name, LoopState::Starting);
+            running.spawn(async move {
+                replica.work(readiness, stop).await;
+                name
+            });
+        }
+        Self { running, stop }
+    }
+
+    /// Completes with the name of a loop that has ended by itself, which none may; its name is empty where it panicked.
+    /// Pending for ever while all run, and where there is none.
+    pub async fn ended(&mut self) -> &'static str {
+        match self.running.join_next().await {
+            Some(ended) => ended.unwrap_or_default(),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Asks all loops to end, and waits until they have, for ten seconds at most.
+    pub async fn finish(mut self) {
+        self.stop.send_replace(true);
+        let all = async { while self.running.join_next().await.is_some() {} };
+        if tokio::time::timeout(STOP_LIMIT, all).await.is_err() {
+            warn!("some loops of this replica did not end in time");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Network namespaces, and a sender of frames in them.
+
+use std::fs::File;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::Command;
+use std::thread;
+
+use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader};
+use nix::ifaddrs::getifaddrs;
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, SockaddrLike, SockaddrStorage, sendto, socket,
+};
+
+/// A network namespace. It ends when this value is dropped and no thread or process is in it.
+pub struct Namespace(File);
+
+impl Namespace {
+    /// A namespace with a loopback device. Panics where the rights are missing, as nothing could be tested then.
+    pub fn new() -> Self {
+        let make = || {
+            unshare(CloneFlags::CLONE_NEWNET)
+                .expect("the test makes network namespaces, for which it has to be run by root");
+            File::open("/proc/thread-self/ns/net").expect("the namespace of this thread")
+        };
+        let namespace = Self(thread::spawn(make).join().expect("a namespace"));
+        namespace.ip("link set lo up");
+        namespace
+    }
+
+    /// Runs `work` in a thread that is in this namespace.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let inside = || {
+            setns(&self.0, CloneFlags::CLONE_NEWNET).expect("the namespace is entered");
+            work()
+        };
+        thread::scope(|scope| scope.spawn(inside).join().expect("the work in the namespace"))
+    }
+
+    /// Runs the command `ip`. Panics when it fails.
+    pub fn ip(&self, arguments: &str) {
+        let output = self.run(|| Command::new("ip").args(arguments.split(' ')).output().expect("ip runs"));
+        assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Makes two devices that are the ends of a cable, `device` here and `eth0` there, both up.
+    pub fn connect(&self, device: &str, other: &Self) {
+        let there = format!("/proc/{}/fd/{}", std::process::id(), other.0.as_raw_fd());
+        self.ip(&format!("link add {device} type veth peer name eth0 netns {there}"));
+        self.ip(&format!("link set {device} up"));
+        other.ip("link set eth0 up");
+    }
+}
+
+/// Sends frames out of a device.
+pub struct Sender {
+    /// The packet socket.
+    pub socket: OwnedFd,
+    /// The address of the device.
+    pub device: LinkAddr,
+}
+
+impl Sender {
+    /// The sender at a device of the namespace of this thread.
+    pub fn new(device: &str) -> Self {
+        let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None);
+        let is_wanted = |name: &str, address: &Option<SockaddrStorage>| {
+            name == device && address.as_ref().and_then(SockaddrLike::family) == Some(AddressFamily::Packet)
+        };
+        let mut devices = getifaddrs().expect("the devices");
+        let found = devices.find(|found| is_wanted(&found.interface_name, &found.address));
+        let address = found.and_then(|found| found.address).expect("the device");
+        Self {
+            socket: socket.expect("a packet socket, for which the test has to be run by root"),
+            device: *address.as_link_addr().expect("the address of a link"),
+        }
+    }
+
+    /// Sends a frame.
+    pub fn send(&self, frame: &[u8]) {
+        let sent = sendto(self.socket.as_raw_fd(), frame, &self.device, MsgFlags::empty()).expect("sent");
+        assert_eq!(sent, frame.len());
+    }
+}
+
+/// The beginning of a frame between two addresses of the same kind.
+fn between(source: IpAddr, destination: IpAddr) -> PacketBuilderStep<etherparse::IpHeaders> {
+    let start = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            start.ipv4(source.octets(), destination.octets(), 64)
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            start.ipv6(source.octets(), destination.octets(), 64)
+        }
+        mixed => panic!("no packet goes between {mixed:?}"),
+    }
+}
+
+/// A source of the kind of a destination.
+fn source(destination: IpAddr) -> IpAddr {
+    if destination.is_ipv4() { "10.1.0.1" } else { "fd00::1" }.parse().expect("an address")
+}
+
+/// A frame with a TCP packet to `destination`, whose header `change` completes.
+pub fn tcp(
+    destination: &str,
+    port: u16,
+    sequence: u32,
+    change: impl FnOnce(PacketBuilderStep<TcpHeader>) -> PacketBuilderStep<TcpHeader>,
+) -> Vec<u8> {
+    let destination: IpAddr = destination.parse().expect("an address");
+    let step = between(source(destination), destination).tcp(40_000, port, sequence, 64_240);
+    let mut frame = Vec::new();
+    change(step).write(&mut frame, &[]).expect("written");
+    frame
+}
+
+/// A frame that opens a connection.
+pub fn syn(destination: &str, port: u16, sequence: u32) -> Vec<u8> {
+    tcp(destination, port, sequence, PacketBuilderStep::<TcpHeader>::syn)
+}
+
+/// A frame with a UDP packet.
+pub fn udp(destination: &str, port: u16) -> Vec<u8> {
+    let destination: IpAddr = destination.parse().expect("an address");
+    let mut frame = Vec::new();
+    between(source(destination), destination).udp(40_000, port).write(&mut frame, b"text").expect("written");
+    frame
+}

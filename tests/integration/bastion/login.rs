@@ -1,0 +1,243 @@
+//! From a public key in a Tenant to a login through the bastion, with the manifest, the server and the client that an
+//! administrator and a user have.
+
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::network::{Network, ONE, TWO};
+use super::ssh::{Client, Server, key_pair};
+use super::{set_keys, tenant};
+use crate::cluster::Options;
+use crate::cluster::audit::Mark;
+use crate::daemon::{Daemon, Namespace};
+use crate::lab::{Lab, PATIENCE, wait_until};
+
+const MANIFEST: &str = include_str!("../../../manifests/bastion/bastion.yaml");
+const ACCOUNT: &str = "system:serviceaccount:crownlabs-bastion:crownlabs-bastion";
+
+/// The manifest, and the pod that it describes: the folders that its containers share.
+struct Pod {
+    documents: Vec<Value>,
+    dir: TempDir,
+}
+
+impl Pod {
+    /// Applies the manifest, and makes the folders.
+    fn create(lab: &Lab) -> Self {
+        lab.cluster.apply_yaml(MANIFEST).expect("the manifest is accepted");
+        let dir = TempDir::new().expect("a folder");
+        let pod = Self { documents: serde_saphyr::from_multiple(MANIFEST).expect("YAML"), dir };
+        fs::set_permissions(pod.path(""), Permissions::from_mode(0o755)).expect("our folder");
+        for folder in ["auth-keys", "host-keys"] {
+            fs::create_dir(pod.path(folder)).expect("a folder");
+        }
+        pod
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn document(&self, kind: &str) -> &Value {
+        self.documents.iter().find(|document| document["kind"] == kind).expect("in the manifest")
+    }
+
+    /// The configuration in the manifest, with the folders of the test and more keys of the loop.
+    fn config(&self, more: &str) -> String {
+        let shipped = self.document("ConfigMap")["data"]["crownlabs.yaml"].as_str().expect("a file");
+        let folder = self.path("host-keys").display().to_string();
+        let config = shipped
+            .replace("hostKeys: {", &format!("hostKeys: {{folder: {folder}, "))
+            .replace(
+                "bastion:\n",
+                &format!("bastion:\n    authorizedKeysFile: {}\n", self.keys_file().display()),
+            )
+            .replace("enabled: true\n", &format!("enabled: true\n{more}"));
+        assert!(config.contains("authorizedKeysFile") && config.contains(&folder), "{config}");
+        config
+    }
+
+    fn keys_file(&self) -> PathBuf {
+        self.path("auth-keys").join("keys")
+    }
+
+    /// A kubeconfig of the account in the manifest, for the network namespace of the bastion.
+    fn kubeconfig(&self, lab: &Lab, network: &Network) -> PathBuf {
+        let server = lab.cluster.server();
+        let port = server.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+        let own = lab
+            .cluster
+            .service_account_kubeconfig("crownlabs-bastion", "crownlabs-bastion")
+            .expect("a token");
+        let mut kubeconfig: Value = serde_json::from_slice(&fs::read(own).expect("written")).expect("JSON");
+        let cluster = &mut kubeconfig["clusters"][0]["cluster"];
+        cluster["server"] = json!(format!("https://{}:{}", network.host, network.forward(port)));
+        cluster["tls-server-name"] = json!("localhost");
+        let path = self.path("kubeconfig");
+        fs::write(&path, kubeconfig.to_string()).expect("written");
+        path
+    }
+}
+
+/// The number of connections to the port 22 of a machine that the daemon has counted.
+fn counted(daemon: &Daemon, machine: &str) -> f64 {
+    let series = format!("bastion_ssh_connections{{destination_ip=\"{machine}\",destination_port=\"22\"}} ");
+    let metrics = daemon.metrics();
+    let sample = metrics.lines().find_map(|line| line.strip_prefix(&series));
+    sample.map_or(0.0, |number| number.parse().expect("a number"))
+}
+
+/// Logs in to both machines, which `before` logins have reached since the daemon started, and waits until each login has
+/// been counted once. Connections are counted in their order, a moment later: the count of the last one shows that all
+/// are.
+fn logins_are_counted(daemon: &Daemon, client: &Client<'_>, before: [f64; 2]) {
+    for machine in [ONE, TWO, ONE, ONE, TWO] {
+        client.jump(machine).expect("a login");
+    }
+    daemon.wait_for("the count", |daemon| counted(daemon, TWO) >= before[1] + 2.0);
+    let counts = [ONE, TWO].map(|machine| counted(daemon, machine));
+    let logins = [counts[0] - before[0], counts[1] - before[1]].map(|rise| rise.to_string());
+    assert_eq!(logins, ["3", "2"], "{before:?}, then {counts:?}");
+}
+
+/// Logs in until it works, and returns when the attempt that did began, after `since`.
+fn await_login(client: &Client<'_>, since: Instant) -> Duration {
+    wait_until(PATIENCE, || {
+        let began = since.elapsed();
+        client.jump(ONE).map(|_| began)
+    })
+}
+
+#[test]
+fn tenants_reach_their_machines_through_the_bastion_and_nothing_else() {
+    // Its own control plane: what other tests write into the file at the same time would delay the login.
+    let options = Options { simulate: false, kubevirt: false, load_balancer: false, ..Options::default() };
+    let (lab, network) = (Lab::start(options), Network::create());
+    let pod = Pod::create(&lab);
+    let key = pod.path("ada");
+    let public_key = key_pair(&key);
+    let machines = ["one", "two"].map(|name| Server::of_machine(&network, name, pod.dir.path(), &public_key));
+    // The server of the bastion waits for the daemon.
+    let sshd = Server::of_bastion(&network, pod.dir.path(), &pod.path("auth-keys"), &pod.path("host-keys"));
+    let kubeconfig = pod.kubeconfig(&lab, &network);
+    let namespace = Namespace { name: &network.name("bastion"), address: &network.bastion };
+    let mut daemon = Daemon::spawn_in(&namespace, &pod.config(""), &kubeconfig);
+    daemon.await_ready();
+    let client = Client::new(&network, pod.dir.path(), &key);
+    let stranger = |said: &str| said.contains("Permission denied (publickey)");
+    wait_until(PATIENCE, || match client.jump(ONE) {
+        Err(said) if stranger(&said) => Ok(()),
+        other => Err(format!("a refusal of the bastion, is {other:?}")),
+    });
+
+    lab.apply(&tenant("bastion-ada", &[format!("{public_key} ada@home")]));
+    let took = await_login(&client, Instant::now());
+    assert!(took < Duration::from_secs(1), "the login that worked began {took:?} after the Tenant");
+    for machine in [ONE, TWO] {
+        let seen = client.jump(machine).expect("a login");
+        assert!(seen.starts_with("10.99.0.1 ") && seen.ends_with(&format!(" {machine} 22\n")), "{seen}");
+    }
+    // One to find out that it works, and one to each machine.
+    logins_are_counted(&daemon, &client, [2.0, 1.0]);
+    nothing_else_is_forwarded(&client);
+    assert!(sshd.log().contains("Accepted key ED25519 SHA256:"), "the log names the key: {}", sshd.log());
+
+    set_keys(&lab, "bastion-ada", &[]);
+    let since = Instant::now();
+    let took = wait_until(PATIENCE, || {
+        let began = since.elapsed();
+        client.jump(ONE).err().map(|said| (began, said)).ok_or_else(|| "a refusal".to_owned())
+    });
+    assert!(took.0 < Duration::from_secs(1) && stranger(&took.1), "{took:?}");
+
+    // The same with options before the keys, which this server has to accept, and one interface.
+    daemon.stop();
+    let options = "    keyOptions: 'restrict,port-forwarding,permitopen=\"*:22\"'\n";
+    let config = pod.config(options).replace("sshTracker: {", "sshTracker: {interface: eth0, ");
+    let daemon = Daemon::spawn_in(&namespace, &config, &kubeconfig);
+    daemon.await_ready();
+    set_keys(&lab, "bastion-ada", &[&public_key]);
+    await_login(&client, Instant::now());
+    logins_are_counted(&daemon, &client, [1.0, 0.0]);
+    let file = fs::read_to_string(pod.keys_file()).expect("there");
+    assert!(file.contains(&format!("restrict,port-forwarding,permitopen=\"*:22\" {public_key} bastion-ada")));
+    rights_are_used(&lab, &pod);
+    drop(machines);
+}
+
+fn nothing_else_is_forwarded(client: &Client<'_>) {
+    let refused = |what: &str, arguments: &[&str], why: &str| {
+        let said = client.ssh(arguments).expect_err(what);
+        assert!(said.contains(why), "{what}: {said}");
+    };
+    refused("a command", &["bastion", "id"], "open failed");
+    refused("a shell with a terminal", &["-tt", "bastion"], "open failed");
+    refused("a subsystem", &["-s", "bastion", "sftp"], "open failed");
+    refused("another user", &["root@bastion", "id"], "Permission denied");
+    // The machine accepts logins there: it is the bastion that refuses.
+    let machine = format!("crownlabs@{ONE}");
+    client.ssh_from("bastion", &["-p", "2022", &machine, "id"]).expect("a login at the other port");
+    let other_port = ["-W", &format!("{ONE}:2022"), "bastion"];
+    refused("another port", &other_port, "administratively prohibited");
+    let through = ["-J", "bastion", "-p", "2022", &machine, "id"];
+    refused("a login at another port", &through, "administratively prohibited");
+    let remote = ["-N", "-o", "ExitOnForwardFailure=yes", "-R", "3333:127.0.0.1:22", "bastion"];
+    refused("remote forwarding", &remote, "remote port forwarding failed");
+    refused("a tunnel", &["-N", "-o", "ExitOnForwardFailure=yes", "-w", "0:0", "bastion"], "tun");
+}
+
+/// Every right of the manifest is used, and no other was asked for.
+fn rights_are_used(lab: &Lab, pod: &Pod) {
+    let mut granted = BTreeSet::new();
+    for role in [pod.document("ClusterRole"), pod.document("Role")] {
+        for rule in role["rules"].as_array().expect("rules") {
+            for verb in rule["verbs"].as_array().expect("verbs") {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                granted.insert(format!("{} {}", text(verb), text(&rule["resources"][0])));
+            }
+        }
+    }
+    wait_until(PATIENCE, || {
+        let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
+        let ours: Vec<_> = entries.iter().filter(|entry| entry.user == ACCOUNT).collect();
+        let refused: Vec<_> = ours.iter().filter(|entry| entry.code == 403).collect();
+        assert!(refused.is_empty(), "{refused:#?}");
+        let used: BTreeSet<String> =
+            ours.iter().map(|entry| format!("{} {}", entry.verb, entry.resource)).collect();
+        let unused: Vec<_> = granted.difference(&used).collect();
+        unused.is_empty().then_some(()).ok_or_else(|| format!("granted but not used: {unused:?}"))
+    });
+}
+
+#[test]
+fn the_folders_of_the_manifest_are_those_of_the_configuration_and_of_the_server() {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(MANIFEST).expect("YAML");
+    let deployment = documents.iter().find(|document| document["kind"] == "Deployment").expect("there");
+    let containers = deployment["spec"]["template"]["spec"]["containers"].as_array().expect("containers");
+    let shipped = include_str!("../../../images/ssh-bastion/sshd_config");
+    for (container, read_only) in containers.iter().zip([false, true]) {
+        for volume in ["auth-keys", "host-keys"] {
+            let mounts = container["volumeMounts"].as_array().expect("mounts");
+            let mount = mounts.iter().find(|mount| mount["name"] == volume).expect("mounted");
+            let path = mount["mountPath"].as_str().expect("a path");
+            assert!(shipped.contains(&format!(" {path}/")), "{path}");
+            assert_eq!(mount["readOnly"] == true, read_only, "{volume} in {}", container["name"]);
+        }
+        let token =
+            container["volumeMounts"].as_array().expect("mounts").iter().any(|m| m["name"] == "token");
+        assert_eq!(token, !read_only, "only the daemon has the token of the account");
+    }
+    let default: Value = serde_saphyr::from_str(&crownlabs::default_configuration()).expect("YAML");
+    let default = &default["controllers"]["bastion"];
+    assert_eq!(
+        (&default["authorizedKeysFile"], &default["hostKeys"]["folder"]),
+        (&json!("/auth-keys/keys"), &json!("/host-keys"))
+    );
+    assert!(shipped.contains("AuthorizedKeysFile /auth-keys/keys\n"));
+}

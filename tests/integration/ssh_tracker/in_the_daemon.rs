@@ -1,0 +1,95 @@
+//! The loop in the daemon: readiness, metrics, and the Instances that the addresses belong to.
+
+use std::net::{TcpListener, TcpStream};
+
+use crate::cluster::network::{Sender, syn};
+use crate::daemon::{Daemon, Options, free_port};
+use crate::lab::{Lab, PATIENCE, instance, wait_until};
+
+/// The configuration with the tracker of that port.
+fn config(port: u16) -> String {
+    format!("controllers: {{sshTracker: {{enabled: true, port: {port}}}}}")
+}
+
+/// Waits until the metrics have a line that begins like this and has this value.
+fn await_metric(daemon: &Daemon, series: &str, value: u64) {
+    let line = format!("{series} {value}");
+    wait_until(PATIENCE, || {
+        let metrics = daemon.metrics();
+        let found = metrics.lines().any(|found| found == line);
+        let of_tracker =
+            || metrics.lines().filter(|line| line.starts_with("bastion")).collect::<Vec<_>>().join("\n");
+        if found { Ok(()) } else { Err(format!("{line}, there is:\n{}", of_tracker())) }
+    });
+}
+
+#[test]
+fn connections_are_counted_by_destination_and_by_instance() {
+    let (lab, name, port) = (Lab::shared(), "tracked", free_port());
+    lab.create_fixtures(name);
+    let (kubeconfig, config) = (lab.service_account(), config(port));
+    let mut daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    let ready = daemon.ready().1;
+    assert!(ready.contains("[+] sshTracker: ready"), "{ready}");
+    await_metric(&daemon, "bastion_ssh_tracker_running", 1);
+    await_metric(&daemon, "bastion_ssh_tracker_drops_total", 0);
+    // The address of an Instance has a series before the first connection.
+    lab.apply(&instance(name, "one", "container"));
+    let object = lab.await_phase("tenant-tracked", "one", "Ready");
+    let address = object["status"]["ip"].as_str().expect("an address").to_owned();
+    let uid = object["metadata"]["uid"].as_str().expect("a uid").to_owned();
+    let by_address =
+        format!(r#"bastion_ssh_connections{{destination_ip="{address}",destination_port="{port}"}}"#);
+    let by_instance = format!(
+        r#"bastion_instance_ssh_connections{{namespace="tenant-tracked",instance="one",uid="{uid}"}}"#
+    );
+    await_metric(&daemon, &by_address, 0);
+    await_metric(&daemon, &by_instance, 0);
+    // Nobody has this address here; the packet is sent as if somebody had.
+    let sender = Sender::new("lo");
+    sender.send(&syn(&address, port, 1));
+    sender.send(&syn(&address, port, 1));
+    sender.send(&syn(&address, port, 2));
+    await_metric(&daemon, &by_address, 2);
+    await_metric(&daemon, &by_instance, 2);
+    // A destination that nobody knows: its series starts at 0.
+    let _server = TcpListener::bind(("127.0.0.1", port)).expect("a server");
+    let local = format!(r#"bastion_ssh_connections{{destination_ip="127.0.0.1",destination_port="{port}"}}"#);
+    drop(TcpStream::connect(("127.0.0.1", port)).expect("connected"));
+    let mut values = Vec::new();
+    wait_until(PATIENCE, || {
+        let metrics = daemon.metrics();
+        let value = metrics.lines().find_map(|line| line.strip_prefix(&local));
+        values.extend(value.map(|value| value.trim().to_owned()));
+        if values.len() == 3 { Ok(()) } else { Err("the connection on loopback".to_owned()) }
+    });
+    assert_eq!(values, ["0", "1", "1"]);
+    daemon.signal("TERM");
+    assert!(daemon.wait(PATIENCE).expect("it ends").success());
+    assert!(!daemon.log().contains("did not end in time"), "{}", daemon.log());
+    drop(daemon);
+    lab.delete_fixtures(name);
+}
+
+#[test]
+fn without_the_right_it_says_what_is_missing_and_other_loops_work() {
+    let (lab, name) = (Lab::shared(), "no-right");
+    lab.create_fixtures(name);
+    let (kubeconfig, config) = (lab.service_account(), config(free_port()));
+    let without = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"];
+    let options = Options { kubeconfig: &kubeconfig, selector: name, config: &config };
+    let daemon = Daemon::spawn_through(&without, &options);
+    let sentence = "[!] sshTracker: the capability NET_RAW is missing: add it to the container's \
+                    securityContext.capabilities";
+    daemon.wait_for("the missing capability", |daemon| daemon.ready().1.contains(sentence));
+    lab.apply(&instance(name, "one", "container"));
+    lab.await_phase("tenant-no-right", "one", "Ready");
+    await_metric(&daemon, "bastion_ssh_tracker_running", 0);
+    let (status, ready) = daemon.ready();
+    assert_eq!(status, 200, "{ready}");
+    assert_eq!(daemon.page("/readyz/sshTracker").0, 503);
+    assert!(ready.contains("[+] instance: ready") && ready.contains(sentence), "{ready}");
+    assert_eq!(daemon.log().matches("NET_RAW").count(), 1, "{}", daemon.log());
+    drop(daemon);
+    lab.delete_fixtures(name);
+}

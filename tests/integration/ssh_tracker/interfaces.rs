@@ -1,0 +1,80 @@
+//! Interfaces that come and go, and the end of the thread.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crownlabs::testing::State;
+
+use super::{PATIENCE, Tracker, counts};
+use crate::cluster::network::{Namespace, Sender, syn};
+use crate::lab::wait_until;
+
+#[test]
+fn a_missing_interface_is_waited_for_and_may_come_back() {
+    let (here, there) = (Namespace::new(), Namespace::new());
+    let tracker = Tracker::spawn(&here, Some("cap0"), true);
+    tracker.await_failure("there is no interface cap0");
+    for round in 1..=2 {
+        here.connect("cap0", &there);
+        tracker.await_state("capturing", |state| *state == State::Capturing);
+        here.run(|| Sender::new("cap0").send(&syn("10.1.0.2", 22, round)));
+        let expected = counts(&[("10.1.0.2", u64::from(round))]);
+        assert_eq!(tracker.settled(&here, "cap0"), expected);
+        here.ip("link del cap0");
+        tracker.await_failure("there is no interface cap0");
+    }
+}
+
+#[test]
+fn an_interface_may_be_down_for_a_time() {
+    let (here, there) = (Namespace::new(), Namespace::new());
+    here.connect("cap0", &there);
+    here.ip("link set cap0 down");
+    let tracker = Tracker::spawn(&here, Some("cap0"), true);
+    tracker.await_failure("the interface cap0 is down");
+    here.ip("link set cap0 up");
+    tracker.await_state("capturing", |state| *state == State::Capturing);
+    here.ip("link set cap0 down");
+    tracker.await_failure("the interface cap0 is down");
+    here.ip("link set cap0 up");
+    tracker.await_state("capturing", |state| *state == State::Capturing);
+    here.run(|| Sender::new("cap0").send(&syn("10.1.0.2", 22, 1)));
+    assert_eq!(tracker.settled(&here, "cap0"), counts(&[("10.1.0.2", 1)]));
+}
+
+#[test]
+fn with_any_interface_devices_may_come_later() {
+    let (here, there) = (Namespace::new(), Namespace::new());
+    let tracker = Tracker::start(&here, None, true);
+    here.connect("cap0", &there);
+    here.run(|| Sender::new("cap0").send(&syn("10.1.0.2", 22, 1)));
+    assert_eq!(tracker.settled(&here, "cap0"), counts(&[("10.1.0.2", 1)]));
+    here.ip("link del cap0");
+    here.connect("cap1", &there);
+    here.run(|| Sender::new("cap1").send(&syn("10.1.0.2", 22, 3)));
+    assert_eq!(tracker.settled(&here, "cap1"), counts(&[("10.1.0.2", 2)]));
+}
+
+#[test]
+fn the_thread_ends_when_it_is_asked_to() {
+    let here = Namespace::new();
+    for interface in [None, Some("cap0")] {
+        let tracker = Tracker::spawn(&here, interface, true);
+        tracker.await_state("started", |state| *state != State::Starting);
+        let begin = Instant::now();
+        assert!(tracker.capture.stop());
+        // It is asked by closing a pipe that it waits for; two seconds are the longest wait between two attempts.
+        assert!(begin.elapsed() < Duration::from_secs(1), "{interface:?}: {:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn the_death_of_the_thread_is_noticed() {
+    let here = Namespace::new();
+    let tracker = Tracker::start(&here, None, true);
+    tracker.counter.set_resolver(Arc::new(|_| panic!("a defect, for this test")));
+    here.run(|| Sender::new("lo").send(&syn("10.1.0.2", 22, 1)));
+    let states = tracker.capture.state();
+    wait_until(PATIENCE, || states.has_changed().map_or(Ok(()), |_| Err("the end of the thread".to_owned())));
+    assert!(!tracker.capture.stop());
+}

@@ -1,0 +1,214 @@
+//! Limits of number, size and time.
+
+use std::fs;
+use std::io::Read as _;
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::Site;
+use crate::cluster::browser::{Browser, Received};
+use crate::cluster::sshd::{LocalAddress, OPEN, key_pair};
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, wait_until};
+
+#[test]
+fn no_more_terminals_than_allowed() {
+    let site = Site::without_machine("web-slots", "maxConnections: 3");
+    // All at once: each has a slot from its upgrade on, before its first message.
+    let browsers: Vec<Browser> = std::thread::scope(|scope| {
+        let opening: Vec<_> = (0..20).map(|_| scope.spawn(|| Browser::connect(site.port))).collect();
+        opening.into_iter().map(|opening| opening.join().expect("opened")).collect()
+    });
+    let ends: Vec<(String, u16)> = std::thread::scope(|scope| {
+        let ending: Vec<_> =
+            browsers.into_iter().map(|mut browser| scope.spawn(move || browser.end())).collect();
+        ending.into_iter().map(|ending| ending.join().expect("ended")).collect()
+    });
+    let full = ends.iter().filter(|end| **end == ("Max connection limit reached".to_owned(), 1011)).count();
+    let late = ends.iter().filter(|end| **end == ("Failed to read initialization message".to_owned(), 1011));
+    assert_eq!((full, late.count()), (17, 3), "{ends:?}");
+    // The slots are free again.
+    let mut browser = Browser::connect(site.port);
+    browser.send_text("{}");
+    assert_eq!(browser.end().0, "Missing required fields in the initialization message");
+}
+
+#[test]
+fn the_first_message_and_the_machine_have_ten_seconds_each() {
+    let mut site = Site::without_machine("web-late", "");
+    let address = site.await_machine("vm");
+    site.addresses.push(LocalAddress::add(address.ip()).expect("the address"));
+    let begin = Instant::now();
+    let mut late = Browser::connect(site.port);
+    // It accepts connections, since the system does, and is silent.
+    let _silent = TcpListener::bind(address).expect("a port");
+    let request = site.request();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let expected = ("Failed to read initialization message".to_owned(), 1011);
+            assert_eq!(late.end(), expected);
+            assert!((10..20).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
+        });
+        let begin = Instant::now();
+        let expected = ("Failed to establish SSH connection".to_owned(), 1011);
+        assert_eq!(site.answer(&request), expected);
+        assert!((10..20).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
+    });
+}
+
+#[test]
+fn an_idle_terminal_is_closed() {
+    let site = Site::start("web-idle", "idleTimeout: 2s");
+    let mut browser = site.open();
+    // Output is activity …
+    browser.enter("for i in 1 2 3 4 5 6; do echo $i; sleep 0.7; done; echo do''ne\n");
+    browser.until("done\r\n");
+    let begin = Instant::now();
+    // … and the question whether the daemon is alive is not.
+    browser.send(&json!({"type": "ping"}));
+    assert_eq!(browser.end(), ("Connection timed out due to inactivity".to_owned(), 1000));
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_browser_that_takes_no_output_is_dropped() {
+    let site = Site::start("web-stalled", "sendTimeout: 1s");
+    let mut stalled = site.open();
+    let mut other = site.open();
+    site.await_sessions(2.0);
+    let before = site.memory();
+    stalled.enter("yes\n");
+    site.await_sessions(1.0);
+    let growth = site.memory() - before;
+    assert!(growth < 4.0, "the output was kept: {growth:.1} MiB");
+    other.enter("echo not ''disturbed\n");
+    other.until("not disturbed\r\n");
+    // What was on its way arrives, then the connection ends.
+    let mut rest = Vec::new();
+    let _ = stalled.stream().read_to_end(&mut rest);
+    assert!(!rest.is_empty(), "it had taken nothing");
+}
+
+#[test]
+fn messages_have_a_largest_size() {
+    let site = Site::start("web-size", "");
+    let mut browser = site.open();
+    browser.enter("stty raw; echo begin; head -c 1000000 | wc -c; stty cooked; echo e''nd\n");
+    browser.until("begin");
+    browser.enter(&"x".repeat(1_000_000));
+    assert!(browser.until("end").contains("1000000"), "an input of 1 MB");
+    browser.enter(&"x".repeat(1 << 20));
+    assert_eq!(browser.end(), ("Invalid message format".to_owned(), 1011));
+}
+
+#[test]
+fn a_stop_ends_all_terminals() {
+    let mut site = Site::start("web-stop", "");
+    let mut browsers = [site.open(), site.open(), Browser::connect(site.port)];
+    site.await_sessions(2.0);
+    let begin = Instant::now();
+    site.daemon.signal("TERM");
+    for browser in &mut browsers {
+        assert_eq!(browser.end(), ("The server is shutting down".to_owned(), 1001));
+    }
+    let status = site.daemon.wait(Duration::from_secs(20)).expect("it ends");
+    assert!(status.success() && begin.elapsed() < Duration::from_secs(10), "{status} {:?}", begin.elapsed());
+    TcpStream::connect(("127.0.0.1", site.port)).expect_err("nobody listens");
+}
+
+#[test]
+fn a_key_that_cannot_be_used_is_a_fault_of_the_configuration() {
+    let lab = Lab::shared();
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let file = folder.path().join("key");
+    let path = file.display().to_string();
+    let begin = "controllers.webSsh.privateKeyFile";
+    for (content, fault) in [
+        (None, format!("{begin}: {path} cannot be read")),
+        (Some("ssh-ed25519 AAAA secret"), format!("{begin}: {path} cannot be used: this is no private key")),
+    ] {
+        if let Some(content) = content {
+            fs::write(&file, content).expect("written");
+        }
+        let config = format!("controllers: {{webSsh: {{enabled: true, privateKeyFile: {path}}}}}");
+        let options = Options { kubeconfig: &lab.admin(), selector: "web-fault", config: &config };
+        let mut daemon = Daemon::spawn(&options);
+        let status = daemon.wait(PATIENCE).expect("it ends");
+        let log = daemon.log();
+        assert_eq!(status.code(), Some(1), "{log}");
+        assert!(log.contains(&fault) && !log.contains("AAAA"), "{log}");
+    }
+    let options = Options {
+        kubeconfig: &lab.admin(),
+        selector: "web-fault",
+        config: "controllers: {webSsh: {enabled: true}}",
+    };
+    let mut daemon = Daemon::spawn(&options);
+    assert_eq!(daemon.wait(PATIENCE).and_then(|status| status.code()), Some(1));
+    let log = daemon.log();
+    assert!(log.contains("webSsh is enabled and privateKeyFile is empty"), "{log}");
+}
+
+#[test]
+fn a_key_that_is_replaced_is_used_from_then_on() {
+    let site = Site::start("web-rotation", "");
+    drop(site.open());
+    fs::write(site.key(), "no key").expect("written");
+    site.daemon.wait_for("the fault", |daemon| daemon.log().contains("the key before it is kept"));
+    drop(site.open());
+    let next = key_pair(&site.folder.path().join("next")).expect("a key");
+    let text = fs::read_to_string(&next).expect("the key");
+    for (from, to) in [("next.pub", "key.pub"), ("next", "key")] {
+        fs::copy(site.folder.path().join(from), site.folder.path().join(to)).expect("replaced");
+    }
+    wait_until(PATIENCE, || {
+        let mut browser = Browser::open(site.port, &site.request());
+        match browser.next() {
+            Received::Error(error) => Err(error),
+            _ => Ok(()),
+        }
+    });
+    let log = site.daemon.log();
+    let secret = text.lines().nth(2).expect("the third line of the key");
+    assert!(!log.contains(secret) && !log.contains("no key in"), "{log}");
+}
+
+#[test]
+fn five_hundred_open_terminals() {
+    let site = Site::start_with("web-many", "", "exec cat");
+    let request = site.request();
+    let open = || {
+        let mut browser = Browser::open(site.port, &request);
+        // On a machine that has much else to do, a handshake may take longer than its limit.
+        let opened = loop {
+            match browser.next() {
+                Received::Error(_) => browser = Browser::open(site.port, &request),
+                Received::Data(data) => break data,
+                _ => {}
+            }
+        };
+        assert_eq!(opened, OPEN);
+        browser.enter("there\n");
+        browser.until("there\r\nthere\r\n");
+        browser
+    };
+    let mut browsers: Vec<Browser> = std::thread::scope(|scope| {
+        let opening: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| (0..125).map(|_| open()).collect::<Vec<_>>())).collect();
+        opening.into_iter().flat_map(|opening| opening.join().expect("opened")).collect()
+    });
+    site.await_sessions(500.0);
+    let memory = site.memory();
+    eprintln!("500 terminals: {memory:.1} MiB");
+    assert!(memory < 64.0, "{memory:.1} MiB");
+    for browser in &mut browsers {
+        browser.enter("again\n");
+    }
+    for browser in &mut browsers {
+        browser.until("again\r\nagain\r\n");
+    }
+    drop(browsers);
+    site.await_sessions(0.0);
+}

@@ -1,0 +1,178 @@
+//! Who gets a terminal, and of which machine.
+
+use std::net::TcpListener;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use serde_json::{Value, json};
+
+use super::Site;
+use crate::cluster::browser::{Browser, request};
+use crate::cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
+use crate::lab::{PATIENCE, instance, wait_until};
+
+/// What everybody is told who gets no terminal.
+fn refused() -> (String, u16) {
+    ("Invalid request".to_owned(), 1011)
+}
+
+/// The token with another time of expiration, in seconds from now, signed by the key of the API server.
+fn expiring(site: &Site, token: &str, seconds: i64) -> String {
+    let mut parts = token.split('.');
+    let header = parts.next().expect("a header");
+    let claims = URL_SAFE_NO_PAD.decode(parts.next().expect("claims")).expect("base64");
+    let mut claims: Value = serde_json::from_slice(&claims).expect("JSON");
+    let now = crownlabs::testing::clock::now().as_second();
+    claims["iat"] = json!(now - 3_600);
+    claims["nbf"] = json!(now - 3_600);
+    claims["exp"] = json!(now + seconds);
+    let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()));
+    let file = site.lab.cluster.dir().join("certificates/service-accounts.key");
+    let key = pem::parse(std::fs::read(file).expect("the key")).expect("PEM");
+    let random = SystemRandom::new();
+    let key =
+        EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, key.contents(), &random).expect("a key");
+    let signature = key.sign(&random, signed.as_bytes()).expect("a signature");
+    format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+}
+
+#[test]
+fn the_api_server_decides_by_the_token() {
+    let site = Site::start("web-tokens", "");
+    let (ada, bob) = (site.token("ada"), site.token("bob"));
+    let of = |token: &str| request(token, &site.namespace(), "vm");
+    for token in [ada.clone(), format!("Bearer {ada}"), expiring(&site, &ada, 600)] {
+        let mut browser = Browser::open(site.port, &of(&token));
+        browser.until(OPEN);
+        browser.enter("exit\n");
+        assert_eq!(browser.end(), ("SSH session closed".to_owned(), 1000));
+    }
+    let cut = &ada[..ada.len() - 4];
+    let expired = expiring(&site, &ada, -600);
+    // The daemon itself may read every Instance, by a client certificate; nothing of that is lent to anybody.
+    for (what, token) in [
+        ("not a token", "garbage"),
+        ("only the prefix", "Bearer "),
+        ("blanks, which alone would count as no token", "   "),
+        ("a blank before it", &format!(" x {ada}")),
+        ("a header of its own", &format!("{ada}\r\nImpersonate-User: admin")),
+        ("a signature that is cut", cut),
+        ("expired", &expired),
+        ("of a user without rights", &bob),
+        ("characters that are not ASCII", "ä"),
+    ] {
+        assert_eq!(site.answer(&of(token)), refused(), "{what}");
+    }
+    let log = site.daemon.log();
+    assert!(!log.contains(&ada) && !log.contains(&bob) && !log.contains(cut), "the log has a token");
+}
+
+#[test]
+fn names_that_are_none_of_kubernetes_go_into_no_path() {
+    let site = Site::start("web-names", "");
+    let (token, namespace) = (site.token("ada"), site.namespace());
+    let lengthy = "a".repeat(254);
+    for name in
+        ["../vm", "vm/", "vm/status", "x?y", "vm?watch=1", "vm#", "VM", "%76m", "v m", "vm\n", ".", &lengthy]
+    {
+        assert_eq!(site.answer(&request(&token, &namespace, name)), refused(), "{name:?}");
+    }
+    let dotted = format!("x/../{namespace}");
+    for name in ["..", &dotted, &format!("{namespace}/instances/vm?"), "Tenant", &lengthy] {
+        assert_eq!(site.answer(&request(&token, name, "vm")), refused(), "{name:?}");
+    }
+    assert_eq!(site.answer(&request(&token, &namespace, "missing")), refused());
+    assert_eq!(site.answer(&request(&token, "workspace-web-names", "vm")), refused(), "no rights there");
+    let log = site.daemon.log();
+    assert!(!log.contains(&lengthy), "the log repeats what users send");
+}
+
+#[test]
+fn a_machine_that_is_off_has_no_terminal() {
+    let site = Site::start("web-off", "");
+    drop(site.open());
+    site.lab.patch("instances", &site.namespace(), "vm", r#"{"spec": {"running": false}}"#);
+    wait_until(PATIENCE, || {
+        let phase =
+            site.lab.get("instances", &site.namespace(), "vm").expect("it")["status"]["phase"].clone();
+        if phase == "Ready" { Err(phase.to_string()) } else { Ok(()) }
+    });
+    assert_eq!(site.answer(&site.request()), refused());
+}
+
+#[test]
+fn what_users_write_does_not_move_the_target() {
+    let mut site = Site::start("web-forged", "");
+    // An address at which somebody waits for the key.
+    let trap = std::net::IpAddr::from([10, 255, 0, 7]);
+    site.addresses.push(LocalAddress::add(trap).expect("the address"));
+    let listener = TcpListener::bind((trap, site.ssh_port)).expect("a port");
+    listener.set_nonblocking(true).expect("not blocking");
+    let namespace = site.namespace();
+    let forged =
+        json!({"status": {"ip": trap, "environments": [{"name": "main", "ip": trap, "phase": "Ready"}]}});
+    site.lab.patch_status("instances", &namespace, "vm", &forged.to_string());
+    // A Service in another namespace that claims to belong to the Instance. Its finalizer keeps it from the garbage
+    // collector, which removes what has an owner in another namespace.
+    let uid = site.lab.get("instances", &namespace, "vm").expect("it")["metadata"]["uid"].clone();
+    site.lab.apply(&format!(
+        "apiVersion: v1
+kind: Service
+metadata:
+  name: vm-main
+  namespace: workspace-web-forged
+  finalizers: [example.org/kept]
+  labels: {{crownlabs.polito.it/managed-by: instance}}
+  ownerReferences: [{{apiVersion: crownlabs.polito.it/v1alpha2, kind: Instance, name: vm, uid: {uid}, controller: true}}]
+spec: {{ports: [{{port: {}}}]}}
+",
+        site.ssh_port
+    ));
+    let service = site.lab.get("services", "workspace-web-forged", "vm-main").expect("the Service");
+    let address = service["spec"]["clusterIP"].as_str().and_then(|ip| ip.parse().ok()).expect("an address");
+    site.addresses.push(LocalAddress::add(address).expect("the address"));
+    let second = TcpListener::bind((address, site.ssh_port)).expect("a port");
+    second.set_nonblocking(true).expect("not blocking");
+    // The daemon knows of the Service once it knows of a later one.
+    site.lab.apply(&instance("web-forged", "later", "vm"));
+    site.lab.await_phase(&namespace, "later", "Ready");
+    for _ in 0..3 {
+        drop(site.open());
+    }
+    let kept = site.lab.get("services", "workspace-web-forged", "vm-main").expect("the Service");
+    assert_eq!(kept["metadata"]["ownerReferences"][0]["uid"], uid, "it was there all the time");
+    site.lab.patch("services", "workspace-web-forged", "vm-main", r#"{"metadata": {"finalizers": null}}"#);
+    for listener in [listener, second] {
+        let accepted = listener.accept().map(|(_, from)| from);
+        assert!(accepted.is_err(), "the daemon has connected to the trap: {accepted:?}");
+    }
+}
+
+#[test]
+fn a_connection_counts_once_the_shell_is_there() {
+    let mut site = Site::without_machine("web-count", "");
+    let address = site.await_machine("vm");
+    let series = format!(
+        "bastion_web_ssh_connections{{destination_ip=\"{}\",destination_port=\"{}\"}}",
+        address.ip(),
+        address.port()
+    );
+    site.addresses.push(LocalAddress::add(address.ip()).expect("the address"));
+    let no_connection = ("Failed to establish SSH connection".to_owned(), 1011);
+    assert_eq!(site.answer(&site.request()), no_connection, "nobody listens");
+    let stranger = tempfile::TempDir::new().expect("a folder");
+    key_pair(&stranger.path().join("key")).expect("a key");
+    let mut sshd = Sshd::start(stranger.path(), address, "echo wrong").expect("sshd");
+    assert_eq!(site.answer(&site.request()), no_connection, "the machine does not accept the key");
+    assert_eq!(site.metric(&series), Some(0.0), "nothing was connected");
+    sshd.kill();
+    site.sshd = Some(Sshd::start(site.folder.path(), address, super::SHELL).expect("sshd"));
+    for opened in [1.0, 2.0] {
+        drop(site.open());
+        assert_eq!(site.metric(&series), Some(opened));
+    }
+    assert_eq!(site.answer(&request(&site.token("bob"), &site.namespace(), "vm")), refused());
+    assert_eq!(site.metric(&series), Some(2.0), "who is refused is not connected");
+}
