@@ -1,8 +1,9 @@
 //! A login through the SSH bastion: `BASTION=1`. The server is OpenSSH's with the configuration of `images/ssh-bastion`;
 //! another one stands in place of the machine, on the address of its Service.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,10 +14,12 @@ use serde_json::json;
 use crate::cluster::Cluster;
 use crate::cluster::processes::Process;
 use crate::cluster::sshd::{LocalAddress, Sshd, key_pair};
-use crate::{NAMESPACE, PATIENCE, STOPPED, interrupted_already, run};
+use crate::{NAMESPACE, PATIENCE, interrupted_already, run};
 
 /// The Tenant who logs in.
 const TENANT: &str = "ada.rossi";
+/// The machine that she logs in to.
+const MACHINE: &str = "desktop-1";
 /// The address of the bastion.
 const ADDRESS: &str = "127.0.0.1";
 const PORT: u16 = 12_222;
@@ -63,34 +66,49 @@ impl Bastion {
         let patch = json!({"spec": {"publicKeys": [public_key.trim()]}}).to_string();
         run(cluster, &["patch", "tenant", TENANT, "--type=merge", "-p", &patch])?;
         let server = self.server()?;
-        let service = cluster.get("services", NAMESPACE, STOPPED)?.context(STOPPED)?;
+        let service = cluster.get("services", NAMESPACE, MACHINE)?.context(MACHINE)?;
         let address: IpAddr =
             service["spec"]["clusterIP"].as_str().context("an address")?.parse().context("an address")?;
         let _address = LocalAddress::add(address)?;
         let _machine =
-            Sshd::start(&self.folder, SocketAddr::new(address, 22), &format!("echo this is {STOPPED}"))?;
-        self.await_key(&public_key)?;
-        println!("{} in {} keys", TENANT, self.folder.join("auth-keys/keys").display());
+            Sshd::start(&self.folder, SocketAddr::new(address, 22), &format!("echo this is {MACHINE}"))?;
+        let wanted = public_key.split_whitespace().nth(1).context("a key")?;
+        await_file(&self.folder.join("auth-keys/keys"), wanted)?;
+        println!("the key of {TENANT} is in {}", self.folder.join("auth-keys/keys").display());
         let user = Command::new("id").arg("-un").output()?;
         let user = String::from_utf8_lossy(user.stdout.trim_ascii()).into_owned();
-        for login in 1..=2 {
+        // The address was tried until the machine answered, which counts, too.
+        let mut before = count(&address.to_string())?;
+        for _ in 0..2 {
             println!("\n$ ssh -J {user}@{ADDRESS}:{PORT} {user}@{address}");
             print!("{}", self.ssh(&user, &key, &address.to_string())?);
-            let line = await_count(&address.to_string(), login)?;
-            println!("{line}");
+            let after = count(&address.to_string())?;
+            println!("bastion_ssh_connections{{destination_ip=\"{address}\"}}: {before}, then {after}");
+            anyhow::ensure!(after == before + 1, "one login is one connection");
+            before = after;
         }
         drop(server);
         Ok(())
     }
 
-    /// The SSH server of the bastion. In its image it runs as the user `bastion`; here it runs as this user.
+    /// The SSH server of the bastion. In its image it runs as the user `bastion`; here it runs as this user, who also
+    /// owns the host keys, and then OpenSSH wants them to be readable by nobody else.
     fn server(&self) -> Result<Process> {
+        let own = self.folder.join("own-host-keys");
+        fs::create_dir_all(&own)?;
+        // Written last.
+        await_file(&self.folder.join("host-keys/ssh_host_key_ed25519"), "PRIVATE KEY")?;
+        for kind in ["ed25519", "ecdsa", "rsa"] {
+            let (name, private) = (format!("ssh_host_key_{kind}"), Permissions::from_mode(0o600));
+            fs::copy(self.folder.join("host-keys").join(&name), own.join(&name))?;
+            fs::set_permissions(own.join(&name), private)?;
+        }
         let image = Path::new(env!("CARGO_MANIFEST_DIR")).join("images/ssh-bastion");
         let shipped = fs::read_to_string(image.join("sshd_config"))?;
         let folder = self.folder.display().to_string();
         let config = shipped
             .replace("/auth-keys/", &format!("{folder}/auth-keys/"))
-            .replace("/host-keys/", &format!("{folder}/host-keys/"))
+            .replace("/host-keys/", &format!("{folder}/own-host-keys/"))
             .replace("Port 2222\n", &format!("ListenAddress {ADDRESS}\nPort {PORT}\n"))
             .replace("AllowUsers bastion\nPermitRootLogin no\n", "PermitRootLogin prohibit-password\n");
         let file = self.folder.join("sshd_config");
@@ -110,22 +128,6 @@ impl Bastion {
         Ok(server)
     }
 
-    /// Waits until the daemon has written the key.
-    fn await_key(&self, public_key: &str) -> Result<()> {
-        let file = self.folder.join("auth-keys/keys");
-        let wanted = public_key.split_whitespace().nth(1).context("a key")?;
-        let begin = Instant::now();
-        while !fs::read_to_string(&file).unwrap_or_default().contains(wanted) {
-            anyhow::ensure!(
-                begin.elapsed() < PATIENCE && !interrupted_already(),
-                "{} lacks the key",
-                file.display()
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        Ok(())
-    }
-
     /// Logs in through the bastion. Returns what the machine printed.
     fn ssh(&self, user: &str, key: &Path, address: &str) -> Result<String> {
         let config = self.folder.join("ssh_config");
@@ -142,17 +144,37 @@ impl Bastion {
     }
 }
 
-/// Waits until the counter of an address has this value. Returns its line.
-fn await_count(address: &str, count: u32) -> Result<String> {
+/// Waits until the daemon has written a file with that text.
+fn await_file(file: &Path, text: &str) -> Result<()> {
     let begin = Instant::now();
+    while !fs::read_to_string(file).unwrap_or_default().contains(text) {
+        anyhow::ensure!(
+            begin.elapsed() < PATIENCE && !interrupted_already(),
+            "{} is not written",
+            file.display()
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+/// The counter of an address, once it has not changed for half a second: packets are counted a moment later.
+fn count(address: &str) -> Result<u64> {
+    let series = format!(r#"bastion_ssh_connections{{destination_ip="{address}",destination_port="22"}} "#);
+    let (begin, mut last, mut since) = (Instant::now(), 0, Instant::now());
     loop {
+        anyhow::ensure!(
+            begin.elapsed() < PATIENCE && !interrupted_already(),
+            "{series} does not come to rest"
+        );
         let metrics = crate::cluster::prometheus::page(METRICS, "/metrics")?;
-        let series =
-            format!(r#"bastion_ssh_connections{{destination_ip="{address}",destination_port="22"}} {count}"#);
-        if let Some(line) = metrics.lines().find(|line| **line == series) {
-            return Ok(line.to_owned());
+        let value = metrics.lines().find_map(|line| line.strip_prefix(&series)?.trim().parse().ok());
+        let value = value.unwrap_or_default();
+        if value != last {
+            (last, since) = (value, Instant::now());
+        } else if since.elapsed() > Duration::from_millis(500) {
+            return Ok(value);
         }
-        anyhow::ensure!(begin.elapsed() < PATIENCE && !interrupted_already(), "{series} is not in /metrics");
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
