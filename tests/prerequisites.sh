@@ -22,6 +22,8 @@ if [ "$what" = all ]; then
 	need buildah buildah
 	# The server and `promtool`, which writes samples of any time.
 	need prometheus prometheus
+	# Kills the daemon at a system call.
+	need strace strace
 	# The bench compares the capture with it.
 	need tcpdump tcpdump
 	# The bastion and web SSH: an SSH server and its client.

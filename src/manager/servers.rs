@@ -79,6 +79,8 @@ pub async fn serve(
 ) -> anyhow::Result<Option<Task>> {
     let Some(address) = address else { return Ok(None) };
     let listener = http_server::bind(&format!("server.{name}"), address).await?;
+    // The port that the system has chosen, where the configuration has port 0.
+    let address = listener.local_addr().unwrap_or(address);
     info!(%address, "serving {name}");
     Ok(Some(Task::new(name, Server::new(handler).serve(listener, std::future::pending()))))
 }

@@ -93,7 +93,7 @@ pub async fn set_up(
     let address = config.listen.address().context("server.webhook.listen is empty")?;
     let listener = bind("server.webhook.listen", address).await?;
     let own_user = own_user(ungated).await?;
-    info!(%address, user = own_user, "serving admission reviews");
+    info!(address = %listener.local_addr().unwrap_or(address), user = own_user, "serving admission reviews");
     let stores = stores(factory);
     let resolver = Arc::new(CertificateResolver::default());
     let (files, rotator) = if config.certificate_dir.is_empty() {

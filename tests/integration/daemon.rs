@@ -24,8 +24,6 @@ pub struct Daemon {
     dir: TempDir,
     /// Where its servers listen.
     host: String,
-    health: u16,
-    metrics: u16,
 }
 
 /// A network namespace of this machine.
@@ -41,8 +39,9 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
-/// A configuration with the lines `more`; leader election is off unless they contain it.
-pub fn config(selector: &str, health: u16, metrics: u16, more: &str) -> String {
+/// A configuration with the lines `more`; leader election is off unless they contain it. Health and metrics are served
+/// at ports that the system chooses.
+pub fn config(selector: &str, more: &str) -> String {
     // Lines `webhook: {…}` and `keycloakEvents: {…}` are members of `server`.
     let of_servers = |line: &&str| line.starts_with("webhook:") || line.starts_with("keycloakEvents:");
     let (mut servers, more): (Vec<&str>, Vec<&str>) = more.lines().partition(of_servers);
@@ -56,7 +55,7 @@ pub fn config(selector: &str, health: u16, metrics: u16, more: &str) -> String {
         "apiVersion: config.crownlabs.polito.it/v1alpha1
 kind: ControllerManagerConfiguration
 selector: {{crownlabs.polito.it/operator-selector: {selector}}}
-server: {{health: \"127.0.0.1:{health}\", metrics: \"127.0.0.1:{metrics}\", {servers}}}
+server: {{health: \"127.0.0.1:0\", metrics: \"127.0.0.1:0\", {servers}}}
 {election}{more}
 "
     )
@@ -82,27 +81,19 @@ impl Daemon {
 
     /// The same, by the command `through`, to which the binary and its arguments are added.
     pub fn spawn_through(through: &[&str], options: &Options<'_>) -> Self {
-        let (health, metrics) = (free_port(), free_port());
-        let config = config(options.selector, health, metrics, options.config);
-        let host = "127.0.0.1".to_owned();
-        Self::launch(&config, options.kubeconfig, through, host, (health, metrics))
+        let config = config(options.selector, options.config);
+        Self::launch(&config, options.kubeconfig, through, "127.0.0.1".to_owned())
     }
 
     /// Starts a daemon with this whole configuration in a network namespace. It serves health and metrics at the ports
     /// that the configuration has by default.
     pub fn spawn_in(namespace: &Namespace<'_>, config: &str, kubeconfig: &Path) -> Self {
         let enter = ["ip", "netns", "exec", namespace.name];
-        Self::launch(config, kubeconfig, &enter, namespace.address.to_owned(), (8081, 8080))
+        Self::launch(config, kubeconfig, &enter, namespace.address.to_owned())
     }
 
     /// Starts the binary, by the command `through` if it is not empty.
-    fn launch(
-        config: &str,
-        kubeconfig: &Path,
-        through: &[&str],
-        host: String,
-        (health, metrics): (u16, u16),
-    ) -> Self {
+    fn launch(config: &str, kubeconfig: &Path, through: &[&str], host: String) -> Self {
         let dir = TempDir::new().expect("a folder");
         let file = dir.path().join("crownlabs.yaml");
         fs::write(&file, config).expect("written");
@@ -118,7 +109,7 @@ impl Daemon {
             .stderr(log)
             .spawn()
             .expect("the daemon starts");
-        Self { child, dir, host, health, metrics }
+        Self { child, dir, host }
     }
 
     /// The configuration file.
@@ -133,17 +124,31 @@ impl Daemon {
 
     /// The answer to `/readyz`: status and text. The status is 0 while nothing answers.
     pub fn ready(&self) -> (u16, String) {
-        get(&self.host, self.health, "/readyz")
+        self.page("/readyz")
     }
 
     /// The text of `/metrics`.
     pub fn metrics(&self) -> String {
-        get(&self.host, self.metrics, "/metrics").1
+        self.get("metrics", "/metrics").1
     }
 
     /// The answer of the health server to a path: status and text.
     pub fn page(&self, path: &str) -> (u16, String) {
-        get(&self.host, self.health, path)
+        self.get("health", path)
+    }
+
+    /// The answer of a server of the daemon to a path; the status is 0 while it does not serve yet.
+    fn get(&self, server: &str, path: &str) -> (u16, String) {
+        self.port(server).map_or_else(Default::default, |port| get(&self.host, port, path))
+    }
+
+    /// The port of a server, which the daemon has logged: `serving health address=127.0.0.1:40123`.
+    pub fn port(&self, server: &str) -> Option<u16> {
+        let serving = format!("serving {server}");
+        let log = self.log();
+        let line = log.lines().find(|line| line.contains(&serving))?;
+        let (_, port) = line.rsplit_once(':')?;
+        port.trim_end_matches(|end: char| !end.is_ascii_digit()).parse().ok()
     }
 
     /// Its process id.

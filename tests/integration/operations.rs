@@ -65,8 +65,8 @@ fn probes_metrics_log_filter_and_stop() {
 fn a_bad_configuration_is_refused_with_every_fault() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("crownlabs.yaml");
-    let text = config("x", 1, 2, "resync: {min: 3h, max: 2h}\ncontrolers: {}\n");
-    std::fs::write(&file, text.replace("127.0.0.1:1", "nowhere")).expect("written");
+    let text = config("x", "resync: {min: 3h, max: 2h}\ncontrolers: {}\n");
+    std::fs::write(&file, text.replace("health: \"127.0.0.1:0", "health: \"nowhere")).expect("written");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_crownlabs"))
         .args(["run", "--config"])
         .arg(&file)

@@ -10,7 +10,7 @@ use super::Settings;
 use super::observe::{EXPIRING, Observed};
 use super::plan::plan;
 use super::report::report;
-use crate::api::instance::Instance;
+use crate::api::instance::{Instance, InstanceStatus};
 use crate::api::labels;
 use crate::api::promise::Promise;
 use crate::clients::mail::MailKind;
@@ -151,7 +151,17 @@ fn the_report_follows_the_mail() {
     let refused = EffectOutcome { result: None, error: Some(EffectError::Failed(refused)) };
     let failed = told(&observed, &Outcome { effects: vec![refused], ..Outcome::default() });
     assert_eq!(failed.events[0].reason, "MailRefused");
-    assert_eq!(failed.status.expiration.expect("a promise").warnings, 0);
+    assert_eq!(failed.status.expiration.as_ref().expect("a promise").warnings, 0);
+
+    // Before the next attempt the condition still says why the last one failed.
+    let condition_of = |told: &InstanceStatus| {
+        told.conditions.iter().find(|condition| condition.type_ == EXPIRING).cloned().expect("a condition")
+    };
+    let mut retried = observed.clone();
+    Arc::make_mut(&mut retried.instance).status = failed.status.clone();
+    let again = told(&retried, &Outcome::pending());
+    assert_eq!(condition_of(&again.status), condition_of(&failed.status));
+    assert_eq!((&*condition_of(&again.status).reason, again.events.len()), ("MailRefused", 0));
 
     let accepted = EffectOutcome::done(at(NOW + 5));
     let done = told(&observed, &Outcome { effects: vec![accepted], ..Outcome::default() });
@@ -159,8 +169,7 @@ fn the_report_follows_the_mail() {
     assert_eq!((promise.warnings, promise.last_warning), (1, Some(Time(at(NOW + 5)))));
     assert_eq!(promise.deadline, Some(deadline), "as the mail says");
     assert_eq!(done.events[0].reason, "ExpirationWarning");
-    let condition = done.status.conditions.iter().find(|condition| condition.type_ == EXPIRING);
-    assert_eq!(&*condition.expect("a condition").status, "True");
+    assert_eq!(&*condition_of(&done.status).status, "True");
     Arc::make_mut(&mut observed.instance).status = done.status;
     assert_eq!(judged(&observed), "wait");
 }

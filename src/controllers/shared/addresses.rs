@@ -1,12 +1,14 @@
 //! The addresses of Instances inside the cluster: those of the Services that the daemon has made for them. The address
 //! in the status of an Instance is the same, but users may patch a status, so nothing is decided by that.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::api::instance::InstanceKind;
 use crate::api::reference::InstanceRef;
 use crate::api::{Kind, Object, labels};
+use crate::capture::ConnectionCounter;
+use crate::controllers::Setup;
 use crate::kinds::{Service, ServiceKind};
 use crate::runtime::store::{ByController, Change, Index, Store};
 use crate::runtime::store_set::StoreSet;
@@ -45,8 +47,24 @@ pub struct InstanceAddresses {
 }
 
 impl InstanceAddresses {
+    /// Declares the store; `/metrics` shows the series of `counter`. The series of an Instance at `port` begins at 0
+    /// when it gets an address, so that Prometheus sees the first connection, and ends some time after it has lost it.
+    pub fn counted(
+        setup: &mut Setup<'_>,
+        set: &mut StoreSet<'_>,
+        counter: &Arc<ConnectionCounter>,
+        port: u16,
+    ) -> Self {
+        let [shown, known] = [Arc::clone(counter), Arc::clone(counter)];
+        setup.expositions.push(Box::new(move |text| shown.render(text)));
+        Self::declare(set, move |address, is_there| {
+            let destination = SocketAddr::new(address, port);
+            if is_there { known.expose(destination) } else { known.withdraw(destination) }
+        })
+    }
+
     /// Declares the store; calls `changed` with each address that an Instance loses (`false`) or gets (`true`).
-    pub fn declare(set: &mut StoreSet<'_>, changed: impl Fn(IpAddr, bool) + Send + Sync + 'static) -> Self {
+    fn declare(set: &mut StoreSet<'_>, changed: impl Fn(IpAddr, bool) + Send + Sync + 'static) -> Self {
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let services = set.store(&ours).index::<ByAddress>().index::<ByController>();
         let services = services.on_change(move |change: &Change<ServiceKind>, _| {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::promise::{self, Due, Terms, later};
+use crate::api::condition::Condition;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::lifetime::{Lifetime, LifetimeError};
 use crate::api::promise::Promise;
@@ -23,6 +24,12 @@ use crate::runtime::reconciler::{self, EffectOutcome, Outcome};
 
 /// After how long an Instance is looked at again whose Tenant does not exist; no loop is woken by what is missing.
 const MISSING_RETRY: Duration = Duration::from_mins(10);
+
+/// The reasons of a condition that tells the promise: warnings were sent, or are due, or are not due yet.
+const REASONS: [&str; 3] = [WARNED, OVERDUE, NOT_OVERDUE];
+const WARNED: &str = "Warned";
+const OVERDUE: &str = "Overdue";
+const NOT_OVERDUE: &str = "NotOverdue";
 
 /// What the plans and reports of such a loop depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,10 +173,10 @@ impl Ending<'_> {
                 let message = format!(
                     "{warnings} of {of} warnings were accepted by the mail server; {action} at {end}"
                 );
-                Observation::new(condition, true, "Warned", message)
+                Observation::new(condition, true, WARNED, message)
             }
             _ if is_overdue => {
-                Observation::new(condition, true, "Overdue", format!("{action} after the warnings"))
+                Observation::new(condition, true, OVERDUE, format!("{action} after the warnings"))
             }
             _ => {
                 let after = match self.terms.after {
@@ -177,7 +184,7 @@ impl Ending<'_> {
                     Lifetime::Never => String::new(),
                 };
                 let message = format!("counted since {}; overdue at {after}", rfc3339(self.since));
-                Observation::new(condition, false, "NotOverdue", message)
+                Observation::new(condition, false, NOT_OVERDUE, message)
             }
         }
     }
@@ -222,17 +229,36 @@ pub fn tell(
     let effect = mail.filter(|_| outcome.is_applied).and_then(|(index, _)| outcome.effects.get(index));
     let promise = ending.promised(mail.map(|(_, mail)| mail), effect, now);
     let problem = plan.problems.first().or(outcome.effect_problems().next()).cloned();
-    let condition = ending.condition(&promise, now, problem.as_ref());
-    let mut events: Vec<EventNote> =
-        ending.event(old, &promise, acts && !outcome.is_applied).into_iter().collect();
     let conditions = ending.instance.status.conditions.iter();
     let known = conditions.filter(|known| known.type_ == ending.way.condition);
+    // While a mail is sent again, the condition keeps saying why the last attempt failed.
+    let retried = known.clone().find(|known| {
+        mail.is_some()
+            && !outcome.is_applied
+            && problem.is_none()
+            && !REASONS.contains(&known.reason.as_str())
+    });
+    let condition = retried
+        .map_or_else(|| ending.condition(&promise, now, problem.as_ref()), |known| again(known, ending.way));
+    let mut events: Vec<EventNote> =
+        ending.event(old, &promise, acts && !outcome.is_applied).into_iter().collect();
     if let Some(problem) = &problem
-        && !known.clone().any(|known| known.message.as_str() == problem.message)
+        && !known.into_iter().any(|known| known.message.as_str() == problem.message)
     {
         events.push(EventNote::warning(problem.reason, &*problem.message));
     }
     Told { promise, condition, problem, events }
+}
+
+/// A condition as it is.
+fn again(known: &Condition, way: Way) -> Observation {
+    let holds = match known.status.as_str() {
+        "True" => Some(true),
+        "False" => Some(false),
+        _ => None,
+    };
+    let (reason, message) = (known.reason.to_string(), known.message.to_string());
+    Observation { type_: way.condition, holds, reason, message }
 }
 
 /// What is to happen to an Instance, as a sentence for `crownlabs plan`; nothing where it has no end.

@@ -6,7 +6,6 @@
 //! | which addresses are those of Instances | `controllers/shared/addresses.rs` |
 //! | start, health and stop of the thread | here |
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,16 +30,10 @@ impl ReplicaDefinition for SshTrackerLoop {
         let SshTrackerConfig { interface, port, snaplen, ipv6, by_instance, .. } =
             setup.config.controllers.ssh_tracker.clone();
         let counter = Arc::clone(&setup.ssh_connections);
-        let known = Arc::clone(&counter);
-        let addresses = InstanceAddresses::declare(set, move |address, is_there| {
-            let destination = SocketAddr::new(address, port);
-            if is_there { known.expose(destination) } else { known.withdraw(destination) }
-        });
+        let addresses = InstanceAddresses::counted(setup, set, &counter, port);
         if by_instance {
             counter.set_resolver(Arc::new(move |address| addresses.instance_at(address)));
         }
-        let shown = Arc::clone(&counter);
-        setup.expositions.push(Box::new(move |text| shown.render(text)));
         let settings = Settings {
             interface: (interface != "any").then_some(interface),
             wanted: Wanted { port, ipv6 },

@@ -64,14 +64,7 @@ impl ReplicaDefinition for WebSshLoop {
         let (users, key) = (setup.users.clone(), Key::default());
         setup.files.extend(key_file(&config.private_key_file, &key)?);
         let connections = Arc::clone(&setup.web_ssh_connections);
-        // A counter begins at 0 when its machine gets an address, so that Prometheus sees the first connection.
-        let (known, port) = (Arc::clone(&connections), config.port);
-        let addresses = InstanceAddresses::declare(set, move |address, is_there| {
-            let destination = SocketAddr::new(address, port);
-            if is_there { known.expose(destination) } else { known.withdraw(destination) }
-        });
-        let shown = Arc::clone(&connections);
-        setup.expositions.push(Box::new(move |text| shown.render(text)));
+        let addresses = InstanceAddresses::counted(setup, set, &connections, config.port);
         Ok(Self { config, users, addresses, connections, key })
     }
 }
@@ -113,7 +106,7 @@ impl ReplicaLoop for WebSshLoop {
         };
         gauge!("bastion_web_ssh_sessions").set(0);
         let Some(listener) = listen(address, &health, &stop).await else { return };
-        info!(%address, "serving web SSH");
+        info!(address = %listener.local_addr().unwrap_or(address), "serving web SSH");
         health.ready();
         let terminals = Arc::new(Terminals {
             access: Access { users, addresses, port: config.port },

@@ -25,15 +25,42 @@ fn daemon(lab: &Lab, config: &str) -> Daemon {
     Daemon::spawn(&Options { kubeconfig: &lab.service_account(), selector: "bastion-files", config })
 }
 
+/// The system calls by which a file is replaced. Which of two variants is used depends on the processor.
+const CALLS: [&str; 6] =
+    ["?unlink,?unlinkat", "?open,openat", "write", "fchmod", "fsync", "?rename,?renameat,?renameat2"];
+
+/// The command that runs a program until its `n`-th system call of that kind on one of these paths, and kills it before
+/// that is carried out.
+fn killed_at(call: &str, n: usize, paths: [&Path; 2]) -> Vec<String> {
+    let [one, other] = paths.map(|path| path.display().to_string());
+    let (trace, inject) = (format!("trace={call}"), format!("inject={call}:signal=KILL:when={n}"));
+    let words = [
+        "strace",
+        "-D",
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-P",
+        &one,
+        "-P",
+        &other,
+        "-e",
+        &trace,
+        "-e",
+        &inject,
+    ];
+    words.map(str::to_owned).into()
+}
+
 #[test]
 fn the_file_is_whole_wherever_the_daemon_is_killed() {
-    const ROUNDS: usize = 20;
     let (lab, dir) = (Lab::shared(), TempDir::new().expect("a folder"));
     let [one, other] = ["one", "other"].map(|name| key_pair(&dir.path().join(name)));
     let folder = dir.path().join("shared");
     fs::create_dir(&folder).expect("a folder");
     let (file, draft) = (folder.join("keys"), folder.join(".keys.new"));
-    // Long enough that it takes a moment to be written. They come last in the file.
+    // They come last in the file.
     let names: Vec<String> = (0..40).map(|n| format!("zz-whole-{n:02}")).collect();
     let many = vec![one.clone(); 100];
     lab.apply(&names.iter().map(|name| tenant(name, &many)).collect::<String>());
@@ -42,40 +69,49 @@ fn the_file_is_whole_wherever_the_daemon_is_killed() {
     lab.apply(&tenant("zz-whole-99", &[]));
 
     let config = only_bastion(&file, NO_SECRETS);
-    let (mut killed_while_writing, mut has_last) = (0, false);
-    for round in 0..ROUNDS {
-        let mut daemon = daemon(&lab, &config);
-        daemon.await_ready();
-        assert!(!draft.exists(), "what was left over is removed");
-        let keys: &[&str] = if has_last { &[] } else { &[&other] };
-        set_keys(&lab, "zz-whole-99", keys);
-        // Half of the time at the first sight of the new file, else some time later.
-        let begin = Instant::now();
-        while !draft.exists() && begin.elapsed() < Duration::from_millis(400) {
-            std::hint::spin_loop();
-        }
-        let later = Duration::from_micros(200) * u32::try_from(round % 10).expect("small");
-        let end = Instant::now() + later;
-        while Instant::now() < end {
-            std::hint::spin_loop();
-        }
-        daemon.stop();
-        killed_while_writing += usize::from(draft.exists());
+    let kubeconfig = lab.service_account();
+    let options = Options { kubeconfig: &kubeconfig, selector: "bastion-files", config: &config };
+    Daemon::start(&options).stop();
+    let has_last = || {
         let mut found = lines(&file, "zz-whole-");
-        let is_new = found.last() == Some(&last);
-        if is_new {
-            found.pop();
+        let has_last = found.last() == Some(&last);
+        found.truncate(found.len() - usize::from(has_last));
+        assert!(found == expected, "{} of {} lines", found.len(), expected.len());
+        has_last
+    };
+    // The new content is complete from the rename on, and never before.
+    let (mut had_old, mut had_new, mut left_over) = (0, 0, 0);
+    for call in CALLS {
+        for n in 1.. {
+            let before = has_last();
+            let keys: &[&str] = if before { &[] } else { &[&other] };
+            set_keys(&lab, "zz-whole-99", keys);
+            let through = killed_at(call, n, [&draft, &folder]);
+            let through: Vec<&str> = through.iter().map(String::as_str).collect();
+            let mut daemon = Daemon::spawn_through(&through, &options);
+            let is_killed = wait_until(PATIENCE, || match (daemon.wait(Duration::ZERO), daemon.ready().0) {
+                (Some(_), _) => Ok(true),
+                (None, 200) => Ok(false),
+                (None, _) => Err(format!("killed at {call} {n}, or ready: {}", daemon.log())),
+            });
+            let is_new = has_last() != before;
+            if !is_killed {
+                assert!(is_new && !draft.exists(), "{call}: written, and nothing is left over");
+                assert!(n > 1, "{call}: never called");
+                break;
+            }
+            left_over += usize::from(draft.exists());
+            *(if is_new { &mut had_new } else { &mut had_old }) += 1;
         }
-        assert!(found == expected, "round {round}: {} of {} lines", found.len(), expected.len());
-        has_last = !has_last;
     }
-    assert!(killed_while_writing > 0, "no kill has hit a write");
-    let last_daemon = daemon(&lab, &config);
-    last_daemon.await_ready();
-    let names: Vec<_> =
+    assert!(
+        had_old >= 5 && had_new >= 1 && left_over >= 3,
+        "{had_old} old, {had_new} new, {left_over} drafts"
+    );
+    let last_daemon = Daemon::start(&options);
+    let found: Vec<_> =
         fs::read_dir(&folder).expect("read").map(|entry| entry.expect("one").file_name()).collect();
-    assert_eq!(names, ["keys"]);
-    assert_eq!(lines(&file, "zz-whole-").len(), expected.len() + usize::from(has_last));
+    assert_eq!(found, ["keys"]);
     for name in names_of(&lab, "zz-whole-") {
         lab.kubectl(&["delete", "tenant", &name, "--wait=false"]);
     }
@@ -83,6 +119,7 @@ fn the_file_is_whole_wherever_the_daemon_is_killed() {
         0 => Ok(()),
         count => Err(format!("the keys of deleted Tenants are gone, are {count}")),
     });
+    drop(last_daemon);
 }
 
 fn names_of(lab: &Lab, prefix: &str) -> Vec<String> {

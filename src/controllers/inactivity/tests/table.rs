@@ -208,13 +208,36 @@ fn a_start_begins_a_new_time_without_use() {
     assert_eq!(told.status.inactivity.expect("stored").since, Some(Time(at(NOW))));
     let patch = told.patch.expect("a patch").patch.to_string();
     assert!(patch.contains(r#""crownlabs.polito.it/last-running":"true""#), "{patch}");
-    // And a stop is remembered.
-    Arc::make_mut(&mut restarted.instance).spec.running = false;
-    Arc::make_mut(&mut restarted.instance).metadata.annotations =
-        [(labels::LAST_RUNNING, "true")].into_iter().collect();
+    // And a stop is remembered, once the promise has gone.
+    let stopped = Arc::make_mut(&mut restarted.instance);
+    stopped.spec.running = false;
+    stopped.metadata.annotations = [(labels::LAST_RUNNING, "true")].into_iter().collect();
+    stopped.status.inactivity = Some(Box::default());
+    let made = plan(&restarted, &settings(), at(NOW));
+    let told = report(&restarted, &settings(), &made, &Outcome::default(), at(NOW));
+    assert!(told.patch.is_none() && told.requeue_at_once && told.status.conditions.is_empty());
+    Arc::make_mut(&mut restarted.instance).status = told.status;
     let made = plan(&restarted, &settings(), at(NOW));
     let told = report(&restarted, &settings(), &made, &Outcome::default(), at(NOW));
     assert!(told.patch.expect("a patch").patch.to_string().contains(r#""false""#));
+}
+
+#[test]
+fn the_status_says_who_stopped_an_instance_whichever_process_did() {
+    // It was stopped by a process that has died since: its annotation came with the stop, the promise is still there.
+    let mut stopped = observed(9 * DAY, 2, Some(INTERVAL));
+    let instance = Arc::make_mut(&mut stopped.instance);
+    instance.spec.running = false;
+    instance.metadata.annotations = [(labels::LAST_RUNNING, "false")].into_iter().collect();
+    for _ in 0..2 {
+        let made = plan(&stopped, &settings(), at(NOW));
+        let told = report(&stopped, &settings(), &made, &Outcome::default(), at(NOW));
+        let condition = told.status.conditions.iter().find(|condition| condition.type_ == INACTIVE);
+        let condition = condition.expect("a condition");
+        assert_eq!((&*condition.status, &*condition.reason), ("True", "Stopped"));
+        assert_eq!(told.status.inactivity, None);
+        Arc::make_mut(&mut stopped.instance).status = told.status;
+    }
 }
 
 #[test]
