@@ -147,8 +147,10 @@ impl Daemon {
         let serving = format!("serving {server}");
         let log = self.log();
         let line = log.lines().find(|line| line.contains(&serving))?;
-        let (_, port) = line.rsplit_once(':')?;
-        port.trim_end_matches(|end: char| !end.is_ascii_digit()).parse().ok()
+        // In JSON: `"address":"127.0.0.1:40123"`.
+        let (_, address) = line.split_once("address")?;
+        let (_, port) = address.trim_start_matches(['"', ':', '=']).split_once(':')?;
+        port.split(|end: char| !end.is_ascii_digit()).next()?.parse().ok()
     }
 
     /// Its process id.

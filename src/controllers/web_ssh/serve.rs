@@ -3,7 +3,7 @@
 use std::future::ready;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -16,7 +16,7 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use metrics::gauge;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::sleep;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::{Error, ProtocolError};
@@ -69,29 +69,34 @@ impl ReplicaDefinition for WebSshLoop {
     }
 }
 
-/// The private key.
-type Key = Arc<RwLock<Option<PrivateKey>>>;
+/// The private key; `None` until the file is there.
+pub type Key = Arc<watch::Sender<Option<PrivateKey>>>;
 
-/// Reads the file with the private key into `key`, and watches it. `None` without a file.
+/// The key in the configuration that names the file with the private key.
+const KEY_FILE: &str = "controllers.webSsh.privateKeyFile";
+
+/// Reads the file with the private key into `key`, and watches it. `None` without a file in the configuration.
 ///
 /// # Errors
-/// When it has no key that can be used. Later, the last key that could be used stays.
+/// When its content cannot be used. Later, the last key that could be used stays.
 fn key_file(file: &str, key: &Key) -> anyhow::Result<Option<WatchedFile>> {
     if file.is_empty() {
         return Ok(None);
     }
-    let name = "controllers.webSsh.privateKeyFile";
-    let text = std::fs::read(file).with_context(|| format!("{name}: {file} cannot be read"))?;
-    let parsed = PrivateKey::parse(&text).with_context(|| format!("{name}: {file} cannot be used"))?;
-    *key.write().unwrap_or_else(PoisonError::into_inner) = Some(parsed);
+    if let Ok(text) = std::fs::read(file) {
+        let parsed =
+            PrivateKey::parse(&text).with_context(|| format!("{KEY_FILE}: {file} cannot be used"))?;
+        key.send_replace(Some(parsed));
+    }
     let (kept, path) = (Arc::clone(key), file.to_owned());
-    Ok(Some(WatchedFile::new(name, Path::new(file).to_owned(), move |content| {
+    Ok(Some(WatchedFile::new(KEY_FILE, Path::new(file).to_owned(), move |content| {
         match content.map(PrivateKey::parse) {
-            Some(Ok(parsed)) => *kept.write().unwrap_or_else(PoisonError::into_inner) = Some(parsed),
+            Some(Ok(parsed)) => drop(kept.send_replace(Some(parsed))),
             Some(Err(error)) => {
-                warn!(file = path, %error, "{name} cannot be used; the key before it is kept");
+                warn!(file = path, %error, "{KEY_FILE} cannot be used; the key before it is kept");
             }
-            None => warn!(file = path, "{name} cannot be read; the last key is kept"),
+            None if kept.borrow().is_none() => {}
+            None => warn!(file = path, "{KEY_FILE} cannot be read; the last key is kept"),
         }
     })))
 }
@@ -105,6 +110,9 @@ impl ReplicaLoop for WebSshLoop {
             return stop.asked().await;
         };
         gauge!("bastion_web_ssh_sessions").set(0);
+        if !is_there(&key, &config.private_key_file, &health, &stop).await {
+            return;
+        }
         let Some(listener) = listen(address, &health, &stop).await else { return };
         info!(address = %listener.local_addr().unwrap_or(address), "serving web SSH");
         health.ready();
@@ -128,6 +136,19 @@ impl ReplicaLoop for WebSshLoop {
             _ = join(Server::new(handler(Arc::new(door))).serve(listener, stop.asked()), ended) => {}
             () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some terminals did not end in time"),
         }
+    }
+}
+
+/// Waits for the key; `false` if the process is asked to stop before. The Secret that it comes from is made by a loop of
+/// this process, so the file may appear a minute after the start.
+async fn is_there(key: &Key, file: &str, health: &Health, stop: &Stop) -> bool {
+    let mut there = key.subscribe();
+    if there.borrow().is_none() {
+        health.failing(format!("{KEY_FILE}: {file} cannot be read; it is awaited"));
+    }
+    tokio::select! {
+        found = there.wait_for(Option::is_some) => found.is_ok(),
+        () = stop.asked() => false,
     }
 }
 

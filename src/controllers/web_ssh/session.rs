@@ -1,7 +1,7 @@
 //! One terminal, from its first message to its end.
 
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
@@ -20,8 +20,9 @@ use tracing::info;
 use super::access::Access;
 use super::bridge::{Limits, bridge};
 use super::message::{NoRequest, Request, ServerMessage};
+use super::serve::Key;
 use crate::capture::ConnectionCounter;
-use crate::clients::ssh::{PrivateKey, Size, SshClient, SshError};
+use crate::clients::ssh::{Size, SshClient, SshError};
 
 /// The WebSocket of a browser.
 pub type Socket = WebSocketStream<TokioIo<Upgraded>>;
@@ -100,8 +101,8 @@ pub struct Terminals {
     pub access: Access,
     /// How to log in.
     pub ssh: SshClient,
-    /// The key; `None` only without a file in the configuration, which is refused where terminals are served.
-    pub key: Arc<RwLock<Option<PrivateKey>>>,
+    /// The key.
+    pub key: Key,
     /// Counts the connections to machines.
     pub connections: Arc<ConnectionCounter>,
     /// The limits of time.
@@ -129,7 +130,7 @@ impl Terminals {
             }
         };
         // The value of a poisoned lock is consistent.
-        let key = self.key.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let key = self.key.borrow().clone();
         let Some(key) = key else { return End::Internal };
         let size = Size::new(request.columns, request.rows);
         let instance = machine.instance.to_string();

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::network::{Network, ONE, TWO};
+use super::secrets::value;
 use super::ssh::{Client, Server, key_pair};
 use super::{set_keys, tenant};
 use crate::cluster::Options;
@@ -34,7 +35,7 @@ impl Pod {
         let dir = TempDir::new().expect("a folder");
         let pod = Self { documents: serde_saphyr::from_multiple(MANIFEST).expect("YAML"), dir };
         fs::set_permissions(pod.path(""), Permissions::from_mode(0o755)).expect("our folder");
-        for folder in ["auth-keys", "host-keys"] {
+        for folder in ["auth-keys", "host-keys", "web-keys"] {
             fs::create_dir(pod.path(folder)).expect("a folder");
         }
         pod
@@ -58,6 +59,7 @@ impl Pod {
                 "bastion:\n",
                 &format!("bastion:\n    authorizedKeysFile: {}\n", self.keys_file().display()),
             )
+            .replace("/web-keys", &self.path("web-keys").display().to_string())
             .replace("enabled: true\n", &format!("enabled: true\n{more}"));
         assert!(config.contains("authorizedKeysFile") && config.contains(&folder), "{config}");
         config
@@ -65,6 +67,15 @@ impl Pod {
 
     fn keys_file(&self) -> PathBuf {
         self.path("auth-keys").join("keys")
+    }
+
+    /// Mounts the Secret with the key of the web terminal, which the daemon has made, as the kubelet does.
+    fn mount_web_key(&self, lab: &Lab) {
+        let (namespace, name) = ("crownlabs-bastion", "crownlabs-bastion-operator-web-master-key");
+        let secret =
+            wait_until(PATIENCE, || lab.get("secrets", namespace, name).ok_or("the Secret".to_owned()));
+        let key = "webssh-bastion-master";
+        fs::write(self.path("web-keys").join(key), value(&secret, key)).expect("written");
     }
 
     /// A kubeconfig of the account in the manifest, for the network namespace of the bastion.
@@ -129,6 +140,8 @@ fn tenants_reach_their_machines_through_the_bastion_and_nothing_else() {
     let namespace = Namespace { name: &network.name("bastion"), address: &network.bastion };
     let mut daemon = Daemon::spawn_in(&namespace, &pod.config(""), &kubeconfig);
     daemon.await_ready();
+    pod.mount_web_key(&lab);
+    daemon.wait_for("web SSH", |daemon| daemon.page("/readyz/webSsh").0 == 200);
     let client = Client::new(&network, pod.dir.path(), &key);
     let stranger = |said: &str| said.contains("Permission denied (publickey)");
     wait_until(PATIENCE, || match client.jump(ONE) {

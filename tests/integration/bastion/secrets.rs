@@ -17,7 +17,7 @@ use crate::lab::Lab;
 const HOST_KEYS: [&str; 3] = ["ssh_host_key_ecdsa", "ssh_host_key_ed25519", "ssh_host_key_rsa"];
 
 /// The decoded value of a key of a Secret.
-fn value(secret: &Value, key: &str) -> String {
+pub fn value(secret: &Value, key: &str) -> String {
     let encoded = secret["data"][key].as_str().unwrap_or_else(|| panic!("{key} in {secret}"));
     String::from_utf8(STANDARD.decode(encoded).expect("base64")).expect("text")
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Site;
 use crate::cluster::browser::{Browser, Received};
 use crate::cluster::sshd::{LocalAddress, OPEN, key_pair};
-use crate::daemon::{Daemon, Options};
+use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
 #[test]
@@ -125,21 +125,13 @@ fn a_key_that_cannot_be_used_is_a_fault_of_the_configuration() {
     let file = folder.path().join("key");
     let path = file.display().to_string();
     let begin = "controllers.webSsh.privateKeyFile";
-    for (content, fault) in [
-        (None, format!("{begin}: {path} cannot be read")),
-        (Some("ssh-ed25519 AAAA secret"), format!("{begin}: {path} cannot be used: this is no private key")),
-    ] {
-        if let Some(content) = content {
-            fs::write(&file, content).expect("written");
-        }
-        let config = format!("controllers: {{webSsh: {{enabled: true, privateKeyFile: {path}}}}}");
-        let options = Options { kubeconfig: &lab.admin(), selector: "web-fault", config: &config };
-        let mut daemon = Daemon::spawn(&options);
-        let status = daemon.wait(PATIENCE).expect("it ends");
-        let log = daemon.log();
-        assert_eq!(status.code(), Some(1), "{log}");
-        assert!(log.contains(&fault) && !log.contains("AAAA"), "{log}");
-    }
+    fs::write(&file, "ssh-ed25519 AAAA secret").expect("written");
+    let config = format!("controllers: {{webSsh: {{enabled: true, privateKeyFile: {path}}}}}");
+    let options = Options { kubeconfig: &lab.admin(), selector: "web-fault", config: &config };
+    let mut daemon = Daemon::spawn(&options);
+    assert_eq!(daemon.wait(PATIENCE).and_then(|status| status.code()), Some(1));
+    let (log, fault) = (daemon.log(), format!("{begin}: {path} cannot be used: this is no private key"));
+    assert!(log.contains(&fault) && !log.contains("AAAA"), "{log}");
     let options = Options {
         kubeconfig: &lab.admin(),
         selector: "web-fault",
@@ -149,6 +141,28 @@ fn a_key_that_cannot_be_used_is_a_fault_of_the_configuration() {
     assert_eq!(daemon.wait(PATIENCE).and_then(|status| status.code()), Some(1));
     let log = daemon.log();
     assert!(log.contains("webSsh is enabled and privateKeyFile is empty"), "{log}");
+}
+
+#[test]
+fn a_key_that_is_not_there_yet_is_awaited() {
+    let (lab, folder, port) = (Lab::shared(), tempfile::TempDir::new().expect("a folder"), free_port());
+    let made = key_pair(&folder.path().join("made")).expect("a key");
+    let file = folder.path().join("key");
+    let config = format!(
+        "controllers: {{webSsh: {{enabled: true, listen: \"127.0.0.1:{port}\", privateKeyFile: {}}}}}",
+        file.display()
+    );
+    let options = Options { kubeconfig: &lab.admin(), selector: "web-later", config: &config };
+    let daemon = Daemon::spawn(&options);
+    let expected = format!(
+        "[!] webSsh: controllers.webSsh.privateKeyFile: {} cannot be read; it is awaited",
+        file.display()
+    );
+    daemon.wait_for("the fault", |daemon| daemon.ready().1.contains(&expected));
+    TcpStream::connect(("127.0.0.1", port)).expect_err("nobody listens yet");
+    fs::rename(made, file).expect("renamed");
+    daemon.wait_for("the key", |daemon| daemon.page("/readyz/webSsh").0 == 200);
+    TcpStream::connect(("127.0.0.1", port)).expect("it listens");
 }
 
 #[test]
