@@ -1,6 +1,9 @@
 //! The loop in the daemon: readiness, metrics, and the Instances that the addresses belong to.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 
 use crate::cluster::network::{Sender, syn};
 use crate::daemon::{Daemon, Options, free_port};
@@ -90,6 +93,43 @@ fn without_the_right_it_says_what_is_missing_and_other_loops_work() {
     assert_eq!(daemon.page("/readyz/sshTracker").0, 503);
     assert!(ready.contains("[+] instance: ready") && ready.contains(sentence), "{ready}");
     assert_eq!(daemon.log().matches("NET_RAW").count(), 1, "{}", daemon.log());
+    drop(daemon);
+    lab.delete_fixtures(name);
+}
+
+#[test]
+fn without_the_toggle_it_needs_no_capability_and_links_nothing() {
+    let (lab, name) = (Lab::shared(), "no-tracker");
+    lab.create_fixtures(name);
+    let kubeconfig = lab.service_account();
+    let without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"];
+    let options = Options { kubeconfig: &kubeconfig, selector: name, config: "" };
+    let daemon = Daemon::spawn_through(&without, &options);
+    daemon.await_ready();
+    lab.apply(&instance(name, "one", "container"));
+    lab.await_phase("tenant-no-tracker", "one", "Ready");
+    let process = Path::new("/proc").join(daemon.id().to_string());
+    let read = |file: &str| fs::read_to_string(process.join(file)).expect("a running process");
+    assert!(read("status").contains("CapEff:\t0000000000000000\n"), "{}", read("status"));
+    // Packet sockets are in this list by the number of their inode, which is also that of a file of the process.
+    let listed = read("net/packet");
+    let sockets: Vec<&str> =
+        listed.lines().skip(1).filter_map(|line| line.split_whitespace().next_back()).collect();
+    for file in fs::read_dir(process.join("fd")).expect("its files").flatten() {
+        let target = fs::read_link(file.path()).unwrap_or_default().display().to_string();
+        let inode = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+        assert!(inode.is_none_or(|inode| !sockets.contains(&inode)), "{target}: {listed}");
+    }
+    // The libraries of the system that every Rust program has; no libpcap.
+    let mapped = read("maps");
+    let files = mapped.lines().filter_map(|line| Path::new(line.split_whitespace().nth(5)?).file_name());
+    let libraries: BTreeSet<String> = files
+        .map(|file| file.to_string_lossy().into_owned())
+        .filter(|name| name.contains(".so"))
+        .map(|name| name.split(['.', '-']).next().unwrap_or_default().to_owned())
+        .collect();
+    let allowed = ["ld", "libc", "libgcc_s", "libm"].map(str::to_owned).into();
+    assert!(libraries.is_subset(&allowed), "{libraries:?}");
     drop(daemon);
     lab.delete_fixtures(name);
 }
