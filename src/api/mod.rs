@@ -22,6 +22,7 @@ pub mod quantity;
 pub mod reference;
 pub mod shared_volume;
 pub mod template;
+pub mod tenancy;
 pub mod tenant;
 pub mod text;
 mod wire;

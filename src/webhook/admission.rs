@@ -6,8 +6,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::decision::{Decision, Denial};
-use super::instance::quota;
 use super::instance::reservations::Reservations;
+use super::instance::{quota, tenant_ref};
 use super::lookup::Lookup;
 use super::review::Request;
 use super::server::{Rule, Rules};
@@ -102,6 +102,11 @@ impl Admission {
     /// Validates the start of an Instance and reserves its quota under one lock, so that no two requests
     /// are admitted for the same free quota.
     fn admit_instance(&self, request: &Request, view: &dyn View) -> Decision {
+        if !self.instance.is_exempt(request)
+            && let Err(denial) = tenant_ref::check(request, view)
+        {
+            return Decision::denied(denial);
+        }
         let now = clock::now();
         // A rule that panics leaves the reservations unchanged.
         let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);

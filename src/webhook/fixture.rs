@@ -17,6 +17,7 @@ pub struct TestCluster {
     workspaces: BTreeMap<String, Arc<Workspace>>,
     templates: BTreeMap<ObjectKey, Arc<Template>>,
     instances: BTreeMap<ObjectKey, Arc<Instance>>,
+    namespaces: BTreeMap<String, String>,
 }
 
 impl TestCluster {
@@ -65,6 +66,12 @@ impl TestCluster {
         self
     }
 
+    /// Adds the namespace of a Tenant.
+    pub fn with_namespace(mut self, name: &str, tenant: &str) -> Self {
+        self.namespaces.insert(name.to_owned(), tenant.to_owned());
+        self
+    }
+
     /// Adds the Instance that this JSON describes.
     pub fn with_instance(mut self, json: &Value) -> Self {
         let instance: Instance = read(json);
@@ -82,6 +89,9 @@ impl View for TestCluster {
     }
     fn template(&self, namespace: &str, name: &str) -> Option<Arc<Template>> {
         self.templates.get(&ObjectKey::new(namespace, name)).cloned()
+    }
+    fn tenant_of_namespace(&self, namespace: &str) -> Option<String> {
+        self.namespaces.get(namespace).cloned()
     }
     fn instances(&self, namespace: &str) -> Vec<Arc<Instance>> {
         let of_namespace = self.instances.iter().filter(|(key, _)| key.namespace == namespace);

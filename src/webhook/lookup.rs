@@ -15,9 +15,11 @@ use super::decision::Decision;
 use super::view::View;
 use crate::api::instance::InstanceKind;
 use crate::api::template::TemplateKind;
+use crate::api::tenancy::tenant_of;
 use crate::api::tenant::TenantKind;
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Instance, Kind, Object, Template, Tenant, Workspace};
+use crate::kinds::NamespaceKind;
 use crate::runtime::ObjectKey;
 use crate::runtime::error::with_sources;
 use crate::runtime::store::{ByNamespace, Store};
@@ -34,6 +36,8 @@ pub struct Stores {
     pub templates: Arc<Store<TemplateKind>>,
     /// All Instances.
     pub instances: Arc<Store<InstanceKind>>,
+    /// All namespaces.
+    pub namespaces: Arc<Store<NamespaceKind>>,
 }
 
 /// An object that was not in its store.
@@ -166,6 +170,11 @@ impl View for StoreView<'_> {
         let found = self.stores.templates.get(namespace, name);
         let found = found.or_else(|| self.fetched.templates.get(&key).cloned());
         self.recorded(found, || Missing::Template(key))
+    }
+
+    fn tenant_of_namespace(&self, namespace: &str) -> Option<String> {
+        let namespace = self.stores.namespaces.get("", namespace)?;
+        tenant_of(&namespace).map(str::to_owned)
     }
 
     fn instances(&self, namespace: &str) -> Vec<Arc<Instance>> {

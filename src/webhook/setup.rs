@@ -123,6 +123,7 @@ pub async fn set_up(
         Need::of(&*stores.workspaces, true),
         Need::of(&*stores.templates, true),
         Need::of(&*stores.instances, true),
+        Need::of(&*stores.namespaces, true),
     ];
     let (server, ending) = serve(listener, Arc::clone(&resolver), admission, needs.clone());
     readiness.set(NAME, LoopState::Starting);
@@ -150,6 +151,7 @@ fn stores(factory: &mut StoreFactory) -> Stores {
         workspaces: factory.store(&all),
         templates: factory.store(&all),
         instances: factory.store(&all),
+        namespaces: factory.store(&all),
     };
     stores.instances.index::<ByNamespace>();
     stores

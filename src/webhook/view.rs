@@ -12,6 +12,8 @@ pub trait View {
     fn workspace(&self, name: &str) -> Option<Arc<Workspace>>;
     /// The Template of that name.
     fn template(&self, namespace: &str, name: &str) -> Option<Arc<Template>>;
+    /// The name of the Tenant that a namespace belongs to; `None` for other namespaces.
+    fn tenant_of_namespace(&self, namespace: &str) -> Option<String>;
     /// The Instances of a namespace.
     fn instances(&self, namespace: &str) -> Vec<Arc<Instance>>;
 }

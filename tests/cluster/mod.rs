@@ -69,6 +69,9 @@ pub struct Options {
     pub gateway: bool,
     /// Whether Services of type `LoadBalancer` get the address that they ask for.
     pub load_balancer: bool,
+    /// Whether only who may delete an object may name another one as its owner, so that the garbage collector deletes it
+    /// with that one (the admission plugin `OwnerReferencesPermissionEnforcement`, which many clusters have not).
+    pub owner_references_guarded: bool,
     /// How long an import, a boot and a shut-down of a simulated virtual machine take, each.
     pub machine_delay: Duration,
     /// How long each program has to become ready.
@@ -85,6 +88,7 @@ impl Default for Options {
             kubevirt: true,
             gateway: false,
             load_balancer: true,
+            owner_references_guarded: true,
             machine_delay: Duration::from_millis(300),
             timeout: Duration::from_mins(1),
         }
@@ -119,6 +123,7 @@ impl Cluster {
             certificates: Certificates::create(&dir.join("certificates"))?,
             ports: Ports::reserve(&assets::cache_dir()?)?,
             dir,
+            owner_references_guarded: options.owner_references_guarded,
         };
         let cluster = Self {
             stand_in: Mutex::new(None),

@@ -22,6 +22,8 @@ pub struct Programs {
     pub certificates: Certificates,
     /// Its ports.
     pub ports: Ports,
+    /// Whether the API server guards owner references.
+    pub owner_references_guarded: bool,
 }
 
 impl Programs {
@@ -71,6 +73,7 @@ impl Programs {
         let policy = self.dir.join("audit-policy.yaml");
         fs::write(&policy, audit::POLICY)?;
         let file = |name: &str| self.certificates.file(name).display().to_string();
+        let plugins = if self.owner_references_guarded { "OwnerReferencesPermissionEnforcement" } else { "" };
         let args = [
             format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd()),
             "--bind-address=127.0.0.1".to_owned(),
@@ -85,7 +88,7 @@ impl Programs {
             format!("--service-account-key-file={}", file("service-accounts.pub")),
             format!("--service-account-signing-key-file={}", file("service-accounts.key")),
             "--authorization-mode=RBAC".to_owned(),
-            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement".to_owned(),
+            format!("--enable-admission-plugins={plugins}"),
             // Enough for more than 60,000 Services.
             "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
             "--allow-privileged=true".to_owned(),

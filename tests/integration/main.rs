@@ -40,5 +40,6 @@ mod ssh_tracker;
 mod submission;
 mod tenants;
 mod termination;
+mod trust;
 mod web_ssh;
 mod webhook;

@@ -21,6 +21,9 @@ const FIRST_KEY: &str =
 const SECOND_KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA second";
 
+const THIRD_KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB third";
+
 /// A change must be in the Secrets this long after the API server has answered it: long before the next resync.
 const LIMIT: Duration = Duration::from_secs(2);
 
@@ -58,7 +61,7 @@ fn keys_of_managers_reach_the_virtual_machines_of_their_course_within_two_second
     lab.create_fixtures("keys");
     let elsewhere = r#"{"spec": {"workspace.crownlabs.polito.it/WorkspaceRef": {"name": "keys-elsewhere"}}}"#;
     lab.patch("templates", "workspace-keys", OTHER, elsewhere);
-    // Without the selector label: the tenant loop leaves this Tenant's labels to the test.
+    // Without the selector label: no loop changes this Tenant.
     lab.apply(&format!(
         "apiVersion: crownlabs.polito.it/v1alpha2
 kind: Tenant
@@ -74,8 +77,10 @@ spec: {{firstName: Grace, lastName: Rossi, email: grace@example.org, publicKeys:
     for name in COURSE.into_iter().chain([OTHER]) {
         lab.await_phase(NAMESPACE, name, "Ready");
     }
-    let role =
-        |role: Option<&str>| json!({"metadata": {"labels": {"crownlabs.polito.it/workspace-keys": role}}});
+    let role = |role: Option<&str>| {
+        let entries = role.map(|role| json!({"name": "keys", "role": role}));
+        json!({"spec": {"workspaces": entries.into_iter().collect::<Vec<_>>()}})
+    };
     let keys = |keys: &[&str]| json!({"spec": {"publicKeys": keys}});
     // The keys of an ordinary user of the course are not in the machines of others; those of a manager are.
     change_manager(&lab, &role(Some("user")), &[]);
@@ -85,6 +90,20 @@ spec: {{firstName: Grace, lastName: Rossi, email: grace@example.org, publicKeys:
     let other = user_data(&lab, OTHER).expect("the Secret");
     assert!(!other.contains(FIRST_KEY) && !other.contains(SECOND_KEY), "{other}");
     change_manager(&lab, &role(None), &[]);
+    // A user may patch the labels of the own Tenant: they make nobody a manager.
+    let labels = json!({"metadata": {"labels": {"crownlabs.polito.it/workspace-keys": "manager"}}});
+    lab.patch("tenants", "", MANAGER, &labels.to_string());
+    // The keys of the owner are read at the same time, so the next Secret shows that the labels have been seen.
+    lab.patch("tenants", "", "keys", &keys(&[THIRD_KEY]).to_string());
+    for name in COURSE {
+        wait_until(PATIENCE, || match user_data(&lab, name)? {
+            text if text.contains(THIRD_KEY) => {
+                assert!(!text.contains(FIRST_KEY) && !text.contains(SECOND_KEY), "{text}");
+                Ok(())
+            }
+            text => Err(format!("the key of the owner in {text}")),
+        });
+    }
     lab.delete_fixtures("keys");
     lab.kubectl(&["delete", "tenant", MANAGER]);
 }

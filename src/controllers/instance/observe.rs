@@ -17,6 +17,7 @@ use crate::kinds::{
     DataVolume, Deployment, HttpRoute, Ingress, PersistentVolumeClaim, Pod, Secret, Service, VirtualMachine,
     VirtualMachineInstance,
 };
+use crate::runtime::problem::Problem;
 
 /// The optional APIs that the cluster serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub struct Observed {
     pub shared_volumes: Vec<Arc<SharedVolume>>,
     /// The Instance that owns the canonical name, if it is another one with the same canonical name.
     pub name_owner: Option<String>,
+    /// The problem that the Instance names another Tenant than its namespace belongs to.
+    pub foreign_tenant: Option<Problem>,
     /// The content of the web terminal's public key file.
     pub master_key: Option<Arc<str>>,
     /// The objects that the Instance owns, and any other objects that have the names of its objects.

@@ -20,6 +20,9 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
     if let Some(fault) = &observed.instance.malformed {
         return Some(Problem::fault("", "InvalidSpec", format!("the Instance cannot be read: {fault}")));
     }
+    if let Some(problem) = &observed.foreign_tenant {
+        return Some(problem.clone());
+    }
     let key = template_key(&observed.instance);
     let Some(template) = &observed.template else {
         return Some(Problem::fault(

@@ -8,13 +8,14 @@ use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::{Template, TemplateKind};
-use crate::api::tenant::{Tenant, TenantKind};
+use crate::api::tenant::{Role, Tenant, TenantKind};
 use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
 use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::references::{
     ByInstance, BySharedVolume, ByTemplate, ByTenant, MY_DRIVE_SECRET, instance_of, template_key,
 };
+use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{
     DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, NamespaceKind, PersistentVolumeClaimKind,
     PodKind, SecretKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
@@ -67,18 +68,18 @@ fn canonical_key(instance: &Instance) -> ObjectKey {
     ObjectKey::new(&instance.metadata.namespace, CanonicalName::of(instance.name()).to_string())
 }
 
-/// Tenants by the Workspaces that they manage, from their labels `crownlabs.polito.it/workspace-…: manager`.
+/// Tenants by the Workspaces that they manage. Their labels say the same, but a user may patch the labels of the own
+/// Tenant; the webhook guards `spec.workspaces`.
 struct ByManagedWorkspace;
 
 impl Index<TenantKind> for ByManagedWorkspace {
     type Key = Text;
 
     fn keys(tenant: &Tenant) -> Vec<Text> {
-        let labels = tenant.metadata.labels.iter();
-        labels
-            .filter(|(_, role)| *role == "manager")
-            .filter_map(|(key, _)| Some(Text::interned(key.strip_prefix(labels::WORKSPACE_PREFIX)?)))
-            .collect()
+        let entries = tenant.spec.workspaces.iter();
+        let managed: BTreeSet<&str> =
+            entries.filter(|entry| entry.role == Role::Manager).map(|entry| &*entry.name).collect();
+        managed.into_iter().map(Text::interned).collect()
     }
 }
 
@@ -144,7 +145,8 @@ impl Stores {
     /// not ours.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
-        self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
+        let namespace = self.namespaces.get("", &key.namespace);
+        let namespace = namespace.filter(|namespace| namespace.has_labels(&self.selector))?;
         let reference = template_key(&instance);
         let template = self.templates.get(&reference.namespace, &reference.name);
         let managers = template.as_ref().map_or_else(Vec::new, |template| {
@@ -158,6 +160,7 @@ impl Stores {
         let children = self.children(&instance, template.as_deref());
         Some(Observed {
             name_owner: self.name_owner(&instance, &children),
+            foreign_tenant: foreign_tenant(&instance, &namespace),
             tenant: self.tenants.get("", &instance.spec.tenant_ref.name),
             managers,
             my_drive: self.my_drives.get(&key.namespace, MY_DRIVE_SECRET),

@@ -53,8 +53,12 @@ impl Reconciler for PublicExposureReconciler {
         |observed, settings, _, outcome, now| report(observed, settings, outcome, now);
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        let Shown { instance, template, service, policy } = self.stores.show(key)?;
-        let request = validate(&instance, template.as_deref(), &self.settings);
+        let Shown { instance, template, service, policy, is_foreign } = self.stores.show(key)?;
+        let request = if is_foreign {
+            Validated::Unknown
+        } else {
+            validate(&instance, template.as_deref(), &self.settings)
+        };
         let mut observed = Observed { instance, service, policy, request, allocation: None };
         match &observed.request {
             Validated::Ports(wanted) if !observed.instance.is_terminating() => {

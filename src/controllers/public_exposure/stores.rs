@@ -13,6 +13,7 @@ use crate::api::labels;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::text::Text;
 use crate::controllers::shared::references::template_key;
+use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{
     LoadBalancerService, LoadBalancerServiceKind, NamespaceKind, NetworkPolicy, NetworkPolicyKind,
 };
@@ -44,6 +45,8 @@ pub struct Shown {
     pub service: Option<Arc<LoadBalancerService>>,
     /// The object with the name of its `NetworkPolicy`, whoever owns it.
     pub policy: Option<Arc<NetworkPolicy>>,
+    /// Whether it names another Tenant than its namespace belongs to.
+    pub is_foreign: bool,
 }
 
 /// Exposed Instances by their Template.
@@ -115,12 +118,14 @@ impl Stores {
     /// not ours.
     pub fn show(&self, key: &ObjectKey) -> Option<Shown> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
-        self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
+        let namespace = self.namespaces.get("", &key.namespace);
+        let namespace = namespace.filter(|namespace| namespace.has_labels(&self.selector))?;
         let reference = template_key(&instance);
         Some(Shown {
             template: self.templates.get(&reference.namespace, &reference.name),
             service: self.services.get(&key.namespace, &service_name(&key.name)),
             policy: self.network_policies.get(&key.namespace, &policy_name(&key.name)),
+            is_foreign: foreign_tenant(&instance, &namespace).is_some(),
             instance,
         })
     }

@@ -13,8 +13,8 @@ use crate::runtime::problem::Problem;
 /// The result of the validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Validated {
-    /// The Instance or its Template cannot be read: everything stays as it is, and the instance loop reports
-    /// the reason.
+    /// The Instance or its Template cannot be read, or the Instance names another Tenant than that of its namespace:
+    /// everything stays as it is, and the instance loop reports the reason.
     Unknown,
     /// The Instance requests no ports: an existing exposure is removed.
     Nothing,

@@ -15,6 +15,7 @@
 //! | [`promise`] | what was promised to a Tenant, and what is due next |
 //! | [`promises`] | the gauges about the promises of a loop |
 //! | [`references`] | references between objects: keys and indexes |
+//! | [`tenancy`] | whose namespace is whose |
 
 pub mod accounts;
 pub mod addresses;
@@ -29,3 +30,4 @@ pub mod problems;
 pub mod promise;
 pub mod promises;
 pub mod references;
+pub mod tenancy;

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::api::condition::Condition;
 use crate::api::{Kind, Object};
+use crate::controllers::shared::tenancy::TENANT_MISMATCH;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
@@ -16,6 +17,8 @@ use crate::runtime::reconciler::Outcome;
 pub const RECONCILED: &str = "Reconciled";
 /// Condition: whether an object of another owner has a name that is needed; absent when there is none.
 pub const NAME_CONFLICT: &str = "NameConflict";
+/// The problems that have a condition of their own, whose type is their reason.
+const CONFLICTS: [&str; 2] = [NAME_CONFLICT, TENANT_MISMATCH];
 
 /// The problems of the plan, and the writes and effects that failed. Transient failures are left out: the
 /// next attempt usually succeeds, and their condition would disappear again at once. `describe` returns
@@ -48,8 +51,8 @@ pub fn ready(is_ready: bool, problems: &[Problem], state: (&str, &str)) -> Obser
     Observation::new("Ready", is_ready, reason, message)
 }
 
-/// The conditions of an object after a reconcile: `own`, [`RECONCILED`], and [`NAME_CONFLICT`] if there is one.
-/// Those of other loops stay as they are. `well` is the message of [`RECONCILED`] if there is no problem.
+/// The conditions of an object after a reconcile: `own`, [`RECONCILED`], and those of [`CONFLICTS`] that there are. Those
+/// of other loops stay as they are. `well` is the message of [`RECONCILED`] if there is no problem.
 pub fn conditions<T: Kind>(
     object: &Object<T>,
     old: &[Condition],
@@ -66,10 +69,14 @@ pub fn conditions<T: Kind>(
             Observation::new(RECONCILED, false, worst.reason, messages.join("; "))
         }
     });
-    let conflict = problems.iter().find(|problem| problem.reason == NAME_CONFLICT);
-    own.extend(conflict.map(|found| Observation::new(NAME_CONFLICT, true, NAME_CONFLICT, &*found.message)));
-    let retired: &[&str] = if conflict.is_some() { &[] } else { &[NAME_CONFLICT] };
-    conditions::merge(old, &own, retired, object.metadata.generation, now)
+    let mut retired = Vec::new();
+    for conflict in CONFLICTS {
+        match problems.iter().find(|problem| problem.reason == conflict) {
+            Some(found) => own.push(Observation::new(conflict, true, conflict, &*found.message)),
+            None => retired.push(conflict),
+        }
+    }
+    conditions::merge(old, &own, &retired, object.metadata.generation, now)
 }
 
 /// One event for each problem that the stored conditions do not contain yet.

@@ -33,6 +33,13 @@ pub struct Settings {
     pub personal_workspaces: bool,
 }
 
+impl Settings {
+    /// Whether this daemon has sent the request.
+    pub fn is_exempt(&self, request: &Request) -> bool {
+        request.user_info.username == self.own_user
+    }
+}
+
 /// Decides on a request to create or change an Instance. `pending` are Instances that were admitted
 /// recently and that the view may not show yet. The second part of the result is the Instance that this
 /// request starts, which is to be reserved.
@@ -42,7 +49,7 @@ pub fn validate(
     view: &dyn View,
     pending: &[Admitted],
 ) -> (Decision, Option<Admitted>) {
-    if !settings.enabled || request.user_info.username == settings.own_user {
+    if !settings.enabled || settings.is_exempt(request) {
         return (Decision::allowed(), None);
     }
     let instance = match starting(request) {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::quota::{Settings, validate};
 use super::reservations::{Admitted, Reservations};
+use super::tenant_ref;
 use crate::api::GenericRef;
 use crate::webhook::decision::Decision;
 use crate::webhook::fixture::{TestCluster, instance, merged, request, tenant};
@@ -306,6 +307,30 @@ fn a_personal_workspace_is_for_its_tenant_alone() {
         refusal(&validate(&of("tenant-ada/mine", "one"), &off, &cluster(1), &[]).0),
         "the Workspace personal does not exist, so no quota is known"
     );
+}
+
+#[test]
+fn an_instance_is_for_the_tenant_of_its_namespace() {
+    let cluster = course(&quota(9)).with_namespace(NAMESPACE, "ada").with_namespace("tenant-eve", "eve");
+    let named = |tenant: &Value| {
+        let tenant = json!({"spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": tenant}}});
+        merged(small("one", true), &tenant)
+    };
+    let judge = |old: Value, new: Value| {
+        let denied = tenant_ref::check(&request("ada", "instances", old, new), &cluster).err();
+        denied.map_or(200, |denial| denial.code())
+    };
+    assert_eq!(judge(Value::Null, named(&"ada".into())), 200);
+    for tenant in ["eve".into(), "Ada".into(), "".into(), Value::Null, 7.into()] {
+        assert_eq!(judge(Value::Null, named(&tenant)), 403, "{tenant}");
+        assert_eq!(judge(named(&"ada".into()), named(&tenant)), 403, "{tenant}");
+        // What is stored already can be stopped, and be corrected.
+        let stopped = merged(named(&tenant), &json!({"spec": {"running": false}}));
+        assert_eq!(judge(named(&tenant), stopped), 200, "{tenant}");
+        assert_eq!(judge(named(&tenant), named(&"ada".into())), 200, "{tenant}");
+    }
+    let elsewhere = merged(named(&"eve".into()), &json!({"metadata": {"namespace": "exams"}}));
+    assert_eq!(judge(Value::Null, elsewhere), 200, "a namespace that is no Tenant's");
 }
 
 fn admitted(name: &str) -> Admitted {

@@ -95,6 +95,40 @@ pub fn changed_member(old: &Value, new: &Value, ignored: &[&str]) -> Option<Stri
     members.into_iter().find(differs).cloned()
 }
 
+/// Members of `metadata` that the API server writes, or that name the object.
+const OF_SERVER: [&str; 9] = [
+    "name",
+    "generateName",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+];
+
+/// The name of the first member of `metadata` that differs, except for those that the API server writes, and for the
+/// `ignored` labels.
+pub fn changed_metadata(old: &Value, new: &Value, ignored: &[&str]) -> Option<String> {
+    let [old, new] = [old, new].map(|object| {
+        let mut metadata = object["metadata"].as_object().cloned().unwrap_or_default();
+        metadata.retain(|name, _| !OF_SERVER.contains(&name.as_str()));
+        if let Some(Value::Object(labels)) = metadata.get_mut("labels") {
+            labels.retain(|key, _| !ignored.contains(&key.as_str()));
+        }
+        metadata.retain(|_, value| !is_empty(value));
+        metadata
+    });
+    let mut members = old.keys().chain(new.keys());
+    members.find(|name| old.get(*name) != new.get(*name)).cloned()
+}
+
+/// Whether a member of `metadata` says as much as an absent one.
+fn is_empty(value: &Value) -> bool {
+    is_absent(value) || value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
 fn same(old: &Value, new: &Value, comparison: Comparison) -> bool {
     match (old, new) {
         (Value::Object(a), Value::Object(b)) => {

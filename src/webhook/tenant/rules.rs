@@ -3,7 +3,7 @@
 //! | who | may |
 //! |---|---|
 //! | the Tenant itself | its SSH keys, its `lastLogin` to about now, and enrol in or leave Workspaces that allow it |
-//! | a manager of a Workspace | the entries of that Workspace; create Tenants that are in no other one |
+//! | a manager of a Workspace | the entries of that Workspace; create Tenants with names, e-mail and such entries |
 //! | any user, while the Tenant is being deleted | its metadata, except for the label of the selector and our finalizer |
 //! | administrators | everything, except for removing a personal workspace that is in use |
 //!
@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::changes::{Enrolment, changed_member, enrolments};
+use super::changes::{Enrolment, changed_member, changed_metadata, enrolments};
 use super::defaults::label;
 use super::{SERVICE_TENANT, Settings, input};
 use crate::api::Tenant;
@@ -30,6 +30,9 @@ use crate::webhook::view::View;
 
 /// How far `lastLogin` may be from now when a Tenant sets it, in either direction.
 const LOGIN_WINDOW: SignedDuration = SignedDuration::from_hours(24);
+
+/// The members of `spec` with which a manager may create a Tenant.
+const CREATED: [&str; 4] = ["firstName", "lastName", "email", "workspaces"];
 
 /// The warning to administrators, to whom the rules do not apply.
 pub const OVERRIDDEN: &str = "webhook check overridden";
@@ -100,7 +103,13 @@ impl<'a> Edit<'a> {
         let user = request.user_info.username.as_str();
         let Some(old) = &self.old else {
             let none = Tenant::new(None, self.new.name(), TenantSpec::default());
-            return require_manager(user, &enrolments(&none.spec, &self.new.spec)?, settings, view);
+            require_manager(user, &enrolments(&none.spec, &self.new.spec)?, settings, view)?;
+            return self.only(&CREATED, settings).map_err(|member| {
+                Denial::forbidden(format!(
+                    "managers may create a Tenant with names, e-mail and entries of their Workspaces only, not \
+                     with {member}"
+                ))
+            });
         };
         let changes = enrolments(&old.spec, &self.new.spec)?;
         if user == self.new.name() {
@@ -114,11 +123,22 @@ impl<'a> Edit<'a> {
             return Ok(());
         }
         require_manager(user, &changes, settings, view)?;
-        other.map_or(Ok(()), |member| {
-            Err(Denial::forbidden(format!(
-                "managers may change spec.workspaces of a Tenant and nothing else, not spec.{member}"
-            )))
+        self.only(&["workspaces"], settings).map_err(|member| {
+            Denial::forbidden(format!(
+                "managers may change spec.workspaces of a Tenant and nothing else, not {member}"
+            ))
         })
+    }
+
+    /// Whether nothing differs but these members of `spec`, what the API server writes itself, and the labels of the
+    /// selector, which have a rule of their own. Otherwise the path of a member that does.
+    fn only(&self, members: &[&str], settings: &Settings) -> Result<(), String> {
+        if let Some(member) = changed_member(self.old_json, self.new_json, members) {
+            return Err(format!("spec.{member}"));
+        }
+        let selector: Vec<&str> = settings.selector.keys().map(String::as_str).collect();
+        changed_metadata(self.old_json, self.new_json, &selector)
+            .map_or(Ok(()), |member| Err(format!("metadata.{member}")))
     }
 
     /// A warning for each entry that is new or changed and whose Workspace does not exist.

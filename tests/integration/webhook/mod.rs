@@ -16,7 +16,12 @@ const SELECTOR: &str = "guarded";
 
 /// A control plane on which nothing is simulated, and on which every user may change custom resources.
 fn lab() -> Lab {
-    let lab = Lab::start(ClusterOptions { simulate: false, kubevirt: false, ..ClusterOptions::default() });
+    lab_with(ClusterOptions::default())
+}
+
+/// The same with further options.
+fn lab_with(options: ClusterOptions) -> Lab {
+    let lab = Lab::start(ClusterOptions { simulate: false, kubevirt: false, ..options });
     grant_everybody(&lab);
     lab
 }

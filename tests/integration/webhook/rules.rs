@@ -6,7 +6,8 @@ use std::time::Duration;
 use crownlabs::testing::clock;
 use serde_json::{Value, json};
 
-use super::{SELECTOR, act, await_metric, configurations, daemon, edit, free_port, install, lab};
+use super::{SELECTOR, act, await_metric, configurations, daemon, edit, free_port, install, lab, lab_with};
+use crate::cluster::Options as ClusterOptions;
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::{tenant, workspace};
 
@@ -47,6 +48,11 @@ fn enrolled(list: &[(&str, &str)]) -> Value {
 
 fn spec_of(lab: &Lab, name: &str) -> Value {
     lab.get("tenants", "default", name).expect("the Tenant")["spec"].clone()
+}
+
+/// Owner references to an object that does not exist: the garbage collector deletes what has them.
+fn absent_owner() -> Value {
+    json!([{"apiVersion": "v1", "kind": "Namespace", "name": "absent", "uid": "6ee8ee9e-94ed-4ad0-b9b1-ac9d1b2a0f7d"}])
 }
 
 /// What a Tenant may change of itself, and what others may.
@@ -93,6 +99,8 @@ fn edits(lab: &Lab) {
         ("teacher", enrolled(&[closed, ("other", "user")]), "not a manager of the Workspace other"),
         ("teacher", enrolled(&[closed, ("open", "user")]), "not a manager of the Workspace open"),
         ("teacher", json!({"spec": {"createSandbox": true}}), "spec.createSandbox"),
+        ("teacher", json!({"metadata": {"ownerReferences": absent_owner()}}), "not metadata.ownerReferences"),
+        ("teacher", json!({"metadata": {"annotations": {"note": "his"}}}), "not metadata.annotations"),
         ("ada", json!({"metadata": {"annotations": {"note": "mine"}}}), ""),
         ("ada", json!({"metadata": {"finalizers": null}}), "only administrators may remove the finalizer"),
         (
@@ -112,12 +120,16 @@ fn edits(lab: &Lab) {
 
 /// Who may create a Tenant, and what the defaulter adds to it.
 fn creations(lab: &Lab) {
-    let written =
-        |name: &str, workspaces: &str| tenant("elsewhere", name, &format!(", workspaces: [{workspaces}]"));
+    let written = |name: &str, workspaces: &str| {
+        tenant("elsewhere", name, &format!(", workspaces: [{workspaces}]"))
+            .replace(", lastLogin: \"2099-01-01T00:00:00Z\"", "")
+    };
     let create = |user: &str, text: &str| act(lab, user, &["create", "-f", "-"], text);
     let closed = "{name: closed, role: user}";
     for (user, workspaces, word) in [
         ("eve", "", "\"eve\" not found"),
+        ("teacher", "], createSandbox: true, workspaces: [", "not with spec.createSandbox"),
+        ("teacher", &format!("{closed}], publicKeys: [ssh-rsa A"), "not with spec.publicKeys"),
         ("teacher", closed, ""),
         ("teacher", "{name: other, role: manager}", "not a manager of the Workspace other"),
         ("teacher", "{name: utilities, role: manager}", "not a manager of the Workspace utilities"),
@@ -133,7 +145,6 @@ fn creations(lab: &Lab) {
         eve["spec"],
         json!({
             "firstName": "Ada", "lastName": "Rossi", "email": "eve@example.org", "createSandbox": false,
-            "lastLogin": "2099-01-01T00:00:00Z",
             "workspaces": [{"name": "closed", "role": "user"}, {"name": "utilities", "role": "user"}],
         })
     );
@@ -239,6 +250,23 @@ fn create(lab: &Lab, user: &str, text: &str) -> Result<String, String> {
 /// The refusal of a third Instance.
 const FULL: &str = "quota exceeded: Instances (3 > 2), CPU (3 > 2)";
 
+/// An Instance in the namespace of a Tenant is for that Tenant, whoever creates it.
+fn tenants_of_namespaces(lab: &Lab) {
+    lab.apply(&template("workspace-closed", "small", "closed"));
+    let of_teacher =
+        instance("sly", "workspace-closed/small", "running: false").replace("{name: ada}", "{name: teacher}");
+    let refused = "the namespace tenant-ada is that of Tenant ada";
+    for user in ["ada", "teacher", "root"] {
+        expect("of another Tenant", create(lab, user, &of_teacher), refused);
+    }
+    let honest = instance("honest", "workspace-closed/small", "running: false");
+    expect("of the Tenant", create(lab, "ada", &honest), "");
+    let patch = json!({"spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": "teacher"}}}).to_string();
+    let arguments = ["patch", "instance", "-n", "tenant-ada", "honest", "--type=merge", "-p", &patch];
+    expect("given to another Tenant", act(lab, "ada", &arguments, ""), refused);
+    lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "honest"]);
+}
+
 /// The quota allows two Instances, whoever creates them, and however many are created at the same time.
 fn quota(lab: &Lab) {
     // A Template that was created with the Instance is found, although no watch may have shown it yet.
@@ -334,6 +362,21 @@ fn personal(lab: &Lab) {
 }
 
 #[test]
+fn a_manager_cannot_let_the_garbage_collector_delete_a_user() {
+    let lab = lab_with(ClusterOptions { owner_references_guarded: false, ..ClusterOptions::default() });
+    let port = free_port();
+    let _daemon = daemon(&lab, port, "", LOOPS);
+    create_fixtures(&lab);
+    install(&lab, SELECTOR, port);
+    edits(&lab);
+    creations(&lab);
+    // What it is about: of an administrator, the API server takes such a reference, and the user is deleted.
+    lab.patch("tenants", "", "eve", &json!({"metadata": {"ownerReferences": absent_owner()}}).to_string());
+    lab.await_gone("tenants", "", "eve");
+    assert!(lab.get("tenants", "", "ada").is_some_and(|ada| ada["metadata"]["deletionTimestamp"].is_null()));
+}
+
+#[test]
 fn the_rules_hold_behind_a_real_api_server() {
     let lab = lab();
     let port = free_port();
@@ -344,6 +387,7 @@ fn the_rules_hold_behind_a_real_api_server() {
     creations(&lab);
     labels(&lab, port);
     exceptions(&lab);
+    tenants_of_namespaces(&lab);
     quota(&lab);
     personal(&lab);
     for path in ["/defaulter-v1alpha2-tenant", "/validator-v1alpha2-tenant", "/validator-v1alpha2-instance"] {

@@ -37,6 +37,7 @@ fn observed(environments: Value) -> Observed {
         my_drive: None,
         shared_volumes: Vec::new(),
         name_owner: None,
+        foreign_tenant: None,
         master_key: None,
         children: Children::default(),
         pods: Vec::new(),

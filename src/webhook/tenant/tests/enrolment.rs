@@ -103,7 +103,7 @@ fn creations_are_for_managers() {
         ("teacher", &["closed:user"][..], &nothing, 200),
         ("teacher", &["closed:user", "utilities:user"], &nothing, 200),
         ("teacher", &["closed:manager", "open:candidate"], &nothing, 200),
-        ("teacher", &["closed:user"], &quota, 200),
+        ("teacher", &["closed:user"], &quota, 403),
         ("teacher", &[], &nothing, 200),
         ("teacher", &["other:user"], &nothing, 403),
         ("teacher", &["other:manager"], &nothing, 403),

@@ -42,6 +42,65 @@ fn each_member_of_the_spec_has_its_editors() {
 }
 
 #[test]
+fn a_manager_changes_no_metadata_of_another_tenant() {
+    let owners = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "absent", "uid": "u9"}]);
+    let workspaces = json!([{"name": "closed", "role": "manager"}]);
+    for (member, metadata) in [
+        ("ownerReferences", json!({"ownerReferences": owners})),
+        ("labels", json!({"labels": {"free": "yes"}})),
+        ("annotations", json!({"annotations": {"free": "yes"}})),
+        ("finalizers", json!({"finalizers": ["crownlabs.polito.it/tenant-operator", "a.b/c"]})),
+    ] {
+        let patch = json!({"metadata": metadata, "spec": {"workspaces": workspaces}});
+        let expected = format!(
+            "managers may change spec.workspaces of a Tenant and nothing else, not metadata.{member}"
+        );
+        assert_eq!(message(&decide(&edits("teacher", &patch))), expected);
+        // Of the own Tenant they are free, with their own rules.
+        let own = json!({"metadata": metadata});
+        assert_eq!(code(&decide(&edits("ada", &own))), 200, "{own}");
+    }
+    // What the API server writes at each change, and members that say nothing.
+    let harmless = json!({
+        "metadata": {
+            "managedFields": [{"manager": "kubectl"}], "generation": 9, "resourceVersion": "10",
+            "annotations": {}, "ownerReferences": [],
+        },
+        "spec": {"workspaces": workspaces},
+    });
+    assert_eq!(code(&decide(&edits("teacher", &harmless))), 200);
+}
+
+#[test]
+fn a_manager_creates_a_tenant_with_names_and_his_workspaces_only() {
+    let create = |patch: &Value| {
+        let new =
+            merged(tenant("eve", &["closed:user"]), &json!({"metadata": {"labels": {KEY: "production"}}}));
+        decide(&request("teacher", "tenants", Value::Null, merged(new, patch)))
+    };
+    assert_eq!(code(&create(&json!({}))), 200);
+    assert_eq!(code(&create(&json!({"spec": {"createSandbox": false, "publicKeys": []}}))), 200);
+    let amounts = json!({"cpu": "64", "memory": "1Ti", "instances": 99});
+    for (member, patch) in [
+        ("spec.quota", json!({"spec": {"quota": amounts}})),
+        ("spec.createSandbox", json!({"spec": {"createSandbox": true}})),
+        ("spec.personalWorkspace", json!({"spec": {"personalWorkspace": amounts}})),
+        ("spec.publicKeys", json!({"spec": {"publicKeys": ["ssh-ed25519 AAAA eve"]}})),
+        ("spec.lastLogin", json!({"spec": {"lastLogin": "2099-01-01T00:00:00Z"}})),
+        ("spec.unknown", json!({"spec": {"unknown": 1}})),
+        ("metadata.annotations", json!({"metadata": {"annotations": {"a": "b"}}})),
+        ("metadata.labels", json!({"metadata": {"labels": {"a": "b"}}})),
+        ("metadata.ownerReferences", json!({"metadata": {"ownerReferences": [{"uid": "u9"}]}})),
+        ("metadata.finalizers", json!({"metadata": {"finalizers": ["a.b/c"]}})),
+    ] {
+        let expected = format!(
+            "managers may create a Tenant with names, e-mail and entries of their Workspaces only, not with {member}"
+        );
+        assert_eq!(message(&create(&patch)), expected);
+    }
+}
+
+#[test]
 fn the_last_login_is_about_now() {
     let unset = merged(stored(&[]), &json!({"spec": {"lastLogin": null}}));
     let set = stored(&[]);
@@ -75,20 +134,21 @@ fn label_and_finalizer_stay() {
     let finalizers = |list: Value| json!({"metadata": {"finalizers": list}});
     let mine = "crownlabs.polito.it/tenant-operator";
     for (patch, expected) in [
-        (labels(Value::Null), 403),
-        (labels("".into()), 403),
-        (labels("else".into()), 403),
-        (labels("Production".into()), 403),
-        (labels("production".into()), 200),
-        (json!({"metadata": {"labels": null}}), 403),
-        (json!({"metadata": {"labels": {"free": "yes"}}}), 200),
-        (json!({"metadata": {"annotations": {"free": "yes"}}}), 200),
-        (finalizers(Value::Null), 403),
-        (finalizers(json!([])), 403),
-        (finalizers(json!(["example.org/other"])), 403),
-        (finalizers(json!(["example.org/other", mine])), 200),
+        (labels(Value::Null), [403, 403]),
+        (labels("".into()), [403, 403]),
+        (labels("else".into()), [403, 403]),
+        (labels("Production".into()), [403, 403]),
+        (labels("production".into()), [200, 200]),
+        (json!({"metadata": {"labels": null}}), [403, 403]),
+        // All other metadata is for the Tenant itself.
+        (json!({"metadata": {"labels": {"free": "yes"}}}), [200, 403]),
+        (json!({"metadata": {"annotations": {"free": "yes"}}}), [200, 403]),
+        (finalizers(Value::Null), [403, 403]),
+        (finalizers(json!([])), [403, 403]),
+        (finalizers(json!(["example.org/other"])), [403, 403]),
+        (finalizers(json!(["example.org/other", mine])), [200, 403]),
     ] {
-        for user in ["ada", "teacher"] {
+        for (user, expected) in ["ada", "teacher"].into_iter().zip(expected) {
             let decision = decide(&edits(user, &patch));
             assert_eq!(code(&decision), expected, "{user} {patch}: {}", message(&decision));
         }

@@ -1,0 +1,22 @@
+//! Whose namespace is whose: an Instance in the namespace of a Tenant is for that Tenant.
+//!
+//! The Tenant of an Instance decides what its machine may do: mount volumes for writing, and let its SSH keys in. Users
+//! write the name of the Tenant themselves, so it counts only where the namespace says the same.
+
+use super::{Kind, Object, labels};
+
+/// The name of the Tenant that a namespace belongs to; `None` for other namespaces. Only administrators and the daemon
+/// may write the labels of namespaces.
+pub fn tenant_of<T: Kind>(namespace: &Object<T>) -> Option<&str> {
+    namespace.label(labels::NAME).filter(|name| !name.is_empty())
+}
+
+/// What is wrong if an Instance that names the Tenant `named` is in a namespace of the Tenant `owner`.
+pub fn mismatch(named: &str, namespace: &str, owner: &str) -> Option<String> {
+    (named != owner).then(|| {
+        format!(
+            "the namespace {namespace} is that of Tenant {owner}, so spec.\"tenant.crownlabs.polito.it/TenantRef\".name \
+             must be {owner}, not {named:?}"
+        )
+    })
+}

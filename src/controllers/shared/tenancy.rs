@@ -1,0 +1,47 @@
+//! Instances that name another Tenant than their namespace belongs to: [`crate::api::tenancy`] says why not.
+
+use crate::api::instance::Instance;
+use crate::api::tenancy::{mismatch, tenant_of};
+use crate::kinds::Namespace;
+use crate::runtime::problem::Problem;
+
+/// Reason and condition: an Instance names another Tenant than its namespace belongs to.
+pub const TENANT_MISMATCH: &str = "TenantMismatch";
+
+/// The problem that an Instance names another Tenant than its namespace belongs to.
+pub fn foreign_tenant(instance: &Instance, namespace: &Namespace) -> Option<Problem> {
+    let named = &instance.spec.tenant_ref.name;
+    let fault = mismatch(named, instance.namespace(), tenant_of(namespace)?)?;
+    let message = format!("{fault}: nothing is made for this Instance, and what exists is left as it is");
+    Some(Problem::fault("", TENANT_MISMATCH, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_namespace_decides_whose_instance_it_is() {
+        let problem = |labels: serde_json::Value, named: &str| {
+            let instance: Instance = serde_json::from_value(json!({
+                "metadata": {"name": "box", "namespace": "tenant-ada-rossi"},
+                "spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": named}},
+            }))
+            .expect("an Instance");
+            let namespace = json!({"metadata": {"name": "tenant-ada-rossi", "labels": labels}});
+            let namespace: Namespace = serde_json::from_value(namespace).expect("a namespace");
+            foreign_tenant(&instance, &namespace).map(|problem| problem.reason)
+        };
+        let ours = json!({"crownlabs.polito.it/name": "ada.rossi"});
+        for named in ["bob", "", "ada-rossi", "Ada.rossi"] {
+            assert_eq!(problem(ours.clone(), named), Some(TENANT_MISMATCH), "{named:?}");
+        }
+        assert_eq!(problem(ours, "ada.rossi"), None);
+        // Namespaces that are nobody's, for example of an exam that an administrator made.
+        for labels in [json!({}), json!({"crownlabs.polito.it/name": ""})] {
+            assert_eq!(problem(labels, "bob"), None);
+        }
+    }
+}

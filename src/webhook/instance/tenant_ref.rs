@@ -1,0 +1,28 @@
+//! Whom an Instance is for: in the namespace of a Tenant, for that Tenant.
+
+use serde_json::Value;
+
+use crate::api::tenancy::mismatch;
+use crate::webhook::decision::Denial;
+use crate::webhook::review::{Operation, Request};
+use crate::webhook::view::View;
+
+/// The member of `spec` with the Tenant of an Instance.
+const TENANT_REF: &str = "/spec/tenant.crownlabs.polito.it~1TenantRef/name";
+
+/// Refuses to create an Instance for another Tenant than its namespace belongs to, and to change it to one. Instances
+/// that are stored already may be changed in other ways.
+pub fn check(request: &Request, view: &dyn View) -> Result<(), Denial> {
+    let named = |object: &Value| object.pointer(TENANT_REF).and_then(Value::as_str).map(str::to_owned);
+    let new = named(&request.object);
+    let is_judged = match request.operation {
+        Operation::Create => true,
+        Operation::Update => new != named(&request.old_object),
+        Operation::Delete | Operation::Connect => false,
+    };
+    let Some(owner) = is_judged.then(|| view.tenant_of_namespace(&request.namespace)).flatten() else {
+        return Ok(());
+    };
+    mismatch(&new.unwrap_or_default(), &request.namespace, &owner)
+        .map_or(Ok(()), |fault| Err(Denial::forbidden(fault)))
+}

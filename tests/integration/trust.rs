@@ -1,0 +1,88 @@
+//! What a user writes gives nobody rights that he has not.
+
+use serde_json::{Value, json};
+
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, instance, wait_until};
+
+/// The condition of an Instance of that type, as its status and message.
+fn condition(lab: &Lab, namespace: &str, name: &str, type_: &str) -> Option<(String, String)> {
+    let object = lab.get("instances", namespace, name).expect("the Instance");
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let found = conditions.into_iter().find(|condition| condition["type"] == type_)?;
+    let text = |member: &str| found[member].as_str().unwrap_or_default().to_owned();
+    Some((text("status"), text("message")))
+}
+
+fn await_mismatch(lab: &Lab, namespace: &str, name: &str) {
+    wait_until(PATIENCE, || match condition(lab, namespace, name, "TenantMismatch") {
+        Some((status, message)) if status == "True" => {
+            let expected = "must be trust, not \"trust-teacher\": nothing is made for this Instance";
+            assert!(message.contains(expected), "{message}");
+            Ok(())
+        }
+        other => Err(format!("TenantMismatch, is {other:?}")),
+    });
+}
+
+/// The objects of the namespace that an Instance could have, without what controllers write into them.
+fn objects(lab: &Lab, namespace: &str) -> Vec<Value> {
+    let mut all =
+        lab.list("deployments,services,ingresses,virtualmachines,persistentvolumeclaims", namespace);
+    for object in &mut all {
+        object["status"] = Value::Null;
+        object["metadata"]["resourceVersion"] = Value::Null;
+        object["metadata"]["managedFields"] = Value::Null;
+        object["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = Value::Null;
+    }
+    all
+}
+
+#[test]
+fn a_student_who_names_a_manager_as_tenant_gets_nothing() {
+    let (lab, name, namespace) = (Lab::shared(), "trust", "tenant-trust");
+    lab.create_fixtures(name);
+    let label = json!({"metadata": {"labels": {"crownlabs.polito.it/name": name}}});
+    lab.patch("namespaces", "", namespace, &label.to_string());
+    lab.apply(
+        "apiVersion: crownlabs.polito.it/v1alpha2
+kind: Tenant
+metadata: {name: trust-teacher}
+spec: {firstName: Grace, lastName: Rossi, email: grace@example.org, workspaces: [{name: trust, role: manager}]}
+",
+    );
+    let admin = lab.admin();
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: name, config: "" });
+    lab.apply(&instance(name, "honest", "container"));
+    lab.await_phase(namespace, "honest", "Ready");
+    let before = objects(&lab, namespace);
+    let tenant =
+        |name: &str| json!({"spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": name}}}).to_string();
+    // A new Instance: nothing is made. One that exists: everything stays as it is, also what would be deleted.
+    let sly = instance(name, "sly", "container")
+        .replace("TenantRef: {name: trust}", "TenantRef: {name: trust-teacher}");
+    assert!(sly.contains("trust-teacher"), "{sly}");
+    lab.apply(&sly);
+    await_mismatch(&lab, namespace, "sly");
+    lab.patch("instances", namespace, "honest", &tenant("trust-teacher"));
+    await_mismatch(&lab, namespace, "honest");
+    lab.patch("instances", namespace, "honest", r#"{"spec": {"running": false}}"#);
+    lab.patch("instances", namespace, "sly", r#"{"spec": {"prettyName": "seen"}}"#);
+    let generation = |name: &str| {
+        let object = lab.get("instances", namespace, name).expect("the Instance");
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let mismatch = conditions.into_iter().find(|condition| condition["type"] == "TenantMismatch");
+        let seen = mismatch.map(|condition| condition["observedGeneration"].clone()).unwrap_or_default();
+        if seen == object["metadata"]["generation"] { Ok(()) } else { Err(format!("{name}: the last pass")) }
+    };
+    for name in ["honest", "sly"] {
+        wait_until(PATIENCE, || generation(name));
+    }
+    assert_eq!(objects(&lab, namespace), before);
+    // Corrected, it is as any other.
+    lab.patch("instances", namespace, "sly", &tenant(name));
+    lab.await_phase(namespace, "sly", "Ready");
+    assert_eq!(condition(&lab, namespace, "sly", "TenantMismatch"), None);
+    lab.delete_fixtures(name);
+    lab.kubectl(&["delete", "tenant", "trust-teacher"]);
+}
