@@ -127,6 +127,9 @@ pub const LAST_DESTRUCTION_NOTIFICATION: &str = "crownlabs.polito.it/last-destru
 pub const DESTRUCTION_ALERTS_SENT: &str = "crownlabs.polito.it/destruction-alerts-sent";
 /// On an Instance: the time after which it is deleted if it stays stopped.
 pub const DELETE_AFTER_INACTIVITY: &str = "crownlabs.polito.it/delete-after-inactivity";
+/// On a Tenant: `true` if the account in Keycloak that has its name is its own, although the e-mail address differs; set
+/// by administrators.
+pub const ADOPT_ACCOUNT: &str = "crownlabs.polito.it/adopt-account";
 /// On the Deployments and cloud-init Secrets of Instances: the shared volumes that they mount, as
 /// `namespace/name,…`. These volumes are not deleted meanwhile.
 pub const SHARED_VOLUMES: &str = "crownlabs.polito.it/shared-volumes";

@@ -7,6 +7,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use super::operation::Operation;
+use crate::api::labels::ADOPT_ACCOUNT;
 use crate::clients::http::{Answer, HttpError};
 
 /// A call that did not succeed.
@@ -88,6 +89,13 @@ pub enum KeycloakError {
         /// What is wrong with it.
         problem: String,
     },
+    /// Somebody else has an account of that name.
+    #[error(
+        "Keycloak has an account {0} with another e-mail address than the Tenant's, so it is left alone: rename or \
+         delete one of them; or, if it is the Tenant's, an administrator can set the annotation {ADOPT_ACCOUNT}: \
+         \"true\" on the Tenant"
+    )]
+    AccountExists(String),
     /// The lease is not held (any more): nothing was sent.
     #[error("not the leader: nothing was sent")]
     NotLeader,
@@ -107,6 +115,7 @@ impl KeycloakError {
             Self::MailNotSent => "KeycloakMailNotSent",
             Self::BadAnswer { .. } => "KeycloakBadAnswer",
             Self::SecretUnreadable { .. } => "KeycloakSecretUnreadable",
+            Self::AccountExists(_) => "AccountExists",
             Self::NotLeader => "KeycloakNotLeader",
         }
     }

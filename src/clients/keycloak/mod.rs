@@ -36,7 +36,7 @@ pub use error::KeycloakError;
 pub use operation::Operation;
 pub use roles::{Role, description};
 pub use settings::Settings;
-pub use users::{ActionMail, RequiredAction, User, UserUpdate, Wanted, difference};
+pub use users::{ActionMail, RequiredAction, User, UserUpdate, Wanted, difference, is_reserved};
 
 /// The crate's client. It is made for each attempt, with the token of that attempt.
 type Admin = KeycloakAdmin<Token>;

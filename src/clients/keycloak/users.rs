@@ -73,6 +73,9 @@ pub struct User {
     /// What the user has to do at the next login.
     #[serde(default)]
     pub required_actions: BTreeSet<String>,
+    /// When the account was made, in milliseconds since 1970; 0 if that is not known.
+    #[serde(default)]
+    pub created_timestamp: i64,
 }
 
 impl User {
@@ -164,13 +167,18 @@ fn aliases(actions: &[RequiredAction]) -> Vec<String> {
     actions.iter().map(|action| action.alias().to_owned()).collect()
 }
 
+/// Whether only a service can have that name: no account of a person does.
+pub fn is_reserved(username: &str) -> bool {
+    username.to_lowercase().starts_with(SERVICE_ACCOUNT)
+}
+
 impl Keycloak {
     /// The account of that name, if there is one. [`Rejected`](KeycloakError::Rejected) if only a service
     /// can have the name: a Tenant of that name would be given our own account, which would be deleted
     /// with the Tenant.
     pub async fn find_user(&self, username: &str) -> Result<Option<User>, KeycloakError> {
         let username = username.to_lowercase();
-        if username.starts_with(SERVICE_ACCOUNT) {
+        if is_reserved(&username) {
             return Err(KeycloakError::Rejected {
                 operation: Operation::FindUser,
                 said: format!("names that begin with {SERVICE_ACCOUNT} are those of service accounts"),

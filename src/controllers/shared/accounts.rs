@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::api::labels;
 use crate::api::tenant::{ActionMailStatus, Tenant};
 use crate::clients::keycloak::{self, ActionMail, Keycloak, KeycloakError, Role, User, Wanted};
 use crate::runtime::problem::Problem;
@@ -100,7 +101,8 @@ impl Accounts {
         Synchronized { user: Some(known), error }
     }
 
-    /// The account of a Tenant, created or updated if necessary; and the error of an update that failed.
+    /// The account of a Tenant, created or updated if necessary; and the error of an update that failed. An account that
+    /// is somebody else's is an error.
     async fn user(&self, tenant: &Tenant) -> Result<(User, Option<KeycloakError>), KeycloakError> {
         let wanted = Wanted {
             username: tenant.name().to_owned(),
@@ -112,6 +114,9 @@ impl Accounts {
             self.keycloak.create_user(&wanted).await?;
             return Ok((self.found(tenant.name()).await?, None));
         };
+        if !is_own(tenant, &user) {
+            return Err(KeycloakError::AccountExists(user.username));
+        }
         let Some(update) = keycloak::difference(&user, &wanted) else { return Ok((user, None)) };
         match self.keycloak.update_user(&user.id, &update).await {
             Ok(()) => Ok((self.found(tenant.name()).await?, None)),
@@ -160,19 +165,40 @@ impl Accounts {
     }
 
     /// Deletes the account of a Tenant: the one in its status or, if the status names none because the
-    /// process died before it was written, the one with the name and e-mail address of the Tenant.
+    /// process died before it was written, the one that was made for it.
     pub async fn remove_user(&self, tenant: &Tenant) -> Result<(), KeycloakError> {
         let created = &tenant.status.keycloak.user_created;
         if created.created && !created.name.is_empty() {
             return self.keycloak.delete_user(&created.name).await;
         }
+        if keycloak::is_reserved(tenant.name()) {
+            return Ok(());
+        }
         match self.keycloak.find_user(tenant.name()).await? {
-            Some(user) if user.email.eq_ignore_ascii_case(&tenant.spec.email) => {
-                self.keycloak.delete_user(&user.id).await
-            }
+            Some(user) if was_made_for(tenant, &user) => self.keycloak.delete_user(&user.id).await,
             _ => Ok(()),
         }
     }
+}
+
+/// Whether the account with the name of a Tenant is its own: its status says so, it has the same e-mail address, or an
+/// administrator says so.
+fn is_own(tenant: &Tenant, user: &User) -> bool {
+    let created = &tenant.status.keycloak.user_created;
+    created.created && created.name == user.id
+        || has_same_address(tenant, user)
+        || tenant.annotation(labels::ADOPT_ACCOUNT) == Some("true")
+}
+
+fn has_same_address(tenant: &Tenant, user: &User) -> bool {
+    !user.email.is_empty() && user.email.eq_ignore_ascii_case(&tenant.spec.email)
+}
+
+/// Whether an account that the status of a Tenant does not name was made for it: with its e-mail address, and not before
+/// the Tenant itself. An older one was there before, and was never adopted.
+fn was_made_for(tenant: &Tenant, user: &User) -> bool {
+    let since = tenant.metadata.creation_timestamp.as_ref().map(|time| time.0.as_millisecond());
+    has_same_address(tenant, user) && since.is_some_and(|since| user.created_timestamp >= since)
 }
 
 /// The component of a plan that concerns Keycloak.
@@ -194,4 +220,68 @@ pub fn role_name(workspace: &str, role: &str) -> String {
 /// The entry in the status of a Tenant for a mail that was accepted.
 fn remembered(mail: &ActionMail) -> ActionMailStatus {
     ActionMailStatus { user: mail.user_id.clone(), address: mail.address.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn ada(more: &Value) -> Tenant {
+        let mut tenant = json!({
+            "metadata": {"name": "ada", "creationTimestamp": "2026-11-20T10:00:00Z"},
+            "spec": {"email": "ada@example.org"},
+        });
+        json_patch::merge(&mut tenant, more);
+        serde_json::from_value(tenant).expect("a Tenant")
+    }
+
+    fn account(email: &str, created: &str) -> User {
+        let created: jiff::Timestamp = created.parse().expect("a time");
+        let account = json!({
+            "id": "k1", "username": "ada", "email": email, "createdTimestamp": created.as_millisecond(),
+        });
+        serde_json::from_value(account).expect("an account")
+    }
+
+    #[test]
+    fn an_account_is_adopted_for_a_reason_only() {
+        let status = |id: &str, created: bool| json!({"status": {"keycloak": {"userCreated": {"name": id, "created": created}}}});
+        let annotated = |value: &str| json!({"metadata": {"annotations": {labels::ADOPT_ACCOUNT: value}}});
+        for (more, email, expected) in [
+            (json!({}), "ada@example.org", true),
+            (json!({}), "ADA@Example.org", true),
+            (json!({}), "eve@example.org", false),
+            (json!({}), "", false),
+            (json!({"spec": {"email": ""}}), "", false),
+            (status("k1", true), "eve@example.org", true),
+            (status("k1", false), "eve@example.org", false),
+            (status("k2", true), "eve@example.org", false),
+            (annotated("true"), "eve@example.org", true),
+            (annotated("false"), "eve@example.org", false),
+            (annotated("yes"), "eve@example.org", false),
+        ] {
+            let account = account(email, "2020-01-01T00:00:00Z");
+            assert_eq!(is_own(&ada(&more), &account), expected, "{more} {email}");
+        }
+    }
+
+    #[test]
+    fn only_an_account_that_was_made_for_a_tenant_is_deleted_without_a_status() {
+        for (email, created, expected) in [
+            ("ada@example.org", "2026-11-20T10:00:00Z", true),
+            ("ada@example.org", "2026-11-20T10:00:01.250Z", true),
+            ("ada@example.org", "2026-11-20T09:59:59.999Z", false),
+            ("eve@example.org", "2026-11-20T10:00:01Z", false),
+        ] {
+            assert_eq!(
+                was_made_for(&ada(&json!({})), &account(email, created)),
+                expected,
+                "{email} {created}"
+            );
+        }
+        let unborn = ada(&json!({"metadata": {"creationTimestamp": null}}));
+        assert!(!was_made_for(&unborn, &account("ada@example.org", "2026-11-20T10:00:00Z")));
+    }
 }

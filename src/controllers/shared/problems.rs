@@ -18,7 +18,7 @@ pub const RECONCILED: &str = "Reconciled";
 /// Condition: whether an object of another owner has a name that is needed; absent when there is none.
 pub const NAME_CONFLICT: &str = "NameConflict";
 /// The problems that have a condition of their own, whose type is their reason.
-const CONFLICTS: [&str; 2] = [NAME_CONFLICT, TENANT_MISMATCH];
+const CONFLICTS: [&str; 3] = [NAME_CONFLICT, TENANT_MISMATCH, "AccountExists"];
 
 /// The problems of the plan, and the writes and effects that failed. Transient failures are left out: the
 /// next attempt usually succeeds, and their condition would disappear again at once. `describe` returns

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the Tenant itself | its SSH keys, its `lastLogin` to about now, and enrol in or leave Workspaces that allow it |
 //! | a manager of a Workspace | the entries of that Workspace; create Tenants with names, e-mail and such entries |
-//! | any user, while the Tenant is being deleted | its metadata, except for the label of the selector and our finalizer |
+//! | any user, while the Tenant is being deleted | its metadata, except for what is reserved for administrators |
 //! | administrators | everything, except for removing a personal workspace that is in use |
 //!
 //! Values that nobody may write are in [`super::input`].
@@ -19,7 +19,7 @@ use super::changes::{Enrolment, changed_member, changed_metadata, enrolments};
 use super::defaults::label;
 use super::{SERVICE_TENANT, Settings, input};
 use crate::api::Tenant;
-use crate::api::labels::TENANT_FINALIZER;
+use crate::api::labels::{ADOPT_ACCOUNT, TENANT_FINALIZER};
 use crate::api::names::CanonicalName;
 use crate::api::tenant::{Role, TenantSpec};
 use crate::api::workspace::AutoEnroll;
@@ -99,7 +99,7 @@ impl<'a> Edit<'a> {
         view: &dyn View,
         now: Timestamp,
     ) -> Result<(), Denial> {
-        self.keeps_label_and_finalizer(settings)?;
+        self.keeps_reserved_metadata(settings)?;
         let user = request.user_info.username.as_str();
         let Some(old) = &self.old else {
             let none = Tenant::new(None, self.new.name(), TenantSpec::default());
@@ -152,8 +152,9 @@ impl<'a> Edit<'a> {
     }
 
     /// Refuses to change the label by which this daemon selects the Tenant, and to remove the finalizer by
-    /// which it cleans up. A user who could do so would withdraw the Tenant from reconciliation.
-    fn keeps_label_and_finalizer(&self, settings: &Settings) -> Result<(), Denial> {
+    /// which it cleans up: a user who could do so would withdraw the Tenant from reconciliation. Refuses to
+    /// change the annotation by which an administrator gives the Tenant an account of another person, too.
+    fn keeps_reserved_metadata(&self, settings: &Settings) -> Result<(), Denial> {
         for (key, ours) in &settings.selector {
             let new = label(self.new_json, key)?.unwrap_or_default();
             let is_kept = if self.old.is_some() {
@@ -166,6 +167,11 @@ impl<'a> Edit<'a> {
             if !is_kept && !is_emptied {
                 return Err(Denial::forbidden(format!("only administrators may change the label {key}")));
             }
+        }
+        let adopts = |object: &'a Value| &object["metadata"]["annotations"][ADOPT_ACCOUNT];
+        if adopts(self.new_json) != adopts(self.old_json) {
+            let message = format!("only administrators may change the annotation {ADOPT_ACCOUNT}");
+            return Err(Denial::forbidden(message));
         }
         let has_finalizer = |tenant: &Tenant| {
             tenant.metadata.finalizers.iter().any(|finalizer| finalizer == TENANT_FINALIZER)

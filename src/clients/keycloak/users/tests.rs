@@ -18,6 +18,7 @@ fn user() -> User {
         email_verified: true,
         enabled: true,
         required_actions: actions(&["CONFIGURE_TOTP"]),
+        created_timestamp: 0,
     }
 }
 

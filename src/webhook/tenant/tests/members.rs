@@ -143,6 +143,7 @@ fn label_and_finalizer_stay() {
         // All other metadata is for the Tenant itself.
         (json!({"metadata": {"labels": {"free": "yes"}}}), [200, 403]),
         (json!({"metadata": {"annotations": {"free": "yes"}}}), [200, 403]),
+        (json!({"metadata": {"annotations": {"crownlabs.polito.it/adopt-account": "true"}}}), [403, 403]),
         (finalizers(Value::Null), [403, 403]),
         (finalizers(json!([])), [403, 403]),
         (finalizers(json!(["example.org/other"])), [403, 403]),
