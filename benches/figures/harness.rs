@@ -140,9 +140,18 @@ impl Bench {
 
     /// Starts the daemon with this configuration.
     pub fn daemon_with(&self, text: &str) -> Result<Daemon> {
+        self.binary_with(Path::new(env!("CARGO_BIN_EXE_crownlabs")), text)
+    }
+
+    /// Starts another build of the daemon with [`CONFIG`].
+    pub fn binary(&self, binary: &Path) -> Result<Daemon> {
+        self.binary_with(binary, CONFIG)
+    }
+
+    fn binary_with(&self, binary: &Path, text: &str) -> Result<Daemon> {
         let config = self.dir.join("crownlabs.yaml");
         fs::write(&config, text)?;
-        let child = Command::new(env!("CARGO_BIN_EXE_crownlabs"))
+        let child = Command::new(binary)
             .args(["run", "--config"])
             .arg(&config)
             .arg("--kubeconfig")

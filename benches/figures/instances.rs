@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -113,7 +114,7 @@ pub async fn cold_2400(figures: &mut Figures) -> Result<()> {
     figures.add("2400 cold: requests per Instance", requests(&entries) / count(COUNT), "", Some(5.8));
     figures.add("2400 cold: processor time", daemon.processor_seconds()?, "s", None);
     figures.add("2400 cold: peak memory", daemon.peak_mebibytes()?, "MiB", Some(45.0));
-    let restart = restart(&bench, daemon)?;
+    let restart = restart(&bench, daemon, None)?;
     figures.add("2400 restart: writes", restart.writes, "", Some(0.0));
     figures.add("2400 restart: processor time", restart.processor_seconds, "s", None);
     figures.add("2400 restart: peak memory", restart.daemon.peak_mebibytes()?, "MiB", Some(45.0));
@@ -126,8 +127,8 @@ pub async fn cold_2400(figures: &mut Figures) -> Result<()> {
 }
 
 /// `number` Instances (10,000 unless overridden) that exist when the daemon starts, a restart with all of them, then
-/// an idle quarter of an hour.
-pub async fn scale(figures: &mut Figures, number: usize) -> Result<()> {
+/// an idle quarter of an hour. With a `baseline`, the restart is also compared with that build of the daemon.
+pub async fn scale(figures: &mut Figures, number: usize, baseline: Option<&Path>) -> Result<()> {
     let bench = Bench::start().await?;
     let Cold { daemon, entries, .. } = cold(&bench, number).await?;
     let (per_instance, processor) = (requests(&entries) / count(number), daemon.processor_seconds()?);
@@ -140,9 +141,14 @@ pub async fn scale(figures: &mut Figures, number: usize) -> Result<()> {
     figure("cold: requests per Instance", per_instance, "", None);
     figure("cold: processor time", processor, "s", None);
     figure("cold: peak memory", peak, "MiB", Some(130.0));
-    let restart = restart(&bench, daemon)?;
+    let restart = restart(&bench, daemon, baseline)?;
     figure("restart: writes", restart.writes, "", Some(0.0));
     figure("restart: processor time", restart.processor_seconds, "s", Some(2.0));
+    if let Some(baseline) = restart.baseline_seconds {
+        figure("restart: processor time of the baseline", baseline, "s", None);
+        let ratio = restart.processor_seconds / baseline;
+        figure("restart: processor time, relative to the baseline", ratio, "", Some(1.1));
+    }
     figure("restart: peak memory", restart.daemon.peak_mebibytes()?, "MiB", Some(130.0));
     let idle = idle(&bench, &restart.daemon, idle_time(Duration::from_mins(15)))?;
     figure("idle: requests other than watches and the lease", idle.requests, "", Some(0.0));
@@ -158,29 +164,53 @@ struct Restart {
     writes: f64,
     /// The processor time of one from its start on: the median.
     processor_seconds: f64,
+    /// The same of the build with which it is compared.
+    baseline_seconds: Option<f64>,
 }
 
 /// How often the daemon is restarted: other programs use the same processors.
 const RESTARTS: usize = 3;
 
 /// Kills the daemon when the cluster is at rest, starts another one, and waits until that is the leader and idle;
-/// [`RESTARTS`] times.
-fn restart(bench: &Bench, daemon: Daemon) -> Result<Restart> {
+/// [`RESTARTS`] times. With a baseline, that is started as often, each time before the daemon.
+fn restart(bench: &Bench, daemon: Daemon, baseline: Option<&Path>) -> Result<Restart> {
     bench.settle()?;
-    let (mut daemon, mut written, mut times) = (daemon, 0.0, Vec::new());
+    let (mut daemon, mut written) = (daemon, 0.0);
+    let (mut times, mut baseline_times) = (Vec::new(), Vec::new());
     let audit = bench.cluster.audit();
     for n in 1..=RESTARTS {
+        if let Some(baseline) = baseline {
+            eprintln!("restart {n} of the baseline …");
+            drop(daemon);
+            daemon = started(bench, || bench.binary(baseline))?;
+            baseline_times.push(daemon.processor_seconds()?);
+        }
         eprintln!("restart {n} with all Instances in place …");
         drop(daemon);
         let mark = audit.mark()?;
-        daemon = bench.daemon()?;
-        bench.await_leader(mark)?;
-        daemon.await_idle()?;
+        daemon = started(bench, || bench.daemon())?;
         times.push(daemon.processor_seconds()?);
         written += writes(&audit.since(mark)?);
     }
-    times.sort_by(f64::total_cmp);
-    Ok(Restart { daemon, writes: written, processor_seconds: times[RESTARTS / 2] })
+    let median = |mut times: Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 2).copied()
+    };
+    Ok(Restart {
+        daemon,
+        writes: written,
+        processor_seconds: median(times).unwrap_or(f64::NAN),
+        baseline_seconds: median(baseline_times),
+    })
+}
+
+/// Starts a daemon, and waits until it is the leader and idle.
+fn started(bench: &Bench, start: impl Fn() -> Result<Daemon>) -> Result<Daemon> {
+    let mark = bench.cluster.audit().mark()?;
+    let daemon = start()?;
+    bench.await_leader(mark)?;
+    daemon.await_idle()?;
+    Ok(daemon)
 }
 
 /// What the daemon did while nothing changed.

@@ -21,7 +21,7 @@ mod tenants;
 mod web_ssh;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -82,7 +82,8 @@ fn main() -> Result<()> {
             instances::cold_2400(&mut figures).await?;
         }
         if wanted("scale") {
-            instances::scale(&mut figures, scale()).await?;
+            let baseline = std::env::var_os("BENCH_BASELINE").map(PathBuf::from);
+            instances::scale(&mut figures, scale(), baseline.as_deref()).await?;
         }
         anyhow::Ok(())
     })?;
