@@ -5,6 +5,11 @@
 
 use super::{Kind, Object, labels};
 
+/// Whether a namespace has the name of one of a Tenant, who writes the Templates in it.
+pub fn is_tenant_namespace(namespace: &str) -> bool {
+    namespace.starts_with("tenant-")
+}
+
 /// The name of the Tenant that a namespace belongs to; `None` for other namespaces. Only administrators and the daemon
 /// may write the labels of namespaces.
 pub fn tenant_of<T: Kind>(namespace: &Object<T>) -> Option<&str> {

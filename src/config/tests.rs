@@ -68,7 +68,7 @@ fn every_key_of_the_default_file_has_a_comment() {
         9,
         1,
         2,
-        6,
+        7,
         4,
         6,
         2,

@@ -25,6 +25,9 @@ pub struct WebhookConfig {
     pub bypass_groups: Vec<String>,
     /// Whether an Instance is refused if it exceeds the quota that its Workspace grants to each user.
     pub instance_quota: bool,
+    /// Whether the Tenant of an Instance must be enrolled in the Workspace of its Template, as user or manager, or the
+    /// Template be in the own personal workspace. It needs `instanceQuota`.
+    pub require_enrolment: bool,
 }
 
 impl Default for WebhookConfig {
@@ -36,6 +39,7 @@ impl Default for WebhookConfig {
             service_name: "crownlabs-webhook".to_owned(),
             bypass_groups: vec!["system:masters".to_owned()],
             instance_quota: true,
+            require_enrolment: true,
         }
     }
 }

@@ -60,6 +60,25 @@ impl TestCluster {
         self
     }
 
+    /// Adds a Template that mounts the shared volume `data` of the namespace `volumes`.
+    pub fn with_mounting_template(
+        mut self,
+        namespace: &str,
+        name: &str,
+        workspace: &str,
+        volumes: &str,
+        read_only: bool,
+    ) -> Self {
+        let volume = json!({"name": "data", "namespace": volumes});
+        let mount = json!({"sharedVolume": volume, "mountPath": "/mnt/data", "readOnly": read_only});
+        let environment = json!({"resources": {"cpu": 1, "memory": "1Gi"}, "sharedVolumeMounts": [mount]});
+        let json = json!({"metadata": {"namespace": namespace, "name": name}, "spec": {
+            "workspace.crownlabs.polito.it/WorkspaceRef": {"name": workspace}, "environmentList": [environment],
+        }});
+        self.templates.insert(ObjectKey::new(namespace, name), Arc::new(read(&json)));
+        self
+    }
+
     /// Removes a Template.
     pub fn without_template(mut self, namespace: &str, name: &str) -> Self {
         self.templates.remove(&ObjectKey::new(namespace, name));

@@ -111,6 +111,7 @@ pub async fn set_up(
         },
         quota::Settings {
             enabled: config.instance_quota,
+            require_enrolment: config.require_enrolment,
             own_user,
             personal_workspaces: tenants.personal_workspace.enabled,
         },

@@ -1,7 +1,8 @@
 //! NFS mounts of an environment: the personal volume of the user (`MyDrive`) and shared volumes.
 
 use super::observe::Observed;
-use crate::api::environment::Environment;
+use crate::api::environment::{Environment, SharedVolumeMount};
+use crate::api::tenancy::is_tenant_namespace;
 use crate::controllers::shared::references::MY_DRIVE_SECRET;
 use crate::runtime::problem::Problem;
 
@@ -46,11 +47,20 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
             server: server.clone(),
             export: export.clone(),
             path: mount.mount_path.clone(),
-            // Managers of the Workspace may always write: they maintain its material.
-            read_only: mount.read_only && !observed.owner_is_manager(),
+            read_only: is_read_only(observed, mount),
         });
     }
     Ok(mounts)
+}
+
+/// Whether a shared volume is mounted read-only. Managers of the Workspace may always write: they maintain its material. A
+/// Template that a Tenant has written, in the own namespace, gives nobody a right to write to volumes of others.
+fn is_read_only(observed: &Observed, mount: &SharedVolumeMount) -> bool {
+    let own = observed.template.as_ref().map_or("", |template| template.namespace());
+    if is_tenant_namespace(own) && mount.shared_volume.namespace != own {
+        return true;
+    }
+    mount.read_only && !observed.owner_is_manager()
 }
 
 fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Problem> {
@@ -81,4 +91,52 @@ fn decoded(value: &str) -> Option<String> {
     // `ByteString` is the wire form of a Secret's values.
     let bytes: k8s_openapi::ByteString = serde_json::from_value(value.into()).ok()?;
     String::from_utf8(bytes.0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::controllers::instance::plan::tests::observed;
+
+    fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
+        serde_json::from_value(value).expect("an object")
+    }
+
+    #[test]
+    fn who_may_write_to_a_shared_volume() {
+        let manager: crate::api::tenant::Tenant = object(json!({"metadata": {"name": "ada"}, "spec": {}}));
+        // The namespaces of Template and volume, readOnly, whether the owner manages the Workspace, and whether it is
+        // mounted read-only.
+        for (template, volume, read_only, is_manager, expected) in [
+            ("workspace-w", "workspace-w", true, false, true),
+            ("workspace-w", "workspace-w", false, false, false),
+            ("workspace-w", "workspace-w", true, true, false),
+            ("tenant-ada", "workspace-w", false, false, true),
+            ("tenant-ada", "workspace-w", false, true, true),
+            ("tenant-ada", "tenant-ada", false, false, false),
+            ("tenant-ada", "tenant-ada", true, false, true),
+        ] {
+            let reference = json!({"name": "data", "namespace": volume});
+            let mount = json!({"sharedVolume": reference, "mountPath": "/mnt/data", "readOnly": read_only});
+            let environment =
+                json!({"name": "main", "mountMyDriveVolume": false, "sharedVolumeMounts": [mount]});
+            let mut observed = observed(json!([environment]));
+            if let Some(found) = observed.template.as_mut().map(Arc::make_mut) {
+                found.metadata.namespace = template.into();
+            }
+            observed.managers.extend(is_manager.then(|| Arc::new(manager.clone())));
+            observed.shared_volumes = vec![Arc::new(object(json!({
+                "metadata": {"name": "data", "namespace": volume},
+                "status": {"serverAddress": "nfs", "exportPath": "/data"},
+            })))];
+            let environment: Environment = object(environment);
+            let mounts = resolve(&observed, &environment).expect("it can be mounted");
+            let case = format!("{template} {volume} {read_only} {is_manager}");
+            assert_eq!(mounts.iter().map(|mount| mount.read_only).collect::<Vec<_>>(), [expected], "{case}");
+        }
+    }
 }

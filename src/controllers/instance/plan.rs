@@ -152,4 +152,4 @@ fn expose(observed: &Observed, config: &InstanceConfig, context: &EnvironmentCon
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

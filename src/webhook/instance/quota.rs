@@ -1,4 +1,4 @@
-//! Whether the quota allows an Instance to start. The Template of the Instance determines the Workspace
+//! Whether the Tenant may use the Template of an Instance, and the quota allows it to start. The Template of the Instance determines the Workspace
 //! whose quota counts, and the other Instances of the namespace determine how much of it is used.
 //!
 //! The `ResourceQuota` of the namespace is the hard limit. This rule tells users which limit is reached
@@ -12,21 +12,24 @@ use super::reservations::Admitted;
 use super::usage::{Limits, Usage};
 use crate::api::names::CanonicalName;
 use crate::api::template::TemplateSpec;
+use crate::api::tenancy::is_tenant_namespace;
+use crate::api::tenant::Role;
 use crate::api::{GenericRef, Instance, Template, Tenant, labels};
 use crate::webhook::decision::{Decision, Denial};
 use crate::webhook::review::{Operation, Request};
+use crate::webhook::tenant::SERVICE_TENANT;
 use crate::webhook::view::View;
 
 /// The name by which a Template refers to the personal workspace of the Tenant that uses it.
 pub const PERSONAL: &str = "personal";
-/// The prefix of the personal namespaces of Tenants.
-const TENANT_NAMESPACES: &str = "tenant-";
 
 /// The settings of the rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Whether the rule applies at all (`server.webhook.instanceQuota`).
     pub enabled: bool,
+    /// Whether the Tenant must be enrolled (`server.webhook.requireEnrolment`).
+    pub require_enrolment: bool,
     /// The user name of this daemon, to which the rule does not apply.
     pub own_user: String,
     /// Whether personal workspaces are enabled.
@@ -68,12 +71,12 @@ pub fn validate(
     (warnings.into_iter().fold(result.into(), Decision::with_warning), admitted)
 }
 
-/// The Instance that the request starts; `None` if it starts none.
+/// The Instance that the request starts, or that runs and gets another Template; `None` if it does neither.
 fn starting(request: &Request) -> Result<Option<Instance>, Denial> {
-    let was_running = match request.operation {
-        Operation::Create => false,
+    let before = match request.operation {
+        Operation::Create => None,
         // An Instance that cannot be read does not run.
-        Operation::Update => Instance::deserialize(&request.old_object).is_ok_and(|old| old.spec.running),
+        Operation::Update => Instance::deserialize(&request.old_object).ok().filter(|old| old.spec.running),
         Operation::Delete | Operation::Connect => return Ok(None),
     };
     let unreadable =
@@ -81,7 +84,10 @@ fn starting(request: &Request) -> Result<Option<Instance>, Denial> {
     let new = Instance::deserialize(&request.object).map_err(|error| unreadable(&error))?;
     match &new.malformed {
         Some(fault) => Err(unreadable(fault)),
-        None => Ok(Some(new).filter(|new| new.spec.running && !was_running)),
+        None => Ok(Some(new).filter(|new| {
+            let template = before.map(|old| old.spec.template_ref);
+            new.spec.running && template.as_ref() != Some(&new.spec.template_ref)
+        })),
     }
 }
 
@@ -92,6 +98,27 @@ enum QuotaScope {
     Workspace(String),
     /// The quota of the Tenant's personal workspace.
     Personal,
+}
+
+/// Whether a Template is in the namespace of a Tenant, who has written it.
+fn is_of_tenant(reference: &GenericRef) -> bool {
+    is_tenant_namespace(&reference.namespace)
+}
+
+/// Refuses a Template that a Tenant has written and that mounts shared volumes of others for writing.
+fn writes_own_volumes_only(reference: &GenericRef, template: &Template) -> Result<(), Denial> {
+    let mounts =
+        template.spec.environment_list.iter().flat_map(|environment| &environment.shared_volume_mounts);
+    let mut foreign = mounts.filter(|mount| {
+        is_of_tenant(reference) && !mount.read_only && mount.shared_volume.namespace != reference.namespace
+    });
+    foreign.next().map_or(Ok(()), |mount| {
+        Err(Denial::forbidden(format!(
+            "the Template {reference} mounts the shared volume {} for writing: a Template in the namespace of a Tenant \
+             may do so only with those of the same namespace; set readOnly",
+            mount.shared_volume
+        )))
+    })
 }
 
 struct Validation<'a> {
@@ -107,10 +134,12 @@ impl Validation<'_> {
         let template = self.view.template(&reference.namespace, &reference.name).ok_or_else(|| {
             Denial::forbidden(format!("the Template {reference} does not exist, so no quota is known"))
         })?;
+        writes_own_volumes_only(reference, &template)?;
         let Some(scope) = self.scope(reference, &template) else {
             warnings.push(format!("the Template {reference} names no Workspace: no quota is checked"));
             return Ok(());
         };
+        self.may_use(&instance.spec.tenant_ref.name, reference, &scope)?;
         let usage = self.usage(&scope, &template.spec, warnings);
         let exceeded = self.exceeded(&scope, &instance.spec.tenant_ref.name, &usage)?;
         if exceeded.is_empty() {
@@ -119,12 +148,46 @@ impl Validation<'_> {
         Err(Denial::forbidden(format!("quota exceeded: {}", exceeded.join(", "))))
     }
 
+    /// Refuses a Template of a Workspace in which the Tenant is not enrolled, and of another Tenant.
+    fn may_use(&self, tenant: &str, reference: &GenericRef, scope: &QuotaScope) -> Result<(), Denial> {
+        // The Tenant of exams has no Workspaces, and no user acts as it.
+        if !self.settings.require_enrolment || tenant == SERVICE_TENANT {
+            return Ok(());
+        }
+        match scope {
+            QuotaScope::Personal => {
+                let own = CanonicalName::of(tenant).tenant_namespace();
+                // An Instance elsewhere is refused for that reason.
+                let is_elsewhere = self.request.namespace != own;
+                if !is_of_tenant(reference) || reference.namespace == own || is_elsewhere {
+                    return Ok(());
+                }
+                let message = format!(
+                    "the Template {reference} is that of another Tenant: Templates in {own} can be used"
+                );
+                Err(Denial::forbidden(message))
+            }
+            // The quota of a Workspace that does not exist is not known: that is said instead.
+            QuotaScope::Workspace(name) if self.view.workspace(name).is_none() => Ok(()),
+            QuotaScope::Workspace(name) => {
+                let found = self.view.tenant(tenant);
+                let found = found
+                    .ok_or_else(|| Denial::forbidden(format!("the Tenant {tenant:?} does not exist")))?;
+                if matches!(found.spec.role_in(name), Some(Role::User | Role::Manager)) {
+                    return Ok(());
+                }
+                let message = format!("the Tenant {tenant} is not enrolled in the Workspace {name}");
+                Err(Denial::forbidden(message))
+            }
+        }
+    }
+
     /// Whose quota Instances of a Template count against; `None` if the Template names no Workspace. A
     /// Template in the namespace of a Tenant always counts against the personal workspace, whatever Workspace
     /// it names, because users write it themselves.
     fn scope(&self, reference: &GenericRef, template: &Template) -> Option<QuotaScope> {
         let workspace = &template.spec.workspace_ref.name;
-        let is_own = reference.namespace.starts_with(TENANT_NAMESPACES) || workspace == PERSONAL;
+        let is_own = is_of_tenant(reference) || workspace == PERSONAL;
         if is_own && self.settings.personal_workspaces {
             return Some(QuotaScope::Personal);
         }

@@ -26,14 +26,14 @@ impl Usage {
     }
 
     fn add_resources(&mut self, resources: &EnvironmentResources) {
-        self.cpu = self.cpu.plus(&Quantity::from_int(resources.cpu));
-        self.memory = self.memory.plus(&quantity(&resources.memory));
+        self.cpu = self.cpu.plus(&Quantity::from_int(resources.cpu.max(0)));
+        self.memory = self.memory.plus(&amount(&resources.memory));
         if let Some(disk) = &resources.disk {
-            self.disk = self.disk.plus(&quantity(disk));
+            self.disk = self.disk.plus(&amount(disk));
         }
         for (name, other) in &resources.other_resources {
             let sum = self.others.entry(name.clone()).or_default();
-            *sum = sum.plus(&quantity(other));
+            *sum = sum.plus(&amount(other));
         }
     }
 }
@@ -94,6 +94,11 @@ impl Limits<'_> {
         let limit = self.others.get(name).or_else(|| self.others.get(&format!("requests.{name}")));
         limit.map_or(Quantity::ZERO, quantity)
     }
+}
+
+/// What an Instance uses; one that asks for less than nothing uses nothing.
+fn amount(raw: &RawQuantity) -> Quantity {
+    Some(quantity(raw)).filter(|amount| !amount.is_negative()).unwrap_or_default()
 }
 
 /// The quantity, or zero if it cannot be read, which the schema does not allow.

@@ -271,6 +271,11 @@ fn tenants_of_namespaces(lab: &Lab) {
 fn quota(lab: &Lab) {
     // A Template that was created with the Instance is found, although no watch may have shown it yet.
     let both = [template("workspace-other", "new", "other"), instance("first", "workspace-other/new", "")];
+    let refused = "the Tenant ada is not enrolled in the Workspace other";
+    expect("not enrolled", create(lab, "root", &both.concat()), refused);
+    lab.kubectl(&["delete", "template", "-n", "workspace-other", "new"]);
+    let enrolled = enrolled(&[("closed", "user"), ("other", "user"), ("utilities", "user")]);
+    lab.patch("tenants", "", "ada", &enrolled.to_string());
     expect("both at once", create(lab, "root", &both.concat()), "");
     lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "first"]);
     lab.apply(&template("workspace-closed", "small", "closed"));
@@ -311,8 +316,8 @@ fn quota(lab: &Lab) {
     let absent = instance("absent", "workspace-closed/absent", "");
     expect("no Template", create(lab, "ada", &absent), "the Template workspace-closed/absent does not exist");
     // Another Workspace has its own quota.
-    lab.apply(&template("workspace-open", "small", "open"));
-    expect("another Workspace", create(lab, "ada", &instance("elsewhere", "workspace-open/small", "")), "");
+    lab.apply(&template("workspace-other", "small", "other"));
+    expect("another Workspace", create(lab, "ada", &instance("elsewhere", "workspace-other/small", "")), "");
 }
 
 /// Of eight Instances that are created at the same time, two are admitted.

@@ -15,7 +15,7 @@ fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
 }
 
 /// An Instance of a Template with these environments.
-fn observed(environments: Value) -> Observed {
+pub fn observed(environments: Value) -> Observed {
     let instance: Arc<Instance> = object(json!({
         "metadata": {"name": "my.lab", "namespace": "tenant-ada", "uid": "u1"},
         "spec": {
