@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    if fs::read(path).is_ok_and(|present| present == content) {
+    if has_content(path, content).unwrap_or(false) {
         return Ok(false);
     }
     let written = write(&new, content, mode).and_then(|()| fs::rename(&new, path));
@@ -29,6 +29,24 @@ pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
     // The name is on the disk once the folder is.
     File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
     Ok(true)
+}
+
+/// Whether a file has this content. It is read in pieces: the file of public keys is as long as there are Tenants.
+fn has_content(path: &Path, content: &[u8]) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    if file.metadata()?.len() != u64::try_from(content.len()).unwrap_or(u64::MAX) {
+        return Ok(false);
+    }
+    let (mut piece, mut rest) = (vec![0; 64 << 10], content);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(rest.is_empty()),
+            length => match rest.strip_prefix(&piece[..length]) {
+                Some(left) => rest = left,
+                None => return Ok(false),
+            },
+        }
+    }
 }
 
 /// The name of the new file until it is complete: in the same folder, so that a rename can replace the old one.

@@ -1,14 +1,13 @@
 //! The loop: its stores, and the two tasks.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::future::join;
-use tokio::sync::Notify;
 
 use super::parts::parts;
 use super::secrets::Secrets;
-use super::writer::Writer;
+use super::writer::{Changed, Writer};
 use crate::api::tenant::TenantKind;
 use crate::controllers::{ReplicaDefinition, Setup};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
@@ -24,14 +23,15 @@ pub struct BastionLoop {
 impl ReplicaDefinition for BastionLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
         let config = setup.config.controllers.bastion.clone();
-        let changed = Arc::new(Notify::new());
+        let changed = Arc::new(Changed::default());
         let told = Arc::clone(&changed);
         // All Tenants, whatever their labels: every user of the cluster may log in.
         let tenants = set
             .store::<TenantKind>(&Selection::All)
             .on_change(move |change, _| {
-                if change.object_if(|tenant| (&tenant.spec.public_keys, tenant.is_terminating())).is_some() {
-                    told.notify_one();
+                let keys = change.object_if(|tenant| (&tenant.spec.public_keys, tenant.is_terminating()));
+                if let Some(tenant) = keys {
+                    told.add(tenant.metadata.name.clone());
                 }
             })
             .get();
@@ -40,6 +40,7 @@ impl ReplicaDefinition for BastionLoop {
             changed,
             path: PathBuf::from(&config.authorized_keys_file),
             options: config.key_options.clone(),
+            file: Mutex::default(),
         };
         Ok(Self { writer, secrets: Secrets { client: setup.ungated.clone(), config } })
     }

@@ -1,51 +1,81 @@
-//! The content of the file of public keys (`authorized_keys` of sshd(8)): a pure function of the Tenants.
+//! The content of the file of public keys (`authorized_keys` of sshd(8)): a pure function of the Tenants. What was made of
+//! a Tenant is kept, so that a change of one costs little however many there are.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use crate::api::public_key;
 use crate::api::tenant::Tenant;
+use crate::api::text::Text;
 
 /// How many keys of one Tenant are used. The server reads all lines at each login, and everybody may edit the keys of
 /// his own Tenant.
 const MOST: usize = 100;
 
-/// The file of public keys.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// The file of public keys, by the names of the Tenants.
+#[derive(Debug, Default)]
 pub struct KeyFile {
-    /// One line for each key: the options, if any, type, data, and the name of the Tenant. No line break at the end.
-    pub content: String,
-    /// The number of keys in it.
-    pub keys: usize,
-    /// The number of keys that are left out because they cannot be used.
-    pub skipped: usize,
+    sections: BTreeMap<Text, Section>,
 }
 
-/// The file with the keys of all these Tenants but those that are being deleted, in the order of their names. Each key
-/// is written anew from what was read of it, so no text of a user becomes a part of the file. `options` stand before
-/// each key.
-pub fn key_file(mut tenants: Vec<Arc<Tenant>>, options: &str) -> KeyFile {
-    tenants.sort_unstable_by(|a, b| a.name().cmp(b.name()));
-    let mut file = KeyFile::default();
-    for tenant in tenants.iter().filter(|tenant| !tenant.is_terminating()) {
-        let keys = &tenant.spec.public_keys;
-        file.skipped += keys.len().saturating_sub(MOST);
-        for key in keys.iter().take(MOST) {
-            match public_key::canonical(key) {
-                Ok(key) => file.add(options, &key, tenant.name()),
-                Err(_) => file.skipped += 1,
-            }
-        }
-    }
-    file
+/// The part of the file that belongs to one Tenant.
+#[derive(Debug, Default)]
+struct Section {
+    /// One line for each key: the options, if any, type, data, and the name of the Tenant. Each ends with a line break.
+    lines: String,
+    /// The number of keys in it.
+    keys: usize,
+    /// The number of keys that are left out because they cannot be used.
+    skipped: usize,
 }
 
 impl KeyFile {
-    fn add(&mut self, options: &str, key: &str, tenant: &str) {
-        if self.keys > 0 {
-            self.content.push('\n');
+    /// Takes the keys of a Tenant in place of those that it had; none of one that is being deleted. Each key is written
+    /// anew from what was read of it, so no text of a user becomes a part of the file. `options` stand before each key.
+    pub fn set(&mut self, tenant: &Tenant, options: &str) {
+        if tenant.is_terminating() || tenant.spec.public_keys.is_empty() {
+            return self.remove(tenant.name());
         }
+        let keys = &tenant.spec.public_keys;
+        let mut section = Section { skipped: keys.len().saturating_sub(MOST), ..Section::default() };
+        for key in keys.iter().take(MOST) {
+            match public_key::canonical(key) {
+                Ok(key) => section.add(options, &key, tenant.name()),
+                Err(_) => section.skipped += 1,
+            }
+        }
+        section.lines.shrink_to_fit();
+        self.sections.insert(tenant.metadata.name.clone(), section);
+    }
+
+    /// Leaves out a Tenant that is gone.
+    pub fn remove(&mut self, name: &str) {
+        self.sections.remove(name);
+    }
+
+    /// The content: the lines of the Tenants in the order of their names. No line break at the end.
+    pub fn content(&self) -> String {
+        let length = self.sections.values().map(|section| section.lines.len()).sum();
+        let mut content = String::with_capacity(length);
+        content.extend(self.sections.values().map(|section| section.lines.as_str()));
+        content.pop();
+        content
+    }
+
+    /// The number of keys in it.
+    pub fn keys(&self) -> usize {
+        self.sections.values().map(|section| section.keys).sum()
+    }
+
+    /// The number of keys that are left out because they cannot be used.
+    pub fn skipped(&self) -> usize {
+        self.sections.values().map(|section| section.skipped).sum()
+    }
+}
+
+impl Section {
+    fn add(&mut self, options: &str, key: &str, tenant: &str) {
         self.keys += 1;
         let separator = if options.is_empty() { "" } else { " " };
-        self.content.extend([options, separator, key, " ", tenant]);
+        self.lines.extend([options, separator, key, " ", tenant, "\n"]);
     }
 }

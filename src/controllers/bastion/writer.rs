@@ -1,7 +1,8 @@
 //! Keeps the file of public keys up to date.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use metrics::gauge;
@@ -9,9 +10,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::info;
 
-use super::key_file::key_file;
+use super::key_file::KeyFile;
 use super::parts::Part;
-use crate::api::tenant::{Tenant, TenantKind};
+use crate::api::tenant::TenantKind;
+use crate::api::text::Text;
 use crate::runtime::metrics::precise;
 use crate::runtime::replace::replace;
 use crate::runtime::store::Store;
@@ -32,12 +34,38 @@ const MODE: u32 = 0o644;
 pub struct Writer {
     /// All Tenants.
     pub tenants: Arc<Store<TenantKind>>,
-    /// Told of each change of a key, and of each Tenant that appears, ends or begins to be deleted.
-    pub changed: Arc<Notify>,
+    /// The Tenants whose keys have changed.
+    pub changed: Arc<Changed>,
     /// The path of the file.
     pub path: PathBuf,
     /// The options before each key.
     pub options: String,
+    /// The file as it should be; `None` before it was made of all Tenants for the first time.
+    pub file: Mutex<Option<KeyFile>>,
+}
+
+/// The Tenants whose keys have changed since the file was made: those that appeared, ended or began to be deleted, too.
+#[derive(Default)]
+pub struct Changed {
+    names: Mutex<BTreeSet<Text>>,
+    notify: Notify,
+}
+
+impl Changed {
+    /// Adds a Tenant.
+    pub fn add(&self, name: Text) {
+        locked(&self.names).insert(name);
+        self.notify.notify_one();
+    }
+
+    fn take(&self) -> BTreeSet<Text> {
+        std::mem::take(&mut *locked(&self.names))
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind it is whole even if its holder panicked: names and sections are added one by one.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Writer {
@@ -50,7 +78,7 @@ impl Writer {
                 Ok(()) => {
                     part.report(Ok(()));
                     wait = FIRST_RETRY;
-                    burst(&writer.changed).await;
+                    burst(&writer.changed.notify).await;
                 }
                 Err(failure) => {
                     part.report(Err(failure));
@@ -83,14 +111,25 @@ impl Writer {
     }
 
     fn write_now(&self) -> std::io::Result<()> {
-        let keys = self.tenants.keys().into_iter();
-        let tenants: Vec<Arc<Tenant>> = keys.filter_map(|key| self.tenants.get("", &key.name)).collect();
-        let file = key_file(tenants, &self.options);
-        let is_new = replace(&self.path, file.content.as_bytes(), MODE)?;
-        gauge!("bastion_keys").set(precise(file.keys));
-        gauge!("bastion_keys_skipped").set(precise(file.skipped));
+        let mut kept = locked(&self.file);
+        // Names that come while the Tenants are read are read again at the next write.
+        let mut names = self.changed.take();
+        let file = kept.get_or_insert_with(|| {
+            names.extend(self.tenants.keys().into_iter().map(|key| key.name));
+            KeyFile::default()
+        });
+        for name in names {
+            match self.tenants.get("", &name) {
+                Some(tenant) => file.set(&tenant, &self.options),
+                None => file.remove(&name),
+            }
+        }
+        let (keys, skipped) = (file.keys(), file.skipped());
+        let is_new = replace(&self.path, file.content().as_bytes(), MODE)?;
+        gauge!("bastion_keys").set(precise(keys));
+        gauge!("bastion_keys_skipped").set(precise(skipped));
         if is_new {
-            info!(keys = file.keys, skipped = file.skipped, "the keys of the bastion are written");
+            info!(keys, skipped, "the keys of the bastion are written");
         }
         Ok(())
     }

@@ -25,6 +25,11 @@ fn daemon(lab: &Lab, config: &str) -> Daemon {
     Daemon::spawn(&Options { kubeconfig: &lab.service_account(), selector: "bastion-files", config })
 }
 
+/// Waits until the loop has written the file of the keys.
+fn await_written(daemon: &Daemon) {
+    daemon.wait_for("the file", |daemon| daemon.page("/readyz/bastion").0 == 200);
+}
+
 /// The system calls by which a file is replaced. Which of two variants is used depends on the processor.
 const CALLS: [&str; 6] =
     ["?unlink,?unlinkat", "?open,openat", "write", "fchmod", "fsync", "?rename,?renameat,?renameat2"];
@@ -71,7 +76,7 @@ fn the_file_is_whole_wherever_the_daemon_is_killed() {
     let config = only_bastion(&file, NO_SECRETS);
     let kubeconfig = lab.service_account();
     let options = Options { kubeconfig: &kubeconfig, selector: "bastion-files", config: &config };
-    Daemon::start(&options).stop();
+    await_written(&Daemon::start(&options));
     let has_last = || {
         let mut found = lines(&file, "zz-whole-");
         let has_last = found.last() == Some(&last);
@@ -89,10 +94,12 @@ fn the_file_is_whole_wherever_the_daemon_is_killed() {
             let through = killed_at(call, n, [&draft, &folder]);
             let through: Vec<&str> = through.iter().map(String::as_str).collect();
             let mut daemon = Daemon::spawn_through(&through, &options);
-            let is_killed = wait_until(PATIENCE, || match (daemon.wait(Duration::ZERO), daemon.ready().0) {
-                (Some(_), _) => Ok(true),
-                (None, 200) => Ok(false),
-                (None, _) => Err(format!("killed at {call} {n}, or ready: {}", daemon.log())),
+            let is_killed = wait_until(PATIENCE, || {
+                match (daemon.wait(Duration::ZERO), daemon.page("/readyz/bastion").0) {
+                    (Some(_), _) => Ok(true),
+                    (None, 200) => Ok(false),
+                    (None, _) => Err(format!("killed at {call} {n}, or ready: {}", daemon.log())),
+                }
             });
             let is_new = has_last() != before;
             if !is_killed {
@@ -109,6 +116,7 @@ fn the_file_is_whole_wherever_the_daemon_is_killed() {
         "{had_old} old, {had_new} new, {left_over} drafts"
     );
     let last_daemon = Daemon::start(&options);
+    await_written(&last_daemon);
     let found: Vec<_> =
         fs::read_dir(&folder).expect("read").map(|entry| entry.expect("one").file_name()).collect();
     assert_eq!(found, ["keys"]);
@@ -134,7 +142,7 @@ fn a_burst_of_changes_is_written_together_and_bad_keys_are_counted() {
     let key = key_pair(&dir.path().join("key"));
     let file = dir.path().join("keys");
     let daemon = daemon(&lab, &only_bastion(&file, NO_SECRETS));
-    daemon.await_ready();
+    await_written(&daemon);
     let writes = || daemon.log().matches("the keys of the bastion are written").count();
     let (before, begin) = (writes(), Instant::now());
     let keys = [format!("{key} ada@home"), format!("command=\"sh\" {key}"), format!("{key}\nssh-rsa AAAA")];
@@ -171,6 +179,6 @@ fn a_file_that_cannot_be_written_is_reported_and_retried() {
         status == 200 && text.contains(&reported) && daemon.page("/readyz/bastion").0 == 503
     });
     fs::create_dir(dir.path().join("absent")).expect("a folder");
-    daemon.wait_for("the file", |daemon| daemon.page("/readyz/bastion").0 == 200);
+    await_written(&daemon);
     assert!(file.exists(), "ready once the file is there");
 }

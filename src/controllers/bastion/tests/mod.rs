@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use self::sample::{CERTIFICATE, DSA, ECDSA, ED25519, RSA, SECURITY_KEY, UNKNOWN};
-use super::key_file::{KeyFile, key_file};
+use super::key_file::KeyFile;
 use crate::api::tenant::Tenant;
 
 fn tenant(name: &str, keys: &[String]) -> Arc<Tenant> {
@@ -21,8 +21,49 @@ fn owned(keys: &[&str]) -> Vec<String> {
     keys.iter().map(|key| (*key).to_owned()).collect()
 }
 
+/// A file, and what it says of itself.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Rendered {
+    content: String,
+    keys: usize,
+    skipped: usize,
+}
+
+impl From<&KeyFile> for Rendered {
+    fn from(file: &KeyFile) -> Self {
+        Self { content: file.content(), keys: file.keys(), skipped: file.skipped() }
+    }
+}
+
+/// The file of these Tenants.
+fn key_file(tenants: impl IntoIterator<Item = Arc<Tenant>>, options: &str) -> Rendered {
+    let mut file = KeyFile::default();
+    for tenant in tenants {
+        file.set(&tenant, options);
+    }
+    Rendered::from(&file)
+}
+
+#[test]
+fn after_any_changes_the_file_is_that_of_the_tenants() {
+    let [ada, grace] = ["ada", "grace"].map(|name| tenant(name, &owned(&[ED25519, "no key"])));
+    let mut file = KeyFile::default();
+    for tenant in [&ada, &grace, &ada] {
+        file.set(tenant, "");
+    }
+    assert_eq!(Rendered::from(&file), key_file(vec![ada.clone(), grace.clone()], ""));
+    let other = tenant("ada", &owned(&[RSA, ECDSA]));
+    file.set(&other, "");
+    assert_eq!(Rendered::from(&file), key_file(vec![other, grace.clone()], ""));
+    file.set(&tenant("ada", &[]), "");
+    assert_eq!(Rendered::from(&file), key_file(vec![grace], ""));
+    file.remove("grace");
+    file.remove("nobody");
+    assert_eq!(Rendered::from(&file), Rendered::default());
+}
+
 /// The file for one Tenant with one key.
-fn file_for(key: &str) -> KeyFile {
+fn file_for(key: &str) -> Rendered {
     key_file(vec![tenant("ada", &owned(&[key]))], "")
 }
 
@@ -34,14 +75,14 @@ fn lines_are_in_the_order_of_names_and_keys() {
         format!("{ED25519} ada\n{SECURITY_KEY} ada\n{ECDSA} ada\n{RSA} grace\n{ED25519} grace\n{RSA} grace");
     for tenants in [vec![grace.clone(), ada.clone()], vec![ada, grace]] {
         let file = key_file(tenants, "");
-        assert_eq!(file, KeyFile { content: expected.clone(), keys: 6, skipped: 0 });
+        assert_eq!(file, Rendered { content: expected.clone(), keys: 6, skipped: 0 });
     }
 }
 
 #[test]
 fn without_a_key_the_file_is_empty() {
-    assert_eq!(key_file(Vec::new(), "restrict"), KeyFile::default());
-    assert_eq!(key_file(vec![tenant("ada", &[]), tenant("grace", &[])], ""), KeyFile::default());
+    assert_eq!(key_file(Vec::new(), "restrict"), Rendered::default());
+    assert_eq!(key_file(vec![tenant("ada", &[]), tenant("grace", &[])], ""), Rendered::default());
 }
 
 #[test]
@@ -87,7 +128,7 @@ fn what_is_no_key_of_a_type_that_servers_accept_is_skipped() {
         DSA,
         UNKNOWN,
     ] {
-        assert_eq!(file_for(text), KeyFile { skipped: 1, ..KeyFile::default() }, "{text:?}");
+        assert_eq!(file_for(text), Rendered { skipped: 1, ..Rendered::default() }, "{text:?}");
     }
 }
 
@@ -133,7 +174,7 @@ proptest! {
     fn every_line_is_a_key_of_its_tenant(
         keys in prop::collection::btree_map("[a-z][a-z0-9.-]{0,6}[a-z0-9]", prop::collection::vec(hostile(), 0..4), 0..4),
     ) {
-        let file = key_file(keys.iter().map(|(name, keys)| tenant(name, keys)).collect(), "");
+        let file = key_file(keys.iter().map(|(name, keys)| tenant(name, keys)), "");
         let lines: Vec<&str> = file.content.split('\n').filter(|_| !file.content.is_empty()).collect();
         prop_assert_eq!(lines.len(), file.keys);
         let mut left: BTreeMap<&str, Vec<&String>> =
