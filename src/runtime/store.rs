@@ -168,6 +168,18 @@ impl<T: Kind> Store<T> {
         keys.filter_map(|key| inner.objects.get(key)).map(|entry| entry.object.open()).collect()
     }
 
+    /// What `find` returns first for an object that the index `I` lists under a key. Allocates nothing for kinds that are
+    /// kept as structs.
+    pub fn find_by<I: Index<T>, R>(
+        &self,
+        key: impl Into<I::Key>,
+        find: impl Fn(&Object<T>) -> Option<R>,
+    ) -> Option<R> {
+        let inner = self.read();
+        let keys = inner.indexes.get::<I>(&key.into()).iter();
+        keys.filter_map(|key| inner.objects.get(key)).find_map(|entry| find(&entry.object.open()))
+    }
+
     /// The names of the objects that the index `I` lists under a key, in order.
     pub fn keys_by<I: Index<T>>(&self, key: impl Into<I::Key>) -> Vec<ObjectKey> {
         self.read().indexes.get::<I>(&key.into()).to_vec()

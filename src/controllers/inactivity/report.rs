@@ -75,12 +75,10 @@ pub fn report(
             events = told.events;
         }
     }
-    // This loop stops an Instance and says so by the annotation in one write, while the promise is stored. It is known
-    // by both until the status tells it, also when the process dies in between.
+    // This loop stops an Instance and sets the annotation in one write, while the promise is stored: both tell who did it.
     let has_stopped = !running && observed.was_stopped() && old.inactivity.is_some();
     if !running && observed.is_watched() && !observed.was_stopped() {
-        // Somebody else has stopped it. A start begins a new time without use, even if it is seen only later. The
-        // annotation comes after the promise has gone from the status.
+        // A start begins a new time without use, even if it is seen only later. The annotation follows the promise's end.
         let annotations = json!({"metadata": {"annotations": {labels::LAST_RUNNING: "false"}}});
         patch = ObjectPatch::of(&**instance, &annotations).filter(|_| old.inactivity.is_none());
         requeue_at_once |= old.inactivity.is_some() && outcome.is_applied;

@@ -79,9 +79,9 @@ impl InstanceAddresses {
         Self { services: services.get() }
     }
 
-    /// The Instance at an address; `None` where there is none.
+    /// The Instance at an address; `None` where there is none. Allocates nothing: it is asked for each connection.
     pub fn instance_at(&self, address: IpAddr) -> Option<InstanceRef> {
-        self.services.by::<ByAddress>(address).iter().find_map(|service| instance_of(&**service))
+        self.services.find_by::<ByAddress, _>(address, instance_of)
     }
 
     /// The addresses of the Instance with this uid, by the name of the Service: `<name>` in the layout with one

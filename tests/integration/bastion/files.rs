@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::ssh::key_pair;
 use super::{only_bastion, set_keys, tenant};
+use crate::cluster::Options as ClusterOptions;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
@@ -58,49 +59,61 @@ fn killed_at(call: &str, n: usize, paths: [&Path; 2]) -> Vec<String> {
     words.map(str::to_owned).into()
 }
 
+/// Waits until the daemon has been killed, or is ready; returns whether it has been killed.
+fn is_killed(daemon: &mut Daemon) -> bool {
+    wait_until(PATIENCE, || match (daemon.wait(Duration::ZERO), daemon.page("/readyz/bastion").0) {
+        (Some(_), _) => Ok(true),
+        (None, 200) => Ok(false),
+        (None, _) => Err(format!("killed, or ready: {}", daemon.log())),
+    })
+}
+
+/// Asserts that the file has these lines, with or without the last one; returns whether it has that.
+fn is_whole(file: &Path, expected: &[String], last: &String) -> bool {
+    let mut found = lines(file, "whole-");
+    let has_last = found.last() == Some(last);
+    found.truncate(found.len() - usize::from(has_last));
+    assert!(found == expected, "{} of {} lines", found.len(), expected.len());
+    has_last
+}
+
 #[test]
 fn the_file_is_whole_wherever_the_daemon_is_killed() {
-    let (lab, dir) = (Lab::shared(), TempDir::new().expect("a folder"));
+    // Its own control plane: a Tenant of another test would have the file written once more.
+    let options = ClusterOptions {
+        simulate: false,
+        kubevirt: false,
+        load_balancer: false,
+        ..ClusterOptions::default()
+    };
+    let (lab, dir) = (Lab::start(options), TempDir::new().expect("a folder"));
     let [one, other] = ["one", "other"].map(|name| key_pair(&dir.path().join(name)));
     let folder = dir.path().join("shared");
     fs::create_dir(&folder).expect("a folder");
     let (file, draft) = (folder.join("keys"), folder.join(".keys.new"));
-    // They come last in the file.
-    let names: Vec<String> = (0..40).map(|n| format!("zz-whole-{n:02}")).collect();
+    let names: Vec<String> = (0..40).map(|n| format!("whole-{n:02}")).collect();
     let many = vec![one.clone(); 100];
     lab.apply(&names.iter().map(|name| tenant(name, &many)).collect::<String>());
     let expected: Vec<String> = names.iter().flat_map(|name| vec![format!("{one} {name}"); 100]).collect();
-    let last = format!("{other} zz-whole-99");
-    lab.apply(&tenant("zz-whole-99", &[]));
+    let last = format!("{other} whole-99");
+    lab.apply(&tenant("whole-99", &[]));
 
     let config = only_bastion(&file, NO_SECRETS);
     let kubeconfig = lab.service_account();
     let options = Options { kubeconfig: &kubeconfig, selector: "bastion-files", config: &config };
     await_written(&Daemon::start(&options));
-    let has_last = || {
-        let mut found = lines(&file, "zz-whole-");
-        let has_last = found.last() == Some(&last);
-        found.truncate(found.len() - usize::from(has_last));
-        assert!(found == expected, "{} of {} lines", found.len(), expected.len());
-        has_last
-    };
+    let has_last = || is_whole(&file, &expected, &last);
     // The new content is complete from the rename on, and never before.
     let (mut had_old, mut had_new, mut left_over) = (0, 0, 0);
     for call in CALLS {
         for n in 1.. {
             let before = has_last();
             let keys: &[&str] = if before { &[] } else { &[&other] };
-            set_keys(&lab, "zz-whole-99", keys);
+            set_keys(&lab, "whole-99", keys);
             let through = killed_at(call, n, [&draft, &folder]);
             let through: Vec<&str> = through.iter().map(String::as_str).collect();
             let mut daemon = Daemon::spawn_through(&through, &options);
-            let is_killed = wait_until(PATIENCE, || {
-                match (daemon.wait(Duration::ZERO), daemon.page("/readyz/bastion").0) {
-                    (Some(_), _) => Ok(true),
-                    (None, 200) => Ok(false),
-                    (None, _) => Err(format!("killed at {call} {n}, or ready: {}", daemon.log())),
-                }
-            });
+            let is_killed = is_killed(&mut daemon);
             let is_new = has_last() != before;
             if !is_killed {
                 assert!(is_new && !draft.exists(), "{call}: written, and nothing is left over");
@@ -111,23 +124,12 @@ fn the_file_is_whole_wherever_the_daemon_is_killed() {
             *(if is_new { &mut had_new } else { &mut had_old }) += 1;
         }
     }
-    assert!(
-        had_old >= 5 && had_new >= 1 && left_over >= 3,
-        "{had_old} old, {had_new} new, {left_over} drafts"
-    );
+    assert!(had_old >= 5 && had_new >= 1 && left_over >= 3, "{had_old}, {had_new}, {left_over}");
     let last_daemon = Daemon::start(&options);
     await_written(&last_daemon);
     let found: Vec<_> =
         fs::read_dir(&folder).expect("read").map(|entry| entry.expect("one").file_name()).collect();
     assert_eq!(found, ["keys"]);
-    for name in names_of(&lab, "zz-whole-") {
-        lab.kubectl(&["delete", "tenant", &name, "--wait=false"]);
-    }
-    wait_until(PATIENCE, || match lines(&file, "zz-whole-").len() {
-        0 => Ok(()),
-        count => Err(format!("the keys of deleted Tenants are gone, are {count}")),
-    });
-    drop(last_daemon);
 }
 
 fn names_of(lab: &Lab, prefix: &str) -> Vec<String> {
@@ -162,9 +164,13 @@ fn a_burst_of_changes_is_written_together_and_bad_keys_are_counted() {
         line.trim().parse().expect("a number")
     };
     assert!(value("bastion_keys ") >= 50.0 && value("bastion_keys_skipped ") >= 100.0, "{metrics}");
-    for name in names_of(&lab, "burst-") {
-        lab.kubectl(&["delete", "tenant", &name, "--wait=false"]);
-    }
+    let names = names_of(&lab, "burst-");
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    lab.kubectl(&[&["delete", "tenant", "--wait=false"], &names[..]].concat());
+    wait_until(PATIENCE, || match lines(&file, "burst-").len() {
+        0 => Ok(()),
+        count => Err(format!("the keys of deleted Tenants are gone, are {count}")),
+    });
 }
 
 #[test]

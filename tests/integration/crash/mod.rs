@@ -253,9 +253,10 @@ fn run_with_crash(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, expected: &
             ))
         });
     }
-    // The last write shows in the objects before the proxy has counted it.
-    let is_made = victim.log.is_some() || victim.killed.recv_timeout(PATIENCE).is_ok();
-    assert!(is_made, "{}: write {n} was never made; its log:\n{}", scenario.name, tail(&victim.daemon.log()));
+    // A run may do with fewer writes than the one without a crash: then this one is never made.
+    if victim.log.is_none() && !proxy.clear_hook() {
+        victim.killed.recv_timeout(PATIENCE).expect("the daemon is killed at its write");
+    }
 }
 
 /// The objects that differ, a line each.

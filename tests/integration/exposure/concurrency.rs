@@ -106,17 +106,21 @@ fn create_while_killing(lab: &Lab, options: &Options<'_>) -> usize {
     })
 }
 
-/// Waits until the exposure of every Instance is ready. Returns the Instances.
+/// Waits until the exposure of every Instance is ready, as long as there are fewer and fewer that are not. Returns the
+/// Instances.
 fn await_all_ready(lab: &Lab) -> Vec<Value> {
-    wait_until(PATIENCE, || {
-        let instances = lab.list("instances.crownlabs.polito.it", NAMESPACE);
-        let waiting: Vec<_> = instances
-            .iter()
-            .filter(|instance| instance["status"]["publicExposure"]["phase"] != "Ready")
-            .map(|instance| (&instance["metadata"]["name"], &instance["status"]["publicExposure"]))
-            .collect();
-        if waiting.is_empty() { Ok(instances) } else { Err(format!("{}: {:?}", waiting.len(), waiting[0])) }
-    })
+    let mut left = usize::MAX;
+    while left > 0 {
+        left = wait_until(PATIENCE, || {
+            let instances = lab.list("instances.crownlabs.polito.it", NAMESPACE);
+            let is_waiting = |instance: &&Value| instance["status"]["publicExposure"]["phase"] != "Ready";
+            let waiting: Vec<&Value> = instances.iter().filter(is_waiting).collect();
+            let example = waiting.first().map(|first| (&first["metadata"]["name"], &first["status"]));
+            let is_news = waiting.len() < left;
+            is_news.then_some(waiting.len()).ok_or_else(|| format!("{left} are not ready: {example:?}"))
+        });
+    }
+    lab.list("instances.crownlabs.polito.it", NAMESPACE)
 }
 
 /// Asserts that no two Services have the same address, port and protocol. Returns the number of ports.

@@ -35,7 +35,8 @@ fn a_personal_namespace_lives_as_long_as_it_is_used() {
     // The Tenant may be seen before its Workspace.
     lab.await_value("tenants", "default", "keep.alive", "/status/quota/cpu", "2");
     lab.await_ready("tenants", "keep.alive");
-    lab.apply(&instance("keepalive", "busy", "standalone").replace("tenant-keepalive", namespace));
+    let busy = instance("keepalive", "busy", "standalone").replace("tenant-keepalive", namespace);
+    lab.apply(&busy.replace("TenantRef: {name: keepalive}", "TenantRef: {name: keep.alive}"));
     lab.await_phase(namespace, "busy", "Ready");
     // An hour after the login, the Instance keeps the namespace.
     login(&lab, "keep.alive", -3600);
