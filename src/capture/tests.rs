@@ -1,5 +1,6 @@
 //! Tests that concern several parts: the parser, compared with another one and with the filter, and the counter.
 
+mod allocations;
 mod counting;
 mod filtering;
 mod parsing;
