@@ -5,7 +5,7 @@
 
 use super::{Kind, Object, labels};
 
-/// Whether a namespace has the name of one of a Tenant, who writes the Templates in it.
+/// Whether a namespace is named as that of a Tenant, who writes the Templates in it.
 pub fn is_tenant_namespace(namespace: &str) -> bool {
     namespace.starts_with("tenant-")
 }
