@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
-.PHONY: help prerequisites build test lint generate demo bench image ssh-bastion-image clean
+.PHONY: help prerequisites build test soak lint generate demo bench image image-exporter ssh-bastion-image clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -23,6 +23,9 @@ TEST_THREADS ?= 6
 
 test: prerequisites ## Everything: unit, snapshot, property and integration tests on a real control plane
 	$(CARGO) test --locked -- --test-threads=$(TEST_THREADS)
+
+soak: control-plane-prerequisites ## Two replicas that are killed, stopped and cut off for an hour (SOAK_SECONDS), then compared with calm ones
+	SOAK_SECONDS=$${SOAK_SECONDS:-3600} $(CARGO) test --locked --test integration -- --nocapture soak::
 
 lint: ## Format, lints, and what may enter the dependency tree
 	$(CARGO) fmt --check
@@ -44,6 +47,9 @@ bench: control-plane-prerequisites ## The figures of the README, measured here; 
 
 image: ## The container image
 	docker build -t crownlabs/crownlabs:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) .
+
+image-exporter: ## The container image that exports the disks of snapshots
+	docker build -t crownlabs/img-exporter:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) images/img-exporter
 
 ssh-bastion-image: ## The container image of the SSH server of the bastion
 	docker build -t crownlabs/ssh-bastion:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) images/ssh-bastion

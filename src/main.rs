@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -30,10 +31,10 @@ enum Command {
     },
     /// Print, as YAML, the objects that the loops would make for the custom resources in files.
     Plan {
-        /// YAML files with custom resources; may be given several times. `-` is standard input.
-        #[arg(short, long = "filename", value_name = "FILE", required = true)]
+        /// Files with custom resources in YAML or JSON, and folders of them; `-` is standard input.
+        #[arg(short, long = "filename", value_name = "FILE", required = true, num_args = 1..)]
         file: Vec<PathBuf>,
-        /// The configuration file; else the defaults.
+        /// The configuration file, or a ConfigMap manifest that contains it; else the defaults.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
@@ -55,12 +56,15 @@ enum ConfigCommand {
     Default,
     /// Check a file; every fault is named with its line.
     Check {
-        /// The file.
+        /// The file, or a ConfigMap manifest that contains it.
         file: PathBuf,
     },
     /// Print the JSON Schema of the file.
     Schema,
 }
+
+/// How long the end of the process waits for calls of the operating system that are under way.
+const LAST_THREADS: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     match execute(Arguments::parse().command) {
@@ -84,17 +88,20 @@ fn execute(command: Command) -> anyhow::Result<()> {
             let config = Config::load(&file)?;
             let log_filter = crownlabs::start_logging(&config.log)?;
             let options = Options { config, config_file: file, kubeconfig, log_filter };
-            tokio::runtime::Builder::new_multi_thread()
+            let runtime = tokio::runtime::Builder::new_multi_thread()
                 // The loops wait for the API server; handing work from thread to thread costs more
                 // than a second thread would gain (`make bench`).
                 .worker_threads(1)
                 .enable_all()
                 .build()
-                .context("the runtime cannot start")?
-                .block_on(crownlabs::run(options))
+                .context("the runtime cannot start")?;
+            let result = runtime.block_on(crownlabs::run(options));
+            // A thread that waits for a name server, for example, does not delay the end.
+            runtime.shutdown_timeout(LAST_THREADS);
+            result
         }
         Command::Plan { file, config } => {
-            let config = config.map_or_else(|| Ok(Config::default()), |file| Config::load(&file))?;
+            let config = config.map_or_else(|| Ok(Config::default()), |file| Config::load_any(&file))?;
             let output = crownlabs::plan(&file, &config)?;
             for message in &output.messages {
                 eprintln!("{message}");
@@ -104,7 +111,7 @@ fn execute(command: Command) -> anyhow::Result<()> {
         Command::Crd => print(&crownlabs::crds()),
         Command::Config(ConfigCommand::Default) => print(&crownlabs::default_configuration()),
         Command::Config(ConfigCommand::Check { file }) => {
-            Config::load(&file)?;
+            Config::load_any(&file)?;
             print(&format!("{} is valid\n", file.display()))
         }
         Command::Config(ConfigCommand::Schema) => {

@@ -1,19 +1,24 @@
 //! `crownlabs plan`: what the loops would make for the custom resources in files, without a
 //! cluster. The plan is the very function that `run` uses; only the stores are filled from files.
 
+mod fields;
+mod files;
+
 use std::collections::BTreeSet;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
+use self::fields::UnknownField;
+use self::files::Input;
+use crate::api::crd::crds;
 use crate::api::instance::InstanceKind;
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::labels::selector_string;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::{GROUP, Kind};
-use crate::config::Config;
+use crate::config::{Config, tree};
 use crate::controllers::{Built, LOOPS, Planned, Setup};
 use crate::kinds::{NamespaceKind, SecretKind};
 use crate::runtime::clock;
@@ -46,14 +51,54 @@ impl Output {
         }
         Ok(text)
     }
+
+    /// Adds the plan for an object. `printed` are the names of the objects that have one already: two loops may work on
+    /// one kind.
+    fn add(&mut self, planned: Planned, config: &Config, printed: &mut BTreeSet<String>) {
+        let Planned { kind, key, object, made, messages, .. } = planned;
+        let name = format!("{kind} {key}");
+        let Some(object) = object else {
+            let labels = selector_string(&config.selector);
+            self.messages.push(format!("{name} is left alone: it does not carry {labels} (selector)"));
+            return;
+        };
+        self.messages.extend(messages.into_iter().map(|message| format!("{name}: {message}")));
+        if printed.insert(name) {
+            self.objects.push(object);
+        }
+        self.objects.extend(made);
+    }
 }
 
-/// Plans for everything in the files: they are the cluster, nothing has been made in it yet, and it has
+/// Plans for everything in the files and folders: they are the cluster, nothing has been made in it yet, and it has
 /// `KubeVirt`.
 ///
 /// # Errors
 /// When a file cannot be read or is not YAML; the message names it.
 pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
+    let (definitions, mut documents, mut messages) = (crds(), Vec::new(), Vec::new());
+    for Input { name, text } in files::read(files)? {
+        // The reader's own files: no budget of documents or nodes.
+        let options = serde_saphyr::options! { budget: None };
+        let read: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)
+            .map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
+        // The same once more, with the lines.
+        let lines = tree::documents(&text).map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
+        for UnknownField { line, message } in
+            lines.iter().flat_map(|document| fields::unknown(document, &definitions))
+        {
+            let line = line.map_or_else(String::new, |line| format!(":{line}"));
+            messages.push(format!("{name}{line}: {message}"));
+        }
+        documents.extend(read.into_iter().map(|document| (name.clone(), document)));
+    }
+    let mut output = plan_documents(documents, config)?;
+    output.messages.splice(..0, messages);
+    Ok(output)
+}
+
+/// The same for documents, each with the name of its file.
+fn plan_documents(documents: Vec<(String, Value)>, config: &Config) -> anyhow::Result<Output> {
     // Nobody is asked: every address counts as confirmed.
     let mut setup = Setup::new(config, Gate::closed());
     let mut factory = StoreFactory::default();
@@ -65,40 +110,32 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
         Built::Leader(built) => Some(built),
         Built::Replica(_) => None,
     });
-    let loops: Vec<_> = loops.collect();
+    // What Workspaces and Tenants get, Instances need.
+    let (of_cluster, in_namespaces): (Vec<_>, Vec<_>) = loops.partition(|built| !built.is_namespaced());
     if let Some(file) = setup.files.iter().find(|file| !file.is_readable()) {
         anyhow::bail!("{}: {} cannot be read", file.key, file.path.display());
     }
     let mut output = Output::default();
-    let mut cluster = Cluster { factory, config, namespaces: BTreeSet::new() };
-    for file in files {
-        let (name, text) = read(file)?;
-        // The reader's own files: no budget of documents or nodes.
-        let options = serde_saphyr::options! { budget: None };
-        let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)
-            .map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
-        for document in documents.into_iter().flat_map(items) {
+    let mut cluster = Cluster { factory, config, seen: BTreeSet::new(), namespaces: BTreeSet::new() };
+    for (name, document) in documents {
+        for document in items(document) {
             if let Some(message) = cluster.take(document)? {
                 output.messages.push(format!("{name}: {message}"));
             }
         }
     }
-    cluster.finish()?;
+    cluster.begin()?;
     let mut printed = BTreeSet::new();
-    for planned in loops.iter().flat_map(|built| built.plan(clock::now())) {
-        let Planned { kind, key, object, made, messages } = planned;
-        let name = format!("{kind} {key}");
-        let Some(object) = object else {
-            let labels = selector_string(&config.selector);
-            output.messages.push(format!("{name} is left alone: it does not carry {labels} (selector)"));
-            continue;
-        };
-        output.messages.extend(messages.into_iter().map(|message| format!("{name}: {message}")));
-        // Two loops may work on one kind.
-        if printed.insert(name) {
-            output.objects.push(object);
+    for planned in of_cluster.iter().flat_map(|built| built.plan(clock::now())) {
+        let namespaces = planned.made.iter().filter(|made| made["kind"] == NamespaceKind::KIND);
+        for object in namespaces.chain(&planned.foreseen) {
+            cluster.provide(object)?;
         }
-        output.objects.extend(made);
+        output.add(planned, config, &mut printed);
+    }
+    cluster.provide_namespaces()?;
+    for planned in in_namespaces.iter().flat_map(|built| built.plan(clock::now())) {
+        output.add(planned, config, &mut printed);
     }
     Ok(output)
 }
@@ -110,7 +147,9 @@ const NAMESPACED_INPUTS: [&str; 3] = [InstanceKind::KIND, InstanceSnapshotKind::
 struct Cluster<'a> {
     factory: StoreFactory,
     config: &'a Config,
-    /// The namespaces that exist, or are needed by an object.
+    /// Kind, namespace and name of each object.
+    seen: BTreeSet<[String; 3]>,
+    /// The namespaces that objects of the files are in.
     namespaces: BTreeSet<String>,
 }
 
@@ -121,6 +160,7 @@ impl Cluster<'_> {
             |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (kind, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
         let is_ours = text("/apiVersion").starts_with(GROUP) || kind == NamespaceKind::KIND;
+        self.seen.insert([kind.clone(), namespace.clone(), name.clone()]);
         if NAMESPACED_INPUTS.contains(&kind.as_str()) {
             self.namespaces.insert(namespace);
         }
@@ -144,33 +184,36 @@ impl Cluster<'_> {
         })
     }
 
-    /// Adds what the API server and administrators would have: a namespace for every object, and that of the
-    /// personal volumes.
-    fn finish(mut self) -> anyhow::Result<()> {
-        self.namespaces.insert(self.config.controllers.tenant.my_drive.namespace.clone());
-        for name in std::mem::take(&mut self.namespaces) {
-            let namespace =
-                json!({"apiVersion": "v1", "kind": NamespaceKind::KIND, "metadata": {"name": name}});
-            self.take(namespace)?;
-        }
+    /// Adds what administrators would have made, the namespace of the personal volumes, and marks every store as
+    /// filled.
+    fn begin(&mut self) -> anyhow::Result<()> {
+        self.provide_namespace(&self.config.controllers.tenant.my_drive.namespace)?;
         self.factory.end_lists();
         Ok(())
+    }
+
+    /// Adds an object that a loop makes, unless the files have it.
+    fn provide(&mut self, object: &Value) -> anyhow::Result<()> {
+        let text =
+            |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if !self.seen.contains(&[text("/kind"), text("/metadata/namespace"), text("/metadata/name")]) {
+            self.take(object.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Adds the namespaces of objects that nobody has made.
+    fn provide_namespaces(&mut self) -> anyhow::Result<()> {
+        std::mem::take(&mut self.namespaces).iter().try_for_each(|name| self.provide_namespace(name))
+    }
+
+    fn provide_namespace(&mut self, name: &str) -> anyhow::Result<()> {
+        self.provide(&json!({"apiVersion": "v1", "kind": NamespaceKind::KIND, "metadata": {"name": name}}))
     }
 
     fn label(&self, namespace: &mut Value) {
         merge::apply(namespace, &json!({"metadata": {"labels": self.config.selector}}));
     }
-}
-
-fn read(file: &Path) -> anyhow::Result<(String, String)> {
-    if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
-        return Ok(("standard input".to_owned(), text));
-    }
-    let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).with_context(|| format!("{name} cannot be read"))?;
-    Ok((name, text))
 }
 
 /// The objects of a document: itself, or those of a `List`.
@@ -200,3 +243,6 @@ fn encode(secret: &mut Value) {
     let encoded: Value = encoded.collect::<serde_json::Map<_, _>>().into();
     merge::apply(secret, &json!({"data": encoded}));
 }
+
+#[cfg(test)]
+mod tests;

@@ -116,10 +116,9 @@ fn a_file_that_is_missing_or_not_yaml_is_named() {
 fn snapshots_and_shared_volumes_are_planned() {
     let root = env!("CARGO_MANIFEST_DIR");
     let config = format!("{root}/config/demo.yaml");
-    let (templates, storage) = (
-        format!("{root}/manifests/samples/20-templates.yaml"),
-        format!("{root}/manifests/samples/40-storage.yaml"),
-    );
+    let sample = |name: &str| format!("{root}/manifests/samples/{name}.yaml");
+    let (templates, storage, snapshot) =
+        (sample("20-templates"), sample("40-storage"), sample("optional/snapshot"));
     let machine = |running: bool| {
         format!(
             "apiVersion: crownlabs.polito.it/v1alpha2
@@ -132,7 +131,7 @@ spec:
 "
         )
     };
-    let arguments = ["plan", "--config", &config, "-f", &templates, "-f", &storage, "-f", "-"];
+    let arguments = ["plan", "--config", &config, "-f", &templates, &storage, "-f", &snapshot, "-"];
     let output = crownlabs(&arguments, &machine(false));
     assert!(output.status.success(), "{}", text(&output.stderr));
     let printed = text(&output.stdout);
@@ -202,16 +201,12 @@ spec:
 #[test]
 fn the_plan_of_the_samples_is_as_reviewed() {
     let root = env!("CARGO_MANIFEST_DIR");
-    let mut arguments = vec!["plan".to_owned(), "--config".to_owned(), format!("{root}/config/demo.yaml")];
-    for file in ["10-people", "20-templates", "30-instances"] {
-        arguments.extend(["-f".to_owned(), format!("{root}/manifests/samples/{file}.yaml")]);
-    }
-    arguments.extend(["-f".to_owned(), "-".to_owned()]);
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let output = crownlabs(&arguments, golden::MY_DRIVE);
+    let file = |name: &str| format!("{root}/{name}");
+    let (config, samples) = (file("config/demo.yaml"), file("manifests/samples"));
+    let optional = ["local-vm", "public-exposure"].map(|name| format!("{samples}/optional/{name}.yaml"));
+    let output = crownlabs(&["plan", "--config", &config, "-f", &samples, &optional[0], &optional[1]], "");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let messages = text(&output.stderr);
-    assert!(!messages.contains("Instance tenant-ada-rossi"), "every sample can be made: {messages}");
+    assert_eq!(text(&output.stderr), "", "every sample can be made");
     insta::assert_snapshot!(text(&output.stdout));
 }
 
@@ -251,4 +246,134 @@ spec: {prettyName: web, description: web, deleteAfter: 100d, environmentList: []
     assert!(messages.contains("Instance tenant-ada/old: the Instance is deleted now"), "{messages}");
     let later = "Instance tenant-ada/young: overdue at 2999-04-11T00:00:00Z; then the Instance is deleted";
     assert!(messages.contains(later), "{messages}");
+}
+
+const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples");
+
+#[test]
+fn the_samples_are_planned_without_a_remark_by_the_default_configuration() {
+    let output = crownlabs(&["plan", "-f", SAMPLES], "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "");
+    let objects = golden::by_name(golden::documents(&text(&output.stdout)));
+    // What the Tenant gets is there when the Instances need it: a container mounts the personal volume.
+    let volumes = &objects["Deployment/wireshark-1"]["spec"]["template"]["spec"]["volumes"];
+    let drive = volumes.as_array().expect("volumes").iter().find(|volume| volume["name"] == "mydrive");
+    let export = &drive.expect("mounted")["nfs"];
+    assert_eq!(export["server"], "<server of volume mydrive-pvcs/ada-rossi-drive>");
+    assert_eq!(export["path"], "<path of volume mydrive-pvcs/ada-rossi-drive>");
+    for name in
+        ["VirtualMachine/server-1", "ResourceQuota/crownlabs-resource-quota", "Namespace/tenant-carlo-verdi"]
+    {
+        assert!(objects.contains_key(name), "{name}");
+    }
+    // A Secret in the files is taken as it is.
+    let output = crownlabs(&["plan", "-f", SAMPLES, "-"], golden::MY_DRIVE);
+    assert!(text(&output.stdout).contains("path: /exports/ada\n"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn several_files_and_folders_are_read_in_their_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let workspace = |name: &str| {
+        format!(
+            "apiVersion: crownlabs.polito.it/v1alpha1\nkind: Workspace\nmetadata: {{name: {name}}}\nspec: {{x: 1}}\n"
+        )
+    };
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+        std::fs::write(&file, text).expect("written");
+        file.display().to_string()
+    };
+    write("many/b.yml", &workspace("second"));
+    write("many/a.yaml", &workspace("first"));
+    write(
+        "many/c.json",
+        r#"{"apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace", "spec": {"x": 1}}"#,
+    );
+    write("many/notes.txt", "no YAML: [");
+    write("many/below/d.yaml", &workspace("below"));
+    let many = folder.path().join("many").display().to_string();
+    let (one, other) = (write("one.yaml", &workspace("one")), write("other.yaml", &workspace("other")));
+    let output = crownlabs(&["plan", "-f", &other, &many, "-f", &one, "-"], &workspace("piped"));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let messages = text(&output.stderr);
+    // Each has an unknown field, so each is named once.
+    let names: Vec<&str> =
+        messages.lines().filter_map(|line| line.split_once(": Workspace ")).map(|(at, _)| at).collect();
+    let expected = [
+        format!("{other}:4"),
+        format!("{many}/a.yaml:4"),
+        format!("{many}/b.yml:4"),
+        format!("{many}/c.json:1"),
+        format!("{one}:4"),
+        "standard input:4".to_owned(),
+    ];
+    assert_eq!(names[..6], expected, "{messages}");
+    std::fs::create_dir(folder.path().join("empty")).expect("made");
+    let output = crownlabs(&["plan", "-f", &folder.path().join("empty").display().to_string()], "");
+    assert!(!output.status.success());
+    assert!(
+        text(&output.stderr).contains("empty has no file with YAML or JSON in it"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn unknown_fields_are_named_with_file_line_and_path() {
+    let samples = std::fs::read_to_string(format!("{SAMPLES}/30-instances.yaml")).expect("the samples");
+    let line = samples.lines().position(|line| line == "spec:").expect("a spec") + 2;
+    let input = samples.replacen("spec:\n", "spec:\n  runing: false\n", 1);
+    let output = crownlabs(&["plan", "-f", "-"], &input);
+    assert!(output.status.success(), "it is a warning");
+    let wanted = format!(
+        "standard input:{line}: Instance tenant-ada-rossi/desktop-1: unknown field spec.runing, which the API server \
+         drops; did you mean \"running\"?\n"
+    );
+    assert!(text(&output.stderr).starts_with(&wanted), "{}", text(&output.stderr));
+}
+
+#[test]
+fn routes_are_planned_where_the_gateway_api_is_configured() {
+    let config = "apiVersion: config.crownlabs.polito.it/v1alpha1
+kind: ControllerManagerConfiguration
+controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}}
+";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("crownlabs.yaml");
+    std::fs::write(&file, config).expect("written");
+    let output = crownlabs(&["plan", "--config", &file.display().to_string(), "-f", SAMPLES], "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let objects = golden::by_name(golden::documents(&text(&output.stdout)));
+    let route = &objects["HTTPRoute/wireshark-1"];
+    assert_eq!(route["spec"]["parentRefs"][0]["name"], "labs");
+    assert_eq!(route["metadata"]["namespace"], "tenant-ada-rossi");
+    let routes = objects.keys().filter(|name| name.starts_with("HTTPRoute/")).count();
+    assert_eq!(routes, 4, "one for each environment with a web interface: {:?}", objects.keys());
+}
+
+#[test]
+fn a_config_map_is_checked_and_used_as_the_configuration_in_it() {
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/20-configuration.yaml");
+    let output = crownlabs(&["config", "check", shipped], "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), format!("{shipped} is valid\n"));
+    let manifest = std::fs::read_to_string(shipped).expect("the manifest");
+    let line = manifest.lines().position(|line| line.contains("websiteBaseUrl")).expect("the key") + 1;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("changed.yaml").display().to_string();
+    std::fs::write(&file, manifest.replace("websiteBaseUrl", "websiteUrl")).expect("written");
+    let output = crownlabs(&["config", "check", &file], "");
+    assert!(!output.status.success());
+    let message = text(&output.stderr);
+    assert!(
+        message.starts_with(&format!("{file}:{line}: controllers.instance.websiteUrl: unknown key")),
+        "{message}"
+    );
+    // The same file serves `plan`.
+    std::fs::write(&file, manifest.replace("crownlabs.example.com", "labs.example.net")).expect("written");
+    let output = crownlabs(&["plan", "--config", &file, "-f", SAMPLES], "");
+    assert!(text(&output.stdout).contains("host: labs.example.net"), "{}", text(&output.stderr));
 }

@@ -7,8 +7,16 @@ selector: {crownlabs.polito.it/operator-selector: bench}
 server: {metrics: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}
 ";
 
-/// The namespaces, the Tenant `ada` with her MyDrive, and the Templates [`TEMPLATES`](crate::harness::TEMPLATES).
+/// A lease that its last holder has given back, the namespaces, the Tenant `ada` with her MyDrive, and the Templates
+/// [`TEMPLATES`](crate::harness::TEMPLATES).
+///
+/// Where there is no lease, a daemon waits for ten seconds, in which somebody may still hold the one that is gone.
 pub const FIXTURES: &str = "
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: crownlabs-controller-manager, namespace: crownlabs-system}
+spec: {holderIdentity: \"\", leaseDurationSeconds: 1, leaseTransitions: 1}
+---
 apiVersion: v1
 kind: Namespace
 metadata: {name: workspace-bench, labels: {crownlabs.polito.it/operator-selector: bench}}

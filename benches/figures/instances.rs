@@ -23,14 +23,62 @@ const LOADER: &str = "crownlabs-tests";
 const TRIES: usize = 100;
 
 /// 600 Instances that exist when the daemon starts, compared with a loader that sends only the needed writes; then
-/// the time from the creation of an Instance to that of its Ingress.
-pub async fn cold_600(figures: &mut Figures) -> Result<()> {
-    const COUNT: usize = 600;
+/// the time from the creation of an Instance to that of its Ingress. With a `baseline`, times are compared with those
+/// of that build of the daemon, which gets a control plane of its own before and after: half an hour later, the same
+/// machine can be twice as slow.
+pub async fn cold_600(figures: &mut Figures, baseline: Option<&Path>) -> Result<()> {
+    let before = of_baseline(baseline).await?;
+    let ours = measured_600(figures).await?;
+    let after = of_baseline(baseline).await?;
+    let (Some(before), Some(after)) = (before, after) else { return Ok(()) };
+    for (work, ours, before, after) in [
+        (
+            "600 cold: processor time",
+            ours.processor_seconds,
+            before.processor_seconds,
+            after.processor_seconds,
+        ),
+        ("accepted to Ingress: median", ours.median, before.median, after.median),
+        ("accepted to Ingress: 95 %", ours.late, before.late, after.late),
+    ] {
+        eprintln!("{work}: the baseline before and after: {before:.2}, {after:.2}; this build: {ours:.2}");
+        let ratio = ours / f64::midpoint(before, after);
+        figures.add(format!("{work}, relative to the baseline"), ratio, "", Some(1.1));
+    }
+    Ok(())
+}
+
+/// What is compared with the baseline.
+struct Times {
+    processor_seconds: f64,
+    /// From the creation of an Instance to that of its Ingress, in milliseconds: the median.
+    median: f64,
+    /// The same, 95 % of them.
+    late: f64,
+}
+
+/// The times of another build of the daemon, on a control plane of its own.
+async fn of_baseline(binary: Option<&Path>) -> Result<Option<Times>> {
+    let Some(binary) = binary else { return Ok(None) };
+    eprintln!("the baseline …");
+    let bench = Bench::start().await?;
+    let Cold { daemon, .. } = cold(&bench, COLD, || bench.binary(binary)).await?;
+    let processor_seconds = daemon.processor_seconds()?;
+    let (median, late) = reaction(&bench).await?;
+    Ok(Some(Times { processor_seconds, median, late }))
+}
+
+/// How many Instances [`cold_600`] has.
+const COLD: usize = 600;
+
+/// The figures of this build with 600 Instances.
+async fn measured_600(figures: &mut Figures) -> Result<Times> {
+    const COUNT: usize = COLD;
     let bench = Bench::start().await?;
     // The API server gets slower with every object that it holds: the floor is measured before the daemon and after
     // it, and the mean of both counts.
     let before = floor(&bench, "tenant-before", COUNT).await?;
-    let Cold { daemon, begin, entries } = cold(&bench, COUNT).await?;
+    let Cold { daemon, begin, entries } = cold(&bench, COUNT, || bench.daemon()).await?;
     let (processor, memory) = (daemon.processor_seconds()?, daemon.peak_mebibytes()?);
     let ours = wall(begin, &by_agent(&entries, AGENT).cloned().collect::<Vec<_>>());
     let per_instance = requests(&entries) / count(COUNT);
@@ -38,14 +86,16 @@ pub async fn cold_600(figures: &mut Figures) -> Result<()> {
     figures.add("600 cold: requests per Instance", per_instance, "", Some(5.8));
     figures.add("600 cold: processor time", processor, "s", Some(2.0));
     figures.add("600 cold: peak memory", memory, "MiB", Some(45.0));
-    reaction(&bench, figures).await?;
+    let (median, late) = reaction(&bench).await?;
+    figures.add("accepted to Ingress: median", median, "ms", Some(20.0));
+    figures.add("accepted to Ingress: 95 %", late, "ms", Some(40.0));
     drop(daemon);
     let after = floor(&bench, "tenant-after", COUNT).await?;
     eprintln!("floor before and after: {:.2} s, {:.2} s", before.wall, after.wall);
     let floor_wall = f64::midpoint(before.wall, after.wall);
     figures.add("600 cold: floor, wall time", floor_wall, "s", None);
     figures.add("600 cold: wall time", ours, "s", Some(1.05 * floor_wall));
-    Ok(())
+    Ok(Times { processor_seconds: processor, median, late })
 }
 
 /// A daemon that was started when Instances were in place, and has given each of them a status.
@@ -58,18 +108,19 @@ struct Cold {
 }
 
 /// Creates Instances, lets the cluster come to rest, then starts the daemon and waits for the statuses.
-async fn cold(bench: &Bench, number: usize) -> Result<Cold> {
+async fn cold(bench: &Bench, number: usize, start: impl Fn() -> Result<Daemon>) -> Result<Cold> {
     eprintln!("cold: the daemon, {number} Instances …");
     bench.instances("tenant-bench", 0, number).await?;
     bench.settle()?;
     let (mark, begin) = (bench.cluster.audit().mark()?, now());
-    let daemon = bench.daemon()?;
+    let daemon = start()?;
     let entries = bench.await_statuses(mark, number)?;
     Ok(Cold { daemon, begin, entries })
 }
 
-/// Measures the time from the creation of one Instance to that of its Ingress, while the daemon is idle otherwise.
-async fn reaction(bench: &Bench, figures: &mut Figures) -> Result<()> {
+/// Measures the time from the creation of one Instance to that of its Ingress, while the daemon is idle otherwise: the
+/// median and 95 %, in milliseconds.
+async fn reaction(bench: &Bench) -> Result<(f64, f64)> {
     eprintln!("reaction: one Instance at a time, idle daemon …");
     bench.settle()?;
     let audit = bench.cluster.audit();
@@ -84,9 +135,7 @@ async fn reaction(bench: &Bench, figures: &mut Figures) -> Result<()> {
     let mut times = reactions(&audit.since(mark)?);
     anyhow::ensure!(times.len() == TRIES, "{} of {TRIES} reactions", times.len());
     times.sort_by(f64::total_cmp);
-    figures.add("accepted to Ingress: median", times[TRIES / 2], "ms", Some(20.0));
-    figures.add("accepted to Ingress: 95 %", times[TRIES * 95 / 100], "ms", Some(40.0));
-    Ok(())
+    Ok((times[TRIES / 2], times[TRIES * 95 / 100]))
 }
 
 /// For each Instance with an Ingress, the milliseconds from the answer to its creation to that of its Ingress.
@@ -110,7 +159,7 @@ fn reactions(entries: &[AuditEntry]) -> Vec<f64> {
 pub async fn cold_2400(figures: &mut Figures) -> Result<()> {
     const COUNT: usize = 2400;
     let bench = Bench::start().await?;
-    let Cold { daemon, entries, .. } = cold(&bench, COUNT).await?;
+    let Cold { daemon, entries, .. } = cold(&bench, COUNT, || bench.daemon()).await?;
     figures.add("2400 cold: requests per Instance", requests(&entries) / count(COUNT), "", Some(5.8));
     figures.add("2400 cold: processor time", daemon.processor_seconds()?, "s", None);
     figures.add("2400 cold: peak memory", daemon.peak_mebibytes()?, "MiB", Some(45.0));
@@ -130,7 +179,7 @@ pub async fn cold_2400(figures: &mut Figures) -> Result<()> {
 /// an idle quarter of an hour. With a `baseline`, the restart is also compared with that build of the daemon.
 pub async fn scale(figures: &mut Figures, number: usize, baseline: Option<&Path>) -> Result<()> {
     let bench = Bench::start().await?;
-    let Cold { daemon, entries, .. } = cold(&bench, number).await?;
+    let Cold { daemon, entries, .. } = cold(&bench, number, || bench.daemon()).await?;
     let (per_instance, processor) = (requests(&entries) / count(number), daemon.processor_seconds()?);
     drop(entries);
     // With all that others make of the Instances (ReplicaSets, pods, endpoints).

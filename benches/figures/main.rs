@@ -52,10 +52,11 @@ fn main() -> Result<()> {
     let parts: Vec<String> = std::env::args().skip(1).filter(|part| !part.starts_with('-')).collect();
     let wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let baseline = std::env::var_os("BENCH_BASELINE").map(PathBuf::from);
     let mut figures = Figures::default();
     runtime.block_on(async {
         if wanted("600") {
-            instances::cold_600(&mut figures).await?;
+            instances::cold_600(&mut figures, baseline.as_deref()).await?;
         }
         if wanted("tenants") {
             tenants::cold(&mut figures).await?;
@@ -82,7 +83,6 @@ fn main() -> Result<()> {
             instances::cold_2400(&mut figures).await?;
         }
         if wanted("scale") {
-            let baseline = std::env::var_os("BENCH_BASELINE").map(PathBuf::from);
             instances::scale(&mut figures, scale(), baseline.as_deref()).await?;
         }
         anyhow::Ok(())

@@ -31,7 +31,7 @@ const STOPPED: &str = "notebook-1";
 /// The Instance that is deleted then.
 const DELETED: &str = "wireshark-1";
 /// The Instance with ports on a public address.
-const EXPOSED: &str = "server-1";
+const EXPOSED: &str = "server-2";
 /// The namespace of these Instances.
 const NAMESPACE: &str = "tenant-ada-rossi";
 /// How long each step may take.
@@ -120,7 +120,10 @@ fn scenario(
     cluster.apply_files(&[&sample("10-people.yaml")])?;
     people::log_in(cluster, keycloak, "ada.rossi")?;
     println!();
-    cluster.apply_files(&[&sample("20-templates.yaml"), &sample("30-instances.yaml")])?;
+    let files =
+        ["20-templates.yaml", "30-instances.yaml", "optional/local-vm.yaml", "optional/public-exposure.yaml"];
+    let files = files.map(sample);
+    cluster.apply_files(&files.each_ref().map(PathBuf::as_path))?;
     let all = |phase: &'static str| {
         move |rows: &[(String, String)]| !rows.is_empty() && rows.iter().all(|row| row.1 == phase)
     };
@@ -134,7 +137,7 @@ fn scenario(
         let off = rows.iter().any(|(name, phase)| name == STOPPED && phase == "Off");
         off && !rows.iter().any(|(name, _)| name == DELETED)
     })?;
-    storage::show(cluster, &sample("40-storage.yaml"))?;
+    storage::show(cluster, &[&sample("40-storage.yaml"), &sample("optional/snapshot.yaml")])?;
     people::quota(cluster, keycloak)
 }
 

@@ -23,12 +23,12 @@ const SECRET: &str = "demo";
 /// A Workspace that allows two Instances, and a Tenant who is enrolled in it.
 const SMALL: &str = "apiVersion: crownlabs.polito.it/v1alpha1
 kind: Workspace
-metadata: {name: tiny, labels: {crownlabs.polito.it/operator-selector: local}}
+metadata: {name: tiny, labels: {crownlabs.polito.it/operator-selector: production}}
 spec: {prettyName: A course with two machines each, quota: {cpu: 4, memory: 8Gi, instances: 2}}
 ---
 apiVersion: crownlabs.polito.it/v1alpha2
 kind: Tenant
-metadata: {name: bob.bianchi, labels: {crownlabs.polito.it/operator-selector: local}}
+metadata: {name: bob.bianchi, labels: {crownlabs.polito.it/operator-selector: production}}
 spec: {firstName: Bob, lastName: Bianchi, email: bob.bianchi@example.org, workspaces: [{name: tiny, role: user}]}
 ";
 

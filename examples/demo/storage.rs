@@ -7,14 +7,17 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::{EXPOSED, NAMESPACE, PATIENCE, interrupted_already, run};
+use crate::{NAMESPACE, PATIENCE, interrupted_already, run};
+
+/// The virtual machine whose disk becomes an image.
+const COPIED: &str = "server-1";
 
 /// Stops a virtual machine and creates a snapshot of it at once, together with a shared volume.
-pub fn show(cluster: &Cluster, sample: &Path) -> Result<()> {
-    println!("\nstopping {EXPOSED}, and asking for an image of it and for a folder of the course\n");
+pub fn show(cluster: &Cluster, samples: &[&Path]) -> Result<()> {
+    println!("\nstopping {COPIED}, and asking for an image of it and for a folder of the course\n");
     let stop = r#"{"spec": {"running": false}}"#;
-    run(cluster, &["patch", "instance", "-n", NAMESPACE, EXPOSED, "--type=merge", "-p", stop])?;
-    cluster.apply_files(&[sample])?;
+    run(cluster, &["patch", "instance", "-n", NAMESPACE, COPIED, "--type=merge", "-p", stop])?;
+    cluster.apply_files(samples)?;
     let image = follow(cluster, "instancesnapshots", NAMESPACE, "server-1-as-submitted", "Completed")?;
     let mut conditions = image["status"]["conditions"].as_array().into_iter().flatten();
     let message = conditions.find_map(|condition| condition["message"].as_str()).unwrap_or_default();

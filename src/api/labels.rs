@@ -39,6 +39,11 @@ pub const COMPONENT: &str = "crownlabs.polito.it/component";
 pub const COMPONENT_PUBLIC_EXPOSURE: &str = "pe";
 /// Value of [`COMPONENT`]: the Job that uploads the content.
 pub const COMPONENT_SUBMITTER: &str = "submitter";
+/// Value of [`COMPONENT`]: the OAuth2 proxy of the Instance.
+pub const COMPONENT_OAUTH2_PROXY: &str = "oauth2-proxy";
+/// On the pods of the OAuth2 proxy of an Instance: the name of the Instance. They do not have [`INSTANCE`], which the
+/// pods of its environments have.
+pub const OAUTH2_PROXY: &str = "crownlabs.polito.it/oauth2-proxy";
 /// On the Service of a `Container` environment: `true`, for the selector of a `ServiceMonitor`.
 pub const METRICS_ENABLED: &str = "crownlabs.polito.it/metrics-enabled";
 /// On a namespace and the objects of a sandbox: what the namespace is for.
@@ -49,6 +54,8 @@ pub const TYPE_TENANT: &str = "tenant";
 pub const TYPE_WORKSPACE: &str = "workspace";
 /// Value of [`TYPE`]: the sandbox namespace of a Tenant.
 pub const TYPE_SANDBOX: &str = "sandbox";
+/// On a namespace: the Pod Security Standard that pods in it have to keep.
+pub const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
 /// On a personal namespace: the name of the Tenant, not canonical.
 pub const NAME: &str = "crownlabs.polito.it/name";
 /// On a personal namespace: `true`, for the external replicator of Secrets.
@@ -133,6 +140,8 @@ pub const ADOPT_ACCOUNT: &str = "crownlabs.polito.it/adopt-account";
 /// On the Deployments and cloud-init Secrets of Instances: the shared volumes that they mount, as
 /// `namespace/name,…`. These volumes are not deleted meanwhile.
 pub const SHARED_VOLUMES: &str = "crownlabs.polito.it/shared-volumes";
+/// On the Deployment of an OAuth2 proxy: the digest of the pod template that it was last given.
+pub const POD_TEMPLATE: &str = "crownlabs.polito.it/pod-template";
 /// On a snapshot that has failed: the `metadata.generation` for which it did.
 pub const SNAPSHOT_OBSERVED_GENERATION: &str = "crownlabs.polito.it/snapshot-observed-generation";
 /// On the Job that uploads the content of an Instance: the number of the attempt, counted from 1.
@@ -140,8 +149,8 @@ pub const SUBMISSION_ATTEMPT: &str = "crownlabs.polito.it/submission-attempt";
 /// On a `PersistentVolumeClaim`: the labels of the namespaces in which it may be mirrored.
 pub const MIRROR_TARGET_LABELS: &str = "pmp.crownlabs.polito.it/required-target-ns-labels";
 
-/// On Tenants and Workspaces: the selector of the daemon that added [`TENANT_FINALIZER`] and will remove it,
-/// whatever labels the object has by then.
+/// On Tenants, Workspaces and `SharedVolume`s: the selector of the daemon that added the finalizer and will remove it,
+/// whatever labels the object has by then; and the Lease of that daemon, if it takes part in an election.
 pub const FINALIZED_BY: &str = "crownlabs.polito.it/finalized-by";
 
 // Finalizers.

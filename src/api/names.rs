@@ -102,6 +102,16 @@ const LABEL_VALUE: Rule = Rule {
     must: "be empty, or consist of letters, digits, dashes, underscores and dots, and begin and end with a letter or digit",
 };
 
+/// Whether objects of most kinds can have this name, see [`ObjectName`].
+pub fn check_object_name(text: &str) -> Result<(), NameError> {
+    OBJECT_NAME.check(text)
+}
+
+/// Whether a namespace can have this name, see [`DnsLabel`].
+pub fn check_dns_label(text: &str) -> Result<(), NameError> {
+    DNS_LABEL.check(text)
+}
+
 /// Declares a type for texts that follow a rule.
 macro_rules! checked_text {
     ($(#[$doc:meta])* $name:ident, $rule:expr) => {

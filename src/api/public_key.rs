@@ -3,6 +3,12 @@
 use ssh_key::PublicKey;
 use ssh_key::public::KeyData;
 
+/// How many keys of a Tenant are used, and how many bytes they may have together. Every server reads all of them at each
+/// login, and everybody may edit the keys of his own Tenant.
+pub const MOST_KEYS: usize = 100;
+/// See [`MOST_KEYS`].
+pub const MOST_BYTES: usize = 64 << 10;
+
 /// The longest text of a key, in bytes. The largest key that OpenSSH reads, RSA with 16384 bits, has 2800.
 const LONGEST: usize = 8 << 10;
 
@@ -21,6 +27,17 @@ pub enum PublicKeyError {
     /// The text is a certificate, or a key of a type that OpenSSH does not accept, such as DSA.
     #[error("is a certificate or a key of a type that OpenSSH does not accept: use Ed25519, ECDSA or RSA")]
     Unsupported,
+}
+
+/// The keys of a Tenant that are used if they are valid: the first ones, within the limits. Those after them are not used,
+/// whatever they are.
+pub fn within_limits(keys: &[String]) -> &[String] {
+    let mut bytes = 0;
+    let fits = |key: &&String| {
+        bytes += key.len();
+        bytes <= MOST_BYTES
+    };
+    &keys[..keys.iter().take(MOST_KEYS).take_while(fits).count()]
 }
 
 /// Validates a public key, and returns it without the white space around it.
@@ -68,6 +85,22 @@ mod tests {
 
     const KEY: &str =
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1bGxzaGl0a2V5Zm9ydGVzdGluZ29ubHkxMjM0NTY3 ada@lab";
+
+    #[test]
+    fn the_first_hundred_keys_and_64_kibibytes_are_used() {
+        let keys = |number, length| vec!["k".repeat(length); number];
+        for (number, length, used) in [
+            (0, 0, 0),
+            (100, 655, 100),
+            (101, 1, 100),
+            (250_000, 0, 100),
+            (100, 656, 99),
+            (2, 65_536, 1),
+            (1, 65_537, 0),
+        ] {
+            assert_eq!(within_limits(&keys(number, length)).len(), used, "{number} of {length} bytes");
+        }
+    }
 
     #[test]
     fn a_key_is_one_line() {

@@ -1,11 +1,11 @@
 //! Shared text: names, label keys and values, of which a cluster has few that differ and many copies.
 
 use std::borrow::Borrow;
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use derive_more::{AsRef, Debug, Deref};
+use hashbrown::HashSet;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

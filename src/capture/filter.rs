@@ -1,6 +1,8 @@
 //! The program that the kernel runs on every packet (classic BPF, `linux/filter.h`). It sees the packet from its IP
 //! header on, as the socket leaves the header of the link away.
 
+use socket2::SockFilter;
+
 use super::packet::{FLAGS, FRAGMENT, IPV4, IPV6, SYN, TCP, Wanted};
 
 /// An instruction: `code`, the number of instructions to skip if the test is true or false, and the operand.
@@ -10,6 +12,12 @@ pub struct Instruction {
     pub if_true: u8,
     pub if_false: u8,
     pub operand: u32,
+}
+
+impl From<Instruction> for SockFilter {
+    fn from(Instruction { code, if_true, if_false, operand }: Instruction) -> Self {
+        Self::new(code, if_true, if_false, operand)
+    }
 }
 
 /// A step of the program.

@@ -24,6 +24,7 @@ mod series;
 mod tests;
 
 pub use counter::ConnectionCounter;
+pub use filter::program;
 pub use packet::Wanted;
 
 use std::io::{self, PipeReader, PipeWriter};
@@ -185,7 +186,7 @@ impl Thread {
             }
         };
         let geometry = Geometry::new(*snap_length);
-        let program = filter::program(*wanted, geometry.accepted);
+        let program = program(*wanted, geometry.accepted);
         let mut ring = Ring::open(index, &program, geometry).map_err(|error| self.reason(&error))?;
         let _running = Running(&self.metrics.running);
         self.metrics.running.set(1.0);

@@ -69,12 +69,7 @@ impl Ring {
     pub fn open(interface: c_uint, program: &[Instruction], geometry: Geometry) -> io::Result<Self> {
         // A datagram socket leaves the header of the link away, so devices without one (tunnels) are not a special case.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(0)))?;
-        let filter: Vec<SockFilter> = program
-            .iter()
-            .map(|&Instruction { code, if_true, if_false, operand }| {
-                SockFilter::new(code, if_true, if_false, operand)
-            })
-            .collect();
+        let filter: Vec<SockFilter> = program.iter().copied().map(SockFilter::from).collect();
         socket.attach_filter(&filter)?;
         set_option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as c_int))?;
         let request = libc::tpacket_req3 {

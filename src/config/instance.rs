@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::formats;
+use super::rules::Rule;
+use super::types::Config;
 
 /// The hash of the password `crownlabs`, which the Go operators set as well. It is not a secret.
 const PUBLIC_PASSWORD_HASH: &str = "$6$rounds=4096$tBS1sNBpnw6feehB$lS9b7VKH6WMAFOB0SrHCgjD2BKs9CegDe51EiMRWbxQeCVnoGL4u0jNaRsYhvVoBFaRlXZkNsxfFhXvCBaNeQ.";
@@ -64,9 +66,29 @@ pub struct ContainerImages {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Access {
-    /// Either `shared`, the OAuth2 proxy at `instancesAuthUrl` for all Instances, or `none`, if
-    /// authentication is done elsewhere.
+    /// Either `shared`, the OAuth2 proxy at `instancesAuthUrl` for all Instances, `perInstance`, an OAuth2 proxy
+    /// for each Instance, which admits its Tenant and the managers of the Workspace, or `none`, if authentication
+    /// is done elsewhere.
     pub mode: AccessMode,
+    /// The OAuth2 proxies of `perInstance`, which needs `issuerUrl`, `clientId` and `clientSecretFile`; see
+    /// `docs/access.md`.
+    pub oauth2_proxy: OAuth2Proxy,
+}
+
+/// The OAuth2 proxies of single Instances.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct OAuth2Proxy {
+    /// The image of the proxy.
+    #[schemars(extend("format" = formats::IMAGE.name))]
+    pub image: String,
+    /// The URL of the realm in which users log in, such as `https://auth.example.com/realms/crownlabs`.
+    #[schemars(extend("format" = formats::SERVER_URL.name))]
+    pub issuer_url: String,
+    /// The client of the realm that the proxies log in users with.
+    pub client_id: String,
+    /// The file with the secret of this client, which is read again when it changes.
+    pub client_secret_file: String,
 }
 
 /// How users of Instances are authenticated.
@@ -76,6 +98,8 @@ pub enum AccessMode {
     /// By one OAuth2 proxy, which annotations of the Ingress refer to.
     #[default]
     Shared,
+    /// By an OAuth2 proxy for each Instance, which annotations of its Ingresses refer to.
+    PerInstance,
     /// Not by the daemon's Ingresses.
     None,
 }
@@ -156,8 +180,66 @@ impl Default for ContainerImages {
     }
 }
 
+impl Default for OAuth2Proxy {
+    fn default() -> Self {
+        Self {
+            image: "quay.io/oauth2-proxy/oauth2-proxy:v7.13.0".to_owned(),
+            issuer_url: String::new(),
+            client_id: String::new(),
+            client_secret_file: String::new(),
+        }
+    }
+}
+
 impl Default for VmLogin {
     fn default() -> Self {
         Self { password_hash: PUBLIC_PASSWORD_HASH.to_owned(), ssh_password: false }
     }
+}
+
+/// The rules about these keys.
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        keys: &["controllers.instance.gatewayApi.parentRefs", "controllers.instance.gatewayApi.enabled"],
+        broken: |config| {
+            let gateway = &config.controllers.instance.gateway_api;
+            (gateway.enabled && gateway.parent_refs.is_empty())
+                .then(|| "gatewayApi is enabled and parentRefs is empty".to_owned())
+        },
+        expected: "expected at least one Gateway as {name, namespace}",
+    },
+    Rule {
+        keys: &["controllers.instance.access.oauth2Proxy.issuerUrl", "controllers.instance.access.mode"],
+        broken: |config| lacks(config, "issuerUrl", |proxy| &proxy.issuer_url),
+        expected: "expected the URL of the realm",
+    },
+    Rule {
+        keys: &["controllers.instance.access.oauth2Proxy.clientId", "controllers.instance.access.mode"],
+        broken: |config| lacks(config, "clientId", |proxy| &proxy.client_id),
+        expected: "expected the client that users are logged in with",
+    },
+    Rule {
+        keys: &[
+            "controllers.instance.access.oauth2Proxy.clientSecretFile",
+            "controllers.instance.access.mode",
+        ],
+        broken: |config| lacks(config, "clientSecretFile", |proxy| &proxy.client_secret_file),
+        expected: "expected the file with the client's secret",
+    },
+    Rule {
+        keys: &["controllers.instance.access.mode", "controllers.instance.gatewayApi.enabled"],
+        broken: |config| {
+            let instance = &config.controllers.instance;
+            (instance.access.mode == AccessMode::PerInstance && instance.gateway_api.enabled)
+                .then(|| "access.mode is perInstance and gatewayApi is enabled".to_owned())
+        },
+        expected: "expected one of them: the proxies guard Ingresses, the Gateway has to guard the routes itself",
+    },
+];
+
+/// The problem that each Instance is to have a proxy and a key for it is empty; `None` if it is not so.
+fn lacks(config: &Config, key: &str, value: fn(&OAuth2Proxy) -> &str) -> Option<String> {
+    let access = &config.controllers.instance.access;
+    (access.mode == AccessMode::PerInstance && value(&access.oauth2_proxy).is_empty())
+        .then(|| format!("access.mode is perInstance and {key} is empty"))
 }

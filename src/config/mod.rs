@@ -11,6 +11,7 @@
 mod automation;
 mod bastion;
 mod check;
+mod config_map;
 mod document;
 mod duration;
 mod exposure;
@@ -32,7 +33,7 @@ mod submission;
 mod suggest;
 mod tenant;
 mod termination;
-mod tree;
+pub mod tree;
 mod types;
 mod web_ssh;
 mod webhook;
@@ -48,7 +49,7 @@ pub use document::default_document;
 pub use duration::ConfigDuration;
 pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
-pub use instance::{AccessMode, InstanceConfig, VmLogin};
+pub use instance::{Access, AccessMode, InstanceConfig, VmLogin};
 pub use integrations::KeycloakConfig;
 pub use mail::{MailConfig, MailTls, MailTransport, Mailbox, NoMailbox, split_mailbox};
 pub use prometheus::PrometheusConfig;
@@ -58,6 +59,7 @@ pub use shared_volume::SharedVolumeConfig;
 pub use snapshot::{Pusher, SnapshotConfig};
 pub use ssh_tracker::SshTrackerConfig;
 pub use submission::SubmissionConfig;
+pub use suggest::nearest;
 pub use tenant::{MyDrive, OnTenantDeletion, QuotaCaps, TenantConfig};
 pub use termination::TerminationConfig;
 pub use types::{Config, Controllers, LeaderElection, Log, LogFormat};
@@ -65,7 +67,7 @@ pub use web_ssh::WebSshConfig;
 pub use webhook::WebhookConfig;
 
 #[cfg(test)]
-pub use instance::{ContainerImages, LocalVm, ParentRef};
+pub use instance::{ContainerImages, GatewayApi, LocalVm, OAuth2Proxy, ParentRef};
 #[cfg(test)]
 pub use prometheus::PrometheusQueries;
 #[cfg(test)]
@@ -79,9 +81,29 @@ impl Config {
     /// # Errors
     /// If the file cannot be read, or with all of its faults.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
-        Self::parse(&path.display().to_string(), &text)
+        Self::parse(&path.display().to_string(), &read(path)?)
+    }
+
+    /// The same, if the file is a configuration or the manifest of a `ConfigMap` that contains one.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or with all faults of the configuration, in the lines of the file.
+    pub fn load_any(path: &Path) -> Result<Self, ConfigError> {
+        Self::parse_any(&path.display().to_string(), &read(path)?)
+    }
+
+    /// Validates a text as [`Config::load_any`] does.
+    fn parse_any(file_name: &str, text: &str) -> Result<Self, ConfigError> {
+        match config_map::embedded(file_name, text) {
+            None => Self::parse(file_name, text),
+            Some(Err(fault)) => Err(ConfigError::Faults(vec![fault])),
+            Some(Ok(embedded)) => Self::parse(file_name, &embedded.text).map_err(|error| match error {
+                ConfigError::Faults(faults) => {
+                    ConfigError::Faults(faults.into_iter().map(|fault| embedded.placed(fault)).collect())
+                }
+                unreadable @ ConfigError::Unreadable { .. } => unreadable,
+            }),
+        }
     }
 
     /// Validates the text of a file; `file_name` is the name that its faults are reported with.
@@ -111,4 +133,8 @@ impl Config {
         faults.sort_by_key(|fault| fault.line);
         Err(ConfigError::Faults(faults))
     }
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })
 }

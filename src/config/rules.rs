@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::automation;
 use super::duration::ConfigDuration;
 use super::fault::Fault;
+use super::instance;
 use super::integrations::KeycloakConfig;
 use super::mail;
 use super::pool::Pool;
@@ -144,15 +145,6 @@ const RULES: &[Rule] = &[
         expected: "expected at least 5s",
     },
     Rule {
-        keys: &["controllers.instance.gatewayApi.parentRefs", "controllers.instance.gatewayApi.enabled"],
-        broken: |config| {
-            let gateway = &config.controllers.instance.gateway_api;
-            (gateway.enabled && gateway.parent_refs.is_empty())
-                .then(|| "gatewayApi is enabled and parentRefs is empty".to_owned())
-        },
-        expected: "expected at least one Gateway as {name, namespace}",
-    },
-    Rule {
         keys: &["integrations.keycloak.url", "integrations.keycloak.enabled"],
         broken: |config| keycloak_lacks(config, "url", |keycloak| &keycloak.url),
         expected: "expected the URL of the server",
@@ -191,7 +183,14 @@ fn keycloak_lacks(config: &Config, key: &str, value: fn(&KeycloakConfig) -> &str
 
 /// The rules.
 fn all() -> impl Iterator<Item = &'static Rule> {
-    let of_parts = [automation::RULES, mail::RULES, prometheus::RULES, ssh_tracker::RULES, web_ssh::RULES];
+    let of_parts = [
+        automation::RULES,
+        instance::RULES,
+        mail::RULES,
+        prometheus::RULES,
+        ssh_tracker::RULES,
+        web_ssh::RULES,
+    ];
     RULES.iter().chain(of_parts.into_iter().flatten())
 }
 

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::duration::ConfigDuration;
 use super::formats;
 use crate::api::quantity::Quantity;
 
@@ -23,9 +24,12 @@ pub struct SnapshotConfig {
     /// snapshot; all snapshots fail while it is empty.
     #[schemars(extend("format" = formats::OPTIONAL_NAME.name))]
     pub vm_registry_secret: String,
-    /// The image that exports a disk as a QCOW2 file; it is built from `images/img-exporter`.
+    /// The image that exports a disk as a QCOW2 file; `make image-exporter` builds it.
     #[schemars(extend("format" = formats::IMAGE.name))]
     pub container_export_img: String,
+    /// The time within which a snapshot must start once it is its turn; after that it has failed, and the next one of
+    /// the Instance follows.
+    pub start_deadline: ConfigDuration,
     /// The program that builds and pushes the image: `kaniko`, or `buildah`, which does not need root.
     pub pusher: Pusher,
     /// The image of Kaniko's executor, or of a fork that accepts the same arguments.
@@ -61,7 +65,8 @@ impl Default for SnapshotConfig {
             concurrency: 4,
             vm_registry: String::new(),
             vm_registry_secret: String::new(),
-            container_export_img: "crownlabs/img-exporter".to_owned(),
+            container_export_img: concat!("crownlabs/img-exporter:", env!("CARGO_PKG_VERSION")).to_owned(),
+            start_deadline: ConfigDuration::from_secs(1_800),
             pusher: Pusher::default(),
             container_kaniko_img: "gcr.io/kaniko-project/executor".to_owned(),
             container_buildah_img: "quay.io/buildah/stable".to_owned(),

@@ -3,7 +3,7 @@
 /// The candidate that is most similar to a word, if it is similar enough to be what was meant: at most one
 /// edit for every three characters, and at most three in total. An edit inserts, deletes or replaces a
 /// character, or swaps two neighbours. Case is ignored.
-pub(super) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let limit = (word.chars().count() / 3).min(3);
     candidates

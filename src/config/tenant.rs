@@ -39,6 +39,13 @@ pub struct TenantConfig {
     /// The `ClusterRole` that a Tenant has in its sandbox namespace.
     #[schemars(extend("format" = formats::OBJECT_NAME.name))]
     pub sandbox_cluster_role: String,
+    /// The labels of every sandbox namespace, in addition to those that the loop sets. The default keeps pods from the
+    /// rights of a node (Pod Security Standards).
+    #[schemars(extend(
+        "propertyNames" = {"format": formats::LABEL_KEY.name},
+        "additionalProperties" = {"type": "string", "format": formats::LABEL_VALUE.name},
+    ))]
+    pub sandbox_labels: BTreeMap<String, String>,
     /// The upper limits of a Tenant's quota, which is the sum over its Workspaces; 0 for no limit.
     pub quota_caps: QuotaCaps,
     /// Personal workspaces, in which Tenants have Templates of their own.
@@ -123,6 +130,7 @@ impl Default for TenantConfig {
             namespace_labels: BTreeMap::from([(labels::RESOURCES_REPLICATION.to_owned(), "true".to_owned())]),
             my_drive: MyDrive::default(),
             sandbox_cluster_role: "crownlabs-sandbox".to_owned(),
+            sandbox_labels: BTreeMap::from([(labels::POD_SECURITY.to_owned(), "baseline".to_owned())]),
             quota_caps: QuotaCaps::default(),
             personal_workspace: PersonalWorkspaceConfig::default(),
         }

@@ -50,17 +50,18 @@ fn every_key_of_the_default_file_has_a_comment() {
         assert!(line.chars().count() <= 100 || !line.trim_start().starts_with('#'), "too long: {line}");
         // Labels are chosen by the administrator.
         let is_key = !line.is_empty() && !line.trim_start().starts_with('#');
-        if is_key && !line.contains("crownlabs.polito.it/") || line.starts_with("apiVersion") {
+        let is_label = ["crownlabs.polito.it/", "kubernetes.io/"].iter().any(|domain| line.contains(domain));
+        if is_key && !is_label || line.starts_with("apiVersion") {
             assert!(lines[index - 1].trim_start().starts_with("# "), "no comment above {line:?}");
         }
     }
     let keys =
         document.lines().filter(|line| !line.trim_start().starts_with('#') && line.contains(':')).count();
-    // 9 at the top with 1 label, 2 of resync, 6 of leaderElection, 4 of server, 6 of webhook, 2 of
-    // keycloakEvents, 2 of log, the instance loop with its 10, 5 images, 1 of access, 2 of vmLogin, 2 of
-    // gatewayApi, 2 of localVm, the exposure loop with its 8, the snapshot loop with its 10, the shared volume
-    // loop with its 4, the termination loop with its 5, the submission loop with its 8, the tenant loop with its 11, 1
-    // label, 5 of myDrive, 3 of quotaCaps, 1 of personalWorkspace, the workspace loop with its 2, keycloak with its 9,
+    // 9 at the top with 1 label, 2 of resync, 6 of leaderElection, 4 of server, 8 of webhook, 2 of
+    // keycloakEvents, 2 of log, the instance loop with its 10, 5 images, 2 of access, 4 of oauth2Proxy, 2 of
+    // vmLogin, 2 of gatewayApi, 2 of localVm, the exposure loop with its 8, the snapshot loop with its 11, the shared volume
+    // loop with its 4, the termination loop with its 5, the submission loop with its 8, the tenant loop with its 12, 2
+    // labels, 5 of myDrive, 3 of quotaCaps, 1 of personalWorkspace, the workspace loop with its 2, keycloak with its 9,
     // mail with its 14, prometheus with its 6 and 6 queries, the loops of inactivity with its 7 and of expiration with
     // its 4, the loops of the bastion with its 5, 3 of hostKeys and 2 of webSshKey, of the SSH tracker with its 6 and of
     // web SSH with its 8.
@@ -68,7 +69,7 @@ fn every_key_of_the_default_file_has_a_comment() {
         9,
         1,
         2,
-        7,
+        8,
         4,
         6,
         2,
@@ -76,17 +77,17 @@ fn every_key_of_the_default_file_has_a_comment() {
         1,
         10,
         5,
-        1,
+        2 + 4,
         2,
         2,
         2,
         1 + 8,
-        1 + 10,
+        1 + 11,
         1 + 4,
         1 + 5,
         1 + 8,
-        1 + 11,
-        1,
+        1 + 12,
+        2,
         5,
         3,
         1,
@@ -101,8 +102,7 @@ fn every_key_of_the_default_file_has_a_comment() {
 #[test]
 fn the_demonstration_differs_from_the_default_where_it_says() {
     let demo = Config::parse("demo.yaml", include_str!("../../config/demo.yaml")).unwrap();
-    let selector = BTreeMap::from([("crownlabs.polito.it/operator-selector".to_owned(), "local".to_owned())]);
-    let mut expected = Config { selector, ..Config::default() };
+    let mut expected = Config::default();
     expected.server.metrics = ListenAddress(Some(([127, 0, 0, 1], 18080).into()));
     expected.server.health = ListenAddress(Some(([127, 0, 0, 1], 18081).into()));
     let snapshot = &mut expected.controllers.snapshot;
@@ -119,7 +119,6 @@ fn the_demonstration_differs_from_the_default_where_it_says() {
     exposure.common_annotations =
         BTreeMap::from([("metallb.universe.tf/allow-shared-ip".to_owned(), "pe".to_owned())]);
     assert_eq!(demo, expected);
-    assert_eq!(demo.selector["crownlabs.polito.it/operator-selector"], "local");
 }
 
 #[test]
@@ -134,10 +133,15 @@ controllers:
   instance:
     enabled: false
     concurrency: 256
-    access: {mode: none}
+    access:
+      mode: perInstance
+      oauth2Proxy:
+        image: r.example.org/proxy:1
+        issuerUrl: https://auth.example.com/realms/labs
+        clientId: instances
+        clientSecretFile: /secrets/instances
     vmLogin: {passwordHash: $6$salt$hash, sshPassword: true}
     gatewayApi:
-      enabled: true
       parentRefs:
       - {name: public.gateway, namespace: ingress}
     localVm: {enabled: true, namespaces: [images, other]}
@@ -163,7 +167,9 @@ integrations:
     let instance = config.controllers.instance;
     assert!(!instance.enabled);
     assert_eq!(instance.concurrency, 256);
-    assert_eq!(instance.access.mode, AccessMode::None);
+    assert_eq!(instance.access.mode, AccessMode::PerInstance);
+    assert_eq!(instance.access.oauth2_proxy.issuer_url, "https://auth.example.com/realms/labs");
+    assert_eq!(instance.access.oauth2_proxy.image, "r.example.org/proxy:1");
     assert!(instance.vm_login.ssh_password);
     let gateway = ParentRef { name: "public.gateway".to_owned(), namespace: "ingress".to_owned() };
     assert_eq!(instance.gateway_api.parent_refs, [gateway]);

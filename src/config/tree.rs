@@ -10,36 +10,58 @@ use serde_saphyr::{DefaultMessageFormatter, Location, MessageFormatter, Spanned}
 use super::fault::Fault;
 
 /// A value, and the line in which it begins.
-pub(super) struct Node {
+pub struct Node {
+    /// The line, from 1; `None` if the parser does not know it.
     pub line: Option<u64>,
+    /// The value.
     pub content: Content,
 }
 
 /// The content of a node.
-pub(super) enum Content {
+pub enum Content {
     /// Entries in the order of the file; a key may occur twice.
     Map(Vec<Entry>),
+    /// The items of a list.
     List(Vec<Node>),
     /// A text, number, boolean or null.
     Scalar(Value),
 }
 
 /// A key of a mapping and its value.
-pub(super) struct Entry {
+pub struct Entry {
+    /// The key.
     pub key: String,
+    /// The line of the key, from 1; `None` if the parser does not know it.
     pub line: Option<u64>,
+    /// The value.
     pub value: Node,
 }
 
+impl Node {
+    /// The value of a key, if the node is a mapping that has it.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        let Content::Map(entries) = &self.content else { return None };
+        entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// The text, if the node is one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Scalar(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
 /// Why a text is not a single valid YAML document.
-pub(super) struct SyntaxError {
+pub struct SyntaxError {
     line: Option<u64>,
     problem: String,
     expected: &'static str,
 }
 
 impl SyntaxError {
-    pub fn into_fault(self, file: &str) -> Fault {
+    pub(super) fn into_fault(self, file: &str) -> Fault {
         Fault::new(file, self.line, "", self.problem, self.expected)
     }
 }
@@ -79,6 +101,15 @@ pub(super) fn read(text: &str) -> Result<Node, SyntaxError> {
         },
         result => Ok(result?),
     }
+}
+
+/// Parses a text with any number of documents, as leniently as the API server reads them; those that are empty are left
+/// out. The text is the reader's own, so its size is not limited.
+///
+/// # Errors
+/// With the first syntax error.
+pub fn documents(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
+    serde_saphyr::from_multiple_with_options(text, serde_saphyr::options! { budget: None })
 }
 
 fn parse(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Node, serde_saphyr::Error> {

@@ -113,7 +113,8 @@ pub struct Server {
     pub health: ListenAddress,
     /// The admission webhooks, which the API server calls before it stores a Tenant or an Instance.
     pub webhook: WebhookConfig,
-    /// The endpoint for Keycloak's events about accounts, which is only served if Keycloak is enabled.
+    /// The endpoint for Keycloak's events about accounts. It is served if the tenant loop is enabled, also
+    /// where another program manages the accounts.
     pub keycloak_events: KeycloakEvents,
 }
 

@@ -17,6 +17,10 @@ pub struct WebhookConfig {
     /// The folder with `tls.crt` and `tls.key`, which are read again when they change; empty to use a
     /// certificate authority of the daemon, which the leader creates, renews and registers.
     pub certificate_dir: String,
+    /// The file with the certificate authorities of the clients, in PEM, which is read again when it changes: only clients
+    /// that show a certificate of theirs are served; empty to serve every client. The API server shows one if its
+    /// `AdmissionConfiguration` says so.
+    pub client_ca_file: String,
     /// The name of the Service and the Secret, in the namespace of the Lease, and of the webhook
     /// configurations.
     #[schemars(extend("format" = formats::DNS_LABEL.name))]
@@ -36,6 +40,7 @@ impl Default for WebhookConfig {
             enabled: false,
             listen: ListenAddress(Some(([0, 0, 0, 0], 9443).into())),
             certificate_dir: String::new(),
+            client_ca_file: String::new(),
             service_name: "crownlabs-webhook".to_owned(),
             bypass_groups: vec!["system:masters".to_owned()],
             instance_quota: true,

@@ -37,6 +37,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Client;
+use serde_json::Value;
 
 use crate::capture::ConnectionCounter;
 use crate::clients::mail::Mailer;
@@ -46,6 +47,7 @@ use crate::runtime::client::UserReader;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::gate::Gate;
 use crate::runtime::http_server::Handler;
+use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::Reconciler;
 use crate::runtime::replica::ReplicaLoop;
 use crate::runtime::store_set::StoreSet;
@@ -130,6 +132,16 @@ pub trait Definition: Reconciler + Sized {
 
     /// Messages of `crownlabs plan` about an object, in addition to the problems of its plan.
     fn remarks(_observed: &Self::Observed, _settings: &Self::Settings, _now: Timestamp) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Objects that the loop makes once others have done their part, for the loops that `crownlabs plan` runs after it:
+    /// with placeholders for what only they know.
+    fn foreseen(
+        _observed: &Self::Observed,
+        _settings: &Self::Settings,
+        _plan: &Plan<Self::Effect>,
+    ) -> Vec<Value> {
         Vec::new()
     }
 }

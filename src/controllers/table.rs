@@ -89,6 +89,7 @@ macro_rules! table {
 for_each_loop!(table);
 
 /// The plan for one object, for `crownlabs plan`.
+#[derive(Debug, Default)]
 pub struct Planned {
     /// The kind of the object.
     pub kind: &'static str,
@@ -98,6 +99,9 @@ pub struct Planned {
     pub object: Option<Value>,
     /// The objects that would be created for it.
     pub made: Vec<Value>,
+    /// Objects that this or another loop makes for it once others have done their part, with placeholders for what only
+    /// they know.
+    pub foreseen: Vec<Value>,
     /// The problems and remarks about it.
     pub messages: Vec<String>,
 }
@@ -106,6 +110,9 @@ pub struct Planned {
 pub trait BuiltLoop {
     /// The plans for all its objects, in the order of their names, as if no child existed yet.
     fn plan(&self, now: Timestamp) -> Vec<Planned>;
+
+    /// Whether its objects are in namespaces.
+    fn is_namespaced(&self) -> bool;
 
     /// The control loop, with up to `concurrency` reconciles at once.
     fn into_control_loop(self: Box<Self>, connections: &Connections, concurrency: usize) -> ControlLoop;
@@ -145,16 +152,21 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
         let plan = |key: ObjectKey| {
             let kind = R::Kind::KIND;
             let Some(observed) = self.reconciler.observe(&key) else {
-                return Planned { kind, key, object: None, made: Vec::new(), messages: Vec::new() };
+                return Planned { kind, key, ..Planned::default() };
             };
             let plan = (R::PLAN)(&observed, &self.settings, now);
             let mut messages: Vec<String> =
                 plan.problems.iter().map(|problem| problem.message.clone()).collect();
             messages.extend(R::remarks(&observed, &self.settings, now));
+            let foreseen = R::foreseen(&observed, &self.settings, &plan);
             let object = Some(patched::<R>(&observed, &plan));
-            Planned { kind, key, object, made: made(&plan), messages }
+            Planned { kind, key, object, made: made(&plan), foreseen, messages }
         };
         keys.into_iter().map(plan).collect()
+    }
+
+    fn is_namespaced(&self) -> bool {
+        R::Kind::NAMESPACED
     }
 
     fn into_control_loop(self: Box<Self>, connections: &Connections, concurrency: usize) -> ControlLoop {

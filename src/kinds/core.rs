@@ -56,6 +56,52 @@ kind!(/// A `PersistentVolumeClaim`, of which only the metadata is read.
 pub struct DeploymentSpec {
     /// The desired number of pods; 1 is the default of the API server.
     pub replicas: Option<i32>,
+    /// The pods.
+    pub template: PodTemplate,
+}
+/// The fields that we read of the pods of a Deployment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PodTemplate {
+    /// Their spec.
+    pub spec: PodVolumes,
+}
+/// The volumes of the pods of a Deployment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PodVolumes {
+    /// The shared volumes. All others are dropped while decoding.
+    #[serde(deserialize_with = "shared_volumes")]
+    pub volumes: Vec<PodVolume>,
+}
+/// A volume on NFS.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PodVolume {
+    /// Its name in the pod.
+    pub name: String,
+    /// What is mounted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nfs: Option<NfsSource>,
+}
+/// An export of an NFS server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NfsSource {
+    /// The server.
+    pub server: String,
+    /// The exported path.
+    pub path: String,
+}
+
+/// What the names of shared volumes in the pod of an Instance begin with; their number follows.
+pub const SHARED_VOLUME_NAME: &str = "nfs";
+
+fn shared_volumes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PodVolume>, D::Error> {
+    let mut volumes = Option::<Vec<PodVolume>>::deserialize(deserializer)?.unwrap_or_default();
+    volumes.retain(|volume| volume.name.starts_with(SHARED_VOLUME_NAME) && volume.nfs.is_some());
+    volumes.shrink_to_fit();
+    Ok(volumes)
 }
 /// The fields that we read of the status of a Deployment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,6 +18,9 @@ pub struct LoadBalancerServiceSpec {
     pub selector: BTreeMap<String, String>,
     /// The ports of the Service.
     pub ports: Vec<ServicePort>,
+    /// The families of its addresses, `IPv4` or `IPv6`. The first one cannot be changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ip_families: Vec<String>,
 }
 
 /// A port of a Service.

@@ -20,6 +20,19 @@ kind!(/// A `ResourceQuota`.
     ResourceQuotaKind, ResourceQuota, "", "v1", "ResourceQuota", "resourcequotas", namespaced: true,
     ResourceQuotaSpec, Unread, encoded: true);
 
+/// What a `ResourceQuota` allows and what is used of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QuotaUsage {
+    /// The limit of each resource by its name, as it is enforced now.
+    pub hard: BTreeMap<String, String>,
+    /// How much of each is used.
+    pub used: BTreeMap<String, String>,
+}
+kind!(/// A `ResourceQuota` of an administrator, of which only the use is read.
+    UsedQuotaKind, UsedQuota, "", "v1", "ResourceQuota", "resourcequotas", namespaced: true,
+    Unread, QuotaUsage, encoded: true);
+
 /// The fields that we read of the spec of a `LimitRange`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -39,6 +52,9 @@ pub struct NetworkPolicySpec {
     pub pod_selector: Value,
     /// The traffic that these pods accept.
     pub ingress: Value,
+    /// Which traffic the policy is about: `Ingress`, `Egress` or both.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub policy_types: Vec<String>,
 }
 kind!(/// A `NetworkPolicy`.
     NetworkPolicyKind, NetworkPolicy, "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies",

@@ -5,13 +5,18 @@
 //! - Whether another's lease has expired is judged by our own monotonic clock, from the moment we
 //!   saw its record change; the times written in it are for people.
 //! - A standby watches the lease and sleeps until the moment at which it would expire, so it acts
-//!   at once when the holder releases it or falls silent, and asks the API server nothing meanwhile.
+//!   at once when the holder releases it or falls silent. It asks the API server nothing meanwhile, unless
+//!   the watch shows no renewal in time: then it reads the lease itself.
+//! - A lease that is deleted while it is held is created again by its holder. Anybody else waits until the
+//!   deadline of a holder has passed, also where there never was a lease.
 //! - The holder's [`Gate`] stands open until `renewDeadline` after it *sent* its last successful
 //!   renewal, which is before any other could have seen the lease expire.
 //! - A watchdog thread, outside of the async runtime, ends the process when that moment passes.
 
+use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -42,8 +47,21 @@ pub struct Election {
 /// What a standby has seen of the lease.
 struct Observed {
     lease: Option<Lease>,
-    /// When its record last changed, by our clock.
-    since: Instant,
+    /// From when on it may be taken, by our clock.
+    free_at: Instant,
+    /// When the API server last said something about it.
+    heard: Instant,
+    /// Whether anything is known yet.
+    is_known: bool,
+    /// Whether the list that has begun contains it; `None` before the first list.
+    is_listed: Option<bool>,
+}
+
+impl Observed {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { lease: None, free_at: now, heard: now, is_known: false, is_listed: None }
+    }
 }
 
 impl Election {
@@ -59,69 +77,113 @@ impl Election {
     pub async fn lead(&self) -> Lease {
         let config = watcher::Config::default().fields(&format!("metadata.name={}", self.config.name));
         let mut events = pin!(watcher(self.leases.clone(), config).default_backoff());
-        let mut observed = Observed { lease: None, since: Instant::now() };
-        let mut listed = false;
+        let retry = Duration::from(self.config.retry_period);
+        let mut observed = Observed::new();
         loop {
-            if !listed {
+            if observed.is_listed.is_none() {
                 let event = events.next().await;
-                self.observe(&mut observed, &mut listed, event);
+                self.observe_event(&mut observed, event);
                 continue;
             }
-            let mut wait = self.until_free(&observed);
+            let mut wait = observed.free_at.saturating_duration_since(Instant::now());
             if wait.is_zero() {
-                if let Some(lease) = self.acquire(observed.lease.as_ref()).await {
-                    return lease;
+                match self.acquire(observed.lease.as_ref()).await {
+                    Some(lease) => return lease,
+                    // Somebody was faster, or the API server is away.
+                    None => self.read(&mut observed).await,
                 }
-                // Somebody was faster, or the API server is away; the watch will say.
-                wait = jittered(self.config.retry_period.into());
+                wait = jittered(retry);
+            } else if observed.heard.elapsed() >= 2 * retry {
+                // A leader renews once in that time: it is silent, or the watch is.
+                self.read(&mut observed).await;
+                wait = observed.free_at.saturating_duration_since(Instant::now());
             }
-            if let Ok(event) = tokio::time::timeout(wait, events.next()).await {
-                self.observe(&mut observed, &mut listed, event);
+            if let Ok(event) = tokio::time::timeout(wait.min(retry), events.next()).await {
+                self.observe_event(&mut observed, event);
             }
         }
     }
 
-    fn observe(
-        &self,
-        observed: &mut Observed,
-        listed: &mut bool,
-        event: Option<Result<Event<Lease>, watcher::Error>>,
-    ) {
-        let lease = match event {
-            Some(Ok(Event::Apply(lease) | Event::InitApply(lease))) => Some(lease),
-            Some(Ok(Event::Delete(_))) => None,
-            Some(Ok(Event::InitDone)) => {
-                *listed = true;
-                return;
+    /// Reads the lease, without the watch.
+    async fn read(&self, observed: &mut Observed) {
+        match self.within_deadline(self.leases.get_opt(&self.config.name)).await {
+            Ok(lease) => self.observe(observed, lease),
+            Err(error) => info!(error = with_sources(&error), "the lease could not be read"),
+        }
+    }
+
+    fn observe_event(&self, observed: &mut Observed, event: Option<Result<Event<Lease>, watcher::Error>>) {
+        match event {
+            Some(Ok(Event::Apply(lease))) => self.observe(observed, Some(lease)),
+            Some(Ok(Event::InitApply(lease))) => {
+                observed.is_listed = Some(true);
+                self.observe(observed, Some(lease));
             }
-            Some(Ok(Event::Init)) | None => return,
-            Some(Err(error)) => {
-                debug!(error = with_sources(&error), "the watch of the lease broke off");
-                return;
+            Some(Ok(Event::Delete(_))) => self.observe(observed, None),
+            Some(Ok(Event::Init)) => observed.is_listed = observed.is_listed.map(|_| false),
+            Some(Ok(Event::InitDone)) if observed.is_listed != Some(true) => {
+                observed.is_listed = Some(true);
+                self.observe(observed, None);
             }
-        };
+            Some(Err(error)) => debug!(error = with_sources(&error), "the watch of the lease broke off"),
+            Some(Ok(Event::InitDone)) | None => {}
+        }
+    }
+
+    /// Takes note of the lease as it is now; `None` when there is none.
+    fn observe(&self, observed: &mut Observed, lease: Option<Lease>) {
+        let now = Instant::now();
+        let is_first = !observed.is_known;
+        (observed.heard, observed.is_known) = (now, true);
         let spec = |lease: &Option<Lease>| lease.as_ref().and_then(|lease| lease.spec.clone());
-        if spec(&lease) != spec(&observed.lease) {
-            observed.since = Instant::now();
-            if let Some(holder) = lease.as_ref().and_then(holder).filter(|holder| *holder != self.identity) {
+        if is_first || spec(&lease) != spec(&observed.lease) {
+            observed.free_at = now + self.held_for(observed.lease.as_ref(), lease.as_ref());
+            let holder = lease.as_ref().and_then(|lease| self.other_holder(lease));
+            // Once for each holder, and not at each renewal.
+            let before = observed.lease.as_ref().and_then(|lease| self.other_holder(lease));
+            if let Some(holder) = holder.filter(|_| holder != before) {
                 info!(holder, "standing by");
             }
         }
         observed.lease = lease;
     }
 
-    /// How long the lease is still another's.
-    fn until_free(&self, observed: &Observed) -> Duration {
-        let Some(lease) = &observed.lease else { return Duration::ZERO };
-        if holder(lease).is_none_or(|holder| holder == self.identity) {
-            return Duration::ZERO;
+    /// For how long after a change the lease is another's at most.
+    fn held_for(&self, before: Option<&Lease>, now: Option<&Lease>) -> Duration {
+        match now {
+            Some(lease) if self.other_holder(lease).is_none() => Duration::ZERO,
+            // The length that the holder promised to renew within.
+            Some(lease) => self.length(lease),
+            // It was deleted after its holder had released it.
+            None if before.is_some_and(|before| self.other_holder(before).is_none()) => Duration::ZERO,
+            // A lease that was deleted while it was held leaves its holder a leader until its deadline. A new cluster, in
+            // which there never was one, looks the same.
+            None => before.map_or_else(|| self.config.renew_deadline.into(), |before| self.length(before)),
         }
-        // The length that the holder promised to renew within.
+    }
+
+    fn length(&self, lease: &Lease) -> Duration {
         let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
-        let length = seconds
+        seconds
             .and_then(|seconds| u64::try_from(seconds).ok())
-            .map_or_else(|| self.config.lease_duration.into(), Duration::from_secs);
-        (observed.since + length).saturating_duration_since(Instant::now())
+            .map_or_else(|| self.config.lease_duration.into(), Duration::from_secs)
+    }
+
+    fn other_holder<'l>(&self, lease: &'l Lease) -> Option<&'l str> {
+        holder(lease).filter(|holder| *holder != self.identity)
+    }
+
+    /// The answer to a request about the lease, or why there is none. One that hangs costs one attempt: it may take half
+    /// of the time within which the lease has to be renewed.
+    async fn within_deadline<T>(
+        &self,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, LeaseError> {
+        let limit = Duration::from(self.config.renew_deadline) / 2;
+        match tokio::time::timeout(limit, request).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(LeaseError::Silent(limit)),
+        }
     }
 
     /// Tries once to take the lease.
@@ -135,15 +197,7 @@ impl Election {
             ..self.spec(now)
         };
         let result = match seen {
-            None => {
-                let metadata = ObjectMeta {
-                    name: Some(self.config.name.clone()),
-                    namespace: Some(self.config.namespace.clone()),
-                    ..ObjectMeta::default()
-                };
-                let lease = Lease { metadata, spec: Some(spec) };
-                self.leases.create(&PostParams::default(), &lease).await
-            }
+            None => self.create(spec).await,
             Some(lease) => self.put(lease, spec).await,
         };
         match result {
@@ -170,9 +224,20 @@ impl Election {
         }
     }
 
-    async fn put(&self, seen: &Lease, spec: LeaseSpec) -> kube::Result<Lease> {
+    async fn create(&self, spec: LeaseSpec) -> Result<Lease, LeaseError> {
+        let metadata = ObjectMeta {
+            name: Some(self.config.name.clone()),
+            namespace: Some(self.config.namespace.clone()),
+            ..ObjectMeta::default()
+        };
+        let lease = Lease { metadata, spec: Some(spec) };
+        self.within_deadline(self.leases.create(&PostParams::default(), &lease)).await
+    }
+
+    async fn put(&self, seen: &Lease, spec: LeaseSpec) -> Result<Lease, LeaseError> {
         let lease = Lease { metadata: seen.metadata.clone(), spec: Some(spec) };
-        self.leases.replace(&self.config.name, &PostParams::default(), &lease).await
+        let params = PostParams::default();
+        self.within_deadline(self.leases.replace(&self.config.name, &params, &lease)).await
     }
 
     /// Renews the lease until that is no longer possible; then the process must end.
@@ -196,7 +261,7 @@ impl Election {
                     last = begin;
                     self.gate.open_until(begin + deadline);
                 }
-                Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => {
+                Ok(Err(LeaseError::Api(kube::Error::Api(status)))) if matches!(status.code, 404 | 409) => {
                     match self.reread(&mut lease).await {
                         Ok(true) => {}
                         Ok(false) => return self.lost("another replica has taken the lease"),
@@ -212,14 +277,21 @@ impl Election {
         }
     }
 
-    /// Reads the lease after a conflict; whether it is still ours.
-    async fn reread(&self, lease: &mut Lease) -> kube::Result<bool> {
-        match self.leases.get_opt(&self.config.name).await? {
+    /// Reads the lease after a conflict; whether it is still ours. One that was deleted is created again: nobody else
+    /// takes it before our deadline has passed.
+    async fn reread(&self, lease: &mut Lease) -> Result<bool, LeaseError> {
+        let name = &self.config.name;
+        match self.within_deadline(self.leases.get_opt(name)).await? {
             Some(current) if holder(&current) == Some(&self.identity) => {
                 *lease = current;
                 Ok(true)
             }
-            _ => Ok(false),
+            Some(_) => Ok(false),
+            None => {
+                warn!(name, "the lease was deleted while it was held; it is created again");
+                *lease = self.create(lease.spec.clone().unwrap_or_default()).await?;
+                Ok(true)
+            }
         }
     }
 
@@ -233,7 +305,8 @@ impl Election {
     pub async fn release(&self) {
         self.gate.close();
         let release = async {
-            let Some(lease) = self.leases.get_opt(&self.config.name).await? else { return Ok(()) };
+            let current = self.within_deadline(self.leases.get_opt(&self.config.name)).await?;
+            let Some(lease) = current else { return Ok(()) };
             if holder(&lease) != Some(self.identity.as_str()) {
                 return Ok(());
             }
@@ -247,11 +320,22 @@ impl Election {
         };
         match release.await {
             Ok(()) => info!("the lease is released"),
-            Err::<(), kube::Error>(error) => {
+            Err::<(), LeaseError>(error) => {
                 warn!(error = with_sources(&error), "the lease could not be released; it will expire");
             }
         }
     }
+}
+
+/// Why a request about the lease has no answer.
+#[derive(Debug, thiserror::Error)]
+enum LeaseError {
+    /// The API server refused it, or could not be reached.
+    #[error(transparent)]
+    Api(#[from] kube::Error),
+    /// There was no answer in time.
+    #[error("no answer within {0:?}")]
+    Silent(Duration),
 }
 
 /// Why this replica no longer leads.
@@ -279,11 +363,11 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts the thread.
+    /// Starts the thread. Once `stopping` is set, the process was asked to end, and the lease may be lost.
     ///
     /// # Errors
     /// When the system refuses a thread.
-    pub fn start(gate: Gate) -> std::io::Result<Self> {
+    pub fn start(gate: Gate, stopping: Arc<AtomicBool>) -> std::io::Result<Self> {
         let armed = Arc::new(());
         let alive = Arc::downgrade(&armed);
         thread::Builder::new().name("lease-watchdog".to_owned()).spawn(move || {
@@ -293,11 +377,19 @@ impl Watchdog {
                 }
                 thread::sleep(left.min(Duration::from_secs(1)));
             }
-            if alive.upgrade().is_some() {
-                error!("the lease was not renewed in time; the process ends");
-                std::process::exit(super::EXIT_LEASE_LOST.into());
+            if alive.upgrade().is_none() {
+                return;
             }
+            if stopping.load(Ordering::SeqCst) {
+                warn!("the lease was not renewed in time while the process was stopping; it ends at once");
+                std::process::exit(0);
+            }
+            error!("the lease was not renewed in time; the process ends");
+            std::process::exit(super::EXIT_LEASE_LOST.into());
         })?;
         Ok(Self { _armed: armed })
     }
 }
+
+#[cfg(test)]
+mod tests;

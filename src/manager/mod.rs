@@ -18,11 +18,15 @@ mod telemetry;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
+use futures::StreamExt;
 use futures::future::join_all;
+use futures::join;
+use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use tracing::{info, warn};
@@ -45,12 +49,17 @@ use crate::runtime::readiness::Readiness;
 use crate::runtime::replica::{Replica, Replicas};
 use crate::runtime::store::StoreFactory;
 use crate::runtime::task::{Task, first_ended};
+use crate::runtime::watch_health;
 use crate::webhook::setup::{self as webhook, Ending};
 
 /// The exit code after the lease was lost.
 pub const EXIT_LEASE_LOST: u8 = 3;
-/// What is in work at a stop has this long to end; Kubernetes gives 30 s in all.
-const DRAIN_LIMIT: Duration = Duration::from_secs(25);
+/// How long a replica whose first loop could work waits for the stores of the others before it takes the lease.
+const OTHER_STORES: Duration = Duration::from_secs(10);
+/// A stop takes this long at most; Kubernetes kills the process after 30 s (`terminationGracePeriodSeconds`).
+const STOP_LIMIT: Duration = Duration::from_secs(27);
+/// What is in work at a stop has this long to end. The rest is for the lease and for admission reviews.
+const DRAIN_LIMIT: Duration = Duration::from_secs(18);
 
 /// What `run` is started with.
 pub struct Options {
@@ -70,7 +79,31 @@ pub struct Options {
 /// # Errors
 /// When the daemon cannot start, or had to stop by itself.
 pub async fn run(options: Options) -> anyhow::Result<()> {
-    let stop = stop_signal()?;
+    let mut stop = pin!(stop_signal()?);
+    let started = tokio::select! {
+        biased;
+        () = &mut stop => {
+            // The API server may never answer. Nothing has been begun that would have to end.
+            info!("stopped before the start was complete");
+            return Ok(());
+        }
+        started = start(options) => started?,
+    };
+    let Started { config, election, gate, work, webhooks } = started;
+    lead(&config, &election, gate, work, Stop { asked: stop, webhooks }).await
+}
+
+/// What runs once the start is complete.
+struct Started {
+    config: Arc<Config>,
+    election: Election,
+    gate: Gate,
+    work: Work,
+    webhooks: Option<Ending>,
+}
+
+/// Connects to the API server, and builds what runs.
+async fn start(options: Options) -> anyhow::Result<Started> {
     let metrics = telemetry::install()?;
     let config = Arc::new(options.config);
     let readiness = Readiness::default();
@@ -91,6 +124,9 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut factory = StoreFactory::default();
     let own = OwnClients { gate: &gate, ungated: &ungated, users };
     let (mut loops, replicas, setup) = build_loops(&config, own, &connections, &mut factory)?;
+    if let Some(accounts) = setup.accounts.clone() {
+        tasks.push(Task::new("Keycloak", accounts.watch_outage(readiness.clone())));
+    }
     let mut files = vec![configuration_file(options.config_file, Arc::clone(&config), options.log_filter)];
     files.extend(setup.files);
     for Endpoint { name, address, handler } in setup.endpoints {
@@ -105,7 +141,12 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         loops.extend(webhooks.rotator);
         ending = Some(webhooks.ending);
     }
-    tasks.extend(factory.watches(&connections.client).map(|(kind, watch)| Task::new(kind, watch)));
+    let mut watches = Vec::new();
+    for (kind, health, watch) in factory.watches(&connections.client) {
+        tasks.push(Task::new(kind, watch));
+        watches.push((kind, health));
+    }
+    tasks.push(Task::new("watch health", watch_health::report(watches, readiness.clone())));
     let events = Recorder::new(ungated.clone(), "crownlabs", &identity);
     for control_loop in &loops {
         let track = control_loop.track(readiness.clone(), events.clone(), subject(&config));
@@ -118,8 +159,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let _ = exposed.set(Exposed { queues, expositions: setup.expositions });
     tasks.push(Task::new("files", files::watch(files)));
     let election = Election::new(ungated, config.leader_election.clone(), identity, gate.clone());
-    lead(&config, &election, gate, Work { loops, replicas, tasks }, Stop { asked: stop, webhooks: ending })
-        .await
+    Ok(Started { config, election, gate, work: Work { loops, replicas, tasks }, webhooks: ending })
 }
 
 /// What loops use that is not bound to the lease.
@@ -183,48 +223,81 @@ async fn lead(
 ) -> anyhow::Result<()> {
     let mut asked = pin!(stop.asked);
     let mut ended = pin!(first_ended(tasks));
-    let work = async {
-        // The stores first: a leader that does not know the world yet would only keep others waiting.
-        join_all(loops.iter().map(ControlLoop::settled)).await;
-        let mut working = pin!(run_all(&loops));
-        if !config.leader_election.enabled {
-            working.await;
-            return anyhow::Ok(());
-        }
-        let lease = election.lead().await;
-        let _watchdog = Watchdog::start(gate.clone()).context("the lease watchdog cannot start")?;
-        let mut held = pin!(election.hold(lease));
-        tokio::select! {
-            lost = &mut held => Err(lost.into()),
-            () = &mut working => Ok(()),
-        }
-    };
-    let mut work = pin!(work);
+    let stopping = Arc::new(AtomicBool::new(false));
+    let elected = config.leader_election.enabled.then_some(election);
+    let mut work = Box::pin(work(elected, gate, &loops, Arc::clone(&stopping)));
     tokio::select! {
+        biased;
+        () = &mut asked => info!("asked to stop: no new work is begun"),
         result = &mut work => return result.context("leading ended"),
         name = &mut ended => anyhow::bail!("the task {name} ended, which it must not"),
         name = replicas.ended() => anyhow::bail!("the loop {name} ended, which it must not"),
-        () = &mut asked => info!("asked to stop: no new work is begun"),
     }
+    // From here on a lost lease is no failure.
+    stopping.store(true, Ordering::SeqCst);
     for controller in &loops {
         controller.stop();
     }
-    let replicas = replicas.finish();
-    // The lease is renewed until the last pass has ended, so that none of its writes is refused.
-    if loops.iter().any(ControlLoop::is_working)
-        && tokio::time::timeout(DRAIN_LIMIT, &mut work).await.is_err()
-    {
-        warn!("some passes did not end in time; what they left is finished at the next start");
-    }
-    if config.leader_election.enabled {
-        election.release().await;
-    }
-    replicas.await;
-    if let Some(webhooks) = stop.webhooks {
-        webhooks.finish().await;
+    let is_working = loops.iter().any(ControlLoop::is_working);
+    let drained = async move {
+        // The lease is renewed until the last pass has ended, so that none of its writes is refused.
+        if is_working && tokio::time::timeout(DRAIN_LIMIT, &mut work).await.is_err() {
+            warn!("some passes did not end in time; what they left is finished at the next start");
+        }
+        drop(work);
+        let released = async {
+            if let Some(election) = elected {
+                election.release().await;
+            }
+        };
+        // Admission reviews are answered until here: our own writes need them, too.
+        let reviewed = async {
+            if let Some(webhooks) = stop.webhooks {
+                webhooks.finish().await;
+            }
+        };
+        join!(released, reviewed);
+    };
+    let all = async { join!(drained, replicas.finish()) };
+    if tokio::time::timeout(STOP_LIMIT, all).await.is_err() {
+        warn!("not everything ended in time; it is finished at the next start");
     }
     info!("stopped");
     Ok(())
+}
+
+/// Waits for the lease, if there is an election, and runs the loops until they are stopped or the lease is lost.
+async fn work(
+    elected: Option<&Election>,
+    gate: Gate,
+    loops: &[ControlLoop],
+    stopping: Arc<AtomicBool>,
+) -> anyhow::Result<()> {
+    // The stores first: a leader that does not know the world yet would only keep others waiting. But a kind that
+    // cannot be listed stops only the loops that need it.
+    settled(loops).await;
+    let mut working = pin!(run_all(loops));
+    let Some(election) = elected else {
+        working.await;
+        return Ok(());
+    };
+    let lease = election.lead().await;
+    let _watchdog = Watchdog::start(gate, stopping).context("the lease watchdog cannot start")?;
+    let mut held = pin!(election.hold(lease));
+    tokio::select! {
+        lost = &mut held => Err(lost.into()),
+        () = &mut working => Ok(()),
+    }
+}
+
+/// Waits until the stores of all loops are filled; once those of one are, for the others no longer than
+/// [`OTHER_STORES`].
+async fn settled(loops: &[ControlLoop]) {
+    let mut waits: FuturesUnordered<_> = loops.iter().map(ControlLoop::settled).collect();
+    if waits.next().await.is_some() {
+        // What is missing then is shown by the readiness of the loops.
+        drop(tokio::time::timeout(OTHER_STORES, waits.collect::<()>()).await);
+    }
 }
 
 /// Runs the loops until they are stopped. Without any, what there is else goes on by itself.

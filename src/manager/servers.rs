@@ -31,6 +31,7 @@ fn probe((ready, report): (bool, String)) -> Response<Bytes> {
 }
 
 /// The servers of `/healthz`, `/readyz`, `/readyz/<loop>` and `/metrics`, as far as they are switched on.
+/// `/readyz/webhook` is that of the whole replica where the webhooks are off.
 ///
 /// # Errors
 /// When an address cannot be bound.
@@ -44,6 +45,10 @@ pub async fn servers(
     let health = http_server::read_only(move |path| match path {
         "/healthz" | "/livez" => Some(text(StatusCode::OK, "ok\n")),
         "/readyz" | "/ready" => Some(probe(readiness.report())),
+        // The probe of the pod: whether it gets admission reviews does not depend on loops that miss something.
+        "/readyz/webhook" => {
+            Some(probe(readiness.report_of("webhook").unwrap_or_else(|| readiness.report())))
+        }
         _ => path.strip_prefix("/readyz/").and_then(|name| readiness.report_of(name)).map(probe),
     });
     let exposition = http_server::read_only(move |path| {

@@ -27,7 +27,7 @@ const READY_BUCKETS: [f64; 30] = [
 ];
 
 /// Counters and their help texts.
-const COUNTERS: [(&str, &str); 14] = [
+const COUNTERS: [(&str, &str); 15] = [
     ("controller_runtime_reconcile_total", "Total number of reconciliations per controller and result"),
     ("controller_runtime_reconcile_errors_total", "Total number of reconciliation errors per controller"),
     ("controller_runtime_reconcile_panics_total", "Total number of reconciliation panics per controller"),
@@ -39,12 +39,16 @@ const COUNTERS: [(&str, &str); 14] = [
     ("keycloak_requests_total", "Number of requests to Keycloak by status code, method and operation"),
     ("crownlabs_mails_total", "Number of mails to Tenants, and of attempts that failed, by kind and result"),
     ("prometheus_client_requests_total", "Number of requests to Prometheus by status code and operation"),
+    (
+        "tenant_operator_internal_errors",
+        "Number of failures in what Tenants and Workspaces need by controller and reason",
+    ),
     ("bastion_ssh_tracker_packets_total", "Number of packets that passed the filter of the SSH tracker"),
     ("bastion_ssh_tracker_drops_total", "Number of these packets that were lost because the ring was full"),
     ("bastion_ssh_tracker_freezes_total", "Number of times that the ring of the SSH tracker was full"),
 ];
 /// Gauges and their help texts.
-const GAUGES: [(&str, &str); 16] = [
+const GAUGES: [(&str, &str); 17] = [
     (
         "controller_runtime_max_concurrent_reconciles",
         "Maximum number of concurrent reconciles per controller",
@@ -74,6 +78,10 @@ const GAUGES: [(&str, &str); 16] = [
     (
         "automation_instances",
         "Number of running Instances whose use is watched per controller, by what their last use is known from",
+    ),
+    (
+        "store_staleness_seconds",
+        "Seconds for which the watch of a kind has been broken; 0 while it follows the cluster",
     ),
     ("bastion_web_ssh_sessions", "Number of terminals that are open in browsers"),
     ("automation_mails_waiting", "Number of mails to tenants that no server has accepted yet per controller"),

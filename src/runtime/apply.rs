@@ -7,6 +7,9 @@
 //! is not held (see [`super::gate`]).
 
 mod compare;
+mod evidence;
+mod read;
+mod removal;
 
 use std::collections::BTreeSet;
 
@@ -18,15 +21,17 @@ use hyper::body::Bytes;
 use serde_json::{Map, Value, json};
 use tracing::debug;
 
-use self::compare::{Owner, owner_of, repair};
+use self::compare::{Owner, owner_of, repair, unseen_fields};
 use super::client::Writer;
 use super::error::{ApiError, decoded};
 use super::key::ObjectKey;
 use super::merge;
-use super::plan::{Desired, KindInfo, ObjectPatch, Plan, Removal, to_value};
+use super::plan::{Desired, KindInfo, ObjectPatch, Plan, to_value};
 use super::store::{AnyObject, WrittenStores};
 use crate::api::meta::Metadata;
+use crate::api::names::{self, NameError};
 use crate::api::{Kind, Object};
+use crate::kinds::SecretKind;
 
 /// A part of a plan that could not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +50,28 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} {}: {}", self.kind, self.name, self.error)
     }
+}
+
+/// What applying a plan has done.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// Whether a write was sent.
+    pub is_written: bool,
+    /// Whether an object was adopted that the stores did not hold. The plan did not know it, so it is made again.
+    pub is_incomplete: bool,
+    /// Every failure.
+    pub failures: Vec<Failure>,
+}
+
+/// What has been done for an object that must exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ensured {
+    /// Nothing: it is as it should be.
+    Unchanged,
+    /// It was created or repaired.
+    Written,
+    /// The stores did not hold it; it was repaired as far as that is possible without a plan that knows it.
+    Adopted,
 }
 
 /// Carries out plans for one loop.
@@ -79,8 +106,8 @@ impl Engine {
         Self { writer, stores, origin }
     }
 
-    /// Carries out a plan as far as possible and returns every failure.
-    pub async fn apply<E>(&self, plan: &Plan<E>) -> Vec<Failure> {
+    /// Carries out a plan as far as possible.
+    pub async fn apply<E>(&self, plan: &Plan<E>) -> Applied {
         let patches =
             join_all(plan.patches.iter().map(async |patch| {
                 failure(&patch.component, patch.kind, &patch.key, self.patch(patch).await)
@@ -89,25 +116,27 @@ impl Engine {
         let mut waves: Vec<u8> = plan.ensure.iter().map(|desired| desired.wave).collect();
         waves.sort_unstable();
         waves.dedup();
-        let mut failures = Vec::new();
+        let is_written = !plan.patches.is_empty() || !plan.remove.is_empty();
+        let mut applied = Applied { is_written, ..Applied::default() };
         // All other writes wait for the first wave, which decides whether the names are free.
         let (first, later) = waves.split_at(waves.len().min(1));
-        self.ensure_waves(plan, first, &mut failures).await;
+        self.ensure_waves(plan, first, &mut applied).await;
         // Patches do not depend on other writes, and no write depends on them.
-        let ensured = self.ensure_waves(plan, later, &mut failures);
+        let ensured = self.ensure_waves(plan, later, &mut applied);
         let (others, removed, ()) = join!(patches, removals, ensured);
-        failures.extend(removed.into_iter().chain(others).flatten());
-        failures
+        applied.failures.extend(removed.into_iter().chain(others).flatten());
+        applied
     }
 
     /// Creates or repairs the objects of these waves, one wave after the other. After a name conflict in a
     /// component, its objects in later waves are left out.
-    async fn ensure_waves<E>(&self, plan: &Plan<E>, waves: &[u8], failures: &mut Vec<Failure>) {
+    async fn ensure_waves<E>(&self, plan: &Plan<E>, waves: &[u8], applied: &mut Applied) {
         for wave in waves {
-            if plan.stop_at_failure && !failures.is_empty() {
+            if plan.stop_at_failure && !applied.failures.is_empty() {
                 return;
             }
-            let conflicted: BTreeSet<String> = failures
+            let conflicted: BTreeSet<String> = applied
+                .failures
                 .iter()
                 .filter(|failure| matches!(failure.error, ApiError::NameConflict { .. }))
                 .map(|failure| failure.component.clone())
@@ -118,42 +147,50 @@ impl Engine {
                 .filter(|desired| desired.wave == *wave && !is_within(&desired.component, &conflicted));
             let writes = wanted.map(async |desired| {
                 let result = self.ensure(desired).await;
-                failure(&desired.component, desired.kind, &desired.key, result)
+                let ensured = *result.as_ref().unwrap_or(&Ensured::Written);
+                (ensured, failure(&desired.component, desired.kind, &desired.key, result))
             });
-            failures.extend(join_all(writes).await.into_iter().flatten());
+            for (ensured, failure) in join_all(writes).await {
+                applied.is_written |= ensured != Ensured::Unchanged;
+                applied.is_incomplete |= ensured == Ensured::Adopted;
+                applied.failures.extend(failure);
+            }
         }
     }
 
     /// Creates an object, or repairs its enforced fields if it exists.
-    async fn ensure(&self, desired: &Desired) -> Result<(), ApiError> {
+    async fn ensure(&self, desired: &Desired) -> Result<Ensured, ApiError> {
         let store = self.stores.get(desired.kind)?;
+        let done = |ensured: Ensured| move |is_written| if is_written { ensured } else { Ensured::Unchanged };
         if let Some(seen) = store.seen(&desired.key) {
-            return self.enforce(desired, &*seen).await;
+            return self.enforce(desired, &*seen).await.map(done(Ensured::Written));
         }
         let Some(manifest) = &desired.manifest else {
             return Err(ApiError::transient("the object has just been deleted"));
         };
+        check_names(&desired.key)?;
         match self.send(Method::POST, &desired.kind.path(&desired.key.namespace), Some(manifest.json())).await
         {
-            Ok(body) => store.record(&body, self.origin),
+            Ok(body) => store.record(&desired.key, &body, self.origin).map(|()| Ensured::Written),
             Err(ApiError::AlreadyExists(message)) if store.is_whole() => {
                 Err(ApiError::transient(format!("the watch is late: {message}")))
             }
             // The store does not hold the object: its labels do not match the watch, or the watch is late.
             Err(ApiError::AlreadyExists(_)) => {
-                let body = self.send(Method::GET, &path(desired.kind, &desired.key), None).await?;
+                let body = self.send(Method::GET, &path(desired.kind, &desired.key)?, None).await?;
                 let object: Value = decoded(&body)?;
                 let metadata = object.get("metadata").cloned().unwrap_or_default();
                 let metadata: Metadata = serde_json::from_value(metadata).unwrap_or_default();
-                self.enforce(desired, &Found { metadata, object }).await
+                let desired = Desired { fields: unseen_fields(desired, &object), ..desired.clone() };
+                self.enforce(&desired, &Found { metadata, object }).await.map(done(Ensured::Adopted))
             }
             Err(error) => Err(error),
         }
     }
 
     /// Restores the enforced fields of an existing object with one merge patch. Sends nothing if they are
-    /// right.
-    async fn enforce(&self, desired: &Desired, seen: &dyn AnyObject) -> Result<(), ApiError> {
+    /// right, and returns whether it did.
+    async fn enforce(&self, desired: &Desired, seen: &dyn AnyObject) -> Result<bool, ApiError> {
         let metadata = seen.metadata();
         match owner_of(metadata, desired) {
             Owner::Us => {}
@@ -175,8 +212,8 @@ impl Engine {
                 desired.kind.kind, desired.key.name
             )));
         }
-        let Some((patch, exact)) = repair(desired, seen) else { return Ok(()) };
-        debug!(kind = desired.kind.kind, name = %desired.key.name, %patch, "repairing");
+        let Some((patch, exact)) = repair(desired, seen) else { return Ok(false) };
+        debug!(kind = desired.kind.kind, name = %desired.key.name, patch = %shown(desired.kind, &patch), "repairing");
         self.patch(&ObjectPatch {
             component: String::new(),
             kind: desired.kind,
@@ -188,7 +225,8 @@ impl Engine {
                 .flatten(),
             patch,
         })
-        .await
+        .await?;
+        Ok(true)
     }
 
     /// Sends a merge patch with its preconditions (uid, and resource version if given).
@@ -203,13 +241,13 @@ impl Engine {
                 metadata.insert("resourceVersion".into(), version.clone().into());
             }
         }
-        let mut target = path(patch.kind, &patch.key);
+        let mut target = path(patch.kind, &patch.key)?;
         if let Some(subresource) = patch.subresource {
             target.push('/');
             target.push_str(subresource);
         }
         let answer = self.send(Method::PATCH, &target, Some(&body)).await?;
-        self.stores.get(patch.kind)?.record(&answer, self.origin)
+        self.stores.get(patch.kind)?.record(&patch.key, &answer, self.origin)
     }
 
     /// Patches the status of an object with what differs from `status`, and returns whether anything did.
@@ -228,53 +266,18 @@ impl Engine {
         Ok(true)
     }
 
-    /// Whether a namespace has no object of a kind. Asks the API server instead of the store.
-    async fn is_empty(&self, kind: KindInfo, namespace: &str) -> Result<bool, ApiError> {
-        let answer = self.send(Method::GET, &format!("{}?limit=1", kind.path(namespace)), None).await?;
-        let list: Value = decoded(&answer)?;
-        // An answer without a list is no proof that nothing is there.
-        list.get("items")
-            .and_then(Value::as_array)
-            .map(Vec::is_empty)
-            .ok_or_else(|| ApiError::transient(format!("the answer is no list of {}", kind.plural)))
-    }
-
     /// Reads an object from the API server and updates the store with it.
     pub async fn refresh(&self, kind: KindInfo, key: &ObjectKey) -> Result<(), ApiError> {
-        match self.send(Method::GET, &path(kind, key), None).await {
-            Ok(answer) => self.stores.get(kind)?.record(&answer, self.origin),
-            // The watch event of the deletion updates the store.
-            Err(ApiError::NotFound(_)) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Deletes an object. With [`Removal::only_if_empty`], it is kept if the API server lists an object of
-    /// one of those kinds in it.
-    async fn remove_guarded(&self, removal: &Removal) -> Option<Failure> {
-        for kind in &removal.only_if_empty {
-            match self.is_empty(*kind, &removal.key.name).await {
-                Ok(true) => {}
-                // The watch event of that object causes the next reconcile.
-                Ok(false) => return None,
-                Err(error) => return failure(&removal.component, *kind, &removal.key, Err(error)),
-            }
-        }
-        failure(&removal.component, removal.kind, &removal.key, self.remove(removal).await)
-    }
-
-    /// Deletes an object, with uid and resource version as preconditions.
-    async fn remove(&self, removal: &Removal) -> Result<(), ApiError> {
-        let store = self.stores.get(removal.kind)?;
-        let options = json!({
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "propagationPolicy": "Background",
-            "preconditions": {"uid": removal.uid, "resourceVersion": removal.resource_version},
-        });
-        match self.send(Method::DELETE, &path(removal.kind, &removal.key), Some(&options)).await {
-            Ok(_) | Err(ApiError::NotFound(_)) => {
-                store.record_deletion(&removal.key, &removal.uid, self.origin);
+        // Users write the names of what their objects refer to.
+        let Ok(path) = path(kind, key) else { return Ok(()) };
+        match self.send(Method::GET, &path, None).await {
+            Ok(answer) => self.stores.get(kind)?.record(key, &answer, self.origin),
+            Err(ApiError::NotFound(_)) => {
+                if let Ok(store) = self.stores.get(kind)
+                    && let Some(seen) = store.seen(key)
+                {
+                    store.record_deletion(key, &seen.metadata().uid, self.origin);
+                }
                 Ok(())
             }
             Err(error) => Err(error),
@@ -304,18 +307,42 @@ impl Engine {
     }
 }
 
-fn failure(
+fn failure<T>(
     component: &str,
     kind: KindInfo,
     key: &ObjectKey,
-    result: Result<(), ApiError>,
+    result: Result<T, ApiError>,
 ) -> Option<Failure> {
     let error = result.err()?;
     Some(Failure { component: component.to_owned(), kind: kind.kind, name: key.name.to_string(), error })
 }
 
-fn path(kind: KindInfo, key: &ObjectKey) -> String {
-    format!("{}/{}", kind.path(&key.namespace), key.name)
+/// The path of an object.
+fn path(kind: KindInfo, key: &ObjectKey) -> Result<String, ApiError> {
+    check_names(key)?;
+    Ok(format!("{}/{}", kind.path(&key.namespace), key.name))
+}
+
+/// Refuses a name that no object can have: it never becomes a part of a path.
+fn check_names(key: &ObjectKey) -> Result<(), ApiError> {
+    let invalid = |error: NameError| ApiError::Invalid(error.to_string());
+    names::check_object_name(&key.name).map_err(invalid)?;
+    if !key.namespace.is_empty() {
+        names::check_dns_label(&key.namespace).map_err(invalid)?;
+    }
+    Ok(())
+}
+
+/// A patch as the log shows it: of Secrets without what they hold.
+fn shown(kind: KindInfo, patch: &Value) -> Value {
+    let mut shown = patch.clone();
+    if kind == KindInfo::of::<SecretKind>() {
+        for member in ["data", "stringData"] {
+            let values = shown.get_mut(member).and_then(Value::as_object_mut);
+            values.into_iter().flat_map(Map::values_mut).for_each(|value| *value = "***".into());
+        }
+    }
+    shown
 }
 
 /// Whether a component is one of these, or a part of one (`a/b` is a part of `a`).

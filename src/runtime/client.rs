@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, Either, Ready, ready};
-use http::header::DATE;
+use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -32,8 +32,13 @@ use super::gate::Gate;
 /// The `User-Agent` of all requests. The audit log shows it.
 pub const USER_AGENT: &str = concat!("crownlabs/", env!("CARGO_PKG_VERSION"));
 
-/// How long a request may take before it counts as failed.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a request may take before it counts as failed; a watch, before its answer begins.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Why a request has no answer: it took longer than [`REQUEST_TIMEOUT`].
+#[derive(Debug, thiserror::Error)]
+#[error("the API server did not answer within {} s", REQUEST_TIMEOUT.as_secs())]
+pub struct NoAnswer;
 
 /// The configuration of both clients, with our `User-Agent` and without retries.
 fn prepared(mut config: Config) -> Config {
@@ -110,37 +115,53 @@ impl Sender {
         let begin = Instant::now();
         let answer = tokio::time::timeout(limit, self.exchange(request)).await;
         let code = match &answer {
-            Ok(Ok((code, _))) => Some(*code),
+            Ok(Ok(answered)) => Some(answered.code),
             _ => None,
         };
         self.metrics.count(&method, code, begin.elapsed());
         match answer {
-            Ok(Ok((code, body))) if code < 400 => Ok(body),
-            Ok(Ok((code, body))) => Err(refusal(code, &body)),
+            Ok(Ok(answered)) if answered.code < 400 => Ok(answered.body),
+            Ok(Ok(answered)) => Err(refusal(&answered)),
             Ok(Err(error)) => Err(ApiError::transient(with_sources(&*error))),
             Err(_) => Err(ApiError::transient("the API server did not answer in time")),
         }
     }
 
-    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<(u16, Bytes), BoxError> {
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Answered, BoxError> {
         let answer = self.service.clone().oneshot(request).await?;
         let code = answer.status().as_u16();
         if let Some(date) = answer.headers().get(DATE).and_then(|date| date.to_str().ok()) {
             clock::state(date);
         }
-        Ok((code, answer.into_body().collect().await?.to_bytes()))
+        let seconds = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let body = answer.into_body().collect().await?.to_bytes();
+        Ok(Answered { code, retry_after: seconds.unwrap_or(0), body })
     }
 }
 
-/// The error of a response with a status code of 400 or above. A proxy in front of the API server may answer
-/// with a body that is no `Status`.
-fn refusal(code: u16, body: &[u8]) -> ApiError {
+/// A response.
+struct Answered {
+    code: u16,
+    /// The seconds in the header `Retry-After`; 0 without one.
+    retry_after: u32,
+    body: Bytes,
+}
+
+/// The error of a response with a status code of 400 or above. A proxy in front of the API server, and the API server
+/// itself when it is overloaded, answer with a body that is no `Status`.
+fn refusal(Answered { code, retry_after, body }: &Answered) -> ApiError {
     let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
     if status.code == 0 {
-        status.code = code;
+        status.code = *code;
         status.message = format!("HTTP {code}: {}", String::from_utf8_lossy(body).trim());
     }
-    ApiError::from_status(&status)
+    match ApiError::from_status(&status) {
+        ApiError::Transient { message, retry_after: asked } => {
+            let header = (*retry_after > 0).then(|| Duration::from_secs((*retry_after).into()));
+            ApiError::Transient { message, retry_after: asked.max(header) }
+        }
+        other => other,
+    }
 }
 
 /// The metrics `rest_client_*`. Each counter and histogram is registered once and then kept.
@@ -233,7 +254,9 @@ where
         let begin = Instant::now();
         let answer = self.inner.call(request);
         Either::Right(Box::pin(async move {
-            let answer = answer.await;
+            // `kube` itself would wait for ever: one connection that hangs must cost no more than one attempt.
+            let answer = tokio::time::timeout(REQUEST_TIMEOUT, answer).await;
+            let answer = answer.unwrap_or_else(|_| Err(Box::new(NoAnswer)));
             let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
             metrics.count(&method, code, begin.elapsed());
             answer

@@ -1,8 +1,10 @@
 //! The context of a control loop: the apply engine, the event recorder, and the bounds of the periodic
 //! reconcile.
 
+use std::pin::pin;
 use std::time::Duration;
 
+use futures::join;
 use kube::Client;
 
 use super::ObjectKey;
@@ -13,6 +15,9 @@ use super::events::{EventNote, Recorder};
 use super::queue::{Action, resync};
 use super::store::WrittenStores;
 use crate::api::{Kind, Object};
+
+/// How long the status waits for the events about it.
+const EVENT_HEADSTART: Duration = Duration::from_millis(500);
 
 /// What a control loop writes through.
 pub struct Context {
@@ -26,7 +31,8 @@ pub struct Context {
 
 impl Context {
     /// Publishes the events, then writes the status if it differs, and returns whether it did. In this
-    /// order, a crash in between publishes an event twice rather than never.
+    /// order, a crash in between publishes an event twice rather than never. But an event that hangs does not
+    /// delay the status: that is written after [`EVENT_HEADSTART`] in any case.
     ///
     /// # Errors
     /// When the status could not be written. An event that could not be written is only logged.
@@ -36,10 +42,16 @@ impl Context {
         events: &[EventNote],
         status: &T::Status,
     ) -> Result<bool, ApiError> {
-        for note in events {
-            self.events.publish(object, note).await;
+        let mut published = pin!(async {
+            for note in events {
+                self.events.publish(object, note).await;
+            }
+        });
+        if tokio::time::timeout(EVENT_HEADSTART, &mut published).await.is_ok() {
+            return self.engine.publish(object, status).await;
         }
-        self.engine.publish(object, status).await
+        let (written, ()) = join!(self.engine.publish(object, status), published);
+        written
     }
 
     /// When an object that needs nothing now is reconciled again: at its periodic reconcile, or after

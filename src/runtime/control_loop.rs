@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::{BoxFuture, FutureExt};
 use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::sync::watch;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::controller::{self, ReconcileKey};
 use super::events::{EventNote, Recorder};
@@ -20,6 +20,7 @@ use super::store_set::DeclaredStores;
 pub struct ControlLoop {
     name: &'static str,
     queue: Arc<Queue>,
+    preparation: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
     workers: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
     needs: Vec<Need>,
     leading: watch::Sender<bool>,
@@ -35,8 +36,13 @@ impl ControlLoop {
     pub fn new<R: ReconcileKey>(reconciler: R, stores: DeclaredStores, concurrency: usize) -> Self {
         let DeclaredStores { queue, needs, keys, .. } = stores;
         let (reconciler, queued, woken) = (Arc::new(reconciler), Arc::clone(&queue), Arc::clone(&queue));
+        let prepared = Arc::clone(&reconciler);
         Self {
             name: R::NAME,
+            preparation: Box::new(move || {
+                let reconciler = Arc::clone(&prepared);
+                async move { reconciler.prepare().await }.boxed()
+            }),
             workers: Box::new(move || {
                 controller::run(Arc::clone(&reconciler), Arc::clone(&queued), concurrency).boxed()
             }),
@@ -58,15 +64,20 @@ impl ControlLoop {
         readiness::settled(&self.needs).await;
     }
 
-    /// Runs the workers until [`ControlLoop::stop`] is called. They start once all required kinds are served
-    /// and their stores are synced.
+    /// Runs the workers until [`ControlLoop::stop`] is called. They start once all required kinds are served,
+    /// their stores are synced, and the loop is prepared ([`ReconcileKey::prepare`]).
     pub async fn run(&self) {
         self.leading.send_replace(true);
         let mut stopping = self.stopping.subscribe();
+        let prepared = async {
+            readiness::served(&self.needs).await;
+            (self.preparation)().await;
+        };
         tokio::select! {
-            () = readiness::served(&self.needs) => {}
+            () = prepared => {}
             _ = stopping.wait_for(|stopping| *stopping) => return,
         }
+        self.queue.demote();
         self.working.store(true, Ordering::SeqCst);
         info!(controller = self.name, "working");
         (self.workers)().await;
@@ -99,7 +110,7 @@ impl ControlLoop {
     ) -> impl Future<Output = ()> + Send + 'static {
         let (name, appeared) = (self.name, Arc::clone(&self.appeared));
         let (needs, leading) = (self.needs.clone(), (self.leading.subscribe(), LoopState::Standby));
-        readiness.set(name, LoopState::Starting);
+        readiness.set(name, LoopState::Starting(needs.iter().map(|need| need.crd.clone()).collect()));
         readiness.track(
             name,
             needs,
@@ -116,8 +127,13 @@ impl ControlLoop {
 async fn announce(name: &str, state: &LoopState, events: &Recorder, subject: &ObjectReference) {
     let crds = match state {
         LoopState::WaitingForCrd(crds) | LoopState::Degraded(crds) => crds.join(", "),
+        // Once for each kind that it waits for: `/readyz` names those that are left.
+        LoopState::Starting(kinds) => {
+            debug!(controller = name, ?kinds, "starting");
+            return;
+        }
         state => {
-            info!(controller = name, ?state, "state");
+            info!(controller = name, "the loop is {}", state.sentence());
             return;
         }
     };

@@ -16,13 +16,29 @@ use super::queue::{Action, Queue};
 
 /// Why a reconcile failed; it is tried again with backoff.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ReconcileError(pub String);
+#[error("{message}")]
+pub struct ReconcileError {
+    /// What happened.
+    pub message: String,
+    /// After how long it may be tried again at the earliest, as the API server asks.
+    pub retry_after: Duration,
+}
+
+impl From<String> for ReconcileError {
+    fn from(message: String) -> Self {
+        Self { message, retry_after: Duration::ZERO }
+    }
+}
 
 /// Reconciles the object of a key. The workers call it.
 pub trait ReconcileKey: Send + Sync + 'static {
     /// The name of the loop, in metrics and logs.
     const NAME: &'static str;
+
+    /// Prepares for the first reconcile of a new leader; ends when everything is ready.
+    fn prepare(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
 
     /// Reconciles the object of that key, which may no longer exist.
     fn reconcile(&self, key: &ObjectKey) -> impl Future<Output = Result<Action, ReconcileError>> + Send;
@@ -53,19 +69,19 @@ async fn work<R: ReconcileKey>(reconciler: Arc<R>, queue: Arc<Queue>, metrics: L
             .await
             .unwrap_or_else(|_| {
                 metrics.panics.increment(1);
-                Err(ReconcileError("the reconcile panicked; this is a defect of the daemon".to_owned()))
+                Err("the reconcile panicked; this is a defect of the daemon".to_owned().into())
             });
         let took = begin.elapsed();
         span.in_scope(|| log(&result, job.failures, took));
         metrics.end(
             match &result {
-                Err(_) | Ok(Action::Retry) => ReconcileResult::Error,
+                Err(_) | Ok(Action::Retry(_)) => ReconcileResult::Error,
                 Ok(Action::RequeueAfter(_)) => ReconcileResult::RequeueAfter,
                 Ok(Action::AwaitChange | Action::Forget) => ReconcileResult::Success,
             },
             took,
         );
-        queue.done(job, result.unwrap_or(Action::Retry));
+        queue.done(job, result.unwrap_or_else(|error| Action::Retry(error.retry_after)));
     }
 }
 

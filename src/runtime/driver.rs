@@ -1,29 +1,34 @@
 //! The driver of all control loops: reconciles the object of a key with a [`Reconciler`].
 //!
 //! The steps are: observe; plan; apply the plan, and carry out its effects outside of the cluster at the
-//! same time; observe again; report. The driver also handles what all loops have in common: objects that are
+//! same time; observe again, if anything was done; report. The driver also handles what all loops have in common: objects that are
 //! gone or being deleted, finalizers, a lost lease, errors, and the next requeue.
 
 use std::time::Duration;
 
 use futures::future::join_all;
 use futures::join;
-use metrics::{Label, counter, histogram};
-use tracing::info;
+use metrics::histogram;
+use tracing::{info, warn};
 
 use super::ObjectKey;
+use super::apply::Applied;
 use super::clock;
 use super::context::Context;
 use super::controller::{ReconcileError, ReconcileKey};
 use super::error::ApiError;
 use super::finalizer;
-use super::plan::{Plan, Requeue};
+use super::plan::{Evidence, Plan, Requeue};
 use super::queue::Action;
-use super::reconciler::{Counter, EffectResult, Labels, Outcome, Reconciler, Report};
+use super::reconciler::{Counter, EffectResult, Outcome, Reconciler, Report, labels_of};
 
 /// After how long at most an object that a `ResourceQuota` refused is reconciled again: no watch shows when
 /// a quota has capacity again.
 const QUOTA_RETRY: Duration = Duration::from_mins(1);
+
+/// After how long a new leader tries again to read what it must read first; doubled each time, up to
+/// [`QUOTA_RETRY`].
+const FIRST_READ_RETRY: Duration = Duration::from_millis(250);
 
 /// A reconciler with its settings, and the context that it writes through.
 pub struct Driver<R: Reconciler> {
@@ -45,6 +50,17 @@ impl<R: Reconciler> Driver<R> {
 impl<R: Reconciler> ReconcileKey for Driver<R> {
     const NAME: &'static str = R::NAME;
 
+    async fn prepare(&self) {
+        for (kind, selection) in R::read_first() {
+            let mut wait = FIRST_READ_RETRY;
+            while let Err(error) = self.context.engine.read_all(kind, &selection).await {
+                warn!(controller = R::NAME, %error, "the {} cannot be read; trying again", kind.plural);
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(QUOTA_RETRY);
+            }
+        }
+    }
+
     async fn reconcile(&self, key: &ObjectKey) -> Result<Action, ReconcileError> {
         let reconciler = &self.reconciler;
         let Some(observed) = reconciler.observe(key) else {
@@ -63,19 +79,26 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
             Err(ended) => return ended,
         };
         let effects = plan.effects.iter().map(|effect| reconciler.perform(&observed, effect));
-        let (failures, effects) = join!(self.context.engine.apply(&plan), join_all(effects));
+        let (applied, effects) = join!(self.context.engine.apply(&plan), join_all(effects));
+        let is_unchanged = !applied.is_written && effects.is_empty();
+        let Applied { is_incomplete, failures, .. } = applied;
         let outcome = Outcome { is_applied: true, failures, effects };
         if outcome.lost_lease() {
             return Ok(Action::AwaitChange);
         }
-        // Observe again: the stores now hold the responses to the writes.
-        let Some(observed) = reconciler.observe(key) else {
+        // Nobody is told of what was planned from old knowledge: the next plan is made from what is known now.
+        if let Some(stale) = outcome.stale() {
+            return Err(ReconcileError::from(stale.to_string()));
+        }
+        // Observe again, if there were writes: the stores now hold the responses.
+        let observed = if is_unchanged { Some(observed) } else { reconciler.observe(key) };
+        let Some(observed) = observed else {
             reconciler.forget(key);
             return Ok(Action::Forget);
         };
         reconciler.settle(&observed, &outcome);
         if let Some(finalizer) = plan.remove_finalizer.filter(|_| outcome.is_success()) {
-            return self.remove_finalizer(&observed, finalizer).await;
+            return self.remove_finalizer(&observed, finalizer, &plan.finalizer_founded_on).await;
         }
         let report = (R::REPORT)(&observed, &self.settings, &plan, &outcome, clock::now());
         if let Err(ended) = self.publish(&observed, &report).await {
@@ -84,7 +107,7 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
         if observed.as_ref().is_terminating() && outcome.is_success() {
             return Ok(Action::AwaitChange);
         }
-        self.action(key, &plan, &outcome, report.requeue_at_once)
+        self.action(key, &plan, &outcome, report.requeue_at_once || is_incomplete)
     }
 }
 
@@ -122,7 +145,7 @@ impl<R: Reconciler> Driver<R> {
     /// publishes an event twice rather than never.
     async fn publish(&self, observed: &R::Observed, report: &Report<R::Kind>) -> Result<(), Ended> {
         let object = observed.as_ref();
-        report.counters.iter().for_each(count);
+        report.counters.iter().for_each(Counter::increment);
         let patched = report.patch.as_ref().map(|patch| self.context.engine.patch(patch));
         let object = match patched {
             None => None,
@@ -136,7 +159,7 @@ impl<R: Reconciler> Driver<R> {
         let written = self.context.publish(object, &report.events, &report.status).await;
         let is_changed = written.map_err(|error| {
             let ended = ended(error, "status: ");
-            ended.is_err().then(R::status_error).flatten().iter().for_each(count);
+            ended.is_err().then(R::status_error).flatten().iter().for_each(Counter::increment);
             ended
         })?;
         if !is_changed {
@@ -146,13 +169,23 @@ impl<R: Reconciler> Driver<R> {
             info!("{line}");
         }
         for measured in &report.measurements {
-            histogram!(measured.name, labels(&measured.labels)).record(measured.value);
+            histogram!(measured.name, labels_of(&measured.labels)).record(measured.value);
         }
         Ok(())
     }
 
-    /// Removes the finalizer of an object that is being deleted.
-    async fn remove_finalizer(&self, observed: &R::Observed, finalizer: &str) -> Ended {
+    /// Removes the finalizer of an object that is being deleted, if all is so that this is founded on.
+    async fn remove_finalizer(
+        &self,
+        observed: &R::Observed,
+        finalizer: &str,
+        founded_on: &[Evidence],
+    ) -> Ended {
+        for evidence in founded_on {
+            if let Err(error) = self.context.engine.check(evidence).await {
+                return ended(error, "finalizer: ");
+            }
+        }
         match finalizer::removal(observed.as_ref(), finalizer) {
             None => Ok(Action::AwaitChange),
             Some(patch) => match self.context.engine.patch(&patch).await {
@@ -173,9 +206,11 @@ impl<R: Reconciler> Driver<R> {
         let is_quota = |error: &ApiError| matches!(error, ApiError::QuotaExceeded(_));
         let failed = outcome.failures.iter().filter(|failure| !is_quota(&failure.error));
         let mut errors: Vec<String> = failed.map(ToString::to_string).collect();
-        errors.extend(outcome.effect_problems().map(|problem| problem.message.clone()));
+        errors.extend(outcome.effect_failures().map(|problem| problem.message.clone()));
         if !errors.is_empty() {
-            return Err(ReconcileError(errors.join("; ")));
+            let asked = outcome.failures.iter().map(|failure| failure.error.retry_after());
+            let retry_after = asked.max().unwrap_or_default();
+            return Err(ReconcileError { message: errors.join("; "), retry_after });
         }
         let quota = outcome.failures.iter().any(|failure| is_quota(&failure.error)).then_some(QUOTA_RETRY);
         let at_once = at_once.then_some(Duration::ZERO);
@@ -188,19 +223,11 @@ impl<R: Reconciler> Driver<R> {
     }
 }
 
-fn count(counted: &Counter) {
-    counter!(counted.name, labels(&counted.labels)).increment(1);
-}
-
-fn labels(labels: &Labels) -> Vec<Label> {
-    labels.iter().map(|(name, value)| Label::new(*name, value.clone())).collect()
-}
-
 /// The result of a reconcile after a failed request. After `NotFound` (the object has been deleted
 /// meanwhile) and `NotLeader` there is no retry: the next watch event, or the new leader, continues.
 fn ended(error: ApiError, what: &str) -> Ended {
     match error {
         ApiError::NotFound(_) | ApiError::NotLeader => Ok(Action::AwaitChange),
-        error => Err(ReconcileError(format!("{what}{error}"))),
+        error => Err(ReconcileError { message: format!("{what}{error}"), retry_after: error.retry_after() }),
     }
 }

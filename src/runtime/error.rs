@@ -33,6 +33,9 @@ pub enum ApiError {
         /// After how long the API server asks to try again, if it says so.
         retry_after: Option<Duration>,
     },
+    /// What a deletion is founded on is not as the store had it: nothing was deleted, and the store has it now.
+    #[error("{0}")]
+    Stale(String),
     /// The lease is not held (any more): nothing was sent.
     #[error("not the leader: nothing was sent")]
     NotLeader,
@@ -58,8 +61,17 @@ impl ApiError {
                 | Self::AlreadyExists(_)
                 | Self::NotFound(_)
                 | Self::Transient { .. }
+                | Self::Stale(_)
                 | Self::NotLeader
         )
+    }
+
+    /// After how long the request may be sent again at the earliest, as the API server asks.
+    pub fn retry_after(&self) -> Duration {
+        match self {
+            Self::Transient { retry_after: Some(after), .. } => *after,
+            _ => Duration::ZERO,
+        }
     }
 
     /// A transient error with this message.
@@ -133,4 +145,84 @@ pub fn with_sources(error: &dyn std::error::Error) -> String {
         source = inner.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn error(code: u16, reason: &str, message: &str, retry_after: u32) -> ApiError {
+        let status = json!({
+            "status": "Failure", "code": code, "reason": reason, "message": message,
+            "details": {"retryAfterSeconds": retry_after},
+        });
+        let status = serde_json::from_value(status).expect("a Status");
+        ApiError::from(kube::Error::Api(Box::new(status)))
+    }
+
+    #[test]
+    fn answers_of_the_api_server_are_told_apart() {
+        let transient = |message: &str, seconds: Option<u64>| ApiError::Transient {
+            message: message.to_owned(),
+            retry_after: seconds.map(Duration::from_secs),
+        };
+        let leaving = "unable to create: because it is being terminated";
+        let quota = "exceeded quota: small";
+        let unknown = "status unknown for quota: small";
+        for (code, reason, message, expected) in [
+            (409, "AlreadyExists", "m", ApiError::AlreadyExists("m".to_owned())),
+            (409, "Conflict", "m", ApiError::Conflict("m".to_owned())),
+            (404, "NotFound", "m", ApiError::NotFound("m".to_owned())),
+            (403, "Forbidden", leaving, transient(leaving, None)),
+            (403, "Forbidden", quota, ApiError::QuotaExceeded(quota.to_owned())),
+            (403, "Forbidden", unknown, transient(unknown, None)),
+            (403, "Forbidden", "m", ApiError::Forbidden("m".to_owned())),
+            (401, "Unauthorized", "m", ApiError::Forbidden("m".to_owned())),
+            (400, "BadRequest", "m", ApiError::Invalid("m".to_owned())),
+            (422, "Invalid", "m", ApiError::Invalid("m".to_owned())),
+            (429, "TooManyRequests", "m", transient("m", None)),
+            (500, "InternalError", "m", transient("m", None)),
+            (503, "ServiceUnavailable", "m", transient("m", None)),
+        ] {
+            assert_eq!(error(code, reason, message, 0), expected, "{code} {reason}");
+        }
+        let asked = error(429, "TooManyRequests", "m", 7);
+        assert_eq!((&asked, asked.retry_after()), (&transient("m", Some(7)), Duration::from_secs(7)));
+        assert_eq!(error(500, "InternalError", "m", 0).retry_after(), Duration::ZERO);
+        assert_eq!(error(409, "Conflict", "m", 7).retry_after(), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_the_gate_refuses_was_not_sent() {
+        let of =
+            |error: Box<dyn std::error::Error + Send + Sync>| ApiError::from(kube::Error::Service(error));
+        assert_eq!(of(Box::new(NotLeader)), ApiError::NotLeader);
+        let broken = of("the connection is broken".into());
+        assert!(
+            matches!(&broken, ApiError::Transient { message, .. } if message.contains("is broken")),
+            "{broken}"
+        );
+    }
+
+    #[test]
+    fn only_what_may_pass_by_itself_is_transient() {
+        let text = String::new;
+        let conflict = ApiError::NameConflict { kind: "Secret", name: text(), owner: text() };
+        for (error, expected) in [
+            (ApiError::Conflict(text()), true),
+            (ApiError::AlreadyExists(text()), true),
+            (ApiError::NotFound(text()), true),
+            (ApiError::transient(""), true),
+            (ApiError::Stale(text()), true),
+            (ApiError::NotLeader, true),
+            (ApiError::QuotaExceeded(text()), false),
+            (ApiError::Forbidden(text()), false),
+            (ApiError::Invalid(text()), false),
+            (conflict, false),
+        ] {
+            assert_eq!(error.is_transient(), expected, "{error:?}");
+        }
+    }
 }

@@ -5,6 +5,7 @@
 //! about the same object within six minutes increments a count instead of being written again.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
@@ -42,6 +43,9 @@ impl EventNote {
 
 /// The longest event message that the API accepts, in bytes.
 const MESSAGE_LIMIT: usize = 1024;
+
+/// How long an event may take to be written.
+const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Publishes the events of one loop.
 #[derive(Clone)]
@@ -83,14 +87,12 @@ impl Recorder {
             note: Some(message),
             secondary: None,
         };
-        if let Err(error) = self.0.publish(&event, reference).await {
-            let name = reference.name.as_deref().unwrap_or_default();
-            warn!(
-                name,
-                reason = note.reason,
-                error = with_sources(&error),
-                "an event could not be published"
-            );
-        }
+        let failed = match tokio::time::timeout(DEADLINE, self.0.publish(&event, reference)).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => with_sources(&error),
+            Err(_) => "the API server did not answer in time".to_owned(),
+        };
+        let name = reference.name.as_deref().unwrap_or_default();
+        warn!(name, reason = note.reason, error = failed, "an event could not be published");
     }
 }

@@ -1,6 +1,11 @@
 //! The HTTP/1.1 server behind every port that the daemon listens on, with or without TLS. It accepts
 //! connections, reads each request within [`Limits`], and gives it to a [`Handler`]. A handler may answer with 101 and
 //! go on with the connection in another protocol (`hyper::upgrade`).
+//!
+//! Memory is bounded whatever clients send: by the number of connections, and by what all long bodies take together.
+//! Short requests never wait for long ones.
+
+mod connections;
 
 use std::convert::Infallible;
 use std::future::{Future, ready};
@@ -14,20 +19,23 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::server::ResolvesServerCert;
+use rustls::server::danger::ClientCertVerifier;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, error, warn};
+
+use self::connections::{Connection, Connections};
 
 /// Answers a request whose body has been read. A panic is answered with 500.
 pub type Handler = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> + Send + Sync>;
@@ -36,9 +44,19 @@ pub type Handler = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Byt
 /// the request and the response.
 pub type Observer = Arc<dyn Fn(&str, &Response<Bytes>, Duration) + Send + Sync>;
 
+/// A body up to this length, in bytes, is read at once; a longer one waits until the other long ones leave room.
+const SHORT_BODY: usize = 64 << 10;
+/// The most that a connection buffers of what it has not read yet, in bytes.
+const READ_BUFFER: usize = 64 << 10;
+
 /// The limits that clients have to keep.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
+    /// The most connections at the same time. For one more, the one that has waited longest for a request is closed.
+    pub connections: usize,
+    /// What the bodies of all requests that are longer than 64 KiB may take together, in bytes; at least [`Limits::body`].
+    /// A request waits, within its `receive_timeout`, until there is room.
+    pub long_bodies: usize,
     /// The largest body of a request, in bytes. A larger one is answered with 413.
     pub body: usize,
     /// How long the TLS handshake may take before the connection is closed, and how long the body of a
@@ -52,6 +70,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            connections: 256,
+            long_bodies: 1 << 20,
             body: 256 << 10,
             receive_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
@@ -110,28 +130,45 @@ pub struct Server {
     pub tls: Option<TlsAcceptor>,
 }
 
+/// A server while it serves.
+struct Running {
+    server: Server,
+    /// The bytes that long bodies may still take.
+    long_bodies: Arc<Semaphore>,
+}
+
 impl Server {
     /// A server without TLS, with the default limits.
     pub fn new(handler: Handler) -> Self {
         Self { handler, observer: None, limits: Limits::default(), tls: None }
     }
 
-    /// The same server with TLS. `certificate` is asked for the certificate of every new connection.
+    /// The same server with TLS. `certificate` is asked for the certificate of every new connection, and `clients`, if
+    /// given, whether the certificate of the client is accepted.
     ///
     /// # Errors
     /// When the TLS library does not accept its own default versions.
-    pub fn with_certificate(self, certificate: Arc<dyn ResolvesServerCert>) -> Result<Self, rustls::Error> {
-        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_cert_resolver(certificate);
+    pub fn with_certificate(
+        self,
+        certificate: Arc<dyn ResolvesServerCert>,
+        clients: Option<Arc<dyn ClientCertVerifier>>,
+    ) -> Result<Self, rustls::Error> {
+        let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?;
+        let builder = match clients {
+            Some(clients) => builder.with_client_cert_verifier(clients),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_cert_resolver(certificate);
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self { tls: Some(TlsAcceptor::from(Arc::new(config))), ..self })
     }
 
     /// Serves until `stop` completes, and then until all requests that have begun are answered.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
-        let server = Arc::new(self);
+        let connections = Connections::new(self.limits.connections);
+        let long_bodies = Arc::new(Semaphore::new(self.limits.long_bodies.max(self.limits.body)));
+        let server = Arc::new(Running { server: self, long_bodies });
         // Each connection has a receiver, and drops it when it ends.
         let stopping = watch::Sender::new(false);
         let mut stop = pin!(stop);
@@ -142,7 +179,11 @@ impl Server {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    tokio::spawn(Arc::clone(&server).connection(stream, stopping.subscribe()));
+                    let place = tokio::select! {
+                        place = connections.place() => place,
+                        () = &mut stop => break,
+                    };
+                    tokio::spawn(Arc::clone(&server).connection(stream, place, stopping.subscribe()));
                 }
                 Err(error) => {
                     // The process is out of file descriptors, or the client has gone away already.
@@ -155,32 +196,56 @@ impl Server {
         stopping.send_replace(true);
         stopping.closed().await;
     }
+}
 
-    async fn connection(self: Arc<Self>, stream: TcpStream, stopping: watch::Receiver<bool>) {
-        let Some(acceptor) = &self.tls else { return self.requests(stream, stopping).await };
-        match timeout(self.limits.receive_timeout, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => self.requests(stream, stopping).await,
+impl Running {
+    async fn connection(
+        self: Arc<Self>,
+        stream: TcpStream,
+        place: Connection,
+        stopping: watch::Receiver<bool>,
+    ) {
+        let Some(acceptor) = &self.server.tls else { return self.requests(stream, place, stopping).await };
+        let shaken = tokio::select! {
+            shaken = timeout(self.server.limits.receive_timeout, acceptor.accept(stream)) => shaken,
+            () = place.ended() => return,
+        };
+        match shaken {
+            Ok(Ok(stream)) => self.requests(stream, place, stopping).await,
             Ok(Err(error)) => warn!(%error, "the TLS handshake with a client failed"),
             Err(_) => debug!("a client did not finish the TLS handshake in time"),
         }
     }
 
-    async fn requests<S>(self: Arc<Self>, stream: S, mut stopping: watch::Receiver<bool>)
+    async fn requests<S>(self: Arc<Self>, stream: S, place: Connection, mut stopping: watch::Receiver<bool>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let idle_timeout = self.limits.idle_timeout;
+        let idle_timeout = self.server.limits.idle_timeout;
+        let place = Arc::new(place);
+        let of_requests = Arc::clone(&place);
         let service = service_fn(move |request| {
-            let server = Arc::clone(&self);
-            async move { Ok::<_, Infallible>(server.respond(request).await.map(Full::new)) }
+            let (server, place) = (Arc::clone(&self), Arc::clone(&of_requests));
+            async move {
+                place.serve();
+                let response = server.respond(request).await;
+                place.wait();
+                Ok::<_, Infallible>(response.map(Full::new))
+            }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
+            .max_buf_size(READ_BUFFER)
             .header_read_timeout(idle_timeout)
             .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         let mut connection = pin!(connection);
-        let stop = async { drop(stopping.wait_for(|stopping| *stopping).await) };
+        let stop = async {
+            tokio::select! {
+                _ = stopping.wait_for(|stopping| *stopping) => {}
+                () = place.ended() => {}
+            }
+        };
         let ended = tokio::select! {
             ended = &mut connection => ended,
             () = stop => {
@@ -199,7 +264,8 @@ impl Server {
         let uri = head.uri.clone();
         let answer = async {
             match self.read(body).await {
-                Ok(body) => (self.handler)(Request::from_parts(head, body)).await,
+                // A long body keeps its room until it is answered.
+                Ok((body, _room)) => (self.server.handler)(Request::from_parts(head, body)).await,
                 Err((status, reason)) => text(status, reason + "\n"),
             }
         };
@@ -209,24 +275,51 @@ impl Server {
             error!(path = uri.path(), "{message}");
             text(StatusCode::INTERNAL_SERVER_ERROR, format!("{message}\n"))
         });
-        if let Some(observe) = &self.observer {
+        if let Some(observe) = &self.server.observer {
             observe(uri.path(), &response, begin.elapsed());
         }
         response
     }
 
-    /// Reads the body of a request. The error is the status and the text of the response instead.
-    async fn read(&self, body: Incoming) -> Result<Bytes, (StatusCode, String)> {
-        let limit = self.limits.body;
-        match timeout(self.limits.receive_timeout, Limited::new(body, limit).collect()).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                Err((StatusCode::PAYLOAD_TOO_LARGE, format!("the request is longer than {limit} bytes")))
-            }
-            Ok(Err(error)) => Err((StatusCode::BAD_REQUEST, format!("the request broke off: {error}"))),
-            Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned())),
-        }
+    /// Reads the body of a request, and returns it with its room among the long ones. The error is the status and the
+    /// text of the response instead.
+    async fn read(&self, body: Incoming) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread> {
+        let Limits { body: limit, receive_timeout, .. } = self.server.limits;
+        // Of a body that does not say its length, the longest is expected.
+        let length = body.size_hint().upper().and_then(|length| usize::try_from(length).ok());
+        let length = length.map_or(limit, |length| length.min(limit));
+        let read = async {
+            let room = match u32::try_from(length) {
+                Ok(room) if length > SHORT_BODY => {
+                    // The semaphore is never closed.
+                    Arc::clone(&self.long_bodies).acquire_many_owned(room).await.ok()
+                }
+                _ => None,
+            };
+            Ok((collect(body, length, limit).await?, room))
+        };
+        let late = || (StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned());
+        timeout(receive_timeout, read).await.unwrap_or_else(|_| Err(late()))
     }
+}
+
+/// The status and the text of the response to a request that could not be read.
+type Unread = (StatusCode, String);
+
+/// The body, of which `length` bytes are expected and `limit` bytes are allowed, in one piece.
+async fn collect(mut body: Incoming, length: usize, limit: usize) -> Result<Bytes, Unread> {
+    let mut whole = Vec::with_capacity(length);
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|error| (StatusCode::BAD_REQUEST, format!("the request broke off: {error}")))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if whole.len() + data.len() > limit {
+            let message = format!("the request is longer than {limit} bytes");
+            return Err((StatusCode::PAYLOAD_TOO_LARGE, message));
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok(whole.into())
 }
 
 #[cfg(test)]

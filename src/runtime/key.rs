@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use hashbrown::Equivalent;
+
 use crate::api::text::Text;
 use crate::api::{Kind, Object};
 
@@ -26,6 +28,19 @@ impl ObjectKey {
     }
 }
 
+/// The parts of a key, to look an object up without a copy of them. Hashes like [`ObjectKey`].
+#[derive(Hash)]
+pub struct KeyRef<'a> {
+    pub namespace: &'a str,
+    pub name: &'a str,
+}
+
+impl Equivalent<ObjectKey> for KeyRef<'_> {
+    fn equivalent(&self, key: &ObjectKey) -> bool {
+        key.name == self.name && key.namespace == self.namespace
+    }
+}
+
 impl From<&Self> for ObjectKey {
     fn from(key: &Self) -> Self {
         key.clone()
@@ -39,5 +54,24 @@ impl fmt::Display for ObjectKey {
         } else {
             write!(f, "{}/{}", self.namespace, self.name)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_by_both_of_its_parts() {
+        let key = ObjectKey::new("tenant-ada", "box");
+        for (namespace, name, expected) in [
+            ("tenant-ada", "box", true),
+            ("tenant-bob", "box", false),
+            ("tenant-ada", "vm", false),
+            ("tenant-bob", "vm", false),
+        ] {
+            assert_eq!(KeyRef { namespace, name }.equivalent(&key), expected, "{namespace}/{name}");
+        }
+        assert_eq!(ObjectKey::from(&key), key);
     }
 }

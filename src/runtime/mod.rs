@@ -3,7 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`reconciler`], [`driver`] | the trait of a control loop, and the driver that calls it |
-//! | [`store`], [`watch`], [`store_set`] | the shared stores: one for each kind and selector, filled by one watch and by the responses to our own writes; the stores of one loop |
+//! | [`store`], [`watch`], [`resume`], [`store_set`] | the shared stores: one for each kind and selector, filled by one watch and by the responses to our own writes; the stores of one loop |
 //! | [`queue`], [`controller`], [`control_loop`], [`readiness`] | the work queue with its two priorities, the workers of a loop, when they run, and the readiness of the replica |
 //! | [`replica`] | loops that work for the replica that they run in, elected or not |
 //! | [`plan`], [`problem`], [`merge`], [`finalizer`], [`apply`] | the plan of a reconcile as a value, JSON merge patches, finalizers, and the apply engine |
@@ -36,9 +36,11 @@ pub mod readiness;
 pub mod reconciler;
 pub mod replace;
 pub mod replica;
+pub mod resume;
 pub mod store;
 pub mod store_set;
 pub mod task;
 pub mod watch;
+pub mod watch_health;
 
 pub use key::ObjectKey;

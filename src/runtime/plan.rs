@@ -116,9 +116,14 @@ pub struct Desired {
     pub owner: OwnerReference,
     /// Whether it is deleted with its owner.
     pub ownership: Ownership,
-    /// An object without a controller is adopted if it has these labels; `None` means all of
-    /// [`Desired::labels`].
+    /// An object without a controller is adopted, unless it has one of these labels with another value than this; `None`
+    /// stands for any value. They say whose it is.
+    pub identity: BTreeMap<String, Option<String>>,
+    /// An object without a controller is adopted only if it has all of these labels; `None` for no such rule.
     pub known_by: Option<BTreeMap<String, String>>,
+    /// The members of the manifest that are enforced as a whole in an object that the store does not hold, because it has
+    /// lost its labels.
+    pub members: Vec<String>,
     /// Further enforced fields, as a JSON merge patch; `Null` for none.
     pub fields: Value,
 }
@@ -145,9 +150,34 @@ pub struct Removal {
     pub uid: String,
     /// Its resource version.
     pub resource_version: String,
-    /// The object, a namespace, is deleted only if the API server lists no object of these kinds in it right
-    /// before. The stores may be late.
-    pub only_if_empty: Vec<KindInfo>,
+    /// What the deletion is founded on; for what cannot be made again as it was.
+    pub founded_on: Vec<Evidence>,
+}
+
+/// What a deletion is founded on. It is compared with the API server right before. If something differs, nothing is
+/// deleted, the store takes it, and the object is reconciled again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Evidence {
+    /// This object exists and is as the store has it: its spec, and whether it is being deleted.
+    Object(KindInfo, ObjectKey),
+    /// The store has every object of this kind that is in this namespace.
+    Within(KindInfo, String),
+    /// The store has every object of its selection as it is: spec, labels and annotations.
+    Every(KindInfo),
+}
+
+impl Evidence {
+    /// This object.
+    pub fn object<T: Kind>(object: &Object<T>) -> Self {
+        Self::Object(KindInfo::of::<T>(), ObjectKey::of(object))
+    }
+
+    /// The kind that is looked at.
+    pub fn kind(&self) -> KindInfo {
+        match self {
+            Self::Object(kind, _) | Self::Within(kind, _) | Self::Every(kind) => *kind,
+        }
+    }
 }
 
 impl Removal {
@@ -159,8 +189,13 @@ impl Removal {
             component: component.to_owned(),
             uid: object.uid().to_owned(),
             resource_version: object.resource_version().unwrap_or_default(),
-            only_if_empty: Vec::new(),
+            founded_on: Vec::new(),
         }
+    }
+
+    /// The same, founded on these.
+    pub fn founded_on(self, evidence: impl Into<Vec<Evidence>>) -> Self {
+        Self { founded_on: evidence.into(), ..self }
     }
 }
 
@@ -208,6 +243,8 @@ pub struct Plan<E = ()> {
     pub stop_at_failure: bool,
     /// The finalizer that is removed from the object once everything else has succeeded.
     pub remove_finalizer: Option<&'static str>,
+    /// What the removal of the finalizer, after which the object is gone, is founded on.
+    pub finalizer_founded_on: Vec<Evidence>,
 }
 
 impl ObjectPatch {
@@ -257,6 +294,7 @@ impl<E> Default for Plan<E> {
             announce: false,
             stop_at_failure: false,
             remove_finalizer: None,
+            finalizer_founded_on: Vec::new(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The work queue of a control loop: each object is queued at most once, and reconciled by at most one
 //! worker at a time.
 //!
-//! There are two priorities: changes go ahead of periodic reconciles and retries. A failed object is retried
+//! There are two priorities: changes go ahead of the content of the first lists, periodic reconciles and retries. A failed object is retried
 //! after a backoff that doubles with each failure, with a jitter that depends on the object. A success
 //! resets the backoff.
 
@@ -19,7 +19,7 @@ use super::metrics::{QueueMetrics, precise};
 /// The priority of a queued object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// A periodic reconcile or a retry.
+    /// The content of a first list, a periodic reconcile or a retry.
     Background,
     /// A change of the object, or of another one that it depends on.
     Change,
@@ -43,6 +43,9 @@ impl Default for Backoff {
 /// After this many objects of the higher priority, one of the lower priority is taken, so that those do not
 /// starve.
 const FAIRNESS: u32 = 8;
+
+/// The least time between two reconciles because of [`Queue::add_limited`].
+const LIMITED_PAUSE: Duration = Duration::from_secs(1);
 
 /// The queue of one loop.
 pub struct Queue {
@@ -73,7 +76,13 @@ struct Entry {
     again: Option<Priority>,
     /// Its key in `delayed`.
     due: Option<(Instant, u64)>,
+    /// See [`Queue::add_limited`]: the earliest time of the next reconcile for that, and whether there was another one
+    /// while a worker reconciled the object.
+    limited: Option<Instant>,
+    limited_again: bool,
     failures: u32,
+    /// Not before this time is it reconciled again, whatever changes: the API server has asked for it.
+    not_before: Option<Instant>,
 }
 
 /// An object that a worker reconciles. The worker must return it with [`Queue::done`].
@@ -93,8 +102,8 @@ pub enum Action {
     AwaitChange,
     /// After this time, or when something changes.
     RequeueAfter(Duration),
-    /// After the backoff: the reconcile failed.
-    Retry,
+    /// After the backoff, and this time at least: the reconcile failed.
+    Retry(Duration),
     /// Never: the object does not exist any more.
     Forget,
 }
@@ -118,6 +127,47 @@ impl Queue {
         self.metrics.depth.set(precise(inner.depth()));
         drop(inner);
         self.wake.notify_one();
+    }
+
+    /// Adds an object because somebody says that something has changed whom nobody can hold to it: at most once a
+    /// second, after the last time too, and not before the retry of an object whose reconcile failed.
+    pub fn add_limited(&self, key: ObjectKey) {
+        let mut inner = self.lock();
+        let now = Instant::now();
+        let entry = inner.entries.entry(key.clone()).or_default();
+        if entry.running.is_some() {
+            entry.limited_again = true;
+            return;
+        }
+        if entry.failures > 0 || entry.queued.is_some() {
+            return;
+        }
+        match entry.limited.filter(|earliest| *earliest > now) {
+            None => {
+                entry.limited = Some(now + LIMITED_PAUSE);
+                self.metrics.adds.increment(1);
+                inner.enqueue(key, Priority::Change);
+            }
+            Some(earliest) if entry.due.is_none_or(|(due, _)| due > earliest) => {
+                entry.limited = Some(earliest + LIMITED_PAUSE);
+                inner.delay_until(key, earliest);
+            }
+            Some(_) => {}
+        }
+        self.metrics.depth.set(precise(inner.depth()));
+        drop(inner);
+        self.wake.notify_one();
+    }
+
+    /// Gives all objects that wait the lower priority. Called before the workers start: what was queued until then is
+    /// the content of the first lists, or what another leader has done already, and does not go before new changes.
+    pub fn demote(&self) {
+        let mut inner = self.lock();
+        let [background, changes] = &mut inner.ready;
+        background.append(changes);
+        for (priority, _) in inner.entries.values_mut().filter_map(|entry| entry.queued.as_mut()) {
+            *priority = Priority::Background;
+        }
     }
 
     /// How many objects wait for a worker.
@@ -165,17 +215,26 @@ impl Queue {
             self.metrics.worked.record(now - since);
         }
         let again = entry.again.take();
+        entry.not_before = match next {
+            Action::Retry(least) if !least.is_zero() => Some(now + least.min(self.backoff.cap)),
+            _ => None,
+        };
+        let limited = std::mem::take(&mut entry.limited_again).then_some(LIMITED_PAUSE);
+        if limited.is_some() {
+            entry.limited = Some(now + 2 * LIMITED_PAUSE);
+        }
         match next {
-            Action::Retry => entry.failures += 1,
+            Action::Retry(_) => entry.failures += 1,
             _ => entry.failures = 0,
         }
         let delay = match next {
-            Action::Retry => {
+            Action::Retry(least) => {
                 self.metrics.retries.increment(1);
-                Some(self.delay(&job.key, entry.failures))
+                Some(self.delay(&job.key, entry.failures).max(least.min(self.backoff.cap)))
             }
-            Action::RequeueAfter(delay) => Some(delay),
-            Action::AwaitChange | Action::Forget => None,
+            Action::RequeueAfter(delay) => Some(limited.map_or(delay, |limited| limited.min(delay))),
+            Action::AwaitChange => limited,
+            Action::Forget => None,
         };
         if let Some(priority) = again {
             inner.enqueue(job.key, priority);
@@ -227,6 +286,9 @@ impl Inner {
 
     fn enqueue(&mut self, key: ObjectKey, priority: Priority) {
         let entry = self.entries.entry(key.clone()).or_default();
+        if let Some(earliest) = entry.not_before.filter(|earliest| *earliest > Instant::now()) {
+            return self.delay_until(key, earliest);
+        }
         if let Some(place) = entry.due.take() {
             self.delayed.remove(&place);
         }

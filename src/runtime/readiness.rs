@@ -64,8 +64,8 @@ async fn wait(needs: &[Need], enough: impl Fn(bool, StoreState) -> bool) {
 /// The state of a control loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopState {
-    /// Its stores are being filled.
-    Starting,
+    /// These of its stores are being filled.
+    Starting(Vec<String>),
     /// It has no certificate to serve with.
     WaitingForCertificate,
     /// These CRDs, without which it cannot work, are not installed.
@@ -96,9 +96,13 @@ impl LoopState {
         }
     }
 
-    fn sentence(&self) -> String {
+    /// What `/readyz` and the log say.
+    pub fn sentence(&self) -> String {
         match self {
-            Self::Starting => "starting: the first lists have not ended".to_owned(),
+            Self::Starting(kinds) if kinds.is_empty() => "starting".to_owned(),
+            Self::Starting(kinds) => {
+                format!("starting: the first lists have not ended: {}", kinds.join(", "))
+            }
             Self::WaitingForCrd(crds) => {
                 format!("waiting for CRDs that are not installed: {}", crds.join(", "))
             }
@@ -120,6 +124,10 @@ impl LoopState {
 #[derive(Debug, Clone, Default)]
 pub struct Readiness {
     loops: Arc<Mutex<BTreeMap<&'static str, LoopState>>>,
+    /// The watches that have been broken for some time, by the plural name of their kind, and what is wrong.
+    watches: Arc<Mutex<BTreeMap<&'static str, String>>>,
+    /// The servers outside of the cluster that do not answer, and what waits for them.
+    servers: Arc<Mutex<BTreeMap<&'static str, String>>>,
     /// Whether every loop has a state.
     complete: Arc<AtomicBool>,
 }
@@ -136,12 +144,28 @@ impl Readiness {
         self.complete.store(true, Ordering::SeqCst);
     }
 
+    /// Records what is wrong with the watch of a kind; `None` when nothing is. The loops go on with what they know.
+    pub fn set_watch(&self, kind: &'static str, broken: Option<String>) {
+        set(&self.watches, kind, broken);
+    }
+
+    /// Records what is wrong with a server outside of the cluster; `None` when nothing is. The replica stays ready.
+    pub fn set_server(&self, name: &'static str, broken: Option<String>) {
+        set(&self.servers, name, broken);
+    }
+
     /// Whether the replica is ready, and the text of the probe: a line for each loop.
     pub fn report(&self) -> (bool, String) {
         let loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
         for (name, state) in loops.iter() {
             let _ = writeln!(text, "[{}] {name}: {}", state.mark(), state.sentence());
+        }
+        for (kind, sentence) in self.watches.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let _ = writeln!(text, "[!] watch of {kind}: {sentence}");
+        }
+        for (name, sentence) in self.servers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let _ = writeln!(text, "[!] {name}: {sentence}");
         }
         let complete = self.complete.load(Ordering::SeqCst);
         if !complete {
@@ -193,6 +217,14 @@ impl Readiness {
     }
 }
 
+fn set(broken: &Mutex<BTreeMap<&'static str, String>>, name: &'static str, sentence: Option<String>) {
+    let mut broken = broken.lock().unwrap_or_else(PoisonError::into_inner);
+    match sentence {
+        Some(sentence) => drop(broken.insert(name, sentence)),
+        None => drop(broken.remove(name)),
+    }
+}
+
 /// The state of a loop. `states` has the CRD of each store, whether it is required, and the state of the store.
 fn assess(states: &[(&str, bool, StoreState)], is_active: bool, inactive: &LoopState) -> LoopState {
     let crds = |required: bool| -> Vec<String> {
@@ -202,10 +234,13 @@ fn assess(states: &[(&str, bool, StoreState)], is_active: bool, inactive: &LoopS
         states.iter().filter(missing).map(|(crd, _, _)| (*crd).to_owned()).collect()
     };
     let (required, optional) = (crds(true), crds(false));
+    let syncing = states.iter().filter(|(_, _, state)| *state == StoreState::Syncing);
+    let mut syncing: Vec<String> = syncing.map(|(crd, _, _)| (*crd).to_owned()).collect();
+    syncing.dedup();
     if !required.is_empty() {
         LoopState::WaitingForCrd(required)
-    } else if states.iter().any(|(_, _, state)| *state == StoreState::Syncing) {
-        LoopState::Starting
+    } else if !syncing.is_empty() {
+        LoopState::Starting(syncing)
     } else if !is_active {
         inactive.clone()
     } else if optional.is_empty() {
@@ -224,9 +259,10 @@ mod tests {
         use StoreState::{Missing, Synced, Syncing};
         let state =
             |a, b, leading| assess(&[("a.x", true, a), ("b.y", false, b)], leading, &LoopState::Standby);
-        assert_eq!(state(Syncing, Synced, false), LoopState::Starting);
+        let starting = |kind: &str| LoopState::Starting(vec![kind.to_owned()]);
+        assert_eq!(state(Syncing, Synced, false), starting("a.x"));
         assert_eq!(state(Missing, Syncing, false), LoopState::WaitingForCrd(vec!["a.x".into()]));
-        assert_eq!(state(Synced, Syncing, true), LoopState::Starting);
+        assert_eq!(state(Synced, Syncing, true), starting("b.y"));
         assert_eq!(state(Synced, Missing, false), LoopState::Standby);
         assert_eq!(state(Synced, Missing, true), LoopState::Degraded(vec!["b.y".into()]));
         assert_eq!(state(Synced, Synced, true), LoopState::Ready);
@@ -239,7 +275,7 @@ mod tests {
         let state = |a, b, certificate| assess(&[("a", true, a), ("b", true, b)], certificate, &none);
         assert_eq!(state(Synced, Synced, true), LoopState::Ready);
         assert_eq!(state(Synced, Synced, false), LoopState::WaitingForCertificate);
-        assert_eq!(state(Synced, Syncing, true), LoopState::Starting);
+        assert_eq!(state(Synced, Syncing, true), LoopState::Starting(vec!["b".to_owned()]));
         assert_eq!(state(Missing, Syncing, true), LoopState::WaitingForCrd(vec!["a".to_owned()]));
         assert!(!LoopState::WaitingForCertificate.is_ready());
     }
@@ -263,7 +299,7 @@ mod tests {
         let readiness = Readiness::default();
         assert!(!readiness.report().0, "nothing is known yet");
         readiness.complete();
-        assert!(readiness.set("instance", LoopState::Starting));
+        assert!(readiness.set("instance", LoopState::Starting(Vec::new())));
         assert!(!readiness.report().0);
         readiness.set("instance", LoopState::Degraded(vec!["virtualmachines.kubevirt.io".into()]));
         let (ready, text) = readiness.report();

@@ -10,13 +10,15 @@
 use std::future::Future;
 
 use jiff::Timestamp;
+use metrics::{Label, counter};
 
 use super::ObjectKey;
 use super::apply::Failure;
 use super::error::ApiError;
 use super::events::EventNote;
-use super::plan::{ObjectPatch, Plan};
+use super::plan::{KindInfo, ObjectPatch, Plan};
 use super::problem::Problem;
+use super::watch::Selection;
 use crate::api::{Kind, Object};
 
 /// A control loop over the objects of one kind.
@@ -44,6 +46,12 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
     /// Returns the report of a reconcile; unless the loop says otherwise, nothing is reported. The observation is
     /// read again after the writes, so it contains their responses.
     const REPORT: ReportFn<Self> = |observed, _, _, _, _| Report::unchanged(observed.as_ref());
+
+    /// The objects that a new leader reads from the API server before its first reconcile, for loops that
+    /// choose what no two objects may have: its watches may be late. The loop writes their kinds.
+    fn read_first() -> Vec<(KindInfo, Selection)> {
+        Vec::new()
+    }
 
     /// Reads what the stores have about an object; `None` when it does not exist or is not ours.
     fn observe(&self, key: &ObjectKey) -> Option<Self::Observed>;
@@ -123,6 +131,9 @@ pub enum EffectError {
     NotLeader,
     /// It failed, and is tried again with backoff.
     Failed(Problem),
+    /// It was not carried out yet. The problem is reported, but this is no failure: whoever carries it out adds the object
+    /// to the queue when it can go on.
+    Postponed(Problem),
 }
 
 /// The outcome of a plan.
@@ -155,8 +166,16 @@ impl<R> Outcome<R> {
         Self { is_applied: false, ..Self::default() }
     }
 
-    /// The problems of the effects that failed.
+    /// The problems of the effects that failed or were postponed.
     pub fn effect_problems(&self) -> impl Iterator<Item = &Problem> {
+        self.effects.iter().filter_map(|effect| match &effect.error {
+            Some(EffectError::Failed(problem) | EffectError::Postponed(problem)) => Some(problem),
+            _ => None,
+        })
+    }
+
+    /// The problems of the effects that failed.
+    pub fn effect_failures(&self) -> impl Iterator<Item = &Problem> {
         self.effects.iter().filter_map(|effect| match &effect.error {
             Some(EffectError::Failed(problem)) => Some(problem),
             _ => None,
@@ -166,6 +185,11 @@ impl<R> Outcome<R> {
     /// Whether all writes and effects succeeded.
     pub fn is_success(&self) -> bool {
         self.failures.is_empty() && self.effects.iter().all(|effect| effect.error.is_none())
+    }
+
+    /// A deletion that was not made because what it is founded on has changed.
+    pub fn stale(&self) -> Option<&Failure> {
+        self.failures.iter().find(|failure| matches!(failure.error, ApiError::Stale(_)))
     }
 
     /// Whether a write or an effect was not sent because the lease is not held.
@@ -225,6 +249,23 @@ pub struct Counter {
     pub name: &'static str,
     /// Its labels.
     pub labels: Labels,
+}
+
+impl Counter {
+    /// Increments the counter.
+    pub fn increment(&self) {
+        counter!(self.name, labels_of(&self.labels)).increment(1);
+    }
+
+    /// Makes the series appear with the value 0, if it is not there.
+    pub fn start(&self) {
+        counter!(self.name, labels_of(&self.labels)).increment(0);
+    }
+}
+
+/// The labels as the recorder takes them.
+pub fn labels_of(labels: &Labels) -> Vec<Label> {
+    labels.iter().map(|(name, value)| Label::new(*name, value.clone())).collect()
 }
 
 /// A value of a histogram.

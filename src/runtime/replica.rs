@@ -114,7 +114,7 @@ impl Replicas {
         let mut running = JoinSet::new();
         for replica in replicas {
             let (name, readiness, stop) = (replica.name, readiness.clone(), Stop(stop.subscribe()));
-            readiness.set(name, LoopState::Starting);
+            readiness.set(name, LoopState::Starting(Vec::new()));
             running.spawn(async move {
                 replica.work(readiness, stop).await;
                 name

@@ -13,17 +13,17 @@ mod written;
 
 pub use self::factory::StoreFactory;
 pub use self::index::{ByController, ByNamespace, Index};
-pub use self::written::{AnyObject, AnyStore, WrittenStores};
+pub use self::written::{AnyObject, AnyStore, Likeness, WrittenStores};
 
-use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use hashbrown::HashMap;
 use tokio::sync::watch;
 
-use self::index::Indexes;
+use self::index::{Indexes, Query};
 use self::stored::StoredObject;
-use super::key::ObjectKey;
+use super::key::{KeyRef, ObjectKey};
 use crate::api::text::Text;
 use crate::api::{Kind, Object};
 
@@ -86,11 +86,34 @@ struct Inner<T: Kind> {
     objects: HashMap<ObjectKey, Entry<T>>,
     indexes: Indexes<T>,
     /// Uids of objects that we have deleted ourselves, until the watch shows the deletion, and of those that
-    /// were missing in the last list. Late events and responses about them are ignored.
-    deleted: HashSet<Text>,
+    /// were missing in the last list; each with the number of the last list that had begun then. Late events and
+    /// responses about them are ignored.
+    deleted: HashMap<Text, u64>,
     epoch: u64,
     /// The highest resource version that the watch has shown, of any object.
     shown: u64,
+    /// The list that has begun.
+    list: List,
+}
+
+/// What the list that has begun has shown so far.
+#[derive(Default)]
+struct List {
+    /// The highest resource version.
+    newest: u64,
+    /// Whether an object had an older version than the one that was known before: etcd was restored from a backup.
+    has_gone_back: bool,
+}
+
+/// Where an object comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// From a list.
+    List,
+    /// From an event of the watch.
+    Event,
+    /// From the response to a write of the loop of this name.
+    Response(&'static str),
 }
 
 impl<T: Kind> Debug for Store<T> {
@@ -105,9 +128,10 @@ impl<T: Kind> Default for Store<T> {
             inner: RwLock::new(Inner {
                 objects: HashMap::new(),
                 indexes: Indexes::default(),
-                deleted: HashSet::new(),
+                deleted: HashMap::new(),
                 epoch: 0,
                 shown: 0,
+                list: List::default(),
             }),
             handlers: RwLock::default(),
             state: watch::Sender::new(StoreState::Syncing),
@@ -156,15 +180,14 @@ impl<T: Kind> Store<T> {
 
     /// The object of that name.
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<Object<T>>> {
-        let key = ObjectKey::new(namespace, name);
-        self.read().objects.get(&key).map(|entry| entry.object.open())
+        self.read().objects.get(&KeyRef { namespace, name }).map(|entry| entry.object.open())
     }
 
     /// The objects that the index `I` lists under a key, in the order of their names; none where the index
     /// is not kept.
-    pub fn by<I: Index<T>>(&self, key: impl Into<I::Key>) -> Vec<Arc<Object<T>>> {
+    pub fn by<I: Index<T>>(&self, key: &(impl Query<I::Key> + ?Sized)) -> Vec<Arc<Object<T>>> {
         let inner = self.read();
-        let keys = inner.indexes.get::<I>(&key.into()).iter();
+        let keys = inner.indexes.get::<I>(key).iter();
         keys.filter_map(|key| inner.objects.get(key)).map(|entry| entry.object.open()).collect()
     }
 
@@ -172,17 +195,17 @@ impl<T: Kind> Store<T> {
     /// kept as structs.
     pub fn find_by<I: Index<T>, R>(
         &self,
-        key: impl Into<I::Key>,
+        key: &(impl Query<I::Key> + ?Sized),
         find: impl Fn(&Object<T>) -> Option<R>,
     ) -> Option<R> {
         let inner = self.read();
-        let keys = inner.indexes.get::<I>(&key.into()).iter();
+        let keys = inner.indexes.get::<I>(key).iter();
         keys.filter_map(|key| inner.objects.get(key)).find_map(|entry| find(&entry.object.open()))
     }
 
     /// The names of the objects that the index `I` lists under a key, in order.
-    pub fn keys_by<I: Index<T>>(&self, key: impl Into<I::Key>) -> Vec<ObjectKey> {
-        self.read().indexes.get::<I>(&key.into()).to_vec()
+    pub fn keys_by<I: Index<T>>(&self, key: &(impl Query<I::Key> + ?Sized)) -> Vec<ObjectKey> {
+        self.read().indexes.get::<I>(key).to_vec()
     }
 
     /// All keys.
@@ -194,24 +217,27 @@ impl<T: Kind> Store<T> {
     /// the object (which the removal of the last finalizer causes): a response about an object that the
     /// store does not hold is ignored if the watch has already shown a later version.
     pub fn record(&self, object: Object<T>, origin: &'static str) {
-        self.upsert(object, Some(origin));
+        self.upsert(object, Source::Response(origin));
     }
 
-    /// Removes an object that the API server has deleted at our request.
+    /// Removes an object that the API server has deleted at our request: it is gone, not only being deleted.
     pub fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str) {
         let mut inner = self.write();
         if inner.objects.get(key).is_none_or(|entry| entry.object.open().uid() != uid) {
             return;
         }
         let old = take(&mut inner, key);
-        inner.deleted.insert(uid.into());
+        let epoch = inner.epoch;
+        inner.deleted.insert(uid.into(), epoch);
         drop(inner);
         self.notify(&Change { old, new: None, origin: Some(origin) });
     }
 
     /// Begins a list: objects that it does not contain are removed when it ends.
     pub(crate) fn begin_list(&self) {
-        self.write().epoch += 1;
+        let mut inner = self.write();
+        inner.epoch += 1;
+        inner.list = List::default();
     }
 
     /// Ends a list: the store is synced.
@@ -225,7 +251,12 @@ impl<T: Kind> Store<T> {
             .map(|(key, _)| key.clone())
             .collect();
         let gone: Vec<_> = gone.iter().filter_map(|key| take(&mut inner, key)).collect();
-        inner.deleted = gone.iter().map(|object| object.metadata.uid.clone()).collect();
+        // What was deleted while the list was made may be in it; it is not in the next one.
+        inner.deleted.retain(|_, deleted| *deleted == epoch);
+        inner.deleted.extend(gone.iter().map(|object| (object.metadata.uid.clone(), epoch)));
+        if inner.list.has_gone_back {
+            inner.shown = inner.list.newest;
+        }
         drop(inner);
         for old in gone {
             self.notify(&Change { old: Some(old), new: None, origin: None });
@@ -240,7 +271,13 @@ impl<T: Kind> Store<T> {
 
     /// Adds or updates an object from a watch event.
     pub(crate) fn apply_event(&self, object: Object<T>) {
-        self.upsert(object, None);
+        self.upsert(object, Source::Event);
+    }
+
+    /// Adds or updates an object from a list. The list wins over what was known before it began, also with an older
+    /// version: etcd may have been restored from a backup.
+    pub(crate) fn list_object(&self, object: Object<T>) {
+        self.upsert(object, Source::List);
     }
 
     /// Removes an object after a watch event of its deletion.
@@ -259,32 +296,44 @@ impl<T: Kind> Store<T> {
         }
     }
 
-    fn upsert(&self, object: Object<T>, origin: Option<&'static str>) {
+    fn upsert(&self, object: Object<T>, source: Source) {
         let key = ObjectKey::of(&object);
-        let mut inner = self.write();
-        let epoch = inner.epoch;
-        if inner.deleted.contains(object.uid()) {
-            return;
+        let mut guard = self.write();
+        let inner = &mut *guard;
+        let (epoch, version) = (inner.epoch, version(&object).unwrap_or_default());
+        match inner.deleted.get(object.uid()) {
+            Some(deleted) if source == Source::List && *deleted < epoch => {
+                inner.deleted.remove(object.uid());
+            }
+            Some(_) => return,
+            None => {}
         }
-        let version = version(&object);
-        let old = inner.objects.get_mut(&key).map(|entry| {
-            entry.epoch = epoch;
-            entry.object.open()
-        });
+        let known = inner.objects.get_mut(&key).map(|entry| (entry.object.open(), &mut entry.epoch));
+        let (old, seen) = known.unzip();
         let same = old.as_ref().filter(|old| old.uid() == object.uid());
-        if origin.is_none() {
-            inner.shown = inner.shown.max(version.unwrap_or_default());
-        } else if same.is_none() && version.is_some_and(|version| version <= inner.shown) {
-            return;
+        match source {
+            Source::Response(_) if same.is_none() && (1..=inner.shown).contains(&version) => return,
+            Source::Response(_) => {}
+            Source::List | Source::Event => inner.shown = inner.shown.max(version),
         }
-        if same.is_some_and(|old| !is_newer(&object, old)) {
-            return;
+        // Whether this is in a list, and what is known is from before it.
+        let mut wins = false;
+        if source == Source::List {
+            inner.list.newest = inner.list.newest.max(version);
+            wins = seen.map(|seen| std::mem::replace(seen, epoch)).is_some_and(|seen| seen < epoch);
+        }
+        if let Some(same) = same.filter(|same| !is_newer(&object, same)) {
+            if !wins || object.metadata.resource_version == same.metadata.resource_version {
+                return;
+            }
+            inner.list.has_gone_back = true;
         }
         inner.indexes.update(&key, old.as_deref(), Some(&object));
         let new = Arc::new(object);
         inner.objects.insert(key, Entry { object: StoredObject::new(&new), epoch });
-        drop(inner);
+        drop(guard);
         if old.as_deref().is_none_or(|old| differs(old, &new)) {
+            let origin = if let Source::Response(origin) = source { Some(origin) } else { None };
             self.notify(&Change { old, new: Some(new), origin });
         }
     }

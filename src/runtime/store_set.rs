@@ -52,7 +52,16 @@ impl<'f> StoreSet<'f> {
     /// served and the store is [`Declaration::optional`].
     pub fn store<T: Kind>(&mut self, selection: &Selection) -> Declaration<'_, 'f, T> {
         let store = self.factory.store(selection);
-        Declaration { set: self, store, is_required: true, is_written: false }
+        let selection = selection.clone();
+        Declaration { set: self, store, selection, is_needed: true, is_required: true, is_written: false }
+    }
+
+    /// Declares a store of a kind that the loop has no use for, to remove what it made of it when it had. The loop does
+    /// not wait for the store, and where the kind is not served, nobody is told and the watch is not tried again.
+    pub fn leftovers<T: Kind>(&mut self, selection: &Selection) -> Declaration<'_, 'f, T> {
+        let store = self.factory.watched(selection, false);
+        let selection = selection.clone();
+        Declaration { set: self, store, selection, is_needed: false, is_required: false, is_written: false }
     }
 
     /// The work queue of the loop, for objects that something else than a store adds.
@@ -72,6 +81,8 @@ impl<'f> StoreSet<'f> {
 pub struct Declaration<'s, 'f, T: Kind> {
     set: &'s mut StoreSet<'f>,
     store: Arc<Store<T>>,
+    is_needed: bool,
+    selection: Selection,
     is_required: bool,
     is_written: bool,
 }
@@ -83,8 +94,8 @@ impl<T: Kind> Declaration<'_, '_, T> {
         self
     }
 
-    /// The loop writes objects of this kind, or reads single ones from the API server: the responses go into
-    /// this store.
+    /// The loop writes objects of this kind, or reads some from the API server before it deletes or refuses: the
+    /// responses go into this store.
     pub fn written(mut self) -> Self {
         self.is_written = true;
         self
@@ -143,7 +154,7 @@ impl<T: Kind> Declaration<'_, '_, T> {
     ) -> Self {
         let store = Arc::clone(store);
         self.on_change(move |change, queue| {
-            for key in keys(change).into_iter().flat_map(|key| store.keys_by::<I>(key)) {
+            for key in keys(change).into_iter().flat_map(|key| store.keys_by::<I>(&key.into())) {
                 queue.add(key, Priority::Change);
             }
         })
@@ -169,10 +180,12 @@ impl<T: Kind> Declaration<'_, '_, T> {
 
     /// Ends the declaration.
     pub fn get(self) -> Arc<Store<T>> {
-        let Self { set, store, is_required, is_written } = self;
-        set.needs.push(Need::of(&store, is_required));
+        let Self { set, store, selection, is_needed, is_required, is_written } = self;
+        if is_needed {
+            set.needs.push(Need::of(&store, is_required));
+        }
         if is_written {
-            set.written.add(&store);
+            set.written.add(&store, &selection);
         }
         store
     }

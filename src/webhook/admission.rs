@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use super::bounded::MOST_VALUES;
 use super::decision::{Decision, Denial};
 use super::instance::reservations::Reservations;
 use super::instance::{quota, tenant_ref};
 use super::lookup::Lookup;
+use super::requester::{Bypass, Requester};
 use super::review::Request;
 use super::server::{Rule, Rules};
 use super::tenant::{self, defaults, rules};
@@ -74,9 +76,11 @@ impl Admission {
         decide: fn(Arc<Self>, Request) -> BoxFuture<'static, Decision>,
     ) -> Rule {
         let admission = Arc::clone(self);
-        Arc::new(move |request| match out_of_scope::<T>(&request) {
-            Some(decision) => async { decision }.boxed(),
-            None => decide(Arc::clone(&admission), request),
+        Arc::new(move |request| {
+            match out_of_scope::<T>(&request).or_else(|| too_large(&request, &admission.tenant.bypass)) {
+                Some(decision) => async { decision }.boxed(),
+                None => decide(Arc::clone(&admission), request),
+            }
         })
     }
 
@@ -92,10 +96,11 @@ impl Admission {
     /// Takes note of a change of an Instance in the store. Its reservation ends when the store shows it
     /// running, so that it is counted there, or when it is deleted.
     pub fn note(&self, change: &Change<InstanceKind>) {
-        let is_current = change.new.as_ref().is_none_or(|instance| instance.spec.running);
-        if let Some(instance) = change.object().filter(|_| is_current) {
-            let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
-            reservations.seen(instance.namespace(), instance.name());
+        let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&change.old, &change.new) {
+            (_, Some(instance)) => reservations.stored(instance),
+            (Some(gone), None) => reservations.deleted(gone),
+            (None, None) => {}
         }
     }
 
@@ -128,4 +133,57 @@ fn out_of_scope<T: Kind>(request: &Request) -> Option<Decision> {
         return Some(Decision::denied(Denial::malformed(format!("there is no rule for {what} here"))));
     }
     (!request.sub_resource.is_empty()).then(Decision::allowed)
+}
+
+/// The decision on an object with more values than the rules read: only those to whom the rules do not apply may write it,
+/// among them the administrator who makes it shorter.
+fn too_large(request: &Request, bypass: &Bypass) -> Option<Decision> {
+    let which = match (request.object.is_too_large, request.old_object.is_too_large) {
+        (false, false) => return None,
+        (true, _) => "the object",
+        (false, true) => "the object as it is stored",
+    };
+    let message = format!("{which} has more than {MOST_VALUES} values");
+    Some(match bypass.requester(&request.user_info) {
+        Requester::Ourselves => Decision::allowed(),
+        Requester::Administrator => Decision::allowed().with_warning(format!("{message}: it is not checked")),
+        Requester::Other => Decision::denied(Denial::malformed(format!(
+            "{message}: it has to be shorter; an administrator may change it"
+        ))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::webhook::fixture::{request, tenant};
+
+    #[test]
+    fn an_object_with_too_many_values_is_up_to_administrators() {
+        let bypass = Bypass { groups: vec!["admins".to_owned()], own_user: "daemon".to_owned() };
+        let long = json!({"spec": {"publicKeys": vec![""; MOST_VALUES]}});
+        let long = || serde_json::from_value(long.clone()).expect("an object");
+        let short = || tenant("ada", &[]);
+        let decide = |user: &str, object, old_object| {
+            let mut review = request(user, "tenants", Value::Null, short());
+            (review.object, review.old_object) = (object, old_object);
+            if user == "admin" {
+                review.user_info.groups.push("admins".to_owned());
+            }
+            too_large(&review, &bypass)
+        };
+        assert_eq!(decide("ada", short().into(), short().into()), None);
+        let refusal = |decision: Option<Decision>| {
+            decision.expect("a decision").outcome.expect_err("a refusal").message().clone()
+        };
+        let message = refusal(decide("ada", long(), short().into()));
+        assert!(message.starts_with("the object has more than 20000 values: "), "{message}");
+        let message = refusal(decide("ada", short().into(), long()));
+        assert!(message.starts_with("the object as it is stored has more than 20000 values: "), "{message}");
+        assert_eq!(decide("daemon", long(), long()), Some(Decision::allowed()));
+        let admitted = decide("admin", short().into(), long()).expect("a decision");
+        assert!(admitted.is_allowed() && admitted.warnings[0].ends_with("it is not checked"), "{admitted:?}");
+    }
 }

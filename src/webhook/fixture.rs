@@ -173,8 +173,8 @@ pub fn request(user: &str, plural: &str, old: Value, new: Value) -> Request {
         namespace: text("/metadata/namespace"),
         operation: if old.is_null() { Operation::Create } else { Operation::Update },
         user_info: UserInfo { username: user.to_owned(), groups: vec!["system:authenticated".to_owned()] },
-        object: new,
-        old_object: old,
+        object: new.into(),
+        old_object: old.into(),
         dry_run: false,
     }
 }

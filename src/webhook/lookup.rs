@@ -7,13 +7,16 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::{Api, Client};
+use tokio::time::{Instant, timeout};
 use tracing::warn;
 
 use super::decision::Decision;
 use super::view::View;
 use crate::api::instance::InstanceKind;
+use crate::api::names::{check_dns_label, check_object_name};
 use crate::api::template::TemplateKind;
 use crate::api::tenancy::tenant_of;
 use crate::api::tenant::TenantKind;
@@ -56,6 +59,9 @@ struct Fetched {
     templates: HashMap<ObjectKey, Arc<Template>>,
 }
 
+/// How long a look-up may take, and how long they may go on together: the API server waits for a decision.
+const DEADLINE: Duration = Duration::from_secs(2);
+
 /// Evaluates rules over the stores, and reads from the API server what is missing there.
 pub struct Lookup {
     stores: Stores,
@@ -91,7 +97,11 @@ impl Lookup {
 
     async fn fetch(&self, missing: BTreeSet<Missing>) -> Fetched {
         let mut fetched = Fetched::default();
+        let begin = Instant::now();
         for each in missing {
+            if begin.elapsed() > DEADLINE {
+                break;
+            }
             match each {
                 Missing::Tenant(name) => {
                     let found = self.get(&ObjectKey::new("", &name)).await;
@@ -111,8 +121,10 @@ impl Lookup {
     }
 
     async fn get<T: Kind>(&self, key: &ObjectKey) -> Option<Arc<Object<T>>> {
-        // A reference that a user wrote may lack the name.
-        if key.name.is_empty() || (T::NAMESPACED && key.namespace.is_empty()) {
+        // A user has written the reference: nothing can have a name that is not valid.
+        let is_valid = check_object_name(&key.name).is_ok()
+            && (!T::NAMESPACED || check_dns_label(&key.namespace).is_ok());
+        if !is_valid {
             return None;
         }
         let api: Api<Watched<T>> = if T::NAMESPACED {
@@ -120,14 +132,13 @@ impl Lookup {
         } else {
             Api::all(self.client.clone())
         };
-        match api.get_opt(&key.name).await {
-            Ok(found) => found.map(|found| Arc::new(found.object)),
-            Err(error) => {
-                let error = with_sources(&error);
-                warn!(kind = T::KIND, object = %key, error, "an object cannot be looked up");
-                None
-            }
-        }
+        let failed = match timeout(DEADLINE, api.get_opt(&key.name)).await {
+            Ok(Ok(found)) => return found.map(|found| Arc::new(found.object)),
+            Ok(Err(error)) => with_sources(&error),
+            Err(_) => "the API server did not answer in time".to_owned(),
+        };
+        warn!(kind = T::KIND, object = %key, error = failed, "an object cannot be looked up");
+        None
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`review`], [`decision`] | the `AdmissionReview` that is received, and what the response is made from |
+//! | [`review`], `bounded`, [`decision`] | the `AdmissionReview` that is received, and what the response is made from |
 //! | [`requester`], [`view`] | which users the rules do not apply to; the objects of the cluster that the rules read |
 //! | [`tenant`], [`instance`] | the rules: pure functions of the request, the settings, the view and the time |
 //! | [`admission`], [`lookup`] | the paths of the webhooks; the view of the rules, made from the shared stores |
@@ -11,6 +11,7 @@
 //! | [`certificate`] | the serving certificate: of our own authority and renewed by the leader, or from a folder |
 
 pub mod admission;
+mod bounded;
 pub mod certificate;
 pub mod decision;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use k8s_openapi::ByteString;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
+use super::bounded::{self, BoundedObject};
 use super::decision::Decision;
 
 /// What the request does to the object.
@@ -28,7 +29,7 @@ pub struct UserInfo {
     #[serde(deserialize_with = "or_default")]
     pub username: String,
     /// The groups that the user is in.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "bounded::texts")]
     pub groups: Vec<String>,
 }
 
@@ -67,12 +68,12 @@ pub struct Request {
     /// The user who sent the request.
     #[serde(default)]
     pub user_info: UserInfo,
-    /// The object as it would be stored; null for a deletion.
+    /// The object as it would be stored, without `status` and `metadata.managedFields`; null for a deletion.
     #[serde(default)]
-    pub object: Value,
-    /// The object as it is stored now; null for a creation.
+    pub object: BoundedObject,
+    /// The object as it is stored now, in the same way; null for a creation.
     #[serde(default)]
-    pub old_object: Value,
+    pub old_object: BoundedObject,
     /// Whether the request is a dry run, which stores nothing.
     #[serde(default, deserialize_with = "or_default")]
     pub dry_run: bool,

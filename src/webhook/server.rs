@@ -13,6 +13,7 @@ use http::{Method, Response, StatusCode};
 use hyper::body::Bytes;
 use metrics::{Counter, counter, histogram};
 use rustls::server::ResolvesServerCert;
+use rustls::server::danger::ClientCertVerifier;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::{debug, warn};
@@ -23,6 +24,10 @@ use crate::runtime::http_server::{Handler, Limits, Observer, Server, response, t
 
 /// The limits of admission reviews.
 pub const LIMITS: Limits = Limits {
+    // An API server opens a connection for each review that it sends while others are unanswered.
+    connections: 128,
+    // One of the longest at a time: what is read from it takes as much again.
+    long_bodies: 8 << 20,
     // The object before and after the change, each of at most the 3 MiB that the API server accepts, and
     // the other members of the review.
     body: 7 << 20,
@@ -37,13 +42,15 @@ pub type Rule = Arc<dyn Fn(Request) -> BoxFuture<'static, Decision> + Send + Syn
 /// The rules by the path of their webhook.
 pub type Rules = HashMap<&'static str, Rule>;
 
-/// Serves until `stop` becomes true, and then until the requests that have begun are answered.
+/// Serves until `stop` becomes true, and then until the requests that have begun are answered. With `clients`, only those
+/// are served whose certificate it accepts.
 ///
 /// # Errors
 /// When the TLS library does not accept its own default versions.
 pub async fn serve(
     listener: TcpListener,
     certificate: Arc<dyn ResolvesServerCert>,
+    clients: Option<Arc<dyn ClientCertVerifier>>,
     rules: Rules,
     limits: Limits,
     mut stop: watch::Receiver<bool>,
@@ -64,7 +71,7 @@ pub async fn serve(
         Arc::new(move |request| answer(rules.get(request.uri().path()).cloned(), request).boxed());
     let server = Server { limits, observer: Some(observer), ..Server::new(handler) };
     let stopped = async { drop(stop.wait_for(|stop| *stop).await) };
-    server.with_certificate(certificate)?.serve(listener, stopped).await;
+    server.with_certificate(certificate, clients)?.serve(listener, stopped).await;
     Ok(())
 }
 

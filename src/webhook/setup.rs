@@ -11,11 +11,13 @@ use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::api::PostParams;
 use kube::{Api, Client};
 use rustls::server::ResolvesServerCert;
+use rustls::server::danger::ClientCertVerifier;
 use tokio::net::TcpListener;
 use tokio::sync::watch as channel;
 use tracing::{error, info};
 
 use super::admission::Admission;
+use super::certificate::clients::ClientVerifier;
 use super::certificate::folder;
 use super::certificate::resolver::CertificateResolver;
 use super::certificate::rotator::{self, Rotator};
@@ -50,7 +52,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub struct Webhooks {
     /// The tasks that serve, and that report the readiness.
     pub tasks: Vec<Task>,
-    /// The files of the certificate, if it comes from a folder.
+    /// The files of the certificate, if it comes from a folder, and of the authorities of the clients.
     pub files: Vec<WatchedFile>,
     /// The loop that renews the certificate, unless it comes from a folder.
     pub rotator: Option<ControlLoop>,
@@ -96,11 +98,16 @@ pub async fn set_up(
     info!(address = %listener.local_addr().unwrap_or(address), user = own_user, "serving admission reviews");
     let stores = stores(factory);
     let resolver = Arc::new(CertificateResolver::default());
-    let (files, rotator) = if config.certificate_dir.is_empty() {
+    let (mut files, rotator) = if config.certificate_dir.is_empty() {
         (Vec::new(), Some(rotation(whole, connections, factory, &resolver, names(whole, address))))
     } else {
         (folder::watched(Path::new(&config.certificate_dir), &resolver).into(), None)
     };
+    let clients = Some(&config.client_ca_file).filter(|file| !file.is_empty()).map(|file| {
+        let (clients, file) = ClientVerifier::watched(Path::new(file));
+        files.push(file);
+        clients as Arc<dyn ClientCertVerifier>
+    });
     let tenants = &whole.controllers.tenant;
     let admission = Arc::new(Admission::new(
         tenant::Settings {
@@ -126,8 +133,8 @@ pub async fn set_up(
         Need::of(&*stores.instances, true),
         Need::of(&*stores.namespaces, true),
     ];
-    let (server, ending) = serve(listener, Arc::clone(&resolver), admission, needs.clone());
-    readiness.set(NAME, LoopState::Starting);
+    let (server, ending) = serve(listener, Arc::clone(&resolver), clients, admission, needs.clone());
+    readiness.set(NAME, LoopState::Starting(needs.iter().map(|need| need.crd.clone()).collect()));
     let certificate = (resolver.watch(), LoopState::WaitingForCertificate);
     let announce = async |state: &LoopState| info!(?state, "the webhooks' state");
     let track = readiness.track(NAME, needs, certificate, || {}, announce);
@@ -214,6 +221,7 @@ fn names(config: &Config, address: SocketAddr) -> Vec<String> {
 fn serve(
     listener: TcpListener,
     resolver: Arc<CertificateResolver>,
+    clients: Option<Arc<dyn ClientCertVerifier>>,
     admission: Arc<Admission>,
     needs: Vec<Need>,
 ) -> (Task, Ending) {
@@ -223,7 +231,8 @@ fn serve(
     let server = async move {
         settled(&needs).await;
         let asked = stop.subscribe();
-        let served = server::serve(listener, certificate, admission.rules(), server::LIMITS, asked).await;
+        let served =
+            server::serve(listener, certificate, clients, admission.rules(), server::LIMITS, asked).await;
         if let Err(error) = served {
             error!(%error, "admission reviews cannot be served");
             return;

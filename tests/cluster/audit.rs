@@ -37,6 +37,8 @@ pub struct AuditEntry {
     pub user_agent: String,
     /// get, list, watch, create, update, patch, delete, deletecollection.
     pub verb: String,
+    /// The API group, for example `apps`.
+    pub group: String,
     /// The plural, for example `instances`.
     pub resource: String,
     /// For example `status`.
@@ -68,6 +70,7 @@ impl AuditEntry {
             user: text("/user/username"),
             user_agent: text("/userAgent"),
             verb: text("/verb"),
+            group: text("/objectRef/apiGroup"),
             resource: text("/objectRef/resource"),
             subresource: text("/objectRef/subresource"),
             namespace: text("/objectRef/namespace"),

@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 /// The field manager of what is written.
 const MANAGER: &str = "kubectl";
 
+/// Resources that exist for the authorizer only: the objects of the verb `impersonate`.
+const OF_THE_AUTHORIZER: [&str; 2] = ["users", "groups"];
+
 /// A kind as the API server serves it.
 type Served = (ApiResource, ApiCapabilities);
 
@@ -119,10 +122,11 @@ impl Direct {
         name: &str,
     ) -> Result<bool> {
         let (kind, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-        // Some resources exist for the authorizer only, such as the users of the verb `impersonate`.
-        let (group, version, kind) = match self.served(kind).await {
-            Ok((resource, _)) => (resource.group, resource.version, resource.plural),
-            Err(_) => (String::new(), String::new(), kind.to_owned()),
+        let (group, version, kind) = if OF_THE_AUTHORIZER.contains(&kind) {
+            (String::new(), String::new(), kind.to_owned())
+        } else {
+            let (served, _) = self.served(kind).await?;
+            (served.group, served.version, served.plural)
         };
         let review: SubjectAccessReview = serde_json::from_value(json!({"spec": {
             "user": user.name,

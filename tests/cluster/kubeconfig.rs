@@ -17,13 +17,9 @@ pub enum Credentials<'a> {
     Token(&'a str),
 }
 
-/// Writes a kubeconfig to `path`. For an `http` server (the fault proxy) the CA is left out.
+/// Writes a kubeconfig to `path`. For an `http` server (the fault proxy) nobody uses the CA, but without one every client
+/// would load those of the system.
 pub fn write(path: &Path, server: &str, ca: &Path, credentials: &Credentials) -> Result<()> {
-    let cluster = if server.starts_with("https:") {
-        json!({"server": server, "certificate-authority": ca})
-    } else {
-        json!({"server": server})
-    };
     let user: Value = match credentials {
         Credentials::Certificate(files) => {
             json!({"client-certificate": files.certificate, "client-key": files.key})
@@ -33,7 +29,7 @@ pub fn write(path: &Path, server: &str, ca: &Path, credentials: &Credentials) ->
     let kubeconfig = json!({
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "test", "cluster": cluster}],
+        "clusters": [{"name": "test", "cluster": {"server": server, "certificate-authority": ca}}],
         "users": [{"name": "test", "user": user}],
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
         "current-context": "test",

@@ -11,6 +11,7 @@ mod access;
 pub mod assets;
 pub mod audit;
 mod background;
+mod backup;
 pub mod browser;
 mod certificates;
 mod crds;
@@ -30,6 +31,7 @@ pub mod sshd;
 mod standin;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -106,11 +108,13 @@ pub struct Cluster {
     others: Mutex<Vec<Process>>,
     controller_manager: Mutex<Option<Process>>,
     apiserver: Mutex<Option<Process>>,
-    etcd: Process,
+    etcd: Mutex<Option<Process>>,
     admin_kubeconfig: PathBuf,
     direct: Mutex<Option<Arc<Direct>>>,
     programs: Programs,
     temporary: Option<TempDir>,
+    /// Whether all programs were ready once.
+    is_complete: AtomicBool,
 }
 
 impl Cluster {
@@ -131,11 +135,12 @@ impl Cluster {
             others: Mutex::new(Vec::new()),
             controller_manager: Mutex::new(None),
             apiserver: Mutex::new(None),
-            etcd: programs.etcd()?,
+            etcd: Mutex::new(Some(programs.etcd()?)),
             admin_kubeconfig: programs.kubeconfig("admin", Some("system:masters"))?,
             programs,
             temporary,
             direct: Mutex::new(None),
+            is_complete: AtomicBool::new(false),
             options,
         };
         cluster.start_apiserver()?;
@@ -145,6 +150,7 @@ impl Cluster {
             cluster.start_simulators()?;
         }
         cluster.wait_for("kube-controller-manager", objects::service_accounts_work)?;
+        cluster.is_complete.store(true, Ordering::Relaxed);
         Ok(cluster)
     }
 
@@ -180,6 +186,11 @@ impl Cluster {
         &self.admin_kubeconfig
     }
 
+    /// The authority that has issued all certificates of the cluster, in PEM.
+    pub fn authority(&self) -> PathBuf {
+        self.programs.authority()
+    }
+
     /// The audit log.
     pub fn audit(&self) -> Audit {
         Audit::new(&self.programs.audit_log())
@@ -197,6 +208,18 @@ impl Cluster {
         self.wait_for("kube-apiserver", objects::apiserver_ready)
     }
 
+    /// Kills etcd. The API server goes on, and answers with errors or not at all.
+    pub fn stop_etcd(&self) {
+        locked(&self.etcd).take();
+    }
+
+    /// Starts etcd on the same port and data, and waits until the API server is ready.
+    pub fn start_etcd(&self) -> Result<()> {
+        let process = self.programs.etcd()?;
+        *locked(&self.etcd) = Some(process);
+        self.wait_for("kube-apiserver", objects::apiserver_ready)
+    }
+
     /// Installs the CRDs of `KubeVirt` and CDI in a cluster that was started without them.
     pub fn install_kubevirt(&self) -> Result<()> {
         self.install(&files_of(&self.programs.assets.kubevirt_crds)?)?;
@@ -209,7 +232,7 @@ impl Cluster {
 
     /// The process ids of all programs.
     pub fn process_ids(&self) -> Vec<u32> {
-        let mut ids = vec![self.etcd.id()];
+        let mut ids: Vec<u32> = locked(&self.etcd).iter().map(Process::id).collect();
         ids.extend(locked(&self.apiserver).iter().map(Process::id));
         ids.extend(locked(&self.controller_manager).iter().map(Process::id));
         ids.extend(locked(&self.others).iter().map(Process::id));
@@ -279,8 +302,17 @@ impl Cluster {
 
     fn check_programs(&self) -> Result<()> {
         locked(&self.apiserver).iter_mut().try_for_each(Process::check)?;
+        if self.is_complete.load(Ordering::Relaxed) {
+            return self.start_ended_programs();
+        }
         locked(&self.controller_manager).iter_mut().try_for_each(Process::check)?;
         locked(&self.others).iter_mut().try_for_each(Process::check)
+    }
+
+    /// Starts the programs again that have ended because the API server was away, such as the scheduler.
+    pub fn start_ended_programs(&self) -> Result<()> {
+        locked(&self.controller_manager).iter_mut().try_for_each(Process::start_again)?;
+        locked(&self.others).iter_mut().try_for_each(Process::start_again)
     }
 }
 

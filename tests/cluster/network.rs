@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader};
 use nix::ifaddrs::getifaddrs;
@@ -38,10 +39,11 @@ impl Namespace {
         thread::scope(|scope| scope.spawn(inside).join().expect("the work in the namespace"))
     }
 
-    /// Runs the command `ip`. Panics when it fails.
-    pub fn ip(&self, arguments: &str) {
+    /// Runs the command `ip`, and returns what it prints. Panics when it fails.
+    pub fn ip(&self, arguments: &str) -> String {
         let output = self.run(|| Command::new("ip").args(arguments.split(' ')).output().expect("ip runs"));
         assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     /// Makes two devices that are the ends of a cable, `device` here and `eth0` there, both up.
@@ -50,6 +52,12 @@ impl Namespace {
         self.ip(&format!("link add {device} type veth peer name eth0 netns {there}"));
         self.ip(&format!("link set {device} up"));
         other.ip("link set eth0 up");
+        // The kernel activates them a moment later, and drops what is sent before.
+        let begin = Instant::now();
+        while !self.ip(&format!("link show dev {device}")).contains("state UP") {
+            assert!(begin.elapsed() < Duration::from_secs(30), "{device} is not up");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 

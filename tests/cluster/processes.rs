@@ -15,6 +15,9 @@ use anyhow::{Error, Result, anyhow};
 /// A running program with its output in a log file; killed when dropped.
 pub struct Process {
     name: &'static str,
+    program: PathBuf,
+    args: Vec<String>,
+    environment: Vec<(String, String)>,
     child: Child,
     log: PathBuf,
 }
@@ -33,13 +36,19 @@ impl Process {
         environment: &[(&str, &str)],
         log: PathBuf,
     ) -> Result<Self> {
-        let mut command = bound_to_parent(program);
-        command.args(args).envs(environment.iter().copied()).stdin(Stdio::null());
-        let file = File::options().create(true).append(true).open(&log)?;
-        command.stdout(file.try_clone()?).stderr(file);
-        let child =
-            spawn(command).map_err(|error| anyhow!("{} does not start: {error}", program.display()))?;
-        Ok(Self { name, child, log })
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let environment: Vec<(String, String)> = environment.iter().map(owned).collect();
+        let (program, args) = (program.to_path_buf(), args.to_vec());
+        let child = child(&program, &args, &environment, &log)?;
+        Ok(Self { name, program, args, environment, child, log })
+    }
+
+    /// Starts the program again if it has ended by itself, as the kubelet would.
+    pub fn start_again(&mut self) -> Result<()> {
+        if self.child.try_wait()?.is_some() {
+            self.child = child(&self.program, &self.args, &self.environment, &self.log)?;
+        }
+        Ok(())
     }
 
     /// The process id.
@@ -66,6 +75,18 @@ impl Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Starts a program with its output appended to `log`.
+fn child(program: &Path, args: &[String], environment: &[(String, String)], log: &Path) -> Result<Child> {
+    let mut command = bound_to_parent(program);
+    // For the programs in Go: the heaps of an API server that serves one test are small, and would be collected all the
+    // time.
+    command.env("GOGC", "400");
+    command.args(args).envs(environment.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
+    let file = File::options().create(true).append(true).open(log)?;
+    command.stdout(file.try_clone()?).stderr(file);
+    spawn(command).map_err(|error| anyhow!("{} does not start: {error}", program.display()))
 }
 
 impl Drop for Process {

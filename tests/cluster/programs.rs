@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use serde_json::json;
 
 use super::assets::Assets;
 use super::audit;
@@ -30,6 +31,11 @@ impl Programs {
     /// The URL of the API server.
     pub fn server(&self) -> String {
         format!("https://127.0.0.1:{}", self.ports.kube_apiserver())
+    }
+
+    /// The authority of the certificates.
+    pub fn authority(&self) -> PathBuf {
+        self.certificates.file("ca.crt")
     }
 
     /// The audit log of the API server.
@@ -73,6 +79,14 @@ impl Programs {
         let policy = self.dir.join("audit-policy.yaml");
         fs::write(&policy, audit::POLICY)?;
         let file = |name: &str| self.certificates.file(name).display().to_string();
+        let admission = self.dir.join("admission.yaml");
+        let shown = self.certificates.client("kube-apiserver-webhook-client", None)?;
+        let users = self.dir.join("webhook-users.kubeconfig");
+        let user = json!({"client-certificate": shown.certificate, "client-key": shown.key});
+        let of_every_server =
+            json!({"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": user}]});
+        fs::write(&users, of_every_server.to_string())?;
+        fs::write(&admission, admission_configuration(&users))?;
         let plugins = if self.owner_references_guarded { "OwnerReferencesPermissionEnforcement" } else { "" };
         let args = [
             format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd()),
@@ -89,8 +103,9 @@ impl Programs {
             format!("--service-account-signing-key-file={}", file("service-accounts.key")),
             "--authorization-mode=RBAC".to_owned(),
             format!("--enable-admission-plugins={plugins}"),
-            // Enough for more than 60,000 Services.
-            "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
+            format!("--admission-control-config-file={}", admission.display()),
+            // Enough for more than 60,000 Services, which are of the first family unless they ask for the other.
+            "--service-cluster-ip-range=10.0.0.0/16,fd00:10::/112".to_owned(),
             "--allow-privileged=true".to_owned(),
             format!("--audit-policy-file={}", policy.display()),
             format!("--audit-log-path={}", self.audit_log().display()),
@@ -152,4 +167,26 @@ impl Programs {
         ];
         self.start("kwok", &self.assets.kwok, &args)
     }
+}
+
+/// The configuration of admission with which the API server shows webhooks the client certificate that a kubeconfig has
+/// for their server.
+fn admission_configuration(kubeconfig: &Path) -> String {
+    format!(
+        "apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+{}",
+        ["ValidatingAdmissionWebhook", "MutatingAdmissionWebhook"]
+            .map(|plugin| format!(
+                "- name: {plugin}
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: WebhookAdmissionConfiguration
+    kubeConfigFile: {}
+",
+                kubeconfig.display()
+            ))
+            .concat()
+    )
 }

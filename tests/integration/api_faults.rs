@@ -1,6 +1,7 @@
 //! Faults of the API server: refusals, lost answers, broken watches.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use http::Method;
 
@@ -31,6 +32,8 @@ fn it_recovers_without_a_restart_and_without_a_flood_of_requests() {
     failed_writes(&lab, &proxy);
     broken_watches(&lab, &proxy);
     outage(&lab, &proxy);
+    hanging_events(&lab, &proxy);
+    a_busy_server(&lab, &proxy);
     assert_eq!(daemon.ready().0, 200);
     lab.delete_fixtures("fault");
 }
@@ -92,4 +95,42 @@ fn outage(lab: &Lab, proxy: &Proxy) {
     });
     proxy.set(Fault::None);
     lab.await_phase(NAMESPACE, "outage", "Ready");
+}
+
+/// An event that is never answered delays no status.
+fn hanging_events(lab: &Lab, proxy: &Proxy) {
+    let events = matching(|method, path| is_write(method, path) && path.contains("/events"));
+    proxy.set(Fault::Delay { pause: Duration::from_hours(1), matching: events });
+    for name in ["silent-a", "silent-b"] {
+        lab.apply(&instance("fault", name, "absent"));
+        wait_until(PATIENCE, || {
+            let status = lab.get("instance", NAMESPACE, name).expect("there")["status"].clone();
+            let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+            let is_said = conditions.iter().any(|condition| condition["reason"] == "TemplateNotFound");
+            is_said.then_some(()).ok_or_else(|| format!("the reason in the status of {name}: {status}"))
+        });
+    }
+    proxy.set(Fault::None);
+    lab.kubectl(&["delete", "instances", "-n", NAMESPACE, "--all"]);
+}
+
+/// A server that asks for four seconds of peace gets them.
+fn a_busy_server(lab: &Lab, proxy: &Proxy) {
+    let services = |method: &Method, path: &str| *method == Method::POST && path.contains("/services?");
+    proxy.reset();
+    proxy.set(Fault::Status { code: 429, retry_after: Some(4), matching: matching(services) });
+    lab.apply(&instance("fault", "patient", "standalone"));
+    let mut attempts = Vec::new();
+    while attempts.len() < 3 {
+        wait_until(PATIENCE, || {
+            let log = proxy.request_log();
+            let sent = log.iter().filter(|request| services(&request.method, &request.path)).count();
+            (sent > attempts.len()).then_some(()).ok_or_else(|| format!("{sent} attempts"))
+        });
+        attempts.push(Instant::now());
+    }
+    assert!(attempts[2] - attempts[0] >= Duration::from_secs(7), "{attempts:?}");
+    proxy.set(Fault::None);
+    lab.await_phase(NAMESPACE, "patient", "Ready");
+    lab.kubectl(&["delete", "instances", "-n", NAMESPACE, "--all"]);
 }

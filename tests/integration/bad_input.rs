@@ -22,12 +22,18 @@ spec:
     )
 }
 
-/// Waits for an event about the Instance with that reason.
-fn await_event(lab: &Lab, name: &str, reason: &str) {
+/// Waits for an event about the Instance that begins with this text and a colon: its reason, or that and a part of its
+/// message.
+fn await_event(lab: &Lab, name: &str, begin: &str) {
+    await_event_in(lab, NAMESPACE, name, begin);
+}
+
+/// The same in another namespace.
+fn await_event_in(lab: &Lab, namespace: &str, name: &str, begin: &str) {
     wait_until(PATIENCE, || {
-        let events = lab.events(NAMESPACE, name);
-        let found = events.iter().any(|event| event.starts_with(&format!("{reason}: ")));
-        found.then_some(()).ok_or_else(|| format!("event {reason} about {name}, are {events:?}"))
+        let events = lab.events(namespace, name);
+        let found = events.iter().any(|event| event.starts_with(&format!("{begin}: ")));
+        found.then_some(()).ok_or_else(|| format!("event {begin} about {name}, are {events:?}"))
     });
 }
 
@@ -105,6 +111,10 @@ fn faults_are_reported(lab: &Lab) {
         assert!(message.len() > 20, "{name}: {message}");
         lab.await_phase(NAMESPACE, name, phase);
         await_event(lab, name, reason);
+        // What concerns one environment also has the event of the Go operators.
+        if !["InvalidTemplate", "TemplateNotFound"].contains(&reason) {
+            await_event(lab, name, "EnvironmentEnforcementFailed: Failed to enforce environment main");
+        }
     }
     let message = lab.await_fault(NAMESPACE, "no-disk", "DiskMissing");
     assert!(message.contains("environment main") && message.contains("resources.disk"), "{message}");
@@ -132,6 +142,7 @@ fn corrected_input_is_used(lab: &Lab) {
     lab.apply(&format!("{{apiVersion: crownlabs.polito.it/v1alpha2, kind: SharedVolume, metadata: {{name: data, namespace: workspace-{FIXTURES}}}, spec: {{prettyName: data, size: 1Gi}}}}"));
     lab.await_fault(NAMESPACE, "no-volume", "SharedVolumeNotReady");
     lab.await_phase(NAMESPACE, "no-volume", "Starting");
+    await_event(lab, "no-volume", "SharedVolumeNotReady");
     lab.patch_status(
         "sharedvolumes",
         &format!("workspace-{FIXTURES}"),
@@ -161,9 +172,11 @@ fn an_exceeded_quota_is_reported() {
     let message = lab.await_fault(namespace, "over", "ResourceQuotaExceeded");
     assert!(message.starts_with("Resource quota exceeded, retrying automatically"), "{message}");
     lab.await_phase(namespace, "over", "ResourceQuotaExceeded");
-    // The daemon tries again after a minute at the latest; a change of the Instance makes it try at once.
+    await_event_in(&lab, namespace, "over", "ResourceQuotaExceeded");
+    let told = "EnvironmentEnforcementFailed: Resource quota exceeded, retrying automatically";
+    await_event_in(&lab, namespace, "over", told);
+    // The daemon tries again by itself, after a minute at the latest.
     lab.kubectl(&["delete", "resourcequota", "-n", namespace, "q"]);
-    lab.patch("instances", namespace, "over", r#"{"metadata": {"annotations": {"touched": "1"}}}"#);
     lab.await_phase(namespace, "over", "Ready");
     lab.delete_fixtures("quota");
 }

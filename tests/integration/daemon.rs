@@ -132,6 +132,14 @@ impl Daemon {
         self.get("metrics", "/metrics").1
     }
 
+    /// How many reconciles of a loop, by its name in the metrics, have ended.
+    pub fn reconciles(&self, controller: &str) -> usize {
+        let begin = format!("controller_runtime_reconcile_total{{controller=\"{controller}\"");
+        let metrics = self.metrics();
+        let counts = metrics.lines().filter(|line| line.starts_with(&begin));
+        counts.filter_map(|line| line.rsplit(' ').next()?.parse::<usize>().ok()).sum()
+    }
+
     /// The answer of the health server to a path: status and text.
     pub fn page(&self, path: &str) -> (u16, String) {
         self.get("health", path)
@@ -151,6 +159,14 @@ impl Daemon {
         let (_, address) = line.split_once("address")?;
         let (_, port) = address.trim_start_matches(['"', ':', '=']).split_once(':')?;
         port.split(|end: char| !end.is_ascii_digit()).next()?.parse().ok()
+    }
+
+    /// A size in the status of its process, such as `VmHWM` (see `proc_pid_status(5)`), in MiB.
+    pub fn size(&self, name: &str) -> usize {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).expect("its status");
+        let line =
+            status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect("a size");
+        line.split_whitespace().next().and_then(|kib| kib.parse::<usize>().ok()).expect("a number") / 1024
     }
 
     /// Its process id.

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use crate::cluster::Options as ClusterOptions;
 use crate::cluster::audit::writes;
+use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
@@ -126,4 +128,67 @@ fn both_start_at_once_and_one_leads() {
             .ok_or_else(|| format!("one leader, {leading} lead, {standing} stand by"))
     });
     lab.delete_fixtures("race");
+}
+
+/// The holder of a lease; `None` when there is no lease.
+fn holder(lab: &Lab, name: &str) -> Option<String> {
+    let lease = lab.get("lease", "crownlabs-system", name)?;
+    Some(lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn a_lease_that_is_deleted_while_it_is_held_stays_with_its_holder() {
+    let lab = Lab::shared();
+    let (leader, standby) = pair(&lab, "deleted");
+    let before = holder(&lab, "deleted").expect("a lease");
+    lab.kubectl(&["delete", "lease", "-n", "crownlabs-system", "deleted"]);
+    wait_until(PATIENCE, || {
+        let now = holder(&lab, "deleted");
+        (now.as_ref() == Some(&before)).then_some(()).ok_or_else(|| format!("{before} holds it: {now:?}"))
+    });
+    assert!(leads(&leader, "deleted") && !leads(&standby, "deleted"));
+    // A holder that cannot create it again leads until its deadline, and nobody else before.
+    leader.signal("STOP");
+    lab.kubectl(&["delete", "lease", "-n", "crownlabs-system", "deleted"]);
+    let begin = Instant::now();
+    standby.wait_for("leadership", |daemon| leads(daemon, "deleted"));
+    let took = begin.elapsed();
+    assert!(took >= LEASE.checked_sub(Duration::from_secs(1)).unwrap_or_default(), "too early: {took:?}");
+    assert!(took <= LEASE + Duration::from_secs(2), "{took:?}");
+    leader.signal("KILL");
+    lab.delete_fixtures("deleted");
+}
+
+#[test]
+fn a_leader_is_replaced_in_time_although_the_watch_of_the_standby_is_stalled() {
+    // The service account of the daemon may read the lease of this name only.
+    let name = "crownlabs-controller-manager";
+    let lab = Lab::start(ClusterOptions { simulate: false, kubevirt: false, ..ClusterOptions::default() });
+    let config = config(name);
+    let account = lab.service_account();
+    let leader = Daemon::start(&Options { kubeconfig: &account, selector: "stalled", config: &config });
+    leader.wait_for("leadership", |daemon| leads(daemon, name));
+    // The standby can list leases; its watch of them never begins.
+    let proxy = Proxy::start(&lab.cluster).expect("a proxy");
+    let watches = matching(|_, path| path.contains("/leases?") && path.contains("watch=true"));
+    proxy.set(Fault::Delay { pause: Duration::from_hours(1), matching: watches });
+    let kubeconfig =
+        lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a token");
+    let standby = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "stalled", config: &config });
+    standby.wait_for("standby", |daemon| daemon.ready().1.contains("standby"));
+    let attempts = |daemon: &Daemon| daemon.log().matches("the lease could not be taken").count();
+    // It stands by while the leader renews, for longer than a lease lasts.
+    let renewed = lab.cluster.audit().mark().expect("the audit log");
+    wait_until(PATIENCE, || {
+        let entries = lab.cluster.audit().since(renewed).expect("the audit log");
+        let renewals = writes(&entries).filter(|entry| entry.resource == "leases" && entry.name == name);
+        (renewals.count() >= 8).then_some(()).ok_or_else(|| "eight renewals".to_owned())
+    });
+    assert_eq!(attempts(&standby), 0, "it knows of the renewals: {}", standby.log());
+    assert_eq!(standby.log().matches("standing by").count(), 1, "said once: {}", standby.log());
+    leader.signal("KILL");
+    let begin = Instant::now();
+    standby.wait_for("leadership", |daemon| leads(daemon, name));
+    let took = begin.elapsed();
+    assert!(took <= LEASE + Duration::from_secs(2), "{took:?}");
 }

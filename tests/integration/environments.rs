@@ -129,8 +129,14 @@ fn routes_replace_ingresses_where_the_gateway_api_is_enabled() {
         accepted.then_some(()).ok_or_else(|| status.to_string())
     });
     drop(daemon);
-    // Without the option, the Ingress is created again.
+    // Without the option, the Ingress is created again, and the route is removed.
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "route", config: "" });
     lab.await_value("ingresses", "tenant-route", "web-app", "/kind", "Ingress");
+    lab.await_gone("httproutes", "tenant-route", "web");
+    wait_until(PATIENCE, || {
+        let status = lab.get("instances", "tenant-route", "web").ok_or("the Instance")?["status"].clone();
+        let accepted = status["environments"][0]["expositionAccepted"] == true;
+        (!accepted && status["url"].is_string()).then_some(()).ok_or_else(|| status.to_string())
+    });
     lab.delete_fixtures("route");
 }

@@ -50,7 +50,7 @@ impl ExamServer {
 
     /// The URL of a path, with a query that must not be shown to anybody.
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}/{path}?key=secret", self.address)
+        format!("http://{}/{path}?key=hunter2", self.address)
     }
 
     /// Host and port of the URLs.

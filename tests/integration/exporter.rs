@@ -310,3 +310,24 @@ fn the_exporter_reports_failures_and_leaves_no_files() {
     // A second run in the same folder.
     assert_success(&export(&from_to(data.path(), out)));
 }
+
+/// The image that `make image-exporter` builds is the one that the daemon uses unless it is told otherwise.
+#[test]
+fn the_image_that_make_builds_is_the_default() {
+    // The tests may have been started by make themselves, which says so to a make of its own.
+    let made = Command::new("make")
+        .args(["--no-print-directory", "--dry-run", "image-exporter"])
+        .env_remove("MAKEFLAGS")
+        .env_remove("MAKELEVEL")
+        .current_dir(root())
+        .output();
+    let made = String::from_utf8(made.expect("make").stdout).expect("text");
+    let words: Vec<&str> = made.split_whitespace().collect();
+    let ["docker", "build", "-t", image, folder] = words[..] else { panic!("{made}") };
+    assert!(root().join(folder).join("Dockerfile").exists(), "{folder}");
+    let default = Command::new(env!("CARGO_BIN_EXE_crownlabs")).args(["config", "default"]).output();
+    let default = String::from_utf8(default.expect("the binary").stdout).expect("text");
+    let default: Value = serde_saphyr::from_str(&default).expect("YAML");
+    assert_eq!(default["controllers"]["snapshot"]["containerExportImg"], image);
+    assert_eq!(image, concat!("crownlabs/img-exporter:", env!("CARGO_PKG_VERSION")));
+}

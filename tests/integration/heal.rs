@@ -49,8 +49,8 @@ fn prepare(lab: &Lab) {
 #[test]
 fn children_are_repaired() {
     let lab = Lab::shared();
-    let admin = lab.admin();
-    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "heal", config: "" });
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "heal", config: "" });
     prepare(&lab);
     for (kind, name) in CHILDREN {
         let before = lab.get(kind, NAMESPACE, name).expect("the child");
@@ -68,6 +68,9 @@ fn children_are_repaired() {
         lab.patch(kind, NAMESPACE, name, r#"{"metadata": {"labels": null}}"#);
         await_healed(&lab, kind, name, &before);
         lab.patch(kind, NAMESPACE, name, r#"{"metadata": {"ownerReferences": null}}"#);
+        await_healed(&lab, kind, name, &before);
+        // As it comes back from a backup.
+        lab.patch(kind, NAMESPACE, name, r#"{"metadata": {"labels": null, "ownerReferences": null}}"#);
         await_healed(&lab, kind, name, &before);
         // Deleted. A claim is left out because its pod keeps it; a virtual machine is kept for a while by its finalizer.
         if kind != "persistentvolumeclaims" {
@@ -107,6 +110,9 @@ fn enforced_fields_are_repaired(lab: &Lab) {
     lab.patch("secrets", NAMESPACE, "vmp", r#"{"data": {"userdata": "Zm9v"}}"#);
     let userdata = secret["data"]["userdata"].as_str().unwrap_or_default();
     lab.await_value("secrets", NAMESPACE, "vmp", "/data/userdata", userdata);
+    // What others add to the Secret is removed.
+    lab.patch("secrets", NAMESPACE, "vmp", r#"{"data": {"networkdata": "Zm9v"}}"#);
+    lab.await_value("secrets", NAMESPACE, "vmp", "/data/networkdata", "");
     let annotation = r#"{"metadata": {"annotations": {"nginx.ingress.kubernetes.io/auth-url": "https://evil.example.org", "mine": "kept"}}}"#;
     lab.patch("ingresses", NAMESPACE, "vmp-gui", annotation);
     let healed = lab.await_value(
@@ -172,8 +178,10 @@ fn objects_of_others_are_never_touched() {
         lab.patch("instances", namespace, name, r#"{"spec": {"running": false}}"#);
     }
     lab.kubectl(&["delete", "instances", "-n", namespace, "taken", "kept"]);
-    lab.patch("instances", namespace, "a.b", r#"{"metadata": {"annotations": {"touched": "yes"}}}"#);
-    lab.await_value("instances", namespace, "a-b", "/spec/prettyName", "");
+    lab.await_observed("instances", namespace, "a-b", "Reconciled");
+    // The older Instance is reconciled once more, too.
+    lab.patch("instances", namespace, "a.b", r#"{"spec": {"prettyName": "The older one"}}"#);
+    lab.await_observed("instances", namespace, "a.b", "Reconciled");
     assert_eq!(before("services", "taken"), taken);
     assert_eq!(before("deployments", "kept"), kept);
     assert_eq!(lab.get("services", namespace, "a-b").expect("kept")["metadata"]["uid"], service);
@@ -185,13 +193,13 @@ fn objects_of_others_are_never_touched() {
     lab.delete_fixtures("other");
 }
 
-/// Creates objects under the names that Instances would use: a Service without an owner, and a Deployment of another
-/// controller with the daemon's label.
+/// Creates objects under the names that Instances would use: a Service without an owner that is labelled as that of another
+/// Instance, and a Deployment of another controller with the daemon's label.
 fn create_objects_of_others(lab: &Lab) {
     lab.apply(&format!(
         "apiVersion: v1
 kind: Service
-metadata: {{name: taken, namespace: {OTHER}}}
+metadata: {{name: taken, namespace: {OTHER}, labels: {{crownlabs.polito.it/instance: elder}}}}
 spec: {{ports: [{{port: 80}}]}}
 ---
 apiVersion: v1

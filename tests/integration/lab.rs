@@ -9,15 +9,17 @@ use serde_json::Value;
 
 use crate::cluster::{Cluster, Options};
 
-/// Calls `probe` every 50 ms until it returns a value. Panics after `limit` with the last error, which says what is
-/// missing.
+/// Calls `probe` until it returns a value, less often the longer it takes: many tests that wait at once would else keep
+/// the control planes busy with their lists. Panics after `limit` with the last error, which says what is missing.
 pub fn wait_until<T>(limit: Duration, mut probe: impl FnMut() -> Result<T, String>) -> T {
+    const SHORTEST: Duration = Duration::from_millis(50);
+    const LONGEST: Duration = Duration::from_millis(500);
     let begin = Instant::now();
     loop {
         match probe() {
             Ok(value) => return value,
             Err(missing) if begin.elapsed() > limit => panic!("after {limit:?} still missing: {missing}"),
-            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+            Err(_) => std::thread::sleep((begin.elapsed() / 4).clamp(SHORTEST, LONGEST)),
         }
     }
 }
@@ -61,9 +63,20 @@ impl Lab {
     /// The control plane that tests share. It runs for as long as one of them uses it.
     pub fn shared() -> Arc<Self> {
         static SHARED: Mutex<Weak<Lab>> = Mutex::new(Weak::new());
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::shared_in(&SHARED, Options { gateway: true, ..Options::default() })
+    }
+
+    /// The control plane that tests share which want nobody but the daemon to write: nodes and virtual machines are not
+    /// simulated.
+    pub fn shared_unsimulated() -> Arc<Self> {
+        static SHARED: Mutex<Weak<Lab>> = Mutex::new(Weak::new());
+        Self::shared_in(&SHARED, Options { simulate: false, ..Options::default() })
+    }
+
+    fn shared_in(place: &Mutex<Weak<Self>>, options: Options) -> Arc<Self> {
+        let mut shared = place.lock().unwrap_or_else(PoisonError::into_inner);
         shared.upgrade().unwrap_or_else(|| {
-            let lab = Arc::new(Self::start(Options { gateway: true, ..Options::default() }));
+            let lab = Arc::new(Self::start(options));
             *shared = Arc::downgrade(&lab);
             lab
         })
@@ -163,6 +176,23 @@ impl Lab {
         })
     }
 
+    /// Waits until a condition of an object is about its spec as it is now. Returns the object.
+    pub fn await_observed(&self, kind: &str, namespace: &str, name: &str, type_: &str) -> Value {
+        wait_until(PATIENCE, || {
+            let object = self.get(kind, namespace, name).ok_or_else(|| format!("{kind} {name}"))?;
+            let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let found = conditions.iter().find(|condition| condition["type"] == type_);
+            let observed = found.map(|found| found["observedGeneration"].clone()).unwrap_or_default();
+            if observed == object["metadata"]["generation"] {
+                return Ok(object);
+            }
+            Err(format!(
+                "{kind} {name}: {type_} of generation {}, is {found:?}",
+                object["metadata"]["generation"]
+            ))
+        })
+    }
+
     /// Waits until an object does not exist.
     pub fn await_gone(&self, kind: &str, namespace: &str, name: &str) {
         wait_until(PATIENCE, || match self.get(kind, namespace, name) {
@@ -216,8 +246,8 @@ spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org}}
     }
 }
 
-/// The [`TEMPLATES`]: a small one for each type of environment.
-fn templates(name: &str) -> String {
+/// The [`TEMPLATES`] in the namespace `workspace-<name>`: a small one for each type of environment.
+pub fn templates(name: &str) -> String {
     let template = |template: &str, environment: &str| {
         format!(
             "---

@@ -9,12 +9,16 @@ mod cluster;
 #[path = "../golden/mod.rs"]
 mod golden;
 
+mod comparable;
 mod daemon;
 mod lab;
+mod numbers;
 
+mod access;
 mod api_faults;
 mod bad_input;
 mod bastion;
+mod broken_kind;
 mod compatibility;
 mod crash;
 mod election;
@@ -34,10 +38,17 @@ mod prometheus;
 mod quiet;
 mod rbac;
 mod recorded;
+mod restored;
+mod samples;
 mod shared_volumes;
+mod snapshot_trouble;
 mod snapshots;
+mod soak;
 mod ssh_tracker;
+mod stale;
+mod stop;
 mod submission;
+mod takeover;
 mod tenants;
 mod termination;
 mod trust;

@@ -18,6 +18,8 @@ fn containers_work_without_kubevirt_and_machines_start_when_it_is_installed() {
     let (status, report) = daemon.ready();
     assert_eq!(status, 200, "{report}");
     assert!(report.contains("virtualmachines.kubevirt.io"), "{report}");
+    // Of the Gateway API, which is not installed either, nobody is told: it is not configured.
+    assert!(!report.contains("httproutes"), "{report}");
     wait_until(PATIENCE, || {
         let events = lab.events("crownlabs-system", "crownlabs-controller-manager");
         events

@@ -1,60 +1,27 @@
 //! The RBAC rules of the daemon: they are sufficient, and each of them is needed.
 
+mod rights;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::Value;
-
+use crate::access;
 use crate::cluster::Options as ClusterOptions;
-use crate::cluster::audit::Mark;
+use crate::cluster::audit::{AuditEntry, Mark};
 use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options, free_port};
 use crate::expiration::expire;
 use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 use crate::shared_volumes::shared_volume;
-use crate::snapshots::snapshot;
+use crate::snapshots::{await_reason, snapshot};
 use crate::submission::{hold_jobs, request};
 use crate::tenants::{tenant, workspace};
 use crate::termination::await_condition;
 use crate::webhook;
-
-/// Rights that the API server checks as part of another request, so that the audit log does not show them.
-const CHECKED: [&str; 8] = [
-    // When an object names an owner with `blockOwnerDeletion`.
-    "update instances/finalizers",
-    "update instancesnapshots/finalizers",
-    "update sharedvolumes/finalizers",
-    "update tenants/finalizers",
-    "update workspaces/finalizers",
-    // When a role binding names a role, and when a role has rules about Tenants.
-    "bind clusterroles",
-    "get tenants",
-    "update tenants",
-];
+use rights::{CHECKED, Shown, granted};
 
 const NAMESPACE: &str = "tenant-rbac";
 const USER: &str = "system:serviceaccount:crownlabs-system:crownlabs";
-
-/// Every right that the manifests grant, as `verb resource`.
-fn granted(lab: &Lab) -> BTreeSet<String> {
-    let mut rights = BTreeSet::new();
-    let roles = [
-        lab.get("clusterroles", "default", "crownlabs-controller-manager"),
-        lab.get("roles", "crownlabs-system", "crownlabs-leader-election"),
-    ];
-    for role in roles.into_iter().flatten() {
-        for rule in role["rules"].as_array().into_iter().flatten() {
-            let list = |key: &str| rule[key].as_array().cloned().unwrap_or_default();
-            for resource in list("resources") {
-                for verb in list("verbs") {
-                    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                    rights.insert(format!("{} {}", text(&verb), text(&resource)));
-                }
-            }
-        }
-    }
-    rights
-}
 
 /// Makes the loops of Instances and public exposure do everything that they do, once.
 fn exercise(lab: &Lab) {
@@ -113,13 +80,24 @@ fn exercise(lab: &Lab) {
 }
 
 /// The same for the loops of snapshots and shared volumes. The virtual machines are off.
-fn exercise_storage(lab: &Lab) {
+fn exercise_storage(lab: &Lab, shown: &mut Shown) {
     lab.apply(&snapshot("rbac", "image", "vm-persistent", "image"));
     lab.await_value("instancesnapshots", NAMESPACE, "image", "/status/phase", "Completed");
     lab.apply(&snapshot("rbac", "refused", "vm", "image"));
     lab.await_value("instancesnapshots", NAMESPACE, "refused", "/status/phase", "Failed");
+    // A Job that was refused is tried again.
+    let quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none, namespace: tenant-rbac}\n\
+                 spec: {hard: {count/jobs.batch: \"0\"}}\n";
+    lab.apply(quota);
+    lab.await_value("resourcequotas", NAMESPACE, "none", "/status/hard/count~1jobs.batch", "0");
+    lab.apply(&snapshot("rbac", "again", "vm-persistent", "image"));
+    await_reason(lab, NAMESPACE, "again", "Pending", "ResourceQuotaExceeded");
+    lab.kubectl(&["delete", "resourcequota", "-n", NAMESPACE, "none"]);
+    lab.patch("instancesnapshots", NAMESPACE, "again", r#"{"spec": {"imageName": "other"}}"#);
+    lab.await_value("instancesnapshots", NAMESPACE, "again", "/status/phase", "Completed");
     lab.apply(&shared_volume("rbac", "data", "1Gi"));
     lab.await_value("sharedvolumes", "workspace-rbac", "data", "/status/phase", "Ready");
+    shown.look(lab);
     lab.kubectl(&["delete", "sharedvolume", "-n", "workspace-rbac", "data"]);
 }
 
@@ -171,7 +149,7 @@ fn exercise_webhooks(lab: &Lab, port: u16) {
 }
 
 /// The same for the loops of Tenants and Workspaces.
-fn exercise_tenants(lab: &Lab) {
+fn exercise_tenants(lab: &Lab, shown: &mut Shown) {
     lab.apply(&workspace("rbac", "rbac-course", "immediate"));
     let spec = ", createSandbox: true, personalWorkspace: {cpu: 1, memory: 1Gi, instances: 1}, \
                 workspaces: [{name: rbac-course, role: candidate}]";
@@ -186,6 +164,19 @@ fn exercise_tenants(lab: &Lab) {
         "rbac.t",
     );
     lab.await_ready("tenants", "rbac.t");
+    shown.look(lab);
+    lab.patch(
+        "tenants",
+        "default",
+        "rbac.t",
+        r#"{"spec": {"workspaces": [{"name": "rbac-course", "role": "manager"}]}}"#,
+    );
+    let manages = "crownlabs-manage-templates";
+    wait_until(PATIENCE, || {
+        let binding = lab.get("rolebindings", "workspace-rbac-course", manages);
+        binding.map(|_| ()).ok_or_else(|| "the binding of the manager".to_owned())
+    });
+    shown.look(lab);
     for (kind, namespace, name) in [
         ("clusterroles", "default", "crownlabs-manage-tenant-rbac-t"),
         ("clusterrolebindings", "default", "crownlabs-manage-tenant-rbac-t"),
@@ -232,20 +223,41 @@ controllers:
     let mut daemon =
         Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config: &with_webhooks });
     exercise(&lab);
-    exercise_storage(&lab);
+    let mut shown = Shown::default();
+    exercise_storage(&lab, &mut shown);
     exercise_uploads(&lab);
     // An Instance that is too old is deleted.
     expire(&lab, "rbac", "cloudvm", "1s");
     lab.await_gone("instances", NAMESPACE, "cloudvm");
-    exercise_tenants(&lab);
+    exercise_tenants(&lab, &mut shown);
     exercise_webhooks(&lab, port);
     standby_watches_the_lease(&lab, &kubeconfig, config);
     daemon.signal("TERM");
     daemon.wait(std::time::Duration::from_secs(30)).expect("it ends");
     drop(daemon);
+    exercise_access(&lab, &kubeconfig, config);
     older_api_server(&lab, config);
-    rights_are_used(&lab);
+    rights_are_used(&lab, &shown);
     finalizers_are_needed(&lab);
+}
+
+/// Runs a daemon with which an Instance has an OAuth2 proxy, and then one that removes what is left of it.
+fn exercise_access(lab: &Lab, kubeconfig: &Path, config: &str) {
+    let (_folder, secret) = access::secret_file("s3cret");
+    let with_proxies = access::config("https://auth.example.com/realms/labs", &secret);
+    let with_proxies =
+        format!("leaderElection: {{leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}}\n{with_proxies}");
+    let mut daemon = Daemon::start(&Options { kubeconfig, selector: "rbac", config: &with_proxies });
+    lab.patch("instances", NAMESPACE, "standalone", r#"{"spec": {"running": true}}"#);
+    let proxy = "standalone-oauth2-proxy";
+    lab.await_value("deployments", NAMESPACE, proxy, "/kind", "Deployment");
+    daemon.signal("TERM");
+    daemon.wait(std::time::Duration::from_secs(30)).expect("it ends");
+    drop(daemon);
+    let _daemon = Daemon::start(&Options { kubeconfig, selector: "rbac", config });
+    for kind in ["deployments", "secrets"] {
+        lab.await_gone(kind, NAMESPACE, proxy);
+    }
 }
 
 /// Runs a second daemon until its watch of the lease is open.
@@ -271,33 +283,44 @@ fn older_api_server(lab: &Lab, config: &str) {
     proxy.set(Fault::Answer { body: older, matching: matching(|_, path| path.starts_with("/version")) });
     let through =
         lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
-    let _daemon = Daemon::start(&Options { kubeconfig: &through, selector: "rbac", config });
+    // No node has that much memory: the Job of a snapshot does not start, and its pods are read before it is deleted.
+    let huge =
+        "vmRegistrySecret: login, startDeadline: 5s, pusherMemoryRequest: 100Ti, pusherMemoryLimit: 100Ti";
+    let config = config.replace("vmRegistrySecret: login", huge);
+    let _daemon = Daemon::start(&Options { kubeconfig: &through, selector: "rbac", config: &config });
     lab.patch("instances", NAMESPACE, "standalone", r#"{"spec": {"running": true}}"#);
     lab.await_phase(NAMESPACE, "standalone", "Ready");
+    lab.apply(&snapshot("rbac", "stuck", "vm-persistent", "image"));
+    lab.await_value("instancesnapshots", NAMESPACE, "stuck", "/status/phase", "Failed");
 }
 
 /// Waits until the audit log, which is written a moment later, shows a use of every right and no refusal.
-fn rights_are_used(lab: &Lab) {
+fn rights_are_used(lab: &Lab, shown: &Shown) {
     wait_until(PATIENCE, || {
         let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
         let ours: Vec<_> = entries.iter().filter(|entry| entry.user == USER).collect();
-        let forbidden: Vec<_> = ours.iter().filter(|entry| entry.code == 403).collect();
+        // The Job of this snapshot is refused by a quota.
+        let by_quota = |entry: &AuditEntry| (&*entry.resource, &*entry.name) == ("jobs", "again");
+        let forbidden: Vec<_> = ours.iter().filter(|entry| entry.code == 403 && !by_quota(entry)).collect();
         assert!(forbidden.is_empty(), "{forbidden:#?}");
         let mut used: BTreeSet<String> = ours
             .iter()
-            .map(|entry| {
+            .flat_map(|entry| {
                 let slash = if entry.subresource.is_empty() { "" } else { "/" };
-                format!("{} {}{slash}{}", entry.verb, entry.resource, entry.subresource)
+                let right =
+                    format!("{} {}/{}{slash}{}", entry.verb, entry.group, entry.resource, entry.subresource);
+                [format!("{right} {}", entry.name), right]
             })
             .collect();
         used.extend(CHECKED.map(str::to_owned));
+        used.extend(shown.0.iter().cloned());
         let unused: Vec<_> = granted(lab).difference(&used).cloned().collect();
         unused.is_empty().then_some(()).ok_or_else(|| format!("granted but not used: {unused:?}"))
     });
 }
 
-/// Shows that the right on finalizers, which is not in the audit log, is needed: without it, an object with an owner is
-/// refused.
+/// Shows that the rights on finalizers, which are not in the audit log, are needed: without them, an object with such an
+/// owner is refused.
 fn finalizers_are_needed(lab: &Lab) {
     lab.kubectl(&[
         "create",
@@ -307,15 +330,22 @@ fn finalizers_are_needed(lab: &Lab) {
         "--serviceaccount=crownlabs-system:probe",
     ]);
     lab.kubectl(&["create", "serviceaccount", "-n", "crownlabs-system", "probe"]);
-    let owner = lab.get("instances", NAMESPACE, "standalone").expect("there");
-    let service = serde_json::json!({
-        "apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]},
-        "metadata": {"name": "probe", "namespace": NAMESPACE, "ownerReferences": [{
-            "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance", "name": "standalone",
-            "uid": owner["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true}]},
-    });
     let user = "--as=system:serviceaccount:crownlabs-system:probe";
-    let refusal = lab.try_kubectl(&["create", "-f", "-", user], &service.to_string());
-    let refusal = refusal.expect_err("it must be refused");
-    assert!(refusal.contains("blockOwnerDeletion"), "{refusal}");
+    for (version, kind) in [
+        ("v1alpha2", "Instance"),
+        ("v1alpha2", "InstanceSnapshot"),
+        ("v1alpha2", "SharedVolume"),
+        ("v1alpha2", "Tenant"),
+        ("v1alpha1", "Workspace"),
+    ] {
+        let service = serde_json::json!({
+            "apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]},
+            "metadata": {"name": "probe", "namespace": NAMESPACE, "ownerReferences": [{
+                "apiVersion": format!("crownlabs.polito.it/{version}"), "kind": kind, "name": "owner",
+                "uid": "0a", "controller": true, "blockOwnerDeletion": true}]},
+        });
+        let refusal = lab.try_kubectl(&["create", "-f", "-", user], &service.to_string());
+        let refusal = refusal.expect_err("it must be refused");
+        assert!(refusal.contains("blockOwnerDeletion"), "{kind}: {refusal}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Shared volumes of courses. The stand-in simulates the storage.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, Options};
@@ -101,7 +103,8 @@ fn a_volume_is_created_mounted_and_kept_while_it_is_mounted() {
     only("Instances tenant-shvol/early");
     // The users are still known after a restart.
     drop(daemon);
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvol", config: "" });
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvol", config: "" });
+    daemon.wait_for("a reconcile", |daemon| daemon.reconciles("sharedVolume") > 0);
     assert!(lab.get(KIND, course, "data.one").is_some());
     lab.kubectl(&["delete", "instance", "-n", namespace, "early"]);
     lab.await_gone(KIND, course, "data.one");
@@ -197,9 +200,16 @@ allowVolumeExpansion: true
 /// A claim of somebody else under the name that the daemon would use is reported and not touched.
 fn claim_of_another(lab: &Lab) {
     lab.apply(&format!(
+        "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: keeper, namespace: {BAD_COURSE}}}}}"
+    ));
+    let keeper = lab.get("configmaps", BAD_COURSE, "keeper").expect("made")["metadata"]["uid"].clone();
+    lab.apply(&format!(
         "apiVersion: v1
 kind: PersistentVolumeClaim
-metadata: {{name: shvol-taken, namespace: {BAD_COURSE}}}
+metadata:
+  name: shvol-taken
+  namespace: {BAD_COURSE}
+  ownerReferences: [{{apiVersion: v1, kind: ConfigMap, name: keeper, uid: {keeper}, controller: true}}]
 spec: {{accessModes: [ReadWriteMany], storageClassName: \"\", resources: {{requests: {{storage: 1Gi}}}}}}
 "
     ));
@@ -208,7 +218,11 @@ spec: {{accessModes: [ReadWriteMany], storageClassName: \"\", resources: {{reque
     await_phase(lab, BAD_COURSE, "taken", "Error");
 }
 
-/// A quota refuses a claim. When the quota is raised, the daemon tries again, although no watch shows it the change.
+/// How long a volume that a quota has refused may take to be made once there is room: less than the minute after which
+/// the daemon tries again in any case.
+const WOKEN_WITHIN: Duration = Duration::from_secs(45);
+
+/// A quota refuses a claim. When the quota is raised, the volume is made at once.
 fn exceeded_quota(lab: &Lab) {
     lab.apply(&format!(
         "apiVersion: v1
@@ -223,5 +237,33 @@ spec: {{hard: {{requests.storage: 4Gi}}}}
     assert!(message.starts_with("PVC exceeded the resource quota: "), "{message}");
     await_phase(lab, BAD_COURSE, "large", "ResourceQuotaExceeded");
     lab.patch("resourcequotas", BAD_COURSE, "small", r#"{"spec": {"hard": {"requests.storage": "100Gi"}}}"#);
-    await_phase(lab, BAD_COURSE, "large", "Ready");
+    wait_until(WOKEN_WITHIN, || {
+        let phase = lab.get(KIND, BAD_COURSE, "large").expect("there")["status"]["phase"].clone();
+        (phase == "Ready").then_some(()).ok_or_else(|| format!("large: Ready, is {phase}"))
+    });
+}
+
+#[test]
+fn a_container_that_never_mounted_a_volume_does_not_block_its_deletion() {
+    let lab = Lab::shared();
+    lab.create_fixtures("shvolnever");
+    let (course, namespace) = ("workspace-shvolnever", "tenant-shvolnever");
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvolnever", config: "" });
+    lab.apply(&instance("shvolnever", "before", "standalone"));
+    lab.await_phase(namespace, "before", "Ready");
+    lab.apply(&shared_volume("shvolnever", "data", "1Gi"));
+    await_phase(&lab, course, "data", "Ready");
+    mount(&lab, "shvolnever", "standalone", &["data"]);
+    // It is made from the Template that mounts the volume, after the daemon has seen that.
+    lab.apply(&instance("shvolnever", "after", "standalone"));
+    lab.await_phase(namespace, "after", "Ready");
+    lab.kubectl(&["delete", "sharedvolume", "-n", course, "data", "--wait=false"]);
+    let message = await_condition(&lab, course, "data", "DeletionBlocked", "InUse");
+    assert!(message.contains("; Instances tenant-shvolnever/after)"), "{message}");
+    mount(&lab, "shvolnever", "standalone", &[]);
+    lab.kubectl(&["delete", "instance", "-n", namespace, "after"]);
+    lab.await_gone(KIND, course, "data");
+    lab.await_phase(namespace, "before", "Ready");
+    lab.delete_fixtures("shvolnever");
 }

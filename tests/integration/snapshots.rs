@@ -21,7 +21,7 @@ spec: {{instanceRef: {{name: {of}}}, imageName: {image}}}
 }
 
 /// Waits until a snapshot has this phase, and its condition `Ready` this reason. Returns the message of the condition.
-fn await_reason(lab: &Lab, namespace: &str, name: &str, phase: &str, reason: &str) -> String {
+pub fn await_reason(lab: &Lab, namespace: &str, name: &str, phase: &str, reason: &str) -> String {
     wait_until(PATIENCE, || {
         let object = lab.get(KIND, namespace, name).ok_or_else(|| format!("InstanceSnapshot {name}"))?;
         let status = &object["status"];
@@ -54,6 +54,7 @@ fn an_image_is_made_of_a_stopped_machine_exactly_once() {
     let lab = Lab::shared();
     lab.create_fixtures("snap");
     let namespace = "tenant-snap";
+    lab.kubectl(&["create", "secret", "generic", "login", "-n", namespace]);
     let kubeconfig = lab.service_account();
     let options = Options { kubeconfig: &kubeconfig, selector: "snap", config: CONFIG };
     let daemon = Daemon::start(&options);

@@ -26,6 +26,8 @@ pub enum KeycloakError {
     Unavailable {
         /// What was asked for.
         operation: Operation,
+        /// The status of the answer.
+        status: StatusCode,
         /// What it says.
         said: String,
     },
@@ -132,6 +134,16 @@ impl KeycloakError {
         )
     }
 
+    /// Whether Keycloak itself has not answered, so that other calls would not be answered either: there is no answer, or it
+    /// is that of a proxy or a server that is just starting (502, 503, 504).
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Unavailable { status, .. } => matches!(status.as_u16(), 502..=504),
+            _ => false,
+        }
+    }
+
     /// The error that an answer without success means.
     pub(super) fn from_answer(answer: &Answer, operation: Operation, client: &str) -> Self {
         let refusal = Refusal::of(answer);
@@ -145,10 +157,12 @@ impl KeycloakError {
             }
             StatusCode::CONFLICT => Self::Conflict { operation, said },
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
-                Self::Unavailable { operation, said }
+                Self::Unavailable { operation, status: answer.status, said }
             }
             StatusCode::INTERNAL_SERVER_ERROR if operation == Operation::SendMail => Self::MailNotSent,
-            status if status.is_server_error() => Self::Unavailable { operation, said },
+            status if status.is_server_error() => {
+                Self::Unavailable { operation, status: answer.status, said }
+            }
             status
                 if status.is_redirection()
                     && let Some(to) = &answer.location =>
@@ -251,6 +265,11 @@ mod tests {
             assert_eq!((error.reason(), error.is_transient()), (reason, transient), "{status} {body}");
         }
         assert_eq!(error(500, keycloaks, Operation::SendMail), KeycloakError::MailNotSent);
+        for (status, expected) in
+            [(500, false), (502, true), (503, true), (504, true), (429, false), (403, false)]
+        {
+            assert_eq!(error(status, "", Operation::FindUser).is_outage(), expected, "{status}");
+        }
         assert!(KeycloakError::MailNotSent.is_transient());
     }
 

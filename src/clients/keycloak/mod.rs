@@ -187,6 +187,11 @@ impl Keycloak {
         })
     }
 
+    /// Asks the server something that changes nothing: whether it answers at all.
+    pub async fn ask(&self) -> Result<(), KeycloakError> {
+        self.find_client(&self.shared.settings.roles_client_id).await.map(drop)
+    }
+
     /// The identifier of the client that holds the roles.
     async fn roles_client(&self) -> Result<String, KeycloakError> {
         if let Some(known) = &*self.known_roles_client() {

@@ -225,6 +225,11 @@ fn rules_between_addresses_and_other_keys() {
              expected at least one Gateway as {name, namespace}",
         ),
         (
+            "controllers: {instance: {access: {mode: perInstance, oauth2Proxy: {issuerUrl: 'https://a', clientId: c, clientSecretFile: /f}}, gatewayApi: {enabled: true, parentRefs: [{name: g, namespace: n}]}}}",
+            "controllers.instance.access.mode: access.mode is perInstance and gatewayApi is enabled; \
+             expected one of them: the proxies guard Ingresses, the Gateway has to guard the routes itself",
+        ),
+        (
             "integrations: {keycloak: {timeout: 0s}}",
             "integrations.keycloak.timeout: 0s is too short; expected more than 0s",
         ),
@@ -234,6 +239,20 @@ fn rules_between_addresses_and_other_keys() {
         ),
     ]);
     parsed("server: {metrics: '127.0.0.1:0', health: '127.0.0.1:0'}\n");
+}
+
+#[test]
+fn proxies_of_instances_have_required_keys() {
+    let expected = [
+        "f.yaml:3: controllers.instance.access.mode: access.mode is perInstance and issuerUrl is empty; \
+         expected the URL of the realm",
+        "f.yaml:3: controllers.instance.access.mode: access.mode is perInstance and clientId is empty; \
+         expected the client that users are logged in with",
+        "f.yaml:3: controllers.instance.access.mode: access.mode is perInstance and clientSecretFile is empty; \
+         expected the file with the client's secret",
+    ];
+    assert_eq!(faults_below("controllers: {instance: {access: {mode: perInstance}}}\n"), expected);
+    parsed("controllers: {instance: {access: {mode: none, oauth2Proxy: {clientId: c}}}}\n");
 }
 
 #[test]

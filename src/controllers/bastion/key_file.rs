@@ -7,10 +7,6 @@ use crate::api::public_key;
 use crate::api::tenant::Tenant;
 use crate::api::text::Text;
 
-/// How many keys of one Tenant are used. The server reads all lines at each login, and everybody may edit the keys of
-/// his own Tenant.
-const MOST: usize = 100;
-
 /// The file of public keys, by the names of the Tenants.
 #[derive(Debug, Default)]
 pub struct KeyFile {
@@ -36,8 +32,9 @@ impl KeyFile {
             return self.remove(tenant.name());
         }
         let keys = &tenant.spec.public_keys;
-        let mut section = Section { skipped: keys.len().saturating_sub(MOST), ..Section::default() };
-        for key in keys.iter().take(MOST) {
+        let used = public_key::within_limits(keys);
+        let mut section = Section { skipped: keys.len() - used.len(), ..Section::default() };
+        for key in used {
             match public_key::canonical(key) {
                 Ok(key) => section.add(options, &key, tenant.name()),
                 Err(_) => section.skipped += 1,

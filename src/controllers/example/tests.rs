@@ -54,7 +54,7 @@ fn start(cluster: &Cluster) -> tokio::runtime::Runtime {
     let mut setup = Setup::new(&defaults, Gate::open());
     let built = build::<PodQuotaReconciler>(&mut setup, &mut factory).expect("built");
     let control_loop = built.into_control_loop(&connections, 2);
-    for (_, watch) in factory.watches(&connections.client) {
+    for (_, _, watch) in factory.watches(&connections.client) {
         runtime.spawn(watch);
     }
     runtime.spawn(async move { control_loop.run().await });

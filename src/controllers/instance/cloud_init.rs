@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::mounts::Mount;
-use crate::api::public_key::checked;
+use crate::api::public_key::{checked, within_limits};
 use crate::config::VmLogin;
 
 /// The last entry of the list of mounts: a comment for those who read `/etc/fstab`.
@@ -92,11 +92,12 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Adds the valid keys of a Tenant that are not in the list yet. An invalid one could break the whole
-    /// document.
+    /// Adds the valid keys of a Tenant, within the limits, that are not in the list yet. An invalid one could break
+    /// the whole document.
     pub fn add(&mut self, tenant: &str, keys: &[String]) {
-        let mut rejected = 0;
-        for key in keys {
+        let used = within_limits(keys);
+        let mut rejected = keys.len() - used.len();
+        for key in used {
             match checked(key) {
                 Err(_) => rejected += 1,
                 Ok(key) if self.accepted.iter().any(|known| known == key) => {}
@@ -108,9 +109,9 @@ impl Keys {
         }
     }
 
-    /// Adds the content of the web terminal's public key file, unchanged.
+    /// Adds the content of the web terminal's public key file, unchanged, if it is one public key.
     pub fn add_master(&mut self, content: &str) {
-        if !content.trim().is_empty() && !self.accepted.iter().any(|known| known.trim() == content.trim()) {
+        if checked(content).is_ok() && !self.accepted.iter().any(|known| known.trim() == content.trim()) {
             self.accepted.push(content.to_owned());
         }
     }
@@ -155,7 +156,9 @@ mod tests {
         keys.add("grace", &[format!("  {KEY} ")]);
         assert_eq!(keys.accepted, [KEY]);
         assert_eq!(keys.rejected, [("ada".to_owned(), 2)]);
-        keys.add_master("\n");
+        for no_key in ["\n", "", "no key", &format!("{KEY}\n{KEY}"), &format!("command=\"x\" {KEY}")] {
+            keys.add_master(no_key);
+        }
         keys.add_master(&format!("{KEY}\n"));
         assert_eq!(keys.accepted.len(), 1, "the same key but for the line's end");
     }

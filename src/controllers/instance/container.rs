@@ -73,13 +73,7 @@ pub fn deployment(
 ) -> Desired {
     let (labels, replicas) = (context.labels(), replicas(observed, context));
     let kind = KindInfo::of::<DeploymentKind>();
-    // The annotation lists the shared volumes that the pod mounts; these are fixed at creation. A Deployment
-    // that the Go operator made has no such annotation yet: it is added.
-    let existing = observed.own(&observed.children.deployments, &context.name);
-    let has_note = existing.is_some_and(|existing| existing.annotation(labels::SHARED_VOLUMES).is_some());
-    let note = references::mounted_volumes_annotation(&references::shared_volumes(context.environment))
-        .filter(|_| !has_note);
-    let annotations = note.map(|note| (labels::SHARED_VOLUMES.to_owned(), note));
+    let annotations = note(observed, context).map(|note| (labels::SHARED_VOLUMES.to_owned(), note));
     let manifest = built.map(|(resources, mounts)| {
         let spec = DeploymentSpec {
             replicas: Some(replicas),
@@ -100,6 +94,17 @@ pub fn deployment(
         fields: json!({"spec": {"replicas": replicas}}),
         ..context.desired(kind, &context.name, wave::WORKLOAD, manifest)
     }
+}
+
+/// The annotation that lists the shared volumes which the pod mounts; these are fixed at creation. A Deployment
+/// that the Go operator made has none: it gets it from what its pod mounts, whatever the Template has by now.
+fn note(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<String> {
+    let volumes = match observed.own(&observed.children.deployments, &context.name) {
+        None => references::shared_volumes(context.environment),
+        Some(existing) if existing.annotation(labels::SHARED_VOLUMES).is_some() => return None,
+        Some(existing) => references::volumes_in_pods(existing, &observed.shared_volumes),
+    };
+    references::mounted_volumes_annotation(&volumes)
 }
 
 fn pod(

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::Value;
 
+use super::access;
 use super::observe::Observed;
 use crate::api::environment::{Environment, EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
 use crate::api::names::CanonicalName;
-use crate::config::InstanceConfig;
+use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children;
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
@@ -60,9 +61,11 @@ impl<'a> EnvironmentContext<'a> {
         ObjectKey::new(self.observed.instance.namespace(), name)
     }
 
-    /// The name of its Ingress, `<name>-gui` or `<name>-app`.
+    /// The name of its Ingress: `<c>-gui` or `<c>-app`; with several environments that of all its objects, as the
+    /// Go operator that knows several names it.
     pub fn ingress_name(&self) -> String {
         match self.environment.environment_type {
+            _ if !self.classic => self.name.to_string(),
             EnvironmentType::Standalone => self.name.app(),
             _ => self.name.gui(),
         }
@@ -123,11 +126,13 @@ impl<'a> EnvironmentContext<'a> {
             component: self.environment.name.clone(),
             wave,
             manifest,
+            identity: children::identity(&self.owner(), &self.selector()),
             labels: self.labels(),
             annotations: BTreeMap::new(),
             owner: self.owner(),
             ownership: Ownership::Controlled,
             known_by: None,
+            members: Vec::new(),
             fields: Value::Null,
         }
     }
@@ -182,7 +187,11 @@ impl<'a> EnvironmentContext<'a> {
     pub fn url(&self) -> String {
         let (host, uid) = (self.host(), self.observed.instance.uid());
         if self.classic && self.is_machine() {
-            format!("https://{host}/instance/{uid}/")
+            // The page of the desktop belongs to the web site, which its own proxy guards. The desktop itself is a
+            // WebSocket, at which nobody can log in.
+            let is_guarded = self.config.access.mode == AccessMode::PerInstance && self.is_standard();
+            let login = if is_guarded { access::login(uid) } else { String::new() };
+            format!("https://{host}{login}/instance/{uid}/")
         } else {
             format!("https://{host}{}/", self.base_path())
         }

@@ -10,6 +10,7 @@ use k8s_openapi::api::networking::v1::{
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
+use super::access;
 use super::environment::{EnvironmentContext, wave};
 use super::observe::Observed;
 use crate::api::environment::EnvironmentType;
@@ -74,17 +75,22 @@ pub fn service(observed: &Observed, context: &EnvironmentContext<'_>) -> Desired
 
 /// The annotations of the Ingress: those to set, and (`None`) those to remove.
 fn annotations(
+    observed: &Observed,
     context: &EnvironmentContext<'_>,
     config: &InstanceConfig,
 ) -> BTreeMap<String, Option<String>> {
-    let auth = &config.instances_auth_url;
-    let guarded = context.is_standard() && config.access.mode == AccessMode::Shared;
-    let guard = |value: String| guarded.then_some(value);
+    let auth = match config.access.mode {
+        _ if !context.is_standard() => None,
+        AccessMode::Shared => Some(config.instances_auth_url.clone()),
+        AccessMode::PerInstance => Some(access::url(&context.host(), observed.instance.uid())),
+        AccessMode::None => None,
+    };
+    let guard = |rest: &str| auth.as_ref().map(|auth| format!("{auth}{rest}"));
     let mut annotations = BTreeMap::from([
         (format!("{PREFIX}/proxy-read-timeout"), Some(TIMEOUT.to_owned())),
         (format!("{PREFIX}/proxy-send-timeout"), Some(TIMEOUT.to_owned())),
-        (format!("{PREFIX}/auth-url"), guard(format!("{auth}/auth"))),
-        (format!("{PREFIX}/auth-signin"), guard(format!("{auth}/start?rd=$escaped_request_uri"))),
+        (format!("{PREFIX}/auth-url"), guard("/auth")),
+        (format!("{PREFIX}/auth-signin"), guard("/start?rd=$escaped_request_uri")),
     ]);
     if let (_, Some(target)) = context.ingress_path() {
         annotations.insert(format!("{PREFIX}/rewrite-target"), Some(target.to_owned()));
@@ -95,32 +101,10 @@ fn annotations(
 /// The Ingress.
 pub fn ingress(observed: &Observed, config: &InstanceConfig, context: &EnvironmentContext<'_>) -> Desired {
     let name = context.ingress_name();
-    let (labels, annotations) = (context.labels(), annotations(context, config));
+    let (labels, annotations) = (context.labels(), annotations(observed, context, config));
     let exists = observed.own(&observed.children.ingresses, &name).is_some();
     let build = || {
-        let host = context.host();
-        let path = HTTPIngressPath {
-            path: Some(context.ingress_path().0),
-            path_type: "Prefix".to_owned(),
-            backend: IngressBackend {
-                service: Some(IngressServiceBackend {
-                    name: context.name.to_string(),
-                    port: Some(ServiceBackendPort { name: Some("gui".to_owned()), number: None }),
-                }),
-                resource: None,
-            },
-        };
-        let spec = IngressSpec {
-            tls: Some(vec![IngressTLS {
-                hosts: Some(vec![host.clone()]),
-                secret_name: Some(TLS_SECRET.to_owned()),
-            }]),
-            rules: Some(vec![IngressRule {
-                host: Some(host),
-                http: Some(HTTPIngressRuleValue { paths: vec![path] }),
-            }]),
-            ..IngressSpec::default()
-        };
+        let spec = ingress_spec(&context.host(), context.ingress_path().0, &context.name, "gui");
         let mut metadata = context.metadata(&name, &labels);
         let set = annotations.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
         metadata.annotations = Some(set.collect());
@@ -129,6 +113,32 @@ pub fn ingress(observed: &Observed, config: &InstanceConfig, context: &Environme
     Desired {
         annotations: annotations.clone(),
         ..context.desired(KindInfo::of::<IngressKind>(), &name, wave::DEPENDENCIES, (!exists).then(build))
+    }
+}
+
+/// The spec of an Ingress with one path, which leads to a port of a Service.
+pub fn ingress_spec(host: &str, path: String, service: &str, port: &str) -> IngressSpec {
+    let path = HTTPIngressPath {
+        path: Some(path),
+        path_type: "Prefix".to_owned(),
+        backend: IngressBackend {
+            service: Some(IngressServiceBackend {
+                name: service.to_owned(),
+                port: Some(ServiceBackendPort { name: Some(port.to_owned()), number: None }),
+            }),
+            resource: None,
+        },
+    };
+    IngressSpec {
+        tls: Some(vec![IngressTLS {
+            hosts: Some(vec![host.to_owned()]),
+            secret_name: Some(TLS_SECRET.to_owned()),
+        }]),
+        rules: Some(vec![IngressRule {
+            host: Some(host.to_owned()),
+            http: Some(HTTPIngressRuleValue { paths: vec![path] }),
+        }]),
+        ..IngressSpec::default()
     }
 }
 

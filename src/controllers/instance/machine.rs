@@ -36,11 +36,19 @@ pub fn secret(
     let data = json!({"userdata": encoded(&user_data), "x-shellscript": encoded(cloud_init::SCRIPT)});
     let kind = KindInfo::of::<SecretKind>();
     let body = json!({"type": "Opaque", "data": data});
+    // All of `data` is ours: what others have added is removed.
+    let mut enforced = data;
+    if let Some(enforced) = enforced.as_object_mut() {
+        let existing = observed.own(&observed.children.secrets, &context.name);
+        for (key, _) in existing.iter().flat_map(|secret| secret.spec.iter()) {
+            enforced.entry(key).or_insert(Value::Null);
+        }
+    }
     let mut metadata = context.metadata(&context.name, &labels);
     metadata.annotations = note.clone().map(|note| [(labels::SHARED_VOLUMES.to_owned(), note)].into());
     Desired {
         annotations: [(labels::SHARED_VOLUMES.to_owned(), note)].into(),
-        fields: json!({"data": data}),
+        fields: json!({"data": enforced}),
         ..context.desired(
             kind,
             &context.name,

@@ -10,9 +10,11 @@
 //! If the process dies between any two writes, the next reconcile plans the rest from what exists. All state
 //! is in the cluster.
 
+mod access;
 mod cloud_init;
 mod container;
 mod environment;
+mod events;
 mod exposure;
 mod machine;
 mod mounts;

@@ -4,6 +4,7 @@ use super::observe::Observed;
 use crate::api::environment::{Environment, SharedVolumeMount};
 use crate::api::tenancy::is_tenant_namespace;
 use crate::controllers::shared::references::MY_DRIVE_SECRET;
+use crate::kinds::SHARED_VOLUME_NAME;
 use crate::runtime::problem::Problem;
 
 /// The path at which `MyDrive` is mounted.
@@ -43,7 +44,7 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
             return Err(Problem::waiting(&environment.name, "SharedVolumeNotReady", message));
         }
         mounts.push(Mount {
-            volume: format!("nfs{index}"),
+            volume: format!("{SHARED_VOLUME_NAME}{index}"),
             server: server.clone(),
             export: export.clone(),
             path: mount.mount_path.clone(),
@@ -87,7 +88,7 @@ fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Pro
 }
 
 /// The text of a value of a Secret, which is base64.
-fn decoded(value: &str) -> Option<String> {
+pub fn decoded(value: &str) -> Option<String> {
     // `ByteString` is the wire form of a Secret's values.
     let bytes: k8s_openapi::ByteString = serde_json::from_value(value.into()).ok()?;
     String::from_utf8(bytes.0).ok()

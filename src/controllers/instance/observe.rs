@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use derive_more::AsRef;
 
+use super::access::ProxySecrets;
 use crate::api::environment::Environment;
 use crate::api::instance::Instance;
 use crate::api::names::CanonicalName;
@@ -42,7 +43,7 @@ pub struct Observed {
     pub managers: Vec<Arc<Tenant>>,
     /// The Secret with the location of the user's `MyDrive`.
     pub my_drive: Option<Arc<Secret>>,
-    /// The shared volumes that the Template mounts and that exist.
+    /// The shared volumes that the Template or a Deployment mounts and that exist.
     pub shared_volumes: Vec<Arc<SharedVolume>>,
     /// The Instance that owns the canonical name, if it is another one with the same canonical name.
     pub name_owner: Option<String>,
@@ -50,6 +51,8 @@ pub struct Observed {
     pub foreign_tenant: Option<Problem>,
     /// The content of the web terminal's public key file.
     pub master_key: Option<Arc<str>>,
+    /// What its OAuth2 proxy needs, if there are such.
+    pub proxy: ProxySecrets,
     /// The objects that the Instance owns, and any other objects that have the names of its objects.
     pub children: Children,
     /// The pods with the labels of the Instance.

@@ -3,14 +3,17 @@
 //! The names of all objects derive from the Instance, and their owner references contain its uid, so each
 //! reconcile finds what earlier ones have made and plans what is missing.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::access;
 use super::environment::{EnvironmentContext, node_selector};
 use super::exposure;
 use super::observe::Observed;
 use super::pretty_name::pretty_name;
-use super::refusal::{conflict, refusal};
+use super::refusal::{conflict, invalid_name, no_environment, refusal};
 use super::workload;
 use crate::api::environment::Environment;
 use crate::api::instance::InstanceKind;
@@ -25,16 +28,24 @@ use crate::runtime::problem::Problem;
 
 /// The environments of the Instance, and the names of those that have been removed from the Template.
 pub fn environments(observed: &Observed) -> (Vec<Chosen<'_>>, Vec<String>) {
-    choose(&observed.instance, observed.environments(), |name| has_workload(observed, name))
+    choose(&observed.instance, observed.environments(), |name| has_object(observed, name))
 }
 
-/// Whether the Instance has a workload or a disk of that name.
-fn has_workload(observed: &Observed, name: &str) -> bool {
+/// Whether the Instance has an object of that name that shows how its objects are named: a workload, a disk, or the
+/// Service, which is made first. A Secret shows nothing: the Go operator that knows several environments makes one for
+/// all of them.
+fn has_object(observed: &Observed, name: &str) -> bool {
+    // What has the label is for something else, such as a public exposure, whatever its name looks like.
+    fn is_there<T: Kind>(observed: &Observed, list: &[Arc<Object<T>>], name: &str) -> bool {
+        observed.own(list, name).is_some_and(|object| object.label(labels::COMPONENT).is_none())
+    }
     let children = &observed.children;
-    observed.own(&children.machines, name).is_some()
-        || observed.own(&children.machine_instances, name).is_some()
-        || observed.own(&children.deployments, name).is_some()
-        || observed.own(&children.claims, name).is_some()
+    is_there(observed, &children.machines, name)
+        || is_there(observed, &children.machine_instances, name)
+        || is_there(observed, &children.deployments, name)
+        || is_there(observed, &children.claims, name)
+        || is_there(observed, &children.data_volumes, name)
+        || is_there(observed, &children.services, name)
 }
 
 /// The plan of an Instance.
@@ -46,21 +57,29 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
     }
     let (chosen, removed) = environments(observed);
     plan.patches.extend(own_patch(observed, &chosen, now));
+    if let Some(problem) = no_environment(observed) {
+        plan.problems.push(problem);
+        return plan;
+    }
     plan.problems.extend(removed.into_iter().map(|name| Problem {
         message: format!("environment {name} is no longer in the Template; its objects are left as they are"),
         component: name,
         reason: "EnvironmentRemoved",
         waiting: true,
     }));
+    let mut contexts = Vec::new();
     for Chosen { environment, classic } in chosen {
         let context = EnvironmentContext::new(observed, config, environment, classic);
-        if let Some(problem) = conflict(observed, &context) {
+        let fault = if classic { None } else { invalid_name(environment, config) };
+        if let Some(problem) = fault.or_else(|| conflict(observed, &context)) {
             plan.problems.push(problem);
             continue;
         }
         expose(observed, config, &context, &mut plan);
         workload::plan(observed, config, &context, &mut plan);
+        contexts.push(context);
     }
+    access::plan(observed, config, &contexts, &mut plan);
     plan
 }
 
@@ -113,7 +132,7 @@ fn own_patch(observed: &Observed, chosen: &[Chosen<'_>], now: Timestamp) -> Opti
 /// The removal of the object of that name, if the Instance owns it and it is not being deleted already.
 fn removal<T: Kind>(
     observed: &Observed,
-    list: &[std::sync::Arc<Object<T>>],
+    list: &[Arc<Object<T>>],
     name: &str,
     component: &str,
 ) -> Option<Removal> {

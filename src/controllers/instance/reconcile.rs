@@ -10,7 +10,8 @@ use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
 use crate::api::instance::InstanceKind;
-use crate::config::InstanceConfig;
+use crate::api::public_key::checked;
+use crate::config::{Access, AccessMode, InstanceConfig};
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::files::WatchedFile;
@@ -27,8 +28,9 @@ impl Definition for InstanceReconciler {
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.instance.clone();
-        let stores = Stores::declare(set, &setup.config.selector, config.gateway_api.enabled);
+        let stores = Stores::declare(set, &setup.config.selector, &config);
         setup.files.extend(master_key(&config.webssh_master_key_file, &stores));
+        setup.files.extend(client_secret(&config.access, &stores));
         Ok((Self { stores }, config))
     }
 }
@@ -56,8 +58,27 @@ fn master_key(file: &str, stores: &Stores) -> Option<WatchedFile> {
     let (name, kept) = (file.to_owned(), stores.master_key());
     Some(WatchedFile::new(key, PathBuf::from(file), move |content| {
         let text = content.and_then(|content| std::str::from_utf8(content).ok());
+        let text = text.filter(|text| checked(text).is_ok());
         if text.is_none() {
-            warn!(file = name, "websshMasterKeyFile cannot be read; machines are made without that key");
+            warn!(file = name, "websshMasterKeyFile is no SSH public key; machines are made without it");
+        }
+        // The value of a poisoned lock is consistent.
+        *kept.write().unwrap_or_else(PoisonError::into_inner) = text.map(Into::into);
+    }))
+}
+
+/// Watches the file with the secret of the client of the OAuth2 proxies, if Instances have such.
+fn client_secret(access: &Access, stores: &Stores) -> Option<WatchedFile> {
+    if access.mode != AccessMode::PerInstance {
+        return None;
+    }
+    let (name, kept) = (access.oauth2_proxy.client_secret_file.clone(), stores.client_secret());
+    let key = "controllers.instance.access.oauth2Proxy.clientSecretFile";
+    Some(WatchedFile::new(key, PathBuf::from(&name), move |content| {
+        let text = content.and_then(|content| std::str::from_utf8(content).ok()).map(str::trim);
+        let text = text.filter(|text| !text.is_empty());
+        if text.is_none() {
+            warn!(file = name, "clientSecretFile has no secret; no OAuth2 proxy is made without it");
         }
         // The value of a poisoned lock is consistent.
         *kept.write().unwrap_or_else(PoisonError::into_inner) = text.map(Into::into);

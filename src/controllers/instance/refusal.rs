@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::access;
 use super::environment::EnvironmentContext;
 use super::observe::{Observed, named};
 use super::workload::Workload;
 use crate::api::environment::{Environment, EnvironmentType};
 use crate::api::instance::InstanceKind;
+use crate::api::names::check_dns_label;
 use crate::api::{Kind, Object};
-use crate::config::InstanceConfig;
+use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::references::template_key;
 use crate::runtime::problem::Problem;
 
@@ -45,11 +47,6 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
             format!("Template {key} cannot be read: {fault}"),
         ));
     }
-    if template.spec.environment_list.is_empty() {
-        let message =
-            format!("Template {key} has no environment: spec.environmentList must name at least one");
-        return Some(Problem::fault("", "InvalidTemplate", message));
-    }
     let mut names = BTreeSet::new();
     for environment in &template.spec.environment_list {
         if !names.insert(&environment.name) {
@@ -63,6 +60,30 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
          give it another name (dots and dashes count as the same)"
     );
     Some(Problem::fault("", "NameConflict", message))
+}
+
+/// The problem that the Template has no environment: the Instance has its labels and its name, but no objects.
+pub fn no_environment(observed: &Observed) -> Option<Problem> {
+    let key = template_key(&observed.instance);
+    observed.environments().is_empty().then(|| {
+        let message =
+            format!("Template {key} has no environment: spec.environmentList must name at least one");
+        Problem::fault("", "InvalidTemplate", message)
+    })
+}
+
+/// The problem of an environment whose name cannot be a part of the names of its objects.
+pub fn invalid_name(environment: &Environment, config: &InstanceConfig) -> Option<Problem> {
+    let is_reserved = config.access.mode == AccessMode::PerInstance && environment.name == access::COMPONENT;
+    let error = match check_dns_label(&environment.name) {
+        Err(error) => error.to_string(),
+        Ok(()) if is_reserved => {
+            format!("name \"{}\" is reserved for the OAuth2 proxy of the Instance", environment.name)
+        }
+        Ok(()) => return None,
+    };
+    let message = format!("spec.environmentList of the Template: {error}");
+    Some(Problem::fault(&environment.name, "InvalidTemplate", message))
 }
 
 /// The name conflict of an environment: an object of another owner that has the name of one of its objects.

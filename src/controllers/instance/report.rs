@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::environment::EnvironmentContext;
+use super::events;
 use super::exposure;
 use super::observe::{Observed, named};
 use super::phase::{self, Phased};
 use super::plan::environments;
 use super::workload::Workload;
+use crate::api::environment::Environment;
 use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Phase, InstanceStatus};
 use crate::config::InstanceConfig;
 use crate::controllers::shared::durations::go_duration;
@@ -18,9 +20,7 @@ use crate::controllers::shared::environments::Chosen;
 use crate::controllers::shared::problems::{self, NAME_CONFLICT};
 use crate::kinds::Pod;
 use crate::runtime::ObjectKey;
-use crate::runtime::apply::Failure;
 use crate::runtime::conditions::Observation;
-use crate::runtime::error::ApiError;
 use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Measurement, Outcome, Report};
@@ -31,21 +31,8 @@ const READY: &str = "Ready";
 const READY_TIME_LIMIT: i64 = 30 * 60;
 /// A label that `KubeVirt` adds to the node selectors of its pods. It is left out of the status.
 const SCHEDULABLE: &str = "kubevirt.io/schedulable";
-
-/// Reason and message of a failed write.
-fn describe(failure: &Failure) -> (&'static str, String) {
-    let Failure { component, kind, name, error } = failure;
-    match error {
-        ApiError::QuotaExceeded(message) => (
-            "ResourceQuotaExceeded",
-            format!("Resource quota exceeded, retrying automatically: {kind} {name}: {message}"),
-        ),
-        error => (
-            "EnvironmentEnforcementFailed",
-            format!("Failed to enforce environment {component}: {kind} {name}: {error}"),
-        ),
-    }
-}
+/// The cluster address of a Service without one.
+const HEADLESS: &str = "None";
 
 /// The report of a reconcile.
 pub fn report(
@@ -56,7 +43,7 @@ pub fn report(
     now: Timestamp,
 ) -> Report<InstanceKind> {
     let old = &observed.instance.status;
-    let problems = problems::problems(plan, outcome, describe);
+    let problems = problems::problems(plan, outcome, events::describe);
     let mut status = old.clone();
     let mut first_ready = Vec::new();
     let mut causes = Vec::new();
@@ -74,12 +61,12 @@ pub fn report(
             .collect();
         status.environments = Vec::new();
         for context in &contexts {
-            let before = old.environments.iter().find(|status| status.name == context.environment.name);
+            let before = before(old, &chosen, context.environment);
+            let known = !before.initial_ready_time.is_empty();
             let (new, cause) = environment(observed, context, before, &problems, now);
             if !cause.is_empty() {
                 causes.push(cause);
             }
-            let known = before.is_some_and(|before| !before.initial_ready_time.is_empty());
             if !known && !new.initial_ready_time.is_empty() {
                 first_ready.extend(ready_time(observed, &new.name, age(observed, now)));
             }
@@ -96,8 +83,31 @@ pub fn report(
         let name = ObjectKey::of(&*observed.instance);
         format!("phase changed: instance={name} from={} to={}", old.phase, status.phase)
     });
-    let events = problems::events(&old.conditions, &problems);
+    let events = events::events(&old.conditions, &problems);
     Report { log, measurements: first_ready, ..Report::new(status, events) }
+}
+
+/// The status of an environment as it was before; of an Instance with a single environment, that one's, whatever its name
+/// was.
+///
+/// What an Instance has in `status.initialReadyTime` is that of its first environment. The older Go operator wrote
+/// nothing else.
+fn before(old: &InstanceStatus, chosen: &[Chosen<'_>], environment: &Environment) -> EnvironmentStatus {
+    let known = |name: &str| old.environments.iter().find(|status| status.name == name);
+    let only = match (old.environments.as_slice(), chosen) {
+        ([status], [_]) => Some(status),
+        _ => None,
+    };
+    let found = known(&environment.name).or(only);
+    let is_first = match (old.environments.first(), found) {
+        (Some(first), found) => found.is_some_and(|found| found.name == first.name),
+        (None, _) => chosen.first().is_some_and(|first| first.environment.name == environment.name),
+    };
+    let mut status = found.cloned().unwrap_or_default();
+    if status.initial_ready_time.is_empty() && is_first {
+        status.initial_ready_time.clone_from(&old.initial_ready_time);
+    }
+    status
 }
 
 /// The metric `instance_initial_ready_time_second`: how long an environment took from the creation of its
@@ -131,7 +141,10 @@ fn overview(
     status.phase = phase::overall(&phases);
     let first = status.environments.first().cloned().unwrap_or_default();
     status.ip = first.ip;
-    status.initial_ready_time = first.initial_ready_time;
+    // It is set once, even if another environment is the first one later.
+    if status.initial_ready_time.is_empty() {
+        status.initial_ready_time = first.initial_ready_time;
+    }
     status.url = match status.environments.as_slice() {
         [only] => only.url.clone(),
         several => {
@@ -164,18 +177,20 @@ fn current_pod(pods: &[std::sync::Arc<Pod>]) -> Option<&Pod> {
 fn environment(
     observed: &Observed,
     context: &EnvironmentContext<'_>,
-    before: Option<&EnvironmentStatus>,
+    before: EnvironmentStatus,
     problems: &[Problem],
     now: Timestamp,
 ) -> (EnvironmentStatus, String) {
     let children = &observed.children;
     let running = observed.instance.spec.running;
-    let mut status = before.cloned().unwrap_or_default();
+    let mut status = before;
     status.name.clone_from(&context.environment.name);
     let Phased { phase, cause } = phased(observed, context, problems);
     status.phase = phase;
     let service = observed.own(&children.services, &context.name).filter(|_| running);
-    status.ip = service.and_then(|service| service.spec.cluster_ip.clone()).unwrap_or_default();
+    let address = service.and_then(|service| service.spec.cluster_ip.clone());
+    // A headless Service, which the Go operator that knows several environments makes, has no address.
+    status.ip = address.filter(|address| address != HEADLESS).unwrap_or_default();
     let route = observed.own(&children.routes, &context.name);
     let ingress = observed.own(&children.ingresses, &context.ingress_name());
     let shown = running && (route.is_some() || ingress.is_some());
@@ -194,10 +209,10 @@ fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Pro
     let mine: Vec<&Problem> =
         problems.iter().filter(|problem| problem.component == context.environment.name).collect();
     let has = |reason: &str| mine.iter().any(|problem| problem.reason == reason);
-    if has("ResourceQuotaExceeded") {
+    if has(events::QUOTA_EXCEEDED) {
         return Phase::ResourceQuotaExceeded.into();
     }
-    if has(NAME_CONFLICT) || has("EnvironmentEnforcementFailed") {
+    if has(NAME_CONFLICT) || has(events::ENFORCEMENT_FAILED) {
         return Phase::CreationLoopBackoff.into();
     }
     let workload = match Workload::of(context.environment) {

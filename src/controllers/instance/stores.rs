@@ -3,17 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::access::ProxySecrets;
 use super::observe::{Children, Observed, Platform};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
+use crate::api::public_key::within_limits;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenant::{Role, Tenant, TenantKind};
 use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
+use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::references::{
-    ByInstance, BySharedVolume, ByTemplate, ByTenant, MY_DRIVE_SECRET, instance_of, template_key,
+    ByCanonicalName, ByExport, ByInstance, BySharedVolume, ByTemplate, ByTenant, MY_DRIVE_SECRET,
+    canonical_key, instance_of, mounted_exports, template_key,
 };
 use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{
@@ -41,7 +45,7 @@ pub struct Stores {
     secrets: Arc<Store<SecretKind>>,
     services: Arc<Store<ServiceKind>>,
     ingresses: Arc<Store<IngressKind>>,
-    /// `HTTPRoute`s; always empty where they are not configured.
+    /// `HTTPRoute`s; where they are not configured, those that are left.
     routes: Arc<Store<HttpRouteKind>>,
     claims: Arc<Store<PersistentVolumeClaimKind>>,
     deployments: Arc<Store<DeploymentKind>>,
@@ -50,22 +54,20 @@ pub struct Stores {
     data_volumes: Arc<Store<DataVolumeKind>>,
     pods: Arc<Store<PodKind>>,
     /// The content of the web terminal's public key file.
-    master_key: Arc<RwLock<Option<Arc<str>>>>,
+    master_key: FileText,
+    /// The secret of the client with which the OAuth2 proxies of Instances log in users.
+    client_secret: FileText,
+    /// Whether Instances have such proxies.
+    has_proxies: bool,
 }
 
-/// Instances by their namespace and canonical name, the prefix of the names of their objects.
-struct ByCanonicalName;
+/// The text of a file; `None` while there is none that can be used.
+pub type FileText = Arc<RwLock<Option<Arc<str>>>>;
 
-impl Index<InstanceKind> for ByCanonicalName {
-    type Key = ObjectKey;
-
-    fn keys(instance: &Instance) -> Vec<ObjectKey> {
-        vec![canonical_key(instance)]
-    }
-}
-
-fn canonical_key(instance: &Instance) -> ObjectKey {
-    ObjectKey::new(&instance.metadata.namespace, CanonicalName::of(instance.name()).to_string())
+/// What a file contains now.
+fn text(file: &FileText) -> Option<Arc<str>> {
+    // The value of a poisoned lock is consistent.
+    file.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Tenants by the Workspaces that they manage. Their labels say the same, but a user may patch the labels of the own
@@ -95,9 +97,13 @@ impl Index<TemplateKind> for OfWorkspace {
 }
 
 impl Stores {
-    /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled;
-    /// `has_routes` says whether `HTTPRoute`s are configured.
-    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>, has_routes: bool) -> Self {
+    /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled. If no
+    /// `HTTPRoute`s are configured, those that exist are removed.
+    pub fn declare(
+        set: &mut StoreSet<'_>,
+        selector: &BTreeMap<String, String>,
+        config: &InstanceConfig,
+    ) -> Self {
         let all = Selection::All;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_instances = Selection::labelled(labels::INSTANCE);
@@ -124,10 +130,10 @@ impl Stores {
             secrets: children(set.store(&ours).written(), instances),
             services: children(set.store(&ours).written(), instances),
             ingresses: children(set.store(&ours).written(), instances),
-            routes: if has_routes {
-                children(set.store(&ours).optional().written(), instances)
-            } else {
-                Arc::default()
+            routes: {
+                let is_on = config.gateway_api.enabled;
+                let routes = if is_on { set.store(&ours).optional() } else { set.leftovers(&ours) };
+                children(routes.written(), instances)
             },
             claims: children(set.store(&ours).written(), instances),
             deployments: children(set.store(&ours).written(), instances),
@@ -138,6 +144,8 @@ impl Stores {
             templates,
             machines,
             master_key: Arc::default(),
+            client_secret: Arc::default(),
+            has_proxies: config.access.mode == AccessMode::PerInstance,
         }
     }
 
@@ -150,14 +158,16 @@ impl Stores {
         let reference = template_key(&instance);
         let template = self.templates.get(&reference.namespace, &reference.name);
         let managers = template.as_ref().map_or_else(Vec::new, |template| {
-            self.tenants.by::<ByManagedWorkspace>(&template.spec.workspace_ref.name)
+            self.tenants.by::<ByManagedWorkspace>(template.spec.workspace_ref.name.as_str())
         });
         let mounts =
             template.iter().flat_map(|t| &t.spec.environment_list).flat_map(|e| &e.shared_volume_mounts);
         let volumes = mounts.map(|mount| &mount.shared_volume);
-        let shared_volumes =
-            volumes.filter_map(|volume| self.shared_volumes.get(&volume.namespace, &volume.name)).collect();
+        let volumes = volumes.filter_map(|volume| self.shared_volumes.get(&volume.namespace, &volume.name));
         let children = self.children(&instance, template.as_deref());
+        let exports = children.deployments.iter().flat_map(|deployment| mounted_exports(deployment));
+        let mounted = exports.flat_map(|export| self.shared_volumes.by::<ByExport>(&export));
+        let shared_volumes = volumes.chain(mounted).collect();
         Some(Observed {
             name_owner: self.name_owner(&instance, &children),
             foreign_tenant: foreign_tenant(&instance, &namespace),
@@ -165,8 +175,12 @@ impl Stores {
             managers,
             my_drive: self.my_drives.get(&key.namespace, MY_DRIVE_SECRET),
             shared_volumes,
-            // The value of a poisoned lock is consistent.
-            master_key: self.master_key.read().unwrap_or_else(PoisonError::into_inner).clone(),
+            master_key: text(&self.master_key),
+            proxy: if self.has_proxies {
+                ProxySecrets::new(text(&self.client_secret))
+            } else {
+                ProxySecrets::default()
+            },
             pods: self.pods.by::<ByInstance>(key),
             platform: Platform {
                 kubevirt: self.machines.state() == StoreState::Synced
@@ -187,7 +201,7 @@ impl Stores {
         let names: Vec<CanonicalName> = std::iter::once(canonical.clone()).chain(suffixed).collect();
         Children {
             services: find(&self.services, namespace, uid, &names, &[""]),
-            ingresses: find(&self.ingresses, namespace, uid, &names, &["-gui", "-app"]),
+            ingresses: find(&self.ingresses, namespace, uid, &names, &["", "-gui", "-app"]),
             routes: find(&self.routes, namespace, uid, &names, &[""]),
             secrets: find(&self.secrets, namespace, uid, &names, &[""]),
             claims: find(&self.claims, namespace, uid, &names, &[""]),
@@ -206,8 +220,13 @@ impl Stores {
     }
 
     /// The content of the web terminal's public key file, to be updated when the file changes.
-    pub fn master_key(&self) -> Arc<RwLock<Option<Arc<str>>>> {
+    pub fn master_key(&self) -> FileText {
         Arc::clone(&self.master_key)
+    }
+
+    /// The secret of the client of the OAuth2 proxies, to be updated when its file changes.
+    pub fn client_secret(&self) -> FileText {
+        Arc::clone(&self.client_secret)
     }
 }
 
@@ -221,8 +240,11 @@ fn find<T: Kind>(
     suffixes: &[&str],
 ) -> Vec<Arc<Object<T>>> {
     let mut found = store.by::<ByController>(uid);
+    let mut full = String::new();
     for (name, suffix) in names.iter().flat_map(|name| suffixes.iter().map(move |suffix| (name, suffix))) {
-        if let Some(object) = store.get(namespace, &format!("{name}{suffix}"))
+        full.clear();
+        full.extend([name, *suffix]);
+        if let Some(object) = store.get(namespace, &full)
             && !found.iter().any(|known| known.uid() == object.uid())
         {
             found.push(object);
@@ -253,7 +275,7 @@ fn tenants(
     let templates = Arc::clone(templates);
     let known = |tenant: &Option<Arc<Tenant>>| {
         let tenant = tenant.as_deref()?;
-        Some((tenant.spec.public_keys.clone(), ByManagedWorkspace::keys(tenant)))
+        Some((within_limits(&tenant.spec.public_keys).to_vec(), ByManagedWorkspace::keys(tenant)))
     };
     set.store::<TenantKind>(&Selection::All)
         .index::<ByManagedWorkspace>()
@@ -278,7 +300,7 @@ fn shared_volumes(
     templates: &Arc<Store<TemplateKind>>,
 ) -> Arc<Store<SharedVolumeKind>> {
     let templates = Arc::clone(templates);
-    let store = set.store::<SharedVolumeKind>(&Selection::All).optional();
+    let store = set.store::<SharedVolumeKind>(&Selection::All).optional().index::<ByExport>();
     let store = store.wakes_by::<ByTemplate, _, _>(instances, move |change| {
         let key = change.object().map(|volume| ObjectKey::of(&**volume));
         key.map(|key| templates.keys_by::<BySharedVolume>(&key)).unwrap_or_default()

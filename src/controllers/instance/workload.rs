@@ -121,7 +121,7 @@ fn virtual_machine(
         let keys = machine::keys(observed);
         plan.problems.extend(keys.rejected.iter().map(|(tenant, count)| {
             let message =
-                format!("{count} of the public keys of Tenant {tenant} cannot be parsed and are left out");
+                format!("{count} of the public keys of Tenant {tenant} cannot be used and are left out");
             Problem::waiting(&environment.name, "InvalidPublicKey", message)
         }));
         match mounts::resolve(observed, environment) {

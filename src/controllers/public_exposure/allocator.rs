@@ -2,9 +2,11 @@
 //!
 //! It learns the claims of the Services from the store ([`Allocator::observe`]), and keeps its own
 //! allocations until the store shows them ([`Allocator::allocate`]): a plan is never made from a state older
-//! than the last allocation. Two Services may still claim the same port (if the Go operator made them in a
-//! race, or a write of a process that died arrived late). Then the older one keeps it, and the younger one
-//! has to move ([`Allocator::must_move`]).
+//! than the last allocation. What the status of an Instance says that it has is kept for it
+//! ([`Allocator::remember`]), so that a Service that was deleted, or changed beyond recognition, comes back
+//! with the same address and ports. Two Services may still claim the same port (if the Go operator made them
+//! in a race, or a write of a process that died arrived late). Then the older one keeps it, and the younger
+//! one has to move ([`Allocator::must_move`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -41,9 +43,24 @@ pub struct Claim {
     pub address: IpAddr,
     /// The ports, in the order of the requests.
     pub ports: Vec<Port>,
-    /// The creation time of the Service in seconds since the epoch, and its uid; the smaller pair is the
-    /// older Service. A Service that has not been written yet is younger than all others.
-    pub age: (i64, String),
+    /// What the claim is based on.
+    pub basis: Basis,
+}
+
+/// What a claim is based on. Of two claims for one port, the smaller one counts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Basis {
+    /// A Service in the store; the older one is the smaller.
+    Service {
+        /// The creation time of the Service in seconds since the epoch.
+        created: i64,
+        /// Its uid, which decides between Services of the same second.
+        uid: String,
+    },
+    /// An allocation that the store does not show yet.
+    Allocation,
+    /// The status of the Instance with this name.
+    Status(String),
 }
 
 impl Claim {
@@ -54,23 +71,39 @@ impl Claim {
     }
 }
 
-/// The Services that claim a port, the oldest first.
-type Holders = BTreeSet<((i64, String), ObjectKey)>;
+/// The Services that claim a port, in the order in which the claims count.
+type Holders = BTreeSet<(Basis, ObjectKey)>;
+
+/// Whether another Service than `key` has a port. Of claims that are based on a status alone, the first one
+/// counts: otherwise two that contradict each other would keep a port from everybody.
+fn is_taken(holders: &Holders, key: &ObjectKey) -> bool {
+    let is_status = |(basis, _): &&(Basis, ObjectKey)| matches!(basis, Basis::Status(_));
+    holders.iter().filter(|holder| !is_status(holder)).any(|(_, holder)| holder != key)
+        || holders.iter().find(is_status).is_some_and(|(_, holder)| holder != key)
+}
+
+/// An allocation that the store does not show yet.
+#[derive(Debug, Clone)]
+struct Pending {
+    /// The Instance that it was made for.
+    instance: ObjectKey,
+    claim: Claim,
+    /// Whether it was written without a response, so that it may still be carried out.
+    is_unanswered: bool,
+}
 
 /// The state: all claims, by Service and by address.
 #[derive(Debug, Clone, Default)]
 pub struct Allocator {
     /// The claims of the Services in the store.
     shown: HashMap<ObjectKey, Claim>,
-    /// Allocations that the store does not show yet.
-    pending: HashMap<ObjectKey, Claim>,
+    /// Allocations that the store does not show yet, by Service, the last one at the end. There are several
+    /// after writes without a response.
+    pending: HashMap<ObjectKey, Vec<Pending>>,
+    /// The claims by the status of Instances, by Instance, with the Service of each.
+    remembered: HashMap<ObjectKey, (ObjectKey, Claim)>,
     /// The Services that claim each port of each address.
     held: BTreeMap<IpAddr, BTreeMap<Port, Holders>>,
-}
-
-/// The age of a Service that has not been written yet.
-fn age_of_unwritten() -> (i64, String) {
-    (i64::MAX, String::new())
 }
 
 impl Allocator {
@@ -80,28 +113,89 @@ impl Allocator {
             self.drop_claim(key, &old);
         }
         let Some(claim) = claim else { return };
-        // The store shows the allocation, unless this is the state before the write.
-        if self.pending.get(key).is_some_and(|pending| pending.is_same(&claim)) {
-            self.settle(key);
+        // The store shows an allocation, and so the outcome of those before it; unless this is the state before
+        // the write.
+        let pending = self.pending.get(key).map_or(&[][..], Vec::as_slice);
+        if let Some(at) = pending.iter().rposition(|pending| pending.claim.is_same(&claim)) {
+            self.set_pending(key, pending[at + 1..].to_vec());
         }
         self.add_claim(key, &claim);
         self.shown.insert(key.clone(), claim);
     }
 
-    /// Drops the allocation of a Service: the store shows it, or the write was refused, or it is not wanted
-    /// any more. Must not be called after a write without a response, which may have succeeded.
-    pub fn settle(&mut self, key: &ObjectKey) {
-        if let Some(pending) = self.pending.remove(key) {
-            self.drop_claim(key, &pending);
+    /// Sets what the status of an Instance says that its Service `key` has; `None` when it says nothing, or
+    /// the Instance wants nothing any more. Returns whether there are fewer claims than before.
+    pub fn remember(
+        &mut self,
+        instance: &ObjectKey,
+        key: &ObjectKey,
+        said: Option<(IpAddr, Vec<Port>)>,
+    ) -> bool {
+        let basis = Basis::Status(instance.name.to_string());
+        let claim = said.map(|(address, ports)| Claim { address, ports, basis });
+        let before = self.remembered.remove(instance);
+        let is_same = before.as_ref().map(|(_, claim)| claim) == claim.as_ref();
+        if let Some((key, claim)) = &before {
+            self.drop_claim(key, claim);
+        }
+        if let Some(claim) = claim {
+            self.add_claim(key, &claim);
+            self.remembered.insert(instance.clone(), (key.clone(), claim));
+        }
+        before.is_some() && !is_same
+    }
+
+    /// Drops the last allocation that was made for an Instance: its write was refused. Those that were written
+    /// before without a response stay, and those for another Instance, whose Service would have the same name.
+    pub fn refuse(&mut self, key: &ObjectKey, instance: &ObjectKey) {
+        let mut pending = self.pending.get(key).cloned().unwrap_or_default();
+        pending.retain(|pending| pending.instance != *instance || pending.is_unanswered);
+        self.set_pending(key, pending);
+    }
+
+    /// Keeps the last allocation that was made for an Instance: there was no response to its write, which may
+    /// still be carried out.
+    pub fn await_outcome(&mut self, key: &ObjectKey, instance: &ObjectKey) {
+        let pending = self.pending.get_mut(key).into_iter().flatten();
+        pending
+            .filter(|pending| pending.instance == *instance)
+            .for_each(|pending| pending.is_unanswered = true);
+    }
+
+    /// Drops all allocations that were made for an Instance: the store is as recent as the writes.
+    pub fn settle(&mut self, key: &ObjectKey, instance: &ObjectKey) {
+        let mut pending = self.pending.get(key).cloned().unwrap_or_default();
+        pending.retain(|pending| pending.instance != *instance);
+        self.set_pending(key, pending);
+    }
+
+    fn set_pending(&mut self, key: &ObjectKey, pending: Vec<Pending>) {
+        for before in self.pending.remove(key).unwrap_or_default() {
+            self.drop_claim(key, &before.claim);
+        }
+        // Two of them may have a port in common.
+        for now in &pending {
+            self.add_claim(key, &now.claim);
+        }
+        if !pending.is_empty() {
+            self.pending.insert(key.clone(), pending);
         }
     }
 
-    /// The claim of a Service: its allocation, or what the store shows.
-    pub fn claim(&self, key: &ObjectKey) -> Option<&Claim> {
-        self.pending.get(key).or_else(|| self.shown.get(key))
+    /// Whether there is an allocation for an Instance that the store does not show: it was not written yet, or
+    /// there was no response.
+    pub fn is_unanswered(&self, key: &ObjectKey, instance: &ObjectKey) -> bool {
+        self.pending.get(key).into_iter().flatten().any(|pending| pending.instance == *instance)
     }
 
-    /// Whether an older Service claims a port that this one claims.
+    /// The claim of a Service: its last allocation, or what the store shows.
+    pub fn claim(&self, key: &ObjectKey) -> Option<&Claim> {
+        let last = self.pending.get(key).and_then(|pending| pending.last());
+        last.map(|pending| &pending.claim).or_else(|| self.shown.get(key))
+    }
+
+    /// Whether an older Service claims a port that this one claims. One that is being deleted, and that a load
+    /// balancer still has, is older, too.
     pub fn must_move(&self, key: &ObjectKey) -> bool {
         let Some(claim) = self.claim(key) else { return false };
         let Some(ports) = self.held.get(&claim.address) else { return false };
@@ -120,20 +214,24 @@ impl Allocator {
         holders.map(|(_, holder)| holder).filter(|holder| *holder != key).cloned().collect()
     }
 
-    /// Allocates an address and ports for a Service, and keeps the allocation until the store shows it. The
-    /// ports are in the order of the requests. `None` when no address of the pool has enough free ports.
+    /// Allocates an address and ports for the Service `key` of an Instance, and keeps the allocation until the
+    /// store shows it. The ports are in the order of the requests. `None` when no address of the pool has
+    /// enough free ports.
     ///
-    /// The current address of the Service is tried first, then those in use, then the others, each in
-    /// numeric order. Specified ports are allocated before automatic ones. An automatic port stays the same
-    /// if that is free, otherwise it is the lowest free one of the range.
+    /// The current address of the Service is tried first, or the one in the status of the Instance, then those
+    /// in use, then the others, each in numeric order. Specified ports are allocated before automatic ones. An
+    /// automatic port stays the same if that is free, otherwise it is the lowest free one of the range.
     pub fn allocate(
         &mut self,
         key: &ObjectKey,
+        instance: &ObjectKey,
         requests: &[Request],
         pool: &Pool,
         automatic: &RangeInclusive<u16>,
     ) -> Option<Claim> {
-        let current = self.claim(key).map(|claim| claim.address).filter(|address| pool.contains(*address));
+        let remembered = self.remembered.get(instance).map(|(_, claim)| claim);
+        let mut known = self.claim(key).into_iter().chain(remembered).map(|claim| claim.address);
+        let current = known.find(|address| pool.contains(*address));
         let used = self.held.keys().copied().filter(|address| pool.contains(*address));
         let unused = pool.addresses().filter(|address| !self.held.contains_key(address));
         let mut candidates =
@@ -142,10 +240,13 @@ impl Allocator {
             let keep = Some(address) == current;
             Some((address, self.fit(key, requests, address, keep, automatic)?))
         })?;
-        let claim = Claim { address, ports, age: age_of_unwritten() };
-        self.settle(key);
-        self.add_claim(key, &claim);
-        self.pending.insert(key.clone(), claim.clone());
+        let claim = Claim { address, ports, basis: Basis::Allocation };
+        let mut pending = self.pending.get(key).cloned().unwrap_or_default();
+        let is_same = |before: &Pending| before.instance == *instance && before.claim.is_same(&claim);
+        let is_unanswered = pending.iter().any(|before| is_same(before) && before.is_unanswered);
+        pending.retain(|before| !is_same(before));
+        pending.push(Pending { instance: instance.clone(), claim: claim.clone(), is_unanswered });
+        self.set_pending(key, pending);
         Some(claim)
     }
 
@@ -160,10 +261,8 @@ impl Allocator {
     ) -> Option<Vec<Port>> {
         let held = self.held.get(&address);
         let mut mine: BTreeSet<Port> = BTreeSet::new();
-        let by_others = |port: &Port| {
-            held.and_then(|held| held.get(port))
-                .is_some_and(|holders| holders.iter().any(|(_, holder)| holder != key))
-        };
+        let by_others =
+            |port: &Port| held.and_then(|held| held.get(port)).is_some_and(|holders| is_taken(holders, key));
         for request in requests {
             if let Request::Specified(port) = request
                 && (by_others(port) || !mine.insert(*port))
@@ -203,7 +302,7 @@ impl Allocator {
     fn add_claim(&mut self, key: &ObjectKey, claim: &Claim) {
         let ports = self.held.entry(claim.address).or_default();
         for port in &claim.ports {
-            ports.entry(*port).or_default().insert((claim.age.clone(), key.clone()));
+            ports.entry(*port).or_default().insert((claim.basis.clone(), key.clone()));
         }
     }
 
@@ -211,7 +310,7 @@ impl Allocator {
         let Some(ports) = self.held.get_mut(&claim.address) else { return };
         for port in &claim.ports {
             if let Some(holders) = ports.get_mut(port) {
-                holders.remove(&(claim.age.clone(), key.clone()));
+                holders.remove(&(claim.basis.clone(), key.clone()));
                 if holders.is_empty() {
                     ports.remove(port);
                 }

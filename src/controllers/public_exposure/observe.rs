@@ -4,15 +4,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use derive_more::AsRef;
+use jiff::Timestamp;
 
 use super::Settings;
-use super::allocator::{Claim, Port, Transport};
+use super::allocator::{Basis, Claim, Port, Transport};
 use super::validate::{Validated, WantedPort};
-use crate::api::instance::Instance;
+use crate::api::instance::{Instance, PublicExposure};
 use crate::api::names::CanonicalName;
-
 use crate::config::pool;
 use crate::kinds::{LoadBalancerService, NetworkPolicy};
+use crate::runtime::ObjectKey;
 
 /// Everything that plan and report depend on.
 #[derive(Debug, Clone, AsRef)]
@@ -29,6 +30,11 @@ pub struct Observed {
     /// The address and ports for the request; `None` where it requests nothing, or no address has enough
     /// free ports.
     pub allocation: Option<Allocation>,
+    /// Whether its Service may have been written without a response, and the store is older than the API server.
+    pub is_unanswered: bool,
+    /// Since when the load balancer has assigned another address than the requested one; `None` if it has
+    /// not.
+    pub other_since: Option<Timestamp>,
 }
 
 /// The address and ports of an Instance.
@@ -52,6 +58,11 @@ pub fn service_name(instance: &str) -> String {
     CanonicalName::of(instance).public_exposure()
 }
 
+/// The key of the Service of an Instance.
+pub fn service_key(instance: &ObjectKey) -> ObjectKey {
+    ObjectKey::new(instance.namespace.clone(), service_name(&instance.name))
+}
+
 /// The name of the `NetworkPolicy` of an Instance. It contains the name of the Instance unchanged, with its
 /// dots.
 pub fn policy_name(instance: &str) -> String {
@@ -67,9 +78,59 @@ pub fn transport(protocol: &str) -> Option<Transport> {
     }
 }
 
-/// The address that a Service requests from the load balancer.
+/// The annotations by which load balancers are asked for an address: of `MetalLB`, with both of its prefixes,
+/// and of Cilium, before and since version 1.16. One of them may have been the configured one before.
+const ADDRESS_KEYS: [&str; 4] = [
+    "metallb.universe.tf/loadBalancerIPs",
+    "metallb.io/loadBalancerIPs",
+    "lbipam.cilium.io/ips",
+    "io.cilium/lb-ipam-ips",
+];
+
+/// The address that a Service requests from the load balancer: with the configured annotation, or with another
+/// one of the [`ADDRESS_KEYS`], if the configuration has changed since.
 pub fn address(service: &LoadBalancerService, settings: &Settings) -> Option<IpAddr> {
-    pool::parse(service.annotation(&settings.address_key)?)
+    let keys = std::iter::once(&*settings.address_key).chain(ADDRESS_KEYS);
+    keys.filter_map(|key| service.annotation(key)).find_map(pool::parse)
+}
+
+/// The annotations by which a Service requested its address before the configured key was changed: one of the
+/// [`ADDRESS_KEYS`]; or any with the address in the status of the Instance (`before`), while the Service has
+/// none with the configured key.
+pub fn former_keys(
+    service: &LoadBalancerService,
+    before: Option<IpAddr>,
+    settings: &Settings,
+) -> Vec<String> {
+    let is_new = service.annotation(&settings.address_key).is_none();
+    let is_former = |key: &str, value: &str| {
+        ADDRESS_KEYS.contains(&key) || is_new && before.is_some() && pool::parse(value) == before
+    };
+    let annotations = service.metadata.annotations.iter();
+    annotations
+        .filter(|(key, value)| is_former(key, value))
+        .map(|(key, _)| key.to_string())
+        .filter(|key| *key != settings.address_key && !settings.annotations.contains_key(key))
+        .collect()
+}
+
+/// What the status of an Instance says that it has, if it still wants something and the address is in the
+/// pool.
+pub fn remembered(instance: &Instance, settings: &Settings) -> Option<(IpAddr, Vec<Port>)> {
+    let is_wanted = instance.spec.running && !instance.is_terminating();
+    let wants = |exposure: &&PublicExposure| is_wanted && !exposure.ports.is_empty();
+    instance.spec.public_exposure.as_ref().filter(wants)?;
+    let said = instance.status.public_exposure.as_ref()?;
+    let address = pool::parse(&said.external_ip).filter(|address| settings.pool.contains(*address))?;
+    let ports = said.ports.iter().filter_map(|port| WantedPort::try_from(port).ok());
+    let ports: Vec<Port> = ports.filter_map(|port| Some((port.transport, port.port?))).collect();
+    (!ports.is_empty()).then_some((address, ports))
+}
+
+/// Whether a load balancer has assigned addresses to a Service, and the requested one is not among them.
+pub fn has_other_address(service: &LoadBalancerService, requested: IpAddr) -> bool {
+    let assigned = &service.status.load_balancer.ingress;
+    !assigned.is_empty() && assigned.iter().all(|found| pool::parse(&found.ip) != Some(requested))
 }
 
 /// The claim of a Service. One of another type than `LoadBalancer`, or without an address, claims nothing;
@@ -81,5 +142,6 @@ pub fn claim(service: &LoadBalancerService, settings: &Settings) -> Option<Claim
     let ports: Vec<Port> =
         service.spec.ports.iter().filter_map(|port| Some((transport(&port.protocol)?, port.port))).collect();
     let created = service.metadata.creation_timestamp.as_ref().map_or(i64::MAX, |time| time.0.as_second());
-    Some(Claim { address: address(service, settings)?, ports, age: (created, service.uid().to_owned()) })
+    let basis = Basis::Service { created, uid: service.uid().to_owned() };
+    Some(Claim { address: address(service, settings)?, ports, basis })
 }

@@ -7,11 +7,11 @@ use tracing::warn;
 
 use super::Settings;
 use super::addresses::Addresses;
-use super::observe::{Observed, service_name};
+use super::observe::{Observed, has_other_address, service_name};
 use super::plan::plan;
 use super::report::report;
-use super::stores::{Shown, Stores};
-use super::validate::{Validated, validate};
+use super::stores::{Shown, Stores, services};
+use super::validate::{Validated, name_conflict, validate};
 use crate::api::Kind;
 use crate::api::instance::InstanceKind;
 use crate::config::PublicExposureConfig;
@@ -19,8 +19,12 @@ use crate::config::pool::Pool;
 use crate::controllers::{Definition, Setup};
 use crate::kinds::LoadBalancerServiceKind;
 use crate::runtime::ObjectKey;
+use crate::runtime::apply::Failure;
+use crate::runtime::clock;
+use crate::runtime::plan::KindInfo;
 use crate::runtime::reconciler::{Outcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
 
 /// Reconciles the public exposure of Instances.
 pub struct PublicExposureReconciler {
@@ -48,23 +52,43 @@ impl Reconciler for PublicExposureReconciler {
     type Observed = Observed;
     type Settings = Arc<Settings>;
     type Effect = ();
-    const PLAN: PlanFn<Self> = |observed, settings, _| plan(observed, settings);
+    const PLAN: PlanFn<Self> = |observed, settings, now| plan(observed, settings, now);
     const REPORT: ReportFn<Self> =
         |observed, settings, _, outcome, now| report(observed, settings, outcome, now);
 
+    /// The Services: a watch may be late, and an address that another replica has assigned must not be
+    /// allocated again.
+    fn read_first() -> Vec<(KindInfo, Selection)> {
+        vec![(KindInfo::of::<LoadBalancerServiceKind>(), services())]
+    }
+
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        let Shown { instance, template, service, policy, is_foreign } = self.stores.show(key)?;
+        let Shown { instance, template, service, policy, is_foreign, name_owner } = self.stores.show(key)?;
         let request = if is_foreign {
             Validated::Unknown
         } else {
-            validate(&instance, template.as_deref(), &self.settings)
+            match (validate(&instance, template.as_deref(), &self.settings), &name_owner) {
+                (Validated::Ports(_), Some(owner)) => {
+                    Validated::Kept(name_conflict(&service_name(&key.name), owner))
+                }
+                (request, _) => request,
+            }
         };
-        let mut observed = Observed { instance, service, policy, request, allocation: None };
+        let is_unanswered = self.addresses.is_unanswered(key);
+        let (allocation, other_since) = (None, None);
+        let mut observed =
+            Observed { instance, service, policy, request, allocation, is_unanswered, other_since };
         match &observed.request {
             Validated::Ports(wanted) if !observed.instance.is_terminating() => {
                 let existing = observed.own_service();
-                observed.allocation =
-                    self.addresses.allocate(key, &service_key(key), existing, wanted, &self.settings);
+                let allocation =
+                    self.addresses.allocate(&observed.instance, existing, wanted, &self.settings);
+                let requested = allocation.as_ref().map(|allocation| allocation.address);
+                observed.other_since = requested.and_then(|requested| {
+                    let is_other = existing.is_some_and(|service| has_other_address(service, requested));
+                    self.addresses.other_since(key, requested, is_other, clock::now())
+                });
+                observed.allocation = allocation;
             }
             _ => self.addresses.forget_waiting(key),
         }
@@ -73,26 +97,21 @@ impl Reconciler for PublicExposureReconciler {
 
     fn forget(&self, key: &ObjectKey) {
         self.addresses.forget_waiting(key);
-        self.addresses.settle(&service_key(key));
+        self.addresses.settle(key);
     }
 
     fn settle(&self, observed: &Observed, outcome: &Outcome<()>) {
-        let is_withdrawn = matches!(observed.request, Validated::Nothing | Validated::Denied(_))
-            && outcome.failures.is_empty();
-        // The write was refused, so the ports are free again. After a lost response they are not.
-        let is_refused = outcome
-            .failures
-            .iter()
-            .any(|failure| failure.kind == LoadBalancerServiceKind::KIND && !failure.error.is_transient());
-        if is_withdrawn || is_refused {
-            self.addresses.settle(&service_key(&ObjectKey::of(&*observed.instance)));
+        let instance = ObjectKey::of(&*observed.instance);
+        let is_about_service = |failure: &&Failure| failure.kind == LoadBalancerServiceKind::KIND;
+        match outcome.failures.iter().find(is_about_service) {
+            None if outcome.failures.is_empty() => self.addresses.settle(&instance),
+            None => {}
+            // The write may still be carried out.
+            Some(failure) if failure.error.is_transient() => self.addresses.await_outcome(&instance),
+            // The write was refused, so the ports are free again.
+            Some(_) => self.addresses.refuse(&instance),
         }
     }
-}
-
-/// The key of the Service of an Instance.
-fn service_key(instance: &ObjectKey) -> ObjectKey {
-    ObjectKey::new(&*instance.namespace, service_name(&instance.name))
 }
 
 /// The settings of the loop, from the configuration. Logs warnings about the pool.

@@ -4,10 +4,14 @@ use jiff::Timestamp;
 
 use super::Settings;
 use super::allocator::Transport;
-use super::observe::{Allocation, Observed};
-use super::validate::{Validated, no_free_port};
+use super::observe::{Allocation, Observed, has_other_address};
+use super::plan::{grace_left, in_order_of};
+use super::validate::{Validated, WantedPort, no_free_port};
 use crate::api::Kind;
-use crate::api::instance::{ExposedPort, ExposurePhase, InstanceKind, Protocol, PublicExposureStatus};
+use crate::api::condition::Condition;
+use crate::api::instance::{
+    ExposedPort, ExposurePhase, InstanceKind, InstanceStatus, Protocol, PublicExposureStatus,
+};
 use crate::config::pool;
 use crate::kinds::NetworkPolicyKind;
 use crate::runtime::apply::Failure;
@@ -43,7 +47,7 @@ pub fn report(
     now: Timestamp,
 ) -> Report<InstanceKind> {
     let old = &observed.instance.status;
-    let before = old.public_exposure.clone().unwrap_or_default();
+    let before = said_before(old, settings);
     let failure = outcome.failures.first();
     let (state, address, ports) = match (&observed.request, &observed.allocation, failure) {
         (Validated::Unknown, ..) => return Report::unchanged(&observed.instance),
@@ -65,22 +69,22 @@ pub fn report(
         (Validated::Ports(_), Some(allocation), Some(failure)) if failure.kind == NetworkPolicyKind::KIND => {
             let message = "Failed to enforce the network policy, contact the administrator.";
             let state = failed("NetworkPolicyFailed", message, failure);
-            (state, allocation.address.to_string(), ports(allocation))
+            (state, allocation.address.to_string(), ports(allocation, &before.ports))
         }
         (Validated::Ports(_), Some(_), Some(failure)) => {
             let message = "Failed to create or update the LoadBalancer service, contact the administrator.";
             (failed("ServiceFailed", message, failure), before.external_ip, before.ports)
         }
         (Validated::Ports(_), Some(allocation), None) => {
-            let state = assigned(observed, settings, allocation);
-            (state, allocation.address.to_string(), ports(allocation))
+            let state = assigned(observed, settings, allocation, now);
+            (state, allocation.address.to_string(), ports(allocation, &before.ports))
         }
     };
     let observation =
         Observation::new(EXPOSED, state.phase == ExposurePhase::Ready, state.reason, &*state.detail);
     let type_ = if state.phase == ExposurePhase::Error { EventType::Warning } else { EventType::Normal };
     let event = EventNote::new(type_, state.reason, &*state.detail);
-    let known = old.conditions.iter().find(|condition| condition.type_ == EXPOSED);
+    let known = stored_condition(observed);
     let has_changed = known.is_none_or(|known| known.reason != state.reason || known.message != state.detail);
     let mut status = old.clone();
     status.public_exposure = Some(PublicExposureStatus {
@@ -92,6 +96,14 @@ pub fn report(
     let generation = observed.instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &[observation], &[], generation, now);
     Report::new(status, has_changed.then_some(event).into_iter().collect())
+}
+
+/// What the status says already, unless its address was taken out of the pool and is not the Instance's any more.
+fn said_before(status: &InstanceStatus, settings: &Settings) -> PublicExposureStatus {
+    let is_left = |said: &&PublicExposureStatus| {
+        pool::parse(&said.external_ip).is_none_or(|address| settings.pool.contains(address))
+    };
+    status.public_exposure.as_ref().filter(is_left).cloned().unwrap_or_default()
 }
 
 fn error(problem: &Problem) -> ExposureState {
@@ -106,15 +118,28 @@ fn failed(reason: &'static str, message: &str, failure: &Failure) -> ExposureSta
 }
 
 /// The state once address and ports are allocated: whether the load balancer has assigned the address.
-fn assigned(observed: &Observed, settings: &Settings, allocation: &Allocation) -> ExposureState {
+fn assigned(
+    observed: &Observed,
+    settings: &Settings,
+    allocation: &Allocation,
+    now: Timestamp,
+) -> ExposureState {
     let address = allocation.address.to_string();
-    let balancer = observed.own_service().map_or(&[][..], |service| &service.status.load_balancer.ingress);
-    let has = |wanted: &str| balancer.iter().any(|found| pool::parse(&found.ip) == pool::parse(wanted));
-    if !settings.wait_for_address || has(&address) {
-        let ports: Vec<String> = allocation
-            .ports
+    let service = observed.own_service();
+    if let Some(leaving) = service.filter(|service| service.is_terminating()) {
+        let message = format!(
+            "Service {} is being deleted and will be made anew with the same address and ports.",
+            leaving.name()
+        );
+        return ExposureState::new(ExposurePhase::Provisioning, "ServiceLeaving", message);
+    }
+    let balancer = service.map_or(&[][..], |service| &service.status.load_balancer.ingress);
+    let is_other = service.is_some_and(|service| has_other_address(service, allocation.address));
+    if !settings.wait_for_address || !balancer.is_empty() && !is_other {
+        let before = observed.instance.status.public_exposure.as_ref();
+        let ports: Vec<String> = ports(allocation, before.map_or(&[][..], |before| &before.ports))
             .iter()
-            .map(|(wanted, port)| format!("{} at {port} ({})", wanted.name, protocol(wanted.transport)))
+            .map(|port| format!("{} at {} ({})", port.name, port.port, port.protocol))
             .collect();
         let detail = format!("Public exposure assigned: {address}, {}", ports.join(", "));
         return ExposureState {
@@ -122,37 +147,42 @@ fn assigned(observed: &Observed, settings: &Settings, allocation: &Allocation) -
             ..ExposureState::new(ExposurePhase::Ready, "PublicExposureAssigned", "Public exposure assigned")
         };
     }
-    match balancer.first() {
-        None => ExposureState {
-            detail: format!("Waiting for LoadBalancer IP to be assigned: {address} is asked for"),
-            ..ExposureState::new(
-                ExposurePhase::Provisioning,
-                "WaitingForAddress",
-                "Waiting for LoadBalancer IP to be assigned.",
-            )
-        },
-        Some(other) => {
-            let name = if other.ip.is_empty() { &other.hostname } else { &other.ip };
-            let message = format!(
-                "The load balancer has assigned {name} instead of {address}: contact the administrator \
-                 (controllers.publicExposure.ipPool and loadBalancerIpsKey must be those of the load balancer)"
-            );
-            ExposureState::new(ExposurePhase::Error, "OtherAddress", message)
+    if let Some(other) = balancer.first() {
+        let name = if other.ip.is_empty() { &other.hostname } else { &other.ip };
+        let message = format!(
+            "The load balancer has assigned {name} instead of {address}: contact the administrator \
+             (controllers.publicExposure.ipPool and loadBalancerIpsKey must be those of the load balancer)"
+        );
+        // What a former process has reported stays: this one has only just begun to count.
+        let is_reported = stored_condition(observed).is_some_and(|stored| stored.message == *message);
+        if is_reported || observed.other_since.is_some_and(|since| grace_left(since, now).is_zero()) {
+            return ExposureState::new(ExposurePhase::Error, "OtherAddress", message);
         }
+    }
+    ExposureState {
+        detail: format!("Waiting for LoadBalancer IP to be assigned: {address} is asked for"),
+        ..ExposureState::new(
+            ExposurePhase::Provisioning,
+            "WaitingForAddress",
+            "Waiting for LoadBalancer IP to be assigned.",
+        )
     }
 }
 
-fn ports(allocation: &Allocation) -> Vec<ExposedPort> {
-    allocation
-        .ports
-        .iter()
-        .map(|(wanted, port)| ExposedPort {
-            name: wanted.name.clone(),
-            port: i32::from(*port),
-            target_port: i32::from(wanted.target),
-            protocol: protocol(wanted.transport),
-        })
-        .collect()
+/// The condition about the exposure as it is stored.
+fn stored_condition(observed: &Observed) -> Option<&Condition> {
+    observed.instance.status.conditions.iter().find(|condition| condition.type_ == EXPOSED)
+}
+
+/// The ports of an allocation, in the order of those that the status has already if they are the same.
+fn ports(allocation: &Allocation, before: &[ExposedPort]) -> Vec<ExposedPort> {
+    let port = |(wanted, port): &(WantedPort, u16)| ExposedPort {
+        name: wanted.name.clone(),
+        port: i32::from(*port),
+        target_port: i32::from(wanted.target),
+        protocol: protocol(wanted.transport),
+    };
+    in_order_of(before, allocation.ports.iter().map(port).collect())
 }
 
 fn protocol(transport: Transport) -> Protocol {

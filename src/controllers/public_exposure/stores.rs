@@ -1,18 +1,21 @@
 //! The stores of the public exposure loop, and which of their changes add which Instances to the queue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Settings;
 use super::addresses::Addresses;
-use super::observe::{claim, policy_name, service_name};
+use super::observe::{claim, policy_name, remembered, service_key};
 use super::report::EXPOSED;
+use crate::api::Kind;
 use crate::api::condition::Condition;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
+use crate::api::meta::Owner;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::text::Text;
-use crate::controllers::shared::references::template_key;
+use crate::controllers::shared::children::name_owner;
+use crate::controllers::shared::references::{ByCanonicalName, canonical_key, template_key};
 use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{
     LoadBalancerService, LoadBalancerServiceKind, NamespaceKind, NetworkPolicy, NetworkPolicyKind,
@@ -47,6 +50,8 @@ pub struct Shown {
     pub policy: Option<Arc<NetworkPolicy>>,
     /// Whether it names another Tenant than its namespace belongs to.
     pub is_foreign: bool,
+    /// Who has the name of its Service, if it is somebody else: `Instance a.b`.
+    pub name_owner: Option<String>,
 }
 
 /// Exposed Instances by their Template.
@@ -57,6 +62,17 @@ impl Index<InstanceKind> for ExposedByTemplate {
 
     fn keys(instance: &Instance) -> Vec<ObjectKey> {
         is_exposed(instance).then(|| template_key(instance)).into_iter().collect()
+    }
+}
+
+/// Exposed Instances by the key of their Service. Two may have the same.
+struct ByServiceName;
+
+impl Index<InstanceKind> for ByServiceName {
+    type Key = ObjectKey;
+
+    fn keys(instance: &Instance) -> Vec<ObjectKey> {
+        is_exposed(instance).then(|| service_key(&ObjectKey::of(instance))).into_iter().collect()
     }
 }
 
@@ -82,17 +98,22 @@ impl Stores {
     ) -> Self {
         let all = Selection::All;
         let instances = set.store(&all).written().index::<ExposedByTemplate>().index::<ExposedByNamespace>();
-        let instances = instances.listed(is_exposed).on_foreign_change(|change, queue| {
-            if let Some(instance) = change.object().filter(|_| concerns(change)) {
-                queue.add(ObjectKey::of(&**instance), Priority::Change);
-            }
-        });
+        let instances = instances.index::<ByServiceName>();
+        let instances = instances.wakes_siblings::<ByCanonicalName>().listed(is_exposed).on_foreign_change(
+            |change, queue| {
+                if let Some(instance) = change.object().filter(|_| concerns(change)) {
+                    queue.add(ObjectKey::of(&**instance), Priority::Change);
+                }
+            },
+        );
         let instances: Arc<Store<InstanceKind>> = instances.get();
+        remember(set, &instances, settings, addresses);
         let labels = selector.clone();
         Self {
             selector: selector.clone(),
             templates: set
                 .store(&all)
+                .written()
                 .wakes_by::<ExposedByTemplate, _, _>(&instances, |change| {
                     let template = change.object().filter(|_| rules_changed(change));
                     template.map(|template| ObjectKey::of(&**template))
@@ -104,7 +125,7 @@ impl Stores {
                     changed_sides(change, &labels).map(str::to_owned)
                 })
                 .get(),
-            services: services(set, settings, addresses),
+            services: declare_services(set, &instances, settings, addresses),
             network_policies: set
                 .store(&Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE))
                 .written()
@@ -121,9 +142,12 @@ impl Stores {
         let namespace = self.namespaces.get("", &key.namespace);
         let namespace = namespace.filter(|namespace| namespace.has_labels(&self.selector))?;
         let reference = template_key(&instance);
+        let named = service_key(key);
+        let service = self.services.get(&named.namespace, &named.name);
         Some(Shown {
             template: self.templates.get(&reference.namespace, &reference.name),
-            service: self.services.get(&key.namespace, &service_name(&key.name)),
+            name_owner: self.name_owner(&instance, service.as_deref()),
+            service,
             policy: self.network_policies.get(&key.namespace, &policy_name(&key.name)),
             is_foreign: foreign_tenant(&instance, &namespace).is_some(),
             instance,
@@ -131,15 +155,65 @@ impl Stores {
     }
 }
 
+impl Stores {
+    /// Who has the name of the Service of an Instance, if it is somebody else: the controller of the existing
+    /// Service, or another Instance whose name has the same canonical form.
+    fn name_owner(&self, instance: &Instance, service: Option<&LoadBalancerService>) -> Option<String> {
+        let controller = service.and_then(|service| service.metadata.controller());
+        let is_ours = |owner: &Owner| {
+            // One of the same name is a deleted predecessor, whose Service is still being removed.
+            owner.uid == *instance.uid() || owner.kind == InstanceKind::KIND && owner.name == *instance.name()
+        };
+        if let Some(owner) = controller {
+            return (!is_ours(owner)).then(|| format!("{} {}", owner.kind, owner.name));
+        }
+        let siblings = self.instances.by::<ByCanonicalName>(&canonical_key(instance));
+        name_owner(instance, &siblings, &BTreeSet::new()).map(|name| format!("Instance {name}"))
+    }
+}
+
+/// Keeps for Instances what their status says that they have.
+fn remember(
+    set: &StoreSet<'_>,
+    instances: &Arc<Store<InstanceKind>>,
+    settings: &Arc<Settings>,
+    addresses: &Arc<Addresses>,
+) {
+    let (shown, queue) = (Arc::clone(instances), Arc::clone(set.queue()));
+    let (settings, addresses) = (Arc::clone(settings), Arc::clone(addresses));
+    instances.subscribe(move |change| {
+        let said = |instance: &Option<Arc<Instance>>| remembered(instance.as_deref()?, &settings);
+        let is_news = said(&change.old) != said(&change.new);
+        let Some(key) = change.object().filter(|_| is_news).map(|instance| ObjectKey::of(&**instance)) else {
+            return;
+        };
+        // Read while the allocator is locked, see below.
+        let now = || remembered(&*shown.get(&key.namespace, &key.name)?, &settings);
+        if addresses.remember(&key, now) {
+            addresses.take_waiting().into_iter().for_each(|key| queue.add(key, Priority::Change));
+        }
+    });
+}
+
+/// The Services of exposed Instances.
+pub fn services() -> Selection {
+    Selection::label(labels::COMPONENT, labels::COMPONENT_PUBLIC_EXPOSURE)
+}
+
 /// Declares the store of Services. A change adds the Instance of the Service, those whose Services claim the
-/// same ports, and those that wait for a free port.
-fn services(
+/// same ports, and those that wait for a free port; the end of a Service adds the Instances whose Service may
+/// have that name.
+fn declare_services(
     set: &mut StoreSet<'_>,
+    instances: &Arc<Store<InstanceKind>>,
     settings: &Arc<Settings>,
     addresses: &Arc<Addresses>,
 ) -> Arc<Store<LoadBalancerServiceKind>> {
-    let selection = Selection::label(labels::COMPONENT, labels::COMPONENT_PUBLIC_EXPOSURE);
-    let services = set.store(&selection).written().wakes_controller::<InstanceKind>().get();
+    let services = set.store(&services()).written().wakes_controller::<InstanceKind>();
+    let services = services.wakes_by::<ByServiceName, _, _>(instances, |change| {
+        change.old.as_ref().filter(|_| change.new.is_none()).map(|service| ObjectKey::of(&**service))
+    });
+    let services = services.get();
     let (shown, queue) = (Arc::clone(&services), Arc::clone(set.queue()));
     let (settings, addresses) = (Arc::clone(settings), Arc::clone(addresses));
     services.subscribe(move |change| {
@@ -204,5 +278,9 @@ fn concerns(change: &Change<InstanceKind>) -> bool {
         || old.uid() != new.uid()
         || old.is_terminating() != new.is_terminating()
         || old.status.public_exposure != new.status.public_exposure
+        || old.status.environments.len() != new.status.environments.len()
         || condition(old) != condition(new)
 }
+
+#[cfg(test)]
+mod tests;

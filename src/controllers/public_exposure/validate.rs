@@ -26,6 +26,15 @@ pub enum Validated {
     Ports(Vec<WantedPort>),
 }
 
+/// The problem that the Service of an Instance would have the name of one that `owner` has.
+pub fn name_conflict(service: &str, owner: &str) -> Problem {
+    let message = format!(
+        "Service {service} belongs to {owner}: names that differ in dots and dashes only share it. Nothing is \
+         exposed; make the Instance again with another name"
+    );
+    Problem::fault("", "NameConflict", message)
+}
+
 /// The problem that no address of the pool has enough free ports.
 pub fn no_free_port() -> Problem {
     Problem::waiting(
@@ -52,20 +61,49 @@ pub struct WantedPort {
     pub port: Option<u16>,
 }
 
+/// A port that cannot be one of ours: a named target port, or a protocol that is not exposed.
+pub struct OtherPort;
+
+impl TryFrom<&ServicePort> for WantedPort {
+    type Error = OtherPort;
+
+    fn try_from(port: &ServicePort) -> Result<Self, OtherPort> {
+        let target = port.target_port.as_u64().and_then(|target| u16::try_from(target).ok());
+        Ok(Self {
+            name: port.name.clone(),
+            target: target.ok_or(OtherPort)?,
+            transport: transport(&port.protocol).ok_or(OtherPort)?,
+            port: Some(port.port),
+        })
+    }
+}
+
+impl TryFrom<&ExposedPort> for WantedPort {
+    type Error = OtherPort;
+
+    fn try_from(port: &ExposedPort) -> Result<Self, OtherPort> {
+        let number = |number: i32| u16::try_from(number).ok().filter(|number| *number > 0);
+        Ok(Self {
+            name: port.name.clone(),
+            target: number(port.target_port).ok_or(OtherPort)?,
+            transport: transport(&port.protocol.to_string()).ok_or(OtherPort)?,
+            port: Some(number(port.port).ok_or(OtherPort)?),
+        })
+    }
+}
+
 impl WantedPort {
-    /// Whether a port of a Service is for this request, whatever its number.
-    fn is(&self, port: &ServicePort) -> bool {
-        port.name == self.name
-            && port.target_port == self.target
-            && transport(&port.protocol) == Some(self.transport)
+    /// Whether a port is for the same request, whatever its number.
+    fn is(&self, port: &Self) -> bool {
+        (&port.name, port.target, port.transport) == (&self.name, self.target, self.transport)
     }
 
-    /// The request to the allocator. An automatic port stays the same if possible.
-    pub fn request(&self, existing: &[ServicePort]) -> Request {
+    /// The request to the allocator. An automatic port stays the same as `before` if possible.
+    pub fn request(&self, before: &[Self]) -> Request {
         if let Some(port) = self.port {
             return Request::Specified((self.transport, port));
         }
-        let before = existing.iter().find(|port| self.is(port)).map(|port| port.port);
+        let before = before.iter().find(|port| self.is(port)).and_then(|port| port.port);
         Request::Automatic(self.transport, before)
     }
 }
@@ -93,7 +131,12 @@ pub fn validate(instance: &Instance, template: Option<&Template>, settings: &Set
             ),
         ));
     }
-    if template.spec.environment_list.len() != 1 {
+    // The environments of an Instance are fixed when its objects are made, whatever becomes of the Template.
+    let environments = match instance.status.environments.len() {
+        0 => template.spec.environment_list.len(),
+        fixed => fixed,
+    };
+    if environments != 1 {
         return Validated::Denied(Problem::fault(
             "",
             "PublicExposureMultipleEnvironments",
@@ -171,10 +214,12 @@ pub fn held(
     if !is_ours || service.spec.ports.len() != wanted.len() || service.spec.type_ != "LoadBalancer" {
         return None;
     }
+    let ports: Vec<WantedPort> =
+        service.spec.ports.iter().filter_map(|port| WantedPort::try_from(port).ok()).collect();
     wanted
         .iter()
         .map(|port| {
-            let found = service.spec.ports.iter().find(|found| port.is(found))?.port;
+            let found = ports.iter().find(|found| port.is(found))?.port?;
             let fits = port.port.map_or_else(|| settings.automatic.contains(&found), |port| port == found);
             fits.then_some(found)
         })

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use crate::api::labels;
 use crate::api::tenant::{ActionMailStatus, Tenant};
 use crate::clients::keycloak::{self, ActionMail, Keycloak, KeycloakError, Role, User, Wanted};
+use crate::controllers::shared::outage::Outage;
 use crate::runtime::problem::Problem;
+use crate::runtime::readiness::Readiness;
 use crate::runtime::reconciler::EffectError;
 
 /// The prefix of the names of all roles that we manage.
@@ -16,10 +18,11 @@ const ROLE_PREFIX: &str = "workspace-";
 /// The roles of a Workspace, and their descriptions.
 const ROLES: [(&str, &str); 2] = [("manager", "Manager Role"), ("user", "User Role")];
 
-/// Reads and changes accounts and roles in Keycloak.
+/// Reads and changes accounts and roles in Keycloak. Clones share the connection and the outage.
 #[derive(Debug, Clone)]
 pub struct Accounts {
     keycloak: Keycloak,
+    outage: Outage,
 }
 
 /// The outcome of the synchronization of an account.
@@ -45,23 +48,48 @@ pub struct Known {
 impl Accounts {
     /// Accounts and roles in the realm of this client.
     pub fn new(keycloak: Keycloak) -> Self {
-        Self { keycloak }
+        Self { keycloak, outage: Outage::default() }
     }
 
-    /// Creates the roles of a Workspace, or updates their descriptions.
+    /// Whether Keycloak answers.
+    pub fn outage(&self) -> &Outage {
+        &self.outage
+    }
+
+    /// Finds out whether Keycloak answers again whenever it has not. Never returns.
+    pub async fn watch_outage(self, readiness: Readiness) {
+        let ask = || async {
+            match self.keycloak.ask().await {
+                Err(error) if error.is_outage() => Err(error),
+                // A refusal is an answer, too.
+                _ => Ok(()),
+            }
+        };
+        self.outage.watch(ask, &readiness).await;
+    }
+
+    /// Creates the roles of a Workspace, or updates their descriptions. If that fails for one, the other is tried
+    /// nevertheless.
     pub async fn ensure_workspace(&self, workspace: &str, pretty_name: &str) -> Result<(), KeycloakError> {
+        let mut result = Ok(());
         for (role, title) in ROLES {
             let name = role_name(workspace, role);
-            let text = format!("{pretty_name} {title}");
-            match self.keycloak.role(&name).await? {
-                None => self.keycloak.create_role(&name, &text).await?,
-                Some(found) if found.description != keycloak::description(&text) => {
-                    self.keycloak.update_role_description(&name, &text).await?;
-                }
-                Some(_) => {}
+            result = result.and(self.ensure_role(&name, &format!("{pretty_name} {title}")).await);
+            if result.as_ref().is_err_and(KeycloakError::is_outage) {
+                break;
             }
         }
-        Ok(())
+        result
+    }
+
+    async fn ensure_role(&self, name: &str, text: &str) -> Result<(), KeycloakError> {
+        match self.keycloak.role(name).await? {
+            None => self.keycloak.create_role(name, text).await,
+            Some(found) if found.description != keycloak::description(text) => {
+                self.keycloak.update_role_description(name, text).await
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     /// Deletes the roles of a Workspace; users lose them with that. If one deletion fails, the other is
@@ -76,6 +104,9 @@ impl Accounts {
                 Err(error) => Err(error),
             };
             result = result.and(removed);
+            if result.as_ref().is_err_and(KeycloakError::is_outage) {
+                break;
+            }
         }
         result
     }
@@ -208,8 +239,13 @@ pub const KEYCLOAK: &str = "keycloak";
 pub fn effect_error(error: KeycloakError) -> EffectError {
     match error {
         KeycloakError::NotLeader => EffectError::NotLeader,
-        error => EffectError::Failed(Problem::fault(KEYCLOAK, error.reason(), error.to_string())),
+        error => EffectError::Failed(problem(&error)),
     }
+}
+
+/// What an error of a Keycloak request means for the object that it is about.
+pub fn problem(error: &KeycloakError) -> Problem {
+    Problem::fault(KEYCLOAK, error.reason(), error.to_string())
 }
 
 /// `workspace-<name>:<role>`.

@@ -81,7 +81,7 @@ impl InstanceAddresses {
 
     /// The Instance at an address; `None` where there is none. Allocates nothing: it is asked for each connection.
     pub fn instance_at(&self, address: IpAddr) -> Option<InstanceRef> {
-        self.services.find_by::<ByAddress, _>(address, instance_of)
+        self.services.find_by::<ByAddress, _>(&address, instance_of)
     }
 
     /// The addresses of the Instance with this uid, by the name of the Service: `<name>` in the layout with one

@@ -9,12 +9,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use ring::digest;
 use serde_json::{Map, Value, json};
 
+use crate::api::instance::InstanceKind;
+use crate::api::tenant::TenantKind;
 use crate::api::{Kind, Object, labels};
 use crate::kinds::Binding;
 use crate::runtime::ObjectKey;
-use crate::runtime::finalizer;
 use crate::runtime::merge;
-use crate::runtime::plan::{Desired, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Removal, to_value};
+use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, Plan, Removal, to_value};
 
 /// The API group of roles and bindings.
 pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
@@ -31,14 +32,25 @@ pub fn owner<T: Kind>(owner: &Object<T>) -> OwnerReference {
     }
 }
 
-/// Whether an object is managed by the daemon with this selector: it has the labels of the selector, or it
-/// is being deleted and has the finalizer of that daemon. An object whose labels were removed would
-/// otherwise never be deleted, or another daemon would remove the finalizer without deleting what belongs to
-/// it.
-pub fn is_managed<T: Kind>(object: &Object<T>, selector: &BTreeMap<String, String>) -> bool {
-    let is_finalizing = object.is_terminating() && finalizer::holds(object, labels::TENANT_FINALIZER);
-    let by_us = || object.annotation(labels::FINALIZED_BY) == Some(&*labels::selector_string(selector));
-    object.has_labels(selector) || is_finalizing && by_us()
+/// Whose an object is that has these labels and this owner, as its labels say it: see [`Desired::identity`].
+pub fn identity(
+    owner: &OwnerReference,
+    own_labels: &BTreeMap<String, String>,
+) -> BTreeMap<String, Option<String>> {
+    let of = |key: &str, kind: &str| {
+        let value = own_labels.get(key).or(Some(&owner.name).filter(|_| owner.kind == kind));
+        (key.to_owned(), value.cloned())
+    };
+    BTreeMap::from([
+        of(labels::INSTANCE, InstanceKind::KIND),
+        of(labels::TENANT, TenantKind::KIND),
+        of(labels::NAME, TenantKind::KIND),
+    ])
+}
+
+/// These labels as a part of [`Desired::identity`].
+pub fn exactly(labels: &BTreeMap<String, String>) -> impl Iterator<Item = (String, Option<String>)> {
+    labels.iter().map(|(key, value)| (key.clone(), Some(value.clone())))
 }
 
 /// The owner of a name that the children of several objects would have, if it is not `object`: the one that
@@ -119,8 +131,9 @@ impl ChildBuilder {
         body: &Value,
     ) -> Desired {
         let mut desired = self.created(existing, meta, body);
-        if let Some(existing) = existing {
-            desired.fields = repair(&to_value(existing), body);
+        match existing {
+            Some(existing) => desired.fields = repair(&to_value(existing), body),
+            None => desired.members = body.as_object().into_iter().flat_map(Map::keys).cloned().collect(),
         }
         desired
     }
@@ -137,7 +150,8 @@ impl ChildBuilder {
         match existing {
             Some(existing)
                 if existing.controller_uid() == Some(&self.owner.uid)
-                    && existing.spec.role_ref != body["roleRef"] =>
+                    && existing.spec.role_ref != body["roleRef"]
+                    && !existing.is_terminating() =>
             {
                 plan.remove.push(Removal::of(existing, meta.component));
                 plan.requeue_after(Duration::ZERO);
@@ -171,27 +185,12 @@ impl ChildBuilder {
             annotations: BTreeMap::new(),
             owner: self.owner.clone(),
             ownership: Ownership::Controlled,
+            identity: identity(&self.owner, &self.labels),
             known_by: None,
+            members: Vec::new(),
             fields: Value::Null,
         }
     }
-}
-
-/// The patch of the labels of an object that adds our finalizer, and an annotation with the selector of the
-/// daemon that will remove it.
-pub fn add_finalizer<T: Kind>(
-    object: &Object<T>,
-    labels: &Value,
-    selector: &BTreeMap<String, String>,
-) -> Option<ObjectPatch> {
-    let mut metadata = json!({
-        "labels": labels,
-        "annotations": {labels::FINALIZED_BY: labels::selector_string(selector)},
-    });
-    if let Some(finalizers) = finalizer::added(object, labels::TENANT_FINALIZER) {
-        metadata["finalizers"] = json!(finalizers);
-    }
-    ObjectPatch::of(object, &json!({"metadata": metadata}))
 }
 
 /// The merge patch after which each member of `body` is in `current` exactly what it is in `body`; `Null` if
@@ -242,6 +241,29 @@ mod tests {
         // A child of a third owner decides nothing.
         let holders = BTreeSet::from(["uid-other"]);
         assert_eq!(name_owner(&siblings[1], &siblings, &holders).as_deref(), Some("a-b"));
+    }
+
+    #[test]
+    fn labels_say_whose_an_object_is() {
+        let owner = |kind: &str| OwnerReference {
+            kind: kind.to_owned(),
+            name: "a".into(),
+            ..OwnerReference::default()
+        };
+        let labels = |pairs: &[(&str, &str)]| {
+            pairs
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let of = |kind: &str, pairs: &[(&str, &str)]| {
+            let identity = identity(&owner(kind), &labels(pairs));
+            [labels::INSTANCE, labels::TENANT, labels::NAME]
+                .map(|key| identity[key].clone().unwrap_or_default())
+        };
+        assert_eq!(of("Tenant", &[]), ["", "a", "a"]);
+        assert_eq!(of("Workspace", &[]), ["", "", ""]);
+        assert_eq!(of("Instance", &[(labels::INSTANCE, "a"), (labels::TENANT, "t")]), ["a", "t", ""]);
     }
 
     #[test]

@@ -79,16 +79,26 @@ pub fn conditions<T: Kind>(
     conditions::merge(old, &own, &retired, object.metadata.generation, now)
 }
 
+/// Whether the condition [`RECONCILED`] is about this generation of the object: its spec has not changed since.
+pub fn is_observed<T: Kind>(object: &Object<T>, conditions: &[Condition]) -> bool {
+    let reconciled = conditions.iter().find(|condition| condition.type_ == RECONCILED);
+    reconciled.is_some_and(|condition| condition.observed_generation == object.metadata.generation)
+}
+
 /// One event for each problem that the stored conditions do not contain yet.
 pub fn events(old: &[Condition], problems: &[Problem]) -> Vec<EventNote> {
+    news(old, problems).map(event).collect()
+}
+
+/// The problems that the stored conditions do not contain yet.
+pub fn news<'a>(old: &'a [Condition], problems: &'a [Problem]) -> impl Iterator<Item = &'a Problem> {
     let told = old.iter().find(|condition| condition.type_ == RECONCILED && condition.status == "False");
     let told = told.map_or("", |condition| condition.message.as_str());
-    problems
-        .iter()
-        .filter(|problem| !told.contains(&problem.message))
-        .map(|problem| {
-            let type_ = if problem.waiting { EventType::Normal } else { EventType::Warning };
-            EventNote::new(type_, problem.reason, &*problem.message)
-        })
-        .collect()
+    problems.iter().filter(move |problem| !told.contains(&problem.message))
+}
+
+/// The event about a problem.
+pub fn event(problem: &Problem) -> EventNote {
+    let type_ = if problem.waiting { EventType::Normal } else { EventType::Warning };
+    EventNote::new(type_, problem.reason, &*problem.message)
 }

@@ -1,14 +1,17 @@
 //! References between objects: keys from references, and indexes by them that several loops use.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::api::environment::Environment;
 use crate::api::instance::{Instance, InstanceKind};
+use crate::api::names::CanonicalName;
+use crate::api::shared_volume::{SharedVolume, SharedVolumeKind};
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
-use crate::kinds::Namespace;
+use crate::kinds::{Deployment, Namespace};
 use crate::runtime::ObjectKey;
 use crate::runtime::store::Index;
 
@@ -36,6 +39,38 @@ pub fn mounted_volumes<T: Kind>(object: &Object<T>) -> BTreeSet<ObjectKey> {
     parts.map(|(namespace, name)| ObjectKey::new(namespace, name)).collect()
 }
 
+/// The export of a shared volume as a key: server and path. `None` before it has one.
+fn export(volume: &SharedVolume) -> Option<(Text, Text)> {
+    let status = &volume.status;
+    let is_exported = !status.server_address.is_empty() && !status.export_path.is_empty();
+    is_exported.then(|| (status.server_address.as_str().into(), status.export_path.as_str().into()))
+}
+
+/// Shared volumes by the server and path at which they are exported.
+pub struct ByExport;
+
+impl Index<SharedVolumeKind> for ByExport {
+    type Key = (Text, Text);
+
+    fn keys(volume: &SharedVolume) -> Vec<(Text, Text)> {
+        export(volume).into_iter().collect()
+    }
+}
+
+/// The exports that the pods of a Deployment mount, as keys of [`ByExport`].
+pub fn mounted_exports(deployment: &Deployment) -> Vec<(Text, Text)> {
+    let volumes = deployment.spec.template.spec.volumes.iter();
+    let exports = volumes.filter_map(|volume| volume.nfs.as_ref());
+    exports.map(|nfs| (nfs.server.as_str().into(), nfs.path.as_str().into())).collect()
+}
+
+/// Those of these shared volumes that the pods of a Deployment mount.
+pub fn volumes_in_pods(deployment: &Deployment, volumes: &[Arc<SharedVolume>]) -> BTreeSet<ObjectKey> {
+    let exports = mounted_exports(deployment);
+    let is_mounted = |volume: &&Arc<SharedVolume>| export(volume).is_some_and(|key| exports.contains(&key));
+    volumes.iter().filter(is_mounted).map(|volume| ObjectKey::of(&**volume)).collect()
+}
+
 /// The annotation that [`mounted_volumes`] reads, `namespace/name,…`; `None` for no volumes.
 pub fn mounted_volumes_annotation(volumes: &BTreeSet<ObjectKey>) -> Option<String> {
     let names: Vec<String> = volumes.iter().map(ToString::to_string).collect();
@@ -47,6 +82,22 @@ pub fn instance_of<T: Kind>(object: &Object<T>) -> Option<ObjectKey> {
     object
         .label(labels::INSTANCE)
         .map(|name| ObjectKey::new(&object.metadata.namespace, Text::interned(name)))
+}
+
+/// Instances by their namespace and canonical name, the prefix of the names of their objects.
+pub struct ByCanonicalName;
+
+impl Index<InstanceKind> for ByCanonicalName {
+    type Key = ObjectKey;
+
+    fn keys(instance: &Instance) -> Vec<ObjectKey> {
+        vec![canonical_key(instance)]
+    }
+}
+
+/// The key by which [`ByCanonicalName`] lists an Instance.
+pub fn canonical_key(instance: &Instance) -> ObjectKey {
+    ObjectKey::new(&instance.metadata.namespace, CanonicalName::of(instance.name()).to_string())
 }
 
 /// Objects by the Instance that their label names.

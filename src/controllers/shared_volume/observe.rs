@@ -20,6 +20,8 @@ pub struct Observed {
     /// The shared volume.
     #[as_ref(SharedVolume)]
     pub volume: Arc<SharedVolume>,
+    /// Whether its namespace is not selected any more, and it still has our finalizer.
+    pub has_left: bool,
     /// The object with the name of its `PersistentVolumeClaim`, whoever owns it.
     pub claim: Option<Arc<NfsClaim>>,
     /// The `PersistentVolume` that the claim is bound to.

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::observe::{Observed, claim_name};
+use super::reconcile::Settings;
 use crate::api::labels;
 use crate::api::quantity::Quantity;
+use crate::api::template::TemplateKind;
 use crate::config::SharedVolumeConfig;
 use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
 use crate::controllers::shared::nfs_volume::{
     claim_spec, failure, growth, is_bound, job, location, provisioning, requested,
 };
-use crate::kinds::{NfsClaim, NfsClaimKind};
-use crate::runtime::finalizer;
-use crate::runtime::plan::{Desired, ObjectPatch, Plan};
+use crate::controllers::shared::responsibility::{Responsibility, release};
+use crate::kinds::{DeploymentKind, NfsClaim, NfsClaimKind, SecretKind};
+use crate::runtime::plan::{Desired, Evidence, KindInfo, ObjectPatch, Plan};
 use crate::runtime::problem::Problem;
 
 /// The only component: all objects depend on the claim.
@@ -22,15 +24,24 @@ const VOLUME: &str = "volume";
 
 /// The plan of a shared volume. For one that is being deleted: its finalizer is removed once nothing uses
 /// it.
-pub fn plan(observed: &Observed, config: &SharedVolumeConfig) -> Plan {
+pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
+    if observed.has_left {
+        return release(&observed.volume, labels::SHARED_VOLUME_FINALIZER);
+    }
     let mut plan = Plan::default();
+    let Settings { config, responsibility } = settings;
     if observed.volume.is_terminating() {
         plan.remove_finalizer = (!observed.is_used()).then_some(labels::SHARED_VOLUME_FINALIZER);
+        // With the claim, the files of the course are deleted.
+        let users =
+            [KindInfo::of::<TemplateKind>(), KindInfo::of::<DeploymentKind>(), KindInfo::of::<SecretKind>()];
+        plan.finalizer_founded_on = users.map(Evidence::Every).into();
         return plan;
     }
     let claim = observed.own_claim();
     let provisioned = provisioning(claim, observed.own_job());
-    plan.patches.extend(own_patch(observed, provisioned == Some(labels::PROVISIONING_COMPLETED)));
+    let is_complete = provisioned == Some(labels::PROVISIONING_COMPLETED);
+    plan.patches.extend(own_patch(observed, responsibility, is_complete));
     let size = match size(observed) {
         Ok(size) => size,
         Err(problem) => {
@@ -99,13 +110,12 @@ fn shrinks(claim: &NfsClaim, size: &Quantity) -> Option<Problem> {
 }
 
 /// The patch of the label and the finalizer of the shared volume itself.
-fn own_patch(observed: &Observed, is_complete: bool) -> Option<ObjectPatch> {
-    let volume = &observed.volume;
-    let mut metadata = json!({"labels": {labels::MANAGED_BY: labels::MANAGED_BY_INSTANCE}});
-    if is_complete && let Some(finalizers) = finalizer::added(volume, labels::SHARED_VOLUME_FINALIZER) {
-        metadata["finalizers"] = json!(finalizers);
+fn own_patch(observed: &Observed, responsibility: &Responsibility, is_complete: bool) -> Option<ObjectPatch> {
+    let (volume, wanted) = (&observed.volume, json!({labels::MANAGED_BY: labels::MANAGED_BY_INSTANCE}));
+    if is_complete {
+        return responsibility.hold(volume, labels::SHARED_VOLUME_FINALIZER, &wanted);
     }
-    ObjectPatch::of(volume, &json!({"metadata": metadata}))
+    ObjectPatch::of(volume, &json!({"metadata": {"labels": wanted}}))
 }
 
 fn builder(observed: &Observed) -> ChildBuilder {

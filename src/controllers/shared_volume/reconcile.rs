@@ -7,6 +7,7 @@ use super::stores::Stores;
 use crate::api::labels;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::config::SharedVolumeConfig;
+use crate::controllers::shared::responsibility::Responsibility;
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};
@@ -17,12 +18,23 @@ pub struct SharedVolumeReconciler {
     stores: Stores,
 }
 
+/// The settings that plans depend on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// The configuration of the loop.
+    pub config: SharedVolumeConfig,
+    /// Which volumes this daemon is responsible for.
+    pub responsibility: Responsibility,
+}
+
 impl Definition for SharedVolumeReconciler {
     const EVENT_SOURCE: &'static str = "SharedVolume";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
+        let responsibility = Responsibility::of(setup.config);
+        let stores = Stores::declare(set, &responsibility);
         let config = setup.config.controllers.shared_volume.clone();
-        Ok((Self { stores: Stores::declare(set, &setup.config.selector) }, config))
+        Ok((Self { stores }, Settings { config, responsibility }))
     }
 }
 
@@ -31,9 +43,9 @@ impl Reconciler for SharedVolumeReconciler {
     const FINALIZER: Option<&'static str> = Some(labels::SHARED_VOLUME_FINALIZER);
     type Kind = SharedVolumeKind;
     type Observed = Observed;
-    type Settings = SharedVolumeConfig;
+    type Settings = Settings;
     type Effect = ();
-    const PLAN: PlanFn<Self> = |observed, config, _| plan(observed, config);
+    const PLAN: PlanFn<Self> = |observed, settings, _| plan(observed, settings);
     const REPORT: ReportFn<Self> = |observed, _, plan, outcome, now| report(observed, plan, outcome, now);
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {

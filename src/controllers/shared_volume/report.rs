@@ -44,6 +44,9 @@ pub fn report(
     outcome: &Outcome<()>,
     now: Timestamp,
 ) -> Report<SharedVolumeKind> {
+    if observed.has_left {
+        return Report::unchanged(&observed.volume);
+    }
     if observed.volume.is_terminating() {
         return deleting(observed, now);
     }

@@ -1,15 +1,21 @@
 //! The stores of the shared volume loop, and which of their changes add which volumes to the queue.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::observe::{Observed, claim_name, job_names};
-use crate::api::shared_volume::SharedVolumeKind;
+use crate::api::quantity::Quantity;
+use crate::api::shared_volume::{SharedVolume, SharedVolumeKind, SharedVolumePhase};
 use crate::api::template::TemplateKind;
+use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
 use crate::controllers::shared::nfs_volume::ByVolume;
 use crate::controllers::shared::references::{BySharedVolume, instance_of, mounted_volumes};
-use crate::kinds::{DeploymentKind, JobKind, NamespaceKind, NfsClaimKind, PersistentVolumeKind, SecretKind};
+use crate::controllers::shared::responsibility::{Responsibility, Standing};
+use crate::kinds::{
+    DeploymentKind, JobKind, NamespaceKind, NfsClaimKind, PersistentVolumeKind, SecretKind, UsedQuota,
+    UsedQuotaKind,
+};
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::store::{Change, Index, Store};
@@ -18,8 +24,8 @@ use crate::runtime::watch::Selection;
 
 /// The stores of the shared volume loop.
 pub struct Stores {
-    /// The labels of the namespaces whose volumes are reconciled.
-    selector: BTreeMap<String, String>,
+    /// Which volumes are reconciled: those in namespaces with the labels of the selector.
+    responsibility: Responsibility,
     volumes: Arc<Store<SharedVolumeKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
     templates: Arc<Store<TemplateKind>>,
@@ -44,19 +50,42 @@ impl<T: Kind> Index<T> for ByMount {
     }
 }
 
+/// Shared volumes that a quota has refused, by their namespace.
+struct RefusedByNamespace;
+
+impl Index<SharedVolumeKind> for RefusedByNamespace {
+    type Key = Text;
+
+    fn keys(volume: &SharedVolume) -> Vec<Text> {
+        let is_refused = volume.status.phase == SharedVolumePhase::ResourceQuotaExceeded;
+        is_refused.then(|| volume.metadata.namespace.clone()).into_iter().collect()
+    }
+}
+
 impl Stores {
-    /// Declares the stores. Only volumes in namespaces with the labels of `selector` are reconciled.
-    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
+    /// Declares the stores. Only volumes in namespaces for which this daemon is responsible are reconciled.
+    pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
         let all = Selection::All;
         let of_instances = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_volumes = Selection::label(labels::VOLUME_TYPE, labels::VOLUME_TYPE_SHARED_VOLUME);
-        let volumes = set.store(&all).written().objects(|_| true).get();
+        let volumes = set.store(&all).written().objects(|_| true).index::<RefusedByNamespace>().get();
+        // Those of Tenants carry the label, and change with each of their pods.
+        let quotas = set.store::<UsedQuotaKind>(&Selection::Unlabelled(labels::MANAGED_BY));
+        quotas
+            .wakes_by::<RefusedByNamespace, _, _>(&volumes, |change| {
+                change
+                    .old
+                    .as_deref()
+                    .filter(|_| has_room(change))
+                    .map(|quota| quota.metadata.namespace.clone())
+            })
+            .get();
         let claims = set.store(&of_volumes).written().index::<ByVolume>();
         let claims: Arc<Store<NfsClaimKind>> = claims.wakes_controller::<SharedVolumeKind>().get();
         let claimed = Arc::clone(&claims);
         Self {
-            selector: selector.clone(),
-            namespaces: set.store(&all).wakes_residents(&volumes, selector).get(),
+            responsibility: responsibility.clone(),
+            namespaces: set.store(&all).wakes_residents(&volumes, &responsibility.selector).get(),
             templates: of_users::<_, BySharedVolume>(set.store(&all), &volumes),
             deployments: of_users::<_, ByMount>(set.store(&of_instances), &volumes),
             secrets: of_users::<_, ByMount>(set.store(&of_instances), &volumes),
@@ -76,10 +105,12 @@ impl Stores {
     }
 
     /// What the stores have about a shared volume; `None` when it does not exist, or is in a namespace that
-    /// is not ours.
+    /// is not ours and has no finalizer of ours.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let volume = self.volumes.get(&key.namespace, &key.name)?;
-        self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
+        let namespace = self.namespaces.get("", &key.namespace)?;
+        let is_selected = namespace.has_labels(&self.responsibility.selector);
+        let standing = self.responsibility.standing(&volume, labels::SHARED_VOLUME_FINALIZER, is_selected)?;
         let claim = self.claims.get(&key.namespace, &claim_name(&key.name));
         let bound = claim.as_ref().and_then(|claim| claim.spec.volume_name.clone());
         let [ours, former] = job_names(&key.name);
@@ -93,6 +124,7 @@ impl Stores {
         let of_deployments = deployments.iter().filter_map(|deployment| instance_of(&**deployment));
         let of_secrets = secrets.iter().filter_map(|secret| instance_of(&**secret));
         Some(Observed {
+            has_left: standing == Standing::Left,
             templates: self.templates.keys_by::<BySharedVolume>(key).into_iter().collect(),
             instances: of_deployments.chain(of_secrets).collect(),
             persistent_volume: bound.and_then(|name| self.persistent_volumes.get("", &name)),
@@ -104,9 +136,21 @@ impl Stores {
     }
 }
 
+/// Whether a quota allows more than before, or less is used of it.
+fn has_room(change: &Change<UsedQuotaKind>) -> bool {
+    let (Some(old), Some(new)) = (&change.old, &change.new) else { return change.new.is_none() };
+    let amount = |text: Option<&String>| text.and_then(|text| text.parse::<Quantity>().ok());
+    let hard = |quota: &UsedQuota, name: &String| amount(quota.status.hard.get(name));
+    let used = |quota: &UsedQuota, name: &String| amount(quota.status.used.get(name));
+    old.status.hard.keys().any(|name| {
+        hard(new, name).is_none_or(|limit| hard(old, name).is_some_and(|before| limit > before))
+            || used(new, name) < used(old, name)
+    })
+}
+
 /// Declares the store of a kind whose objects use shared volumes, which the index `I` finds. A change of the
 /// volumes that an object uses adds those that are being deleted: they may be unused now, or the message
-/// about their users changes.
+/// about their users changes. They are listed before a volume is deleted.
 fn of_users<T: Kind, I: Index<T, Key = ObjectKey>>(
     store: Declaration<'_, '_, T>,
     volumes: &Arc<Store<SharedVolumeKind>>,
@@ -122,5 +166,5 @@ fn of_users<T: Kind, I: Index<T, Key = ObjectKey>>(
             }
         }
     };
-    store.index::<I>().on_change(enqueue).get()
+    store.written().index::<I>().on_change(enqueue).get()
 }

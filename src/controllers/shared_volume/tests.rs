@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::observe::{Observed, job_names};
 use super::plan::plan;
+use super::reconcile::Settings;
 use super::report::report;
+use super::stores::Stores;
 use crate::api::shared_volume::{SharedVolumeKind, SharedVolumePhase};
 use crate::api::{Kind, Object};
-use crate::config::SharedVolumeConfig;
+use crate::controllers::shared::responsibility::Responsibility;
 use crate::kinds::NfsClaim;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
@@ -19,7 +22,10 @@ use crate::runtime::error::ApiError;
 use crate::runtime::finalizer;
 use crate::runtime::merge;
 use crate::runtime::plan::Plan;
+use crate::runtime::queue::Action;
 use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::store::StoreFactory;
+use crate::runtime::store_set::StoreSet;
 
 fn object<T: Kind>(value: &Value) -> Arc<Object<T>> {
     Arc::new(serde_json::from_value(value.clone()).expect("objects are read leniently"))
@@ -45,6 +51,7 @@ fn fresh(more: &Value) -> Observed {
     merge::apply(&mut volume, more);
     Observed {
         volume: object(&volume),
+        has_left: false,
         claim: None,
         persistent_volume: None,
         job: None,
@@ -82,7 +89,7 @@ fn made(plan: &Plan, kind: &str) -> Value {
 }
 
 fn planned(observed: &Observed) -> Plan {
-    plan(observed, &SharedVolumeConfig::default())
+    plan(observed, &Settings::default())
 }
 
 fn reported(observed: &Observed, failures: &[Failure]) -> Report<SharedVolumeKind> {
@@ -284,4 +291,43 @@ fn a_volume_in_use_keeps_its_finalizer() {
         finalizer::removal(&*free.volume, finalizer).expect("a patch").patch,
         json!({"metadata": {"finalizers": ["other"]}})
     );
+}
+
+#[test]
+fn a_quota_that_gets_room_wakes_the_volumes_that_it_refused() {
+    let mut factory = StoreFactory::default();
+    let mut set = StoreSet::new("sharedVolume", &mut factory);
+    Stores::declare(&mut set, &Responsibility::default());
+    let queue = set.finish().queue;
+    let offer = |object: Value| assert!(factory.offer(&object).expect("it can be read"), "it is stored");
+    let volume = |namespace: &str, name: &str, phase: &str| {
+        let metadata = json!({"name": name, "namespace": namespace, "uid": name});
+        offer(json!({"kind": "SharedVolume", "metadata": metadata, "status": {"phase": phase}}));
+    };
+    volume("course", "refused", "ResourceQuotaExceeded");
+    volume("course", "ready", "Ready");
+    volume("other", "elsewhere", "ResourceQuotaExceeded");
+    let woken = || {
+        let mut woken = Vec::new();
+        while let Some(job) = queue.next().now_or_never().flatten() {
+            woken.push(job.key.to_string());
+            queue.done(job, Action::AwaitChange);
+        }
+        woken
+    };
+    woken();
+    let quota = |version: u32, hard: &str, used: &str| {
+        let status = json!({"hard": {"requests.storage": hard}, "used": {"requests.storage": used}});
+        let metadata =
+            json!({"name": "q", "namespace": "course", "uid": "q", "resourceVersion": version.to_string()});
+        offer(json!({"kind": "ResourceQuota", "metadata": metadata, "status": status}));
+        woken()
+    };
+    let nobody: [&str; 0] = [];
+    assert_eq!(quota(1, "4Gi", "4Gi"), nobody, "a new one takes room");
+    assert_eq!(quota(2, "2Gi", "4Gi"), nobody, "a smaller one, too");
+    assert_eq!(quota(3, "2048Mi", "4Gi"), nobody, "the same, spelled otherwise");
+    assert_eq!(quota(4, "4Gi", "4Gi"), ["course/refused"], "it is raised");
+    assert_eq!(quota(5, "4Gi", "3Gi"), ["course/refused"], "something was freed");
+    assert_eq!(quota(6, "4Gi", "4Gi"), nobody, "and taken");
 }

@@ -1,9 +1,14 @@
 //! The decision about a snapshot: a pure function of what is observed.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::image;
 use super::observe::{Observed, instance_key};
+use super::report::READY;
+use super::trouble::{CONTAINER_FAILED, PATIENCE, Trouble, failure, is_running, trouble, waited};
+use crate::api::condition::Condition;
 use crate::api::environment::{Environment, EnvironmentType};
 use crate::api::instance::Instance;
 use crate::api::instance_snapshot::{InstanceSnapshot, SnapshotPhase};
@@ -12,8 +17,12 @@ use crate::config::SnapshotConfig;
 use crate::kinds::{DataVolume, Job, JobEnd};
 use crate::runtime::ObjectKey;
 
-/// How long a Job may have no pod before that is reported, in seconds.
-pub const PATIENCE: i64 = 60;
+/// The reason while another snapshot of the Instance is made.
+pub const ANOTHER: &str = "AnotherSnapshot";
+/// The reason while a quota does not allow the Job.
+pub const QUOTA: &str = "ResourceQuotaExceeded";
+/// The reason while the API server refuses the Job for another reason, for example a rule of admission.
+pub const JOB_REFUSED: &str = "JobRefused";
 
 /// The decision about a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +44,10 @@ pub enum Decision {
     Running {
         /// The name of the image to be pushed.
         destination: String,
-        /// Whether it has had no pod for at least [`PATIENCE`].
-        starved: bool,
+        /// What is wrong with it, if anything is.
+        trouble: Option<Trouble>,
+        /// After how long it has to be looked at again; `None` while it makes progress.
+        next: Option<Duration>,
     },
     /// The Job is complete: the image is in the registry.
     Complete {
@@ -45,8 +56,10 @@ pub enum Decision {
         /// How long the Job took, in seconds, if its status says so.
         took: Option<i64>,
     },
-    /// The Job has failed with this message.
+    /// The Job has failed, or could not be made in time, with this message.
     Fail(String),
+    /// The Job has not started in time, for the reason in this message: it is deleted.
+    Abandon(String),
 }
 
 /// The input of a Job.
@@ -68,7 +81,7 @@ pub fn decide(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> D
         _ => {}
     }
     match &observed.job {
-        Some(job) if job.is_controlled_by(&observed.snapshot) => return progress(job, now),
+        Some(job) if job.is_controlled_by(&observed.snapshot) => return progress(observed, job, config, now),
         None if *phase == SnapshotPhase::Processing => {
             return Decision::Fail(format!(
                 "Job {} was deleted before it was complete: make another snapshot",
@@ -77,10 +90,49 @@ pub fn decide(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> D
         }
         _ => {}
     }
-    match judge(observed, config, now) {
+    let decision = match judge(observed, config, now) {
         Ok(export) => foreign_owner(observed).unwrap_or(Decision::Export(export)),
         Err(decision) => decision,
-    }
+    };
+    expired(snapshot, &decision, config, now).unwrap_or(decision)
+}
+
+/// The decision that a snapshot has failed, if it has waited for too long since it was its turn.
+fn expired(
+    snapshot: &InstanceSnapshot,
+    decision: &Decision,
+    config: &SnapshotConfig,
+    now: Timestamp,
+) -> Option<Decision> {
+    let stored = stored_condition(snapshot).filter(|_| snapshot.status.phase == SnapshotPhase::Pending)?;
+    let reason = match decision {
+        Decision::Wait { reason, message } if *reason != ANOTHER => message.as_str(),
+        Decision::Export(_) if is_refused(snapshot) => &stored.message,
+        _ => return None,
+    };
+    // While it waits for another snapshot, the status of the condition is `Unknown`.
+    let waited = now.duration_since(stored.last_transition_time.0);
+    let is_over = Duration::try_from(waited).is_ok_and(|waited| waited >= config.start_deadline.get());
+    (stored.status == "False" && is_over).then(|| Decision::Fail(too_late(config, reason)))
+}
+
+/// The message that a snapshot could not start in time.
+fn too_late(config: &SnapshotConfig, reason: &str) -> String {
+    let deadline = config.start_deadline;
+    format!("it could not start within {deadline} (controllers.snapshot.startDeadline): {reason}")
+}
+
+/// Whether the API server has refused the Job of a snapshot when it was last tried.
+pub fn is_refused(snapshot: &InstanceSnapshot) -> bool {
+    let is_pending = snapshot.status.phase == SnapshotPhase::Pending;
+    is_pending
+        && stored_condition(snapshot)
+            .is_some_and(|stored| [QUOTA, JOB_REFUSED].contains(&stored.reason.as_str()))
+}
+
+/// The stored condition [`READY`].
+pub fn stored_condition(snapshot: &InstanceSnapshot) -> Option<&Condition> {
+    snapshot.status.conditions.iter().find(|condition| condition.type_ == READY)
 }
 
 /// Whether the spec of a snapshot was changed since it failed.
@@ -91,13 +143,22 @@ fn is_revised(snapshot: &InstanceSnapshot) -> bool {
 }
 
 /// The decision about a snapshot with a Job.
-fn progress(job: &Job, now: Timestamp) -> Decision {
+fn progress(observed: &Observed, job: &Job, config: &SnapshotConfig, now: Timestamp) -> Decision {
     let destination = super::job::destination(job);
     match job.end() {
         None => {
-            let created = job.metadata.creation_timestamp.as_ref();
-            let age = created.map_or(0, |created| now.as_second() - created.0.as_second());
-            Decision::Running { destination, starved: job.status.active.unwrap_or(0) == 0 && age >= PATIENCE }
+            let trouble = trouble(observed, job, &config.vm_registry_secret, now);
+            let left = config.start_deadline.get().saturating_sub(waited(observed, job, now));
+            match trouble.as_ref().filter(|trouble| trouble.is_obstacle()) {
+                Some(obstacle) if left.is_zero() => {
+                    Decision::Abandon(too_late(config, &obstacle.to_string()))
+                }
+                obstacle => {
+                    let is_watched = obstacle.is_some() || !is_running(observed);
+                    let next = is_watched.then(|| PATIENCE.min(left.max(Duration::from_secs(1))));
+                    Decision::Running { destination, trouble, next }
+                }
+            }
         }
         Some(JobEnd::Complete) => {
             let times = job.status.start_time.as_ref().zip(job.status.completion_time.as_ref());
@@ -105,7 +166,13 @@ fn progress(job: &Job, now: Timestamp) -> Decision {
             Decision::Complete { destination, took }
         }
         Some(JobEnd::Failed(condition)) => {
-            Decision::Fail(format!("{}: {}", condition.reason, condition.message))
+            // The pods of a Job that has failed may be gone: then the reason was reported before.
+            let stored = stored_condition(&observed.snapshot);
+            let stored = stored.filter(|stored| stored.reason == CONTAINER_FAILED);
+            let failure = failure(observed).map(|failure| failure.to_string());
+            let failure = failure.or_else(|| stored.map(|stored| stored.message.to_string()));
+            let failure = failure.map_or_else(String::new, |failure| format!("; {failure}"));
+            Decision::Fail(format!("{}: {}{failure}", condition.reason, condition.message))
         }
     }
 }
@@ -241,7 +308,7 @@ fn busy(observed: &Observed, disk: &str) -> Option<Decision> {
     if let Some(other) = observed.others.iter().find(|other| is_before(other, &observed.snapshot)) {
         let message =
             format!("waiting until InstanceSnapshot {} of the same instance has ended", other.name());
-        return wait("AnotherSnapshot", message);
+        return wait(ANOTHER, message);
     }
     None
 }

@@ -12,6 +12,8 @@ use crate::controllers::shared::children::{ChildBuilder, ChildMeta, label_sized,
 use crate::kinds::{Job, JobKind};
 use crate::runtime::plan::Desired;
 
+/// The end of the log of a container that fails is its termination message.
+const TERMINATION_MESSAGE: &str = "FallbackToLogsOnError";
 /// The argument of Kaniko that names the image.
 const DESTINATION: &str = "--destination=";
 /// The uid that Buildah runs as, which exists in its image.
@@ -48,6 +50,8 @@ pub fn desired(observed: &Observed, config: &SnapshotConfig, export: &Export) ->
                     {"name": "tmp-vol", "mountPath": "/img-tmp"},
                 ],
                 "resources": {"requests": exporter, "limits": {"cpu": "1", "memory": "256Mi"}},
+                // So the status of the pod says why a container has failed.
+                "terminationMessagePolicy": TERMINATION_MESSAGE,
             }],
             "containers": [pusher(config, &export.destination)],
             "volumes": [
@@ -70,6 +74,7 @@ pub fn desired(observed: &Observed, config: &SnapshotConfig, export: &Export) ->
 fn pusher(config: &SnapshotConfig, destination: &str) -> Value {
     let mut container = json!({
         "name": "docker-pusher",
+        "terminationMessagePolicy": TERMINATION_MESSAGE,
         "resources": {
             "requests": {"cpu": "1", "memory": config.pusher_memory_request},
             "limits": {"cpu": "1", "memory": config.pusher_memory_limit},

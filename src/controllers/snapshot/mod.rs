@@ -18,6 +18,7 @@ mod plan;
 mod reconcile;
 mod report;
 mod stores;
+mod trouble;
 
 #[cfg(test)]
 mod tests;

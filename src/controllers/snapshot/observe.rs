@@ -9,7 +9,7 @@ use crate::api::instance_snapshot::InstanceSnapshot;
 use crate::api::names::CanonicalName;
 use crate::api::template::Template;
 
-use crate::kinds::{DataVolume, Job, Pod, VirtualMachine, VirtualMachineInstance};
+use crate::kinds::{DataVolume, Job, Pod, PodOfJob, VirtualMachine, VirtualMachineInstance};
 use crate::runtime::ObjectKey;
 
 /// Everything that plan and report depend on, except the configuration and the time.
@@ -24,6 +24,10 @@ pub struct Observed {
     pub template: Option<Arc<Template>>,
     /// The object with the name of its Job, whoever owns it.
     pub job: Option<Arc<Job>>,
+    /// The pods of that Job.
+    pub job_pods: Vec<Arc<PodOfJob>>,
+    /// Whether the Secret with the login to the registry exists in the namespace.
+    pub has_secret: bool,
     /// The virtual machines of the Instance.
     pub machines: Vec<Arc<VirtualMachine>>,
     /// The `VirtualMachineInstance`s with the names of those: they exist while the machines run.

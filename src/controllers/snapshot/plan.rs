@@ -4,14 +4,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::decide::{Decision, PATIENCE, decide};
+use super::decide::{Decision, decide, is_refused};
 use super::job;
 use super::observe::{Observed, instance_key};
+use super::trouble::PATIENCE;
 use crate::api::instance::InstanceKind;
+use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::template::TemplateKind;
 use crate::config::SnapshotConfig;
 use crate::controllers::shared::references::template_key;
-use crate::runtime::plan::{KindInfo, Plan, Requeue};
+use crate::kinds::{JobKind, PodOfJobKind};
+use crate::runtime::ObjectKey;
+use crate::runtime::plan::{KindInfo, Plan, Removal, Requeue};
 use crate::runtime::problem::Problem;
 
 /// The reason of a refused snapshot.
@@ -26,7 +30,6 @@ const WAIT: Duration = Duration::from_mins(1);
 /// The plan.
 pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    let patience = Duration::from_secs(PATIENCE.unsigned_abs());
     match decide(observed, config, now) {
         Decision::Ended | Decision::Complete { .. } => plan.requeue = Requeue::OnChange,
         Decision::Wait { reason, message } => {
@@ -41,18 +44,49 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
             plan.confirm.push((KindInfo::of::<InstanceKind>(), instance_key(&observed.snapshot)));
             let template = observed.instance.as_deref().map(template_key);
             plan.confirm.extend(template.map(|key| (KindInfo::of::<TemplateKind>(), key)));
+            plan.confirm.push(job_to_confirm(observed));
         }
         Decision::Fail(message) => {
             plan.problems.push(Problem::fault("", FAILED, message));
             plan.requeue = Requeue::OnChange;
+            // So is a failure: the Job may just have been made, or its pods started.
+            confirm_job(observed, &mut plan);
+        }
+        Decision::Abandon(message) => {
+            plan.problems.push(Problem::fault("", FAILED, message));
+            plan.remove.extend(observed.job.as_deref().map(|job| Removal::of(job, "")));
+            plan.requeue = Requeue::OnChange;
+            confirm_job(observed, &mut plan);
         }
         Decision::Export(export) => {
             plan.ensure.push(job::desired(observed, config, &export));
-            plan.announce = true;
-            plan.requeue_after(patience);
+            if is_refused(&observed.snapshot) {
+                // The status keeps the reason until the Job exists; so it is read instead of written.
+                let key = ObjectKey::of(&*observed.snapshot);
+                plan.confirm.push((KindInfo::of::<InstanceSnapshotKind>(), key));
+            } else {
+                plan.announce = true;
+            }
+            plan.requeue_after(PATIENCE);
         }
-        Decision::Running { starved: false, .. } => plan.requeue_after(patience),
-        Decision::Running { .. } => {}
+        Decision::Running { next, .. } => {
+            if let Some(next) = next {
+                plan.requeue_after(next);
+            }
+        }
     }
     plan
+}
+
+/// Reads the Job and its pods from the API server before the plan is carried out.
+fn confirm_job(observed: &Observed, plan: &mut Plan) {
+    plan.confirm.push(job_to_confirm(observed));
+    let pods = observed.job_pods.iter().map(|pod| ObjectKey::of(&**pod));
+    plan.confirm.extend(pods.map(|key| (KindInfo::of::<PodOfJobKind>(), key)));
+}
+
+fn job_to_confirm(observed: &Observed) -> (KindInfo, ObjectKey) {
+    let snapshot = &observed.snapshot;
+    let key = ObjectKey::new(snapshot.metadata.namespace.clone(), job::name(snapshot.name()));
+    (KindInfo::of::<JobKind>(), key)
 }

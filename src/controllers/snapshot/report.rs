@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::decide::{Decision, decide};
+use super::decide::{ANOTHER, Decision, JOB_REFUSED, QUOTA, decide, is_refused, stored_condition};
 use super::observe::Observed;
 use super::plan::{FAILED, REFUSED};
+use super::trouble::Trouble;
 use crate::api::condition::Condition;
 use crate::api::instance_snapshot::{
     InstanceSnapshot, InstanceSnapshotKind, InstanceSnapshotStatus, SnapshotPhase,
@@ -20,11 +21,9 @@ use crate::runtime::plan::{ObjectPatch, Plan};
 use crate::runtime::reconciler::{Outcome, Report};
 
 /// Condition: whether the image is in the registry.
-const READY: &str = "Ready";
+pub const READY: &str = "Ready";
 /// The reason while the Job is about to be created.
 pub const CREATING: &str = "Creating";
-/// The reason when the Job has no pod.
-const STARVED: &str = "WaitingForPod";
 
 /// The report of a reconcile.
 pub fn report(
@@ -56,7 +55,11 @@ fn decision(
         return match &failure.error {
             ApiError::QuotaExceeded(message) => {
                 let message = format!("the Job cannot be made: {message}");
-                Some(Decision::Wait { reason: "ResourceQuotaExceeded", message })
+                Some(Decision::Wait { reason: QUOTA, message })
+            }
+            ApiError::Forbidden(_) => {
+                let message = format!("the Job cannot be made: {}", failure.error);
+                Some(Decision::Wait { reason: JOB_REFUSED, message })
             }
             ApiError::Invalid(_) | ApiError::NameConflict { .. } => {
                 Some(Decision::Refuse(failure.to_string()))
@@ -67,10 +70,10 @@ fn decision(
     let Some(problem) = plan.problems.first() else {
         let decision = decide(observed, config, now);
         let is_reported = match decision {
-            Decision::Export(_) => !outcome.is_applied,
+            Decision::Export(_) => !outcome.is_applied && !is_refused(&observed.snapshot),
             Decision::Running { .. } | Decision::Complete { .. } | Decision::Fail(_) => true,
             // Something has changed since the plan was made, which causes another reconcile.
-            Decision::Ended | Decision::Wait { .. } | Decision::Refuse(_) => false,
+            Decision::Ended | Decision::Wait { .. } | Decision::Refuse(_) | Decision::Abandon(_) => false,
         };
         return Some(decision).filter(|_| is_reported);
     };
@@ -102,38 +105,48 @@ pub(super) fn tell(
         Decision::Wait { reason, message } => (SnapshotPhase::Pending, *reason, message.clone()),
         Decision::Export(_) => (SnapshotPhase::Pending, CREATING, "the Job is being made".to_owned()),
         Decision::Refuse(message) => (SnapshotPhase::Failed, REFUSED, message.clone()),
-        Decision::Running { destination, starved } => {
-            running(&super::job::name(snapshot.name()), destination, *starved)
-        }
+        Decision::Running { destination, trouble, .. } => running(snapshot, destination, trouble.as_ref()),
         Decision::Complete { destination, took } => (
             SnapshotPhase::Completed,
             "Completed",
             format!("Image {destination} created and uploaded{}", within(*took)),
         ),
-        Decision::Fail(message) => (SnapshotPhase::Failed, FAILED, message.clone()),
+        Decision::Fail(message) | Decision::Abandon(message) => {
+            (SnapshotPhase::Failed, FAILED, message.clone())
+        }
     };
-    let observation = Observation::new(READY, phase == SnapshotPhase::Completed, reason, message);
+    let mut observation = Observation::new(READY, phase == SnapshotPhase::Completed, reason, message);
+    if reason == ANOTHER {
+        // So the time of its last transition is that from which on it was its turn.
+        observation.holds = None;
+    }
+    // A new attempt begins its time anew.
+    let retired = if old.phase == SnapshotPhase::Failed { &[READY][..] } else { &[] };
     let events = events(snapshot, decision, &phase, &observation);
     let generation = snapshot.metadata.generation;
-    let conditions = conditions::merge(&old.conditions, &[observation], &[], generation, now);
+    let conditions = conditions::merge(&old.conditions, &[observation], retired, generation, now);
     Report::new(InstanceSnapshotStatus { phase, conditions }, events)
 }
 
-/// Phase, reason and message while the Job runs.
-fn running(job: &str, destination: &str, starved: bool) -> (SnapshotPhase, &'static str, String) {
-    if starved {
-        let message = format!(
-            "Job {job} has no pod: see its events. A ResourceQuota of the namespace may leave no capacity for it \
-             (controllers.snapshot.pusherMemoryLimit counts against it)"
-        );
-        return (SnapshotPhase::Processing, STARVED, message);
-    }
-    (SnapshotPhase::Processing, "JobRunning", format!("Job {job} makes image {destination}"))
-}
+/// The reason while the Job runs.
+const RUNNING: &str = "JobRunning";
 
-/// The stored condition [`READY`].
-fn stored_condition(snapshot: &InstanceSnapshot) -> Option<&Condition> {
-    snapshot.status.conditions.iter().find(|condition| condition.type_ == READY)
+/// Phase, reason and message while the Job runs.
+fn running(
+    snapshot: &InstanceSnapshot,
+    destination: &str,
+    trouble: Option<&Trouble>,
+) -> (SnapshotPhase, &'static str, String) {
+    let Some(trouble) = trouble else {
+        let job = super::job::name(snapshot.name());
+        return (SnapshotPhase::Processing, RUNNING, format!("Job {job} makes image {destination}"));
+    };
+    // The scheduler and the kubelet say the same in other words at each attempt.
+    let is_same =
+        |stored: &&Condition| stored.reason == trouble.reason && stored.message.starts_with(&trouble.subject);
+    let stored = stored_condition(snapshot).filter(|stored| trouble.is_obstacle() && is_same(stored));
+    let message = stored.map_or_else(|| trouble.to_string(), |stored| stored.message.to_string());
+    (SnapshotPhase::Processing, trouble.reason, message)
 }
 
 /// One event for each transition.
@@ -146,8 +159,11 @@ fn events(
     let before = &snapshot.status.phase;
     let mut events = Vec::new();
     let is_new = matches!(before, SnapshotPhase::Unset | SnapshotPhase::Failed);
-    if is_new && !matches!(decision, Decision::Running { .. } | Decision::Complete { .. } | Decision::Fail(_))
-    {
+    let has_begun = matches!(
+        decision,
+        Decision::Running { .. } | Decision::Complete { .. } | Decision::Fail(_) | Decision::Abandon(_)
+    );
+    if is_new && !has_begun {
         events.push(EventNote::new(
             EventType::Normal,
             "Validating",
@@ -167,7 +183,7 @@ fn events(
         }
         Decision::Refuse(message) => events.push(EventNote::warning(REFUSED, message.clone())),
         Decision::Running { .. } if phase == before => {
-            let type_ = if now.reason == STARVED { EventType::Warning } else { EventType::Normal };
+            let type_ = if now.reason == RUNNING { EventType::Normal } else { EventType::Warning };
             events.push(EventNote::new(type_, &now.reason, now.message.clone()));
         }
         Decision::Running { .. } => {
@@ -178,7 +194,7 @@ fn events(
             let message = format!("Image {image} created and uploaded{}", within(*took));
             events.push(EventNote::new(EventType::Normal, "Created", message));
         }
-        Decision::Fail(message) => {
+        Decision::Fail(message) | Decision::Abandon(message) => {
             let message = format!("The creation job failed: {message}");
             events.push(EventNote::warning(FAILED, message));
         }

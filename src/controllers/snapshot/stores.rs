@@ -13,12 +13,13 @@ use crate::api::text::Text;
 use crate::api::{Kind, labels};
 use crate::controllers::shared::references::{ByInstance, instance_of, template_key};
 use crate::kinds::{
-    DataVolumeKind, JobKind, NamespaceKind, PodKind, VirtualMachineInstanceKind, VirtualMachineKind,
+    DataVolumeKind, JobKind, NamespaceKind, PodKind, PodOfJobKind, SecretNameKind,
+    VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::{Priority, Queue};
-use crate::runtime::store::{ByController, Index, Store};
-use crate::runtime::store_set::{Declaration, StoreSet};
+use crate::runtime::store::{ByController, ByNamespace, Index, Store};
+use crate::runtime::store_set::{Declaration, StoreSet, enqueue_controller};
 use crate::runtime::watch::Selection;
 
 /// The stores of the snapshot loop.
@@ -36,6 +37,12 @@ pub struct Stores {
     machine_instances: Arc<Store<VirtualMachineInstanceKind>>,
     data_volumes: Arc<Store<DataVolumeKind>>,
     pods: Arc<Store<PodKind>>,
+    /// The pods of Jobs.
+    job_pods: Arc<Store<PodOfJobKind>>,
+    /// The Secrets with the login to the registry.
+    secrets: Arc<Store<SecretNameKind>>,
+    /// Their name.
+    secret: String,
 }
 
 /// Snapshots by the Instance that they name.
@@ -68,7 +75,8 @@ fn is_open(snapshot: &InstanceSnapshot) -> bool {
 
 impl Stores {
     /// Declares the stores. Only snapshots in namespaces with the labels of `selector` are reconciled.
-    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
+    /// The Secret with the login to the registry is named `secret`.
+    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>, secret: &str) -> Self {
         let all = Selection::All;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_instances = Selection::labelled(labels::INSTANCE);
@@ -77,7 +85,12 @@ impl Stores {
             set.store(&ours).optional().index::<ByController>().get();
         let (waiting, disks) = (Arc::clone(&snapshots), Arc::clone(&machines));
         let started = Arc::clone(&snapshots);
+        let jobs = set.store(&all).written().wakes_controller::<InstanceSnapshotKind>().get();
         Self {
+            job_pods: job_pods(set, &jobs),
+            secrets: secrets(set, &snapshots, secret),
+            secret: secret.to_owned(),
+
             selector: selector.clone(),
             instances: set
                 .store::<InstanceKind>(&all)
@@ -91,7 +104,7 @@ impl Stores {
             templates: set.store(&all).written().get(),
             tenants: set.store(&all).index::<ByDirectory>().get(),
             namespaces: set.store(&all).wakes_residents(&snapshots, selector).get(),
-            jobs: set.store(&all).written().wakes_controller::<InstanceSnapshotKind>().get(),
+            jobs,
             machine_instances: of_disk_users(set.store(&of_instances).optional(), &snapshots),
             data_volumes: set
                 .store::<DataVolumeKind>(&all)
@@ -124,12 +137,16 @@ impl Stores {
         let machines = machines.unwrap_or_default();
         let named = machines.iter().map(|machine| machine.name());
         let others = self.snapshots.by::<OfInstance>(&of).into_iter();
+        let job = self.jobs.get(&key.namespace, &super::job::name(&key.name));
+        let job_pods = job.as_ref().map(|job| self.job_pods.by::<ByController>(job.uid()));
         Some(Observed {
+            job_pods: job_pods.unwrap_or_default(),
+            has_secret: self.secrets.get(&key.namespace, &self.secret).is_some(),
+            job,
             template: instance.as_ref().and_then(|instance| {
                 let reference = template_key(instance);
                 self.templates.get(&reference.namespace, &reference.name)
             }),
-            job: self.jobs.get(&key.namespace, &super::job::name(&key.name)),
             running: named
                 .clone()
                 .filter_map(|name| self.machine_instances.get(&of.namespace, name))
@@ -149,7 +166,7 @@ impl Stores {
     /// oldest Tenant with that path.
     fn repository_owner(&self, instance: &Instance) -> Option<String> {
         let tenant = &instance.spec.tenant_ref.name;
-        let sharing = self.tenants.by::<ByDirectory>(directory(tenant));
+        let sharing = self.tenants.by::<ByDirectory>(directory(tenant).as_str());
         let first = sharing
             .iter()
             .min_by_key(|tenant| (tenant.metadata.creation_timestamp.clone(), tenant.name().to_owned()))?;
@@ -170,6 +187,42 @@ fn snapshots(set: &mut StoreSet<'_>) -> Arc<Store<InstanceSnapshotKind>> {
         }
     });
     snapshots
+}
+
+/// The label by which the Job controller marks the pods of Jobs.
+const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+
+/// Declares the store of the pods of Jobs. A change adds the snapshot of the Job.
+fn job_pods(set: &mut StoreSet<'_>, jobs: &Arc<Store<JobKind>>) -> Arc<Store<PodOfJobKind>> {
+    let jobs = Arc::clone(jobs);
+    let pods = set.store::<PodOfJobKind>(&Selection::labelled(JOB_NAME)).written().index::<ByController>();
+    let pods = pods.on_change(move |change, queue| {
+        let Some(pod) = change.object() else { return };
+        let owner = pod.metadata.controller().filter(|owner| owner.kind == JobKind::KIND);
+        if let Some(job) = owner.and_then(|owner| jobs.get(pod.namespace(), &owner.name)) {
+            enqueue_controller::<InstanceSnapshotKind, _>(&job, queue);
+        }
+    });
+    pods.get()
+}
+
+/// Declares the store of the Secrets with the login to the registry. A change adds the snapshots of the
+/// namespace.
+fn secrets(
+    set: &mut StoreSet<'_>,
+    snapshots: &Arc<Store<InstanceSnapshotKind>>,
+    secret: &str,
+) -> Arc<Store<SecretNameKind>> {
+    if secret.is_empty() {
+        return Arc::default();
+    }
+    snapshots.index::<ByNamespace>();
+    let secrets = set.store::<SecretNameKind>(&Selection::named(secret));
+    let secrets = secrets.wakes_by::<ByNamespace, _, _>(snapshots, |change| {
+        let is_news = change.old.is_none() || change.new.is_none();
+        change.object().filter(|_| is_news).map(|secret| secret.metadata.namespace.clone())
+    });
+    secrets.get()
 }
 
 /// Declares the store of a kind whose objects use the disks of an Instance. A change adds the snapshots of

@@ -3,6 +3,7 @@
 mod decide;
 mod job;
 mod report;
+mod trouble;
 
 use std::sync::Arc;
 
@@ -67,6 +68,8 @@ fn observed(more: &Value, of_instance: &Value) -> Observed {
         instance: Some(object(&instance)),
         template: Some(object(&template(&main))),
         job: None,
+        job_pods: Vec::new(),
+        has_secret: true,
         machines: vec![object(&json!({"metadata": {"name": "my-box", "namespace": "tenant-ada"}}))],
         running: Vec::new(),
         disks: Vec::new(),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::runtime::ObjectKey;
 use crate::runtime::gate::Gate;
 use crate::runtime::http_server::{Handler, immediate, text};
-use crate::runtime::queue::{Priority, Queue};
+use crate::runtime::queue::Queue;
 
 /// The path that events are sent to.
 const PATH: &str = "/tenant-webhook";
@@ -38,10 +38,16 @@ struct Subject {
     username: String,
 }
 
-/// The handler of events: each adds the Tenant of its account to `queue`, ahead of periodic work. A
+/// The handler of events: each adds the Tenant of its account to `queue`, ahead of periodic work, if there is one; at most
+/// once a second, as who can connect to the port can send them. A
 /// replica that does not lead (`gate` is closed) answers 503, so that the event is sent again and
 /// reaches the leader.
-pub fn handler(queue: Arc<Queue>, gate: Gate, secret: Secret) -> Handler {
+pub fn handler(
+    queue: Arc<Queue>,
+    gate: Gate,
+    secret: Secret,
+    exists: impl Fn(&str) -> bool + Send + Sync + 'static,
+) -> Handler {
     immediate(move |request| {
         if request.uri().path() != PATH {
             return text(StatusCode::NOT_FOUND, "no such page\n");
@@ -54,7 +60,9 @@ pub fn handler(queue: Arc<Queue>, gate: Gate, secret: Secret) -> Handler {
             Err(problem) => text(StatusCode::BAD_REQUEST, format!("{problem}\n")),
             Ok(_) if !gate.is_open() => text(StatusCode::SERVICE_UNAVAILABLE, "this replica does not lead\n"),
             Ok(tenant) => {
-                queue.add(ObjectKey::new("", tenant), Priority::Change);
+                if exists(&tenant) {
+                    queue.add_limited(ObjectKey::new("", tenant));
+                }
                 text(StatusCode::OK, "ok\n")
             }
         }
@@ -110,7 +118,8 @@ mod tests {
         let secret = Arc::new(RwLock::new(secret.map(|secret| secret.as_bytes().to_vec())));
         let request = Request::builder().uri(path).header(SIGNATURE, signature);
         let request = request.body(Bytes::from(body.to_owned())).expect("a request");
-        let response = handler(Arc::clone(&queue), gate.clone(), secret)(request).now_or_never();
+        let exists = |name: &str| name == "ada";
+        let response = handler(Arc::clone(&queue), gate.clone(), secret, exists)(request).now_or_never();
         (response.expect("an immediate response").status().as_u16(), queue.waiting())
     }
 
@@ -122,6 +131,7 @@ mod tests {
     fn an_event_asks_for_its_tenant() {
         let ask = |body: &str| ask(&Gate::open(), None, PATH, "", body);
         assert_eq!(ask(&verified("ada")), (200, 1));
+        assert_eq!(ask(&verified("nobody")), (200, 0));
         let updated =
             json!({"type": "admin.USER-UPDATE", "representation": "{\"username\": \"ada\", \"id\": 1}"});
         assert_eq!(ask(&updated.to_string()), (200, 1));

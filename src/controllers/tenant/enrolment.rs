@@ -20,7 +20,7 @@ pub struct Enrolment<'a> {
 
 impl<'a> Enrolment<'a> {
     /// The Workspaces of a Tenant. One is failing if it does not exist, does not accept candidates, or has a
-    /// name that does not fit into a label.
+    /// name that does not fit into a label. One that cannot be read accepts whom it has.
     pub fn of(observed: &'a Observed) -> Self {
         let mut enrolment = Self::default();
         for entry in &observed.tenant.spec.workspaces {
@@ -46,7 +46,7 @@ impl<'a> Enrolment<'a> {
 }
 
 fn accepts(workspace: &Workspace, role: &Role) -> bool {
-    let candidates = workspace.spec.auto_enroll == AutoEnroll::WithApproval;
+    let candidates = workspace.malformed.is_some() || workspace.spec.auto_enroll == AutoEnroll::WithApproval;
     labels::workspace_role(workspace.name()).is_some()
         && match role {
             Role::Candidate => candidates,

@@ -1,6 +1,5 @@
 //! Test fixtures: a Tenant as it is observed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -9,6 +8,7 @@ use super::Settings;
 use super::observe::{Children, Observed};
 use crate::api::{Kind, Object};
 use crate::config::TenantConfig;
+use crate::controllers::shared::responsibility::Responsibility;
 
 /// An object as the API server has it.
 pub fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
@@ -17,8 +17,9 @@ pub fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
 
 /// The default settings.
 pub fn settings() -> Settings {
+    let selector = ("crownlabs.polito.it/operator-selector".to_owned(), "test".to_owned());
     Settings {
-        selector: BTreeMap::from([("crownlabs.polito.it/operator-selector".to_owned(), "test".to_owned())]),
+        responsibility: Responsibility { selector: [selector].into(), lease: None },
         config: TenantConfig::default(),
         has_keycloak: false,
     }
@@ -35,6 +36,7 @@ pub fn observed(spec: &Value, workspaces: &[(&str, Value)]) -> Observed {
     });
     Observed {
         tenant: object(json!({"metadata": {"name": "ada.rossi", "uid": "u1"}, "spec": whole})),
+        has_left: false,
         workspaces: workspaces.collect(),
         name_owner: None,
         instances: 0,

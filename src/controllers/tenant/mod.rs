@@ -30,17 +30,16 @@ mod stores;
 
 pub use reconcile::TenantReconciler;
 
-use std::collections::BTreeMap;
-
 use crate::config::TenantConfig;
 use crate::controllers::shared::accounts::Known;
+use crate::controllers::shared::responsibility::Responsibility;
 use crate::runtime::reconciler;
 
 /// The settings that plans and reports depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The selector of this daemon: the labels of its Tenants and of the objects that it creates.
-    pub selector: BTreeMap<String, String>,
+    /// Which Tenants this daemon is responsible for.
+    pub responsibility: Responsibility,
     /// The configuration of the loop.
     pub config: TenantConfig,
     /// Whether Keycloak is configured.

@@ -18,7 +18,7 @@ use crate::controllers::shared::nfs_volume::{
 };
 use crate::controllers::shared::references::MY_DRIVE_SECRET;
 use crate::kinds::{NfsClaim, NfsClaimKind, SecretKind};
-use crate::runtime::plan::{Desired, Ownership, Plan, to_value};
+use crate::runtime::plan::{Desired, KindInfo, Ownership, Plan, to_value};
 use crate::runtime::problem::Problem;
 
 /// The component of the personal volume.
@@ -149,7 +149,10 @@ fn desired_claim(
         .labels
         .extend(provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned())));
     desired.labels.insert(labels::TENANT.to_owned(), tenant.name().to_owned());
-    desired.known_by = Some(builder.labels.clone());
+    // A volume of this Tenant is known by the name that it carries, whatever the selector was when it was made.
+    let is_named = claim.is_some_and(|claim| claim.annotation(OWNER) == Some(tenant.name()));
+    let made_by_us = (labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_TENANT.to_owned());
+    desired.known_by = Some(if is_named { [made_by_us].into() } else { builder.labels.clone() });
     desired.ownership = if kept { Ownership::Kept } else { Ownership::Controlled };
     desired.manifest = desired.manifest.map(|manifest| {
         let mut metadata = json!({"annotations": annotations, "labels": {labels::TENANT: tenant.name()}});
@@ -179,8 +182,23 @@ fn data(observed: &Observed) -> Result<Value, Problem> {
         );
         return Err(Problem::fault(MY_DRIVE, "VolumeNotNFS", message));
     };
+    Ok(location_data(&server, &share))
+}
+
+fn location_data(server: &str, share: &str) -> Value {
     let encoded = |text: &str| to_value(&k8s_openapi::ByteString(text.as_bytes().to_vec()));
-    Ok(json!({"data": {"server-name": encoded(&server), "path": encoded(&share)}}))
+    json!({"data": {"server-name": encoded(server), "path": encoded(share)}})
+}
+
+/// The Secret that is made once the claim of a plan is bound, with placeholders for the location of the volume.
+pub fn foreseen(observed: &Observed, settings: &Settings, plan: &Plan<Effect>) -> Option<Value> {
+    let name = observed.names().claim;
+    let is_claim =
+        |made: &&Desired| made.kind == KindInfo::of::<NfsClaimKind>() && made.key.name.as_str() == name;
+    let claim = &plan.ensure.iter().find(is_claim)?.key;
+    let data = location_data(&format!("<server of volume {claim}>"), &format!("<path of volume {claim}>"));
+    let secret = secret(observed, &super::plan::builder(observed, settings), &data);
+    secret.manifest.map(|manifest| manifest.json().clone())
 }
 
 fn secret(observed: &Observed, builder: &ChildBuilder, data: &Value) -> Desired {

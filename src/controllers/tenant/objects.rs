@@ -41,14 +41,20 @@ pub fn resource_quota(quota: &Quota, existing: Option<&ResourceQuota>) -> Value 
 
 /// The pods accept ingress from their own namespace.
 pub fn deny_ingress() -> Value {
-    json!({"spec": {"podSelector": {}, "ingress": [{"from": [{"podSelector": {}}]}]}})
+    json!({"spec": {
+        "podSelector": {}, "ingress": [{"from": [{"podSelector": {}}]}], "policyTypes": ["Ingress"],
+    }})
 }
 
 /// The pods accept ingress from namespaces with a label that administrators set.
 pub fn allow_trusted_ingress() -> Value {
-    json!({"spec": {"podSelector": {}, "ingress": [{"from": [
-        {"namespaceSelector": {"matchLabels": {labels::ALLOW_INSTANCE_ACCESS: "true"}}},
-    ]}]}})
+    json!({"spec": {
+        "podSelector": {},
+        "ingress": [{"from": [
+            {"namespaceSelector": {"matchLabels": {labels::ALLOW_INSTANCE_ACCESS: "true"}}},
+        ]}],
+        "policyTypes": ["Ingress"],
+    }})
 }
 
 /// The limits of the sandbox.

@@ -21,6 +21,8 @@ pub struct Observed {
     /// The Tenant.
     #[as_ref(Tenant)]
     pub tenant: Arc<Tenant>,
+    /// Whether it is not selected any more, and still has our finalizer.
+    pub has_left: bool,
     /// The Workspaces that its spec names and that exist, by name.
     pub workspaces: BTreeMap<String, Arc<Workspace>>,
     /// The Tenant that owns the canonical name, if it is another one with the same canonical name.

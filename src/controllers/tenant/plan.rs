@@ -15,14 +15,15 @@ use super::quota::{QUOTA, Quota, tenant_quota};
 use super::{Effect, Settings};
 use crate::api::instance::InstanceKind;
 use crate::api::template::TemplateKind;
-use crate::api::{Object, labels, public_key};
+use crate::api::{Object, labels};
 use crate::config::OnTenantDeletion;
-use crate::controllers::shared::children::{ChildBuilder, ChildMeta, add_finalizer, binding, owner};
+use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, binding, owner};
+use crate::controllers::shared::responsibility::release;
 use crate::kinds::{
     ClusterRoleBindingKind, ClusterRoleKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
     ResourceQuotaKind, RoleBindingKind,
 };
-use crate::runtime::plan::{Desired, KindInfo, ObjectPatch, Plan, Removal};
+use crate::runtime::plan::{Desired, Evidence, KindInfo, ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
 
 /// The component of the `ClusterRole` and its binding.
@@ -36,6 +37,9 @@ pub const SANDBOX: &str = "sandbox-resources";
 
 /// The plan of a Tenant.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
+    if observed.has_left {
+        return release(&observed.tenant, labels::TENANT_FINALIZER);
+    }
     if observed.tenant.is_terminating() {
         return deletion(observed, settings);
     }
@@ -61,7 +65,6 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
         plan.problems.push(Problem::fault("", "NameConflict", message));
         return plan;
     }
-    plan.problems.extend(key_faults(observed));
     let presence = presence(observed, settings, now);
     if presence == Presence::Undecided {
         plan.requeue_after(settings.config.verification_poll.into());
@@ -90,30 +93,18 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     plan
 }
 
-/// A problem for each invalid SSH key.
-fn key_faults(observed: &Observed) -> Vec<Problem> {
-    let keys = observed.tenant.spec.public_keys.iter().enumerate();
-    let faulty = keys.filter_map(|(index, key)| Some((index, public_key::checked(key).err()?)));
-    faulty
-        .map(|(index, fault)| {
-            let message = format!(
-                "spec.publicKeys[{index}] {fault}: it is left out of machines, and the SSH bastion refuses it"
-            );
-            Problem::fault("publicKeys", "InvalidPublicKey", message)
-        })
-        .collect()
-}
-
 /// The builder of the objects of a Tenant, except those in its sandbox.
 pub fn builder(observed: &Observed, settings: &Settings) -> ChildBuilder {
-    let builder = ChildBuilder { owner: owner(&observed.tenant), labels: settings.selector.clone() };
+    let builder =
+        ChildBuilder { owner: owner(&observed.tenant), labels: settings.responsibility.selector.clone() };
     builder.with(&[(labels::MANAGED_BY, labels::MANAGED_BY_TENANT)])
 }
 
 /// The patch of the finalizer and the labels of the Tenant itself.
 fn own_patch(observed: &Observed, enrolment: &Enrolment<'_>, settings: &Settings) -> Option<ObjectPatch> {
-    let wanted = wanted_labels(observed, enrolment, &settings.selector, &settings.config.base_workspaces);
-    add_finalizer(&observed.tenant, &json!(wanted), &settings.selector)
+    let Settings { responsibility, config, .. } = settings;
+    let wanted = wanted_labels(observed, enrolment, &responsibility.selector, &config.base_workspaces);
+    responsibility.hold(&observed.tenant, labels::TENANT_FINALIZER, &json!(wanted))
 }
 
 /// Plans the `ClusterRole` by which the Tenant can read and edit itself, and its binding.
@@ -179,12 +170,14 @@ impl Personal<'_> {
         let existing = self.observed.children.namespace.as_deref();
         let make = |meta: ChildMeta<'_>| {
             let mut builder = self.builder.clone();
-            builder.labels.extend(self.settings.config.namespace_labels.clone());
+            // Those of the loop win.
+            let more = self.settings.config.namespace_labels.clone();
+            builder.labels = more.into_iter().chain(builder.labels).collect();
             let builder = builder
                 .with(&[(labels::TYPE, labels::TYPE_TENANT), (labels::NAME, self.observed.tenant.name())]);
             let mut desired = builder.enforced::<NamespaceKind>(existing, meta, &json!({}));
-            // An existing namespace with the labels of the selector is adopted.
-            desired.known_by = Some(self.settings.selector.clone());
+            // A namespace that another daemon manages is not adopted.
+            desired.identity.extend(children::exactly(&self.settings.responsibility.selector));
             desired
         };
         namespace(self.observed, existing, &self.names.namespace, PERSONAL, make, plan)
@@ -233,15 +226,15 @@ impl Personal<'_> {
     fn removal(&self, plan: &mut Plan<Effect>) {
         let existing = self.observed.children.namespace.as_ref();
         if self.observed.usable(existing) {
-            let mut kinds = vec![KindInfo::of::<InstanceKind>()];
-            if self.settings.config.personal_workspace.enabled {
-                kinds.push(KindInfo::of::<TemplateKind>());
-            }
+            let within = |kind| Evidence::Within(kind, self.names.namespace.clone());
             // The user may have logged in and created something a moment ago.
-            plan.remove.extend(
-                existing
-                    .map(|namespace| Removal { only_if_empty: kinds, ..Removal::of(namespace, PERSONAL) }),
-            );
+            let mut evidence =
+                vec![Evidence::object(&*self.observed.tenant), within(KindInfo::of::<InstanceKind>())];
+            if self.settings.config.personal_workspace.enabled {
+                evidence.push(within(KindInfo::of::<TemplateKind>()));
+            }
+            let removal = existing.map(|namespace| Removal::of(namespace, PERSONAL).founded_on(evidence));
+            plan.remove.extend(removal);
         }
     }
 }
@@ -257,19 +250,25 @@ fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan<Effect>) {
     let existing = children.sandbox.as_ref();
     if !observed.tenant.spec.create_sandbox {
         if observed.usable(existing) {
-            plan.remove.extend(existing.map(|namespace| Removal::of(namespace, SANDBOX)));
+            let founded_on = Evidence::object(&*observed.tenant);
+            let removal = existing.map(|namespace| Removal::of(namespace, SANDBOX).founded_on([founded_on]));
+            plan.remove.extend(removal);
         }
         return;
     }
     let tenant = observed.tenant.name();
-    let builder = ChildBuilder { owner: owner(&observed.tenant), labels: BTreeMap::new() }.with(&[
-        (labels::MANAGED_BY, labels::MANAGED_BY_TENANT),
-        (labels::TYPE, labels::TYPE_SANDBOX),
-        (labels::TENANT, tenant),
-    ]);
+    let with = |labels| {
+        ChildBuilder { owner: owner(&observed.tenant), labels }.with(&[
+            (labels::MANAGED_BY, labels::MANAGED_BY_TENANT),
+            (labels::TYPE, labels::TYPE_SANDBOX),
+            (labels::TENANT, tenant),
+        ])
+    };
+    let builder = with(BTreeMap::new());
+    let of_namespace = with(settings.config.sandbox_labels.clone());
     let name = observed.names().sandbox;
     let existing = existing.map(AsRef::as_ref);
-    let make = |meta: ChildMeta<'_>| builder.enforced::<NamespaceKind>(existing, meta, &json!({}));
+    let make = |meta: ChildMeta<'_>| of_namespace.enforced::<NamespaceKind>(existing, meta, &json!({}));
     if !namespace(observed, existing, &name, SANDBOX, make, plan) {
         return;
     }
@@ -300,9 +299,12 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let mut plan = Plan { remove_finalizer: Some(labels::TENANT_FINALIZER), ..Plan::default() };
     plan.effects.extend(settings.has_keycloak.then_some(Effect::RemoveAccount));
     let children = &observed.children;
+    let founded_on = || [Evidence::object(&*observed.tenant)];
     for (namespace, component) in [(&children.namespace, PERSONAL), (&children.sandbox, SANDBOX)] {
         if observed.usable(namespace.as_ref()) {
-            plan.remove.extend(namespace.iter().map(|namespace| Removal::of(namespace, component)));
+            let removal =
+                namespace.iter().map(|namespace| Removal::of(namespace, component).founded_on(founded_on()));
+            plan.remove.extend(removal);
         }
     }
     let binding =
@@ -313,7 +315,7 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let delete = settings.config.my_drive.on_tenant_deletion == OnTenantDeletion::Delete;
     if let Some(claim) = children.claim.as_deref().filter(|claim| my_drive::belongs_to(observed, claim)) {
         if delete {
-            plan.remove.push(Removal::of(claim, my_drive::MY_DRIVE));
+            plan.remove.push(Removal::of(claim, my_drive::MY_DRIVE).founded_on(founded_on()));
         } else {
             // The Go operator makes claims that are deleted with their Tenant; this one is kept.
             plan.ensure.push(my_drive::kept(observed, settings, claim));

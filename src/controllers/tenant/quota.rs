@@ -28,43 +28,61 @@ pub struct Quota {
     pub other_resources: BTreeMap<String, Quantity>,
 }
 
-/// The quota of a Tenant, and the problems of amounts that cannot be read; those count as zero. The quota in
-/// its spec takes precedence; otherwise it is the sum of those of the Workspaces that it is enrolled in and
-/// of its personal workspace, limited by the caps of the configuration.
+/// The name of the storage that claims may request, in a `ResourceQuota`.
+const STORAGE: &str = "requests.storage";
+/// What the name of an extended resource begins with there.
+const REQUESTS: &str = "requests.";
+
+/// The quota of a Tenant, and the problems of Workspaces and amounts that cannot be read. The quota in its
+/// spec takes precedence; otherwise it is the sum of those of the Workspaces that it is enrolled in and of its
+/// personal workspace, limited by the caps of the configuration. While a part cannot be read, nothing is less
+/// than it was.
 pub fn tenant_quota(
     observed: &Observed,
     enrolment: &Enrolment<'_>,
     config: &TenantConfig,
 ) -> (Quota, Vec<Problem>) {
-    let mut problems = Vec::new();
+    let (mut sum, mut problems) = (Quota::default(), Vec::new());
     let tenant = &observed.tenant;
     if let Some(own) = &tenant.spec.quota {
         let TenantQuota { cpu, memory, instances } = own.clone();
         let quota = WorkspaceQuota { cpu, memory, instances, ..WorkspaceQuota::default() };
-        let mut sum = Quota::default();
         sum.add(&format!("Tenant {}: spec.quota", tenant.name()), &quota, &mut problems);
-        return (sum, problems);
+        let quota = if problems.is_empty() { sum } else { sum.at_least_as_before(observed) };
+        return (quota, problems);
     }
-    let mut sum = Quota::default();
     for (workspace, _) in enrolment.enrolled() {
-        let whose = format!("Workspace {}: spec.quota", workspace.name());
-        sum.add(&whose, &workspace.spec.quota, &mut problems);
+        let name = workspace.name();
+        match &workspace.malformed {
+            None => {
+                sum.add(&format!("Workspace {name}: spec.quota"), &workspace.spec.quota, &mut problems);
+            }
+            Some(fault) => {
+                let message = format!("Workspace {name} cannot be read: {fault}; {UNCHANGED}");
+                problems.push(Problem::fault(QUOTA, "InvalidWorkspace", message));
+            }
+        }
     }
     let personal = tenant.spec.personal_workspace.as_ref();
     if let Some(quota) = personal.filter(|_| config.personal_workspace.enabled) {
         let whose = format!("Tenant {}: spec.personalWorkspace", tenant.name());
         sum.add(&whose, quota, &mut problems);
     }
-    (sum.capped(&config.quota_caps), problems)
+    let quota = if problems.is_empty() { sum } else { sum.at_least_as_before(observed) };
+    (quota.capped(&config.quota_caps), problems)
 }
 
+/// What messages say about a quota of which a part cannot be read.
+const UNCHANGED: &str = "until it can, the quota of the Tenant is not reduced";
+
 impl Quota {
+    /// Adds a part; of what cannot be read, nothing.
     fn add(&mut self, whose: &str, part: &WorkspaceQuota, problems: &mut Vec<Problem>) {
         let mut read = |name: &str, raw: &RawQuantity| match raw.parse() {
             Ok(quantity) if !quantity.is_negative() => quantity,
             _ => {
                 let message = format!(
-                    "{whose}.{name} is {:?}, which counts as nothing: an amount such as 500m or 4Gi is expected",
+                    "{whose}.{name} is {:?}, but an amount such as 500m or 4Gi is expected; {UNCHANGED}",
                     raw.as_str()
                 );
                 problems.push(Problem::fault(QUOTA, "InvalidQuantity", message));
@@ -82,6 +100,34 @@ impl Quota {
             let sum = self.other_resources.entry(name.clone()).or_default();
             *sum = sum.plus(&amount);
         }
+    }
+
+    /// The larger of this quota and the one that the Tenant has. What is not limited now stays so.
+    fn at_least_as_before(mut self, observed: &Observed) -> Self {
+        let status = &observed.tenant.status.quota;
+        let before = |raw: &RawQuantity| raw.parse().unwrap_or_default();
+        self.cpu = larger(self.cpu, before(&status.cpu));
+        self.memory = larger(self.memory, before(&status.memory));
+        self.instances = self.instances.max(status.instances);
+        let existing = observed.children.quota.as_deref();
+        let Some(existing) = existing.filter(|quota| quota.is_controlled_by(&observed.tenant)) else {
+            return self;
+        };
+        let hard = existing.spec.hard.iter();
+        let mut hard: BTreeMap<&str, Quantity> =
+            hard.filter_map(|(name, text)| Some((name.as_str(), text.parse().ok()?))).collect();
+        let disk = self.disk.take().unwrap_or_default();
+        self.disk = hard.remove(STORAGE).map(|before| larger(before, disk));
+        let named_above = Self::default().hard();
+        let others = hard.into_iter().filter(|(name, _)| !named_above.contains_key(*name));
+        let others: BTreeMap<String, Quantity> = others
+            .map(|(name, before)| {
+                let plain = name.strip_prefix(REQUESTS).unwrap_or(name);
+                let now = self.other_resources.get(plain).or_else(|| self.other_resources.get(name));
+                (name.to_owned(), larger(before, now.cloned().unwrap_or_default()))
+            })
+            .collect();
+        Self { other_resources: others, ..self }
     }
 
     fn capped(mut self, caps: &QuotaCaps) -> Self {
@@ -115,16 +161,21 @@ impl Quota {
             ("requests.memory".to_owned(), self.memory.clone()),
             ("count/instances.crownlabs.polito.it".to_owned(), Quantity::from_int(self.instances)),
         ]);
-        hard.extend(self.disk.clone().map(|disk| ("requests.storage".to_owned(), disk)));
+        hard.extend(self.disk.clone().map(|disk| (STORAGE.to_owned(), disk)));
         // Kubernetes limits extended resources only by names with the prefix `requests.`.
         let others = self.other_resources.iter();
         hard.extend(others.map(|(name, amount)| {
             let prefixed =
-                if name.starts_with("requests.") { name.clone() } else { format!("requests.{name}") };
+                if name.starts_with(REQUESTS) { name.clone() } else { format!("{REQUESTS}{name}") };
             (prefixed, amount.clone())
         }));
         hard
     }
+}
+
+/// The larger amount; of two equal ones the first.
+fn larger(a: Quantity, b: Quantity) -> Quantity {
+    if b > a { b } else { a }
 }
 
 fn whole(number: usize) -> i64 {

@@ -1,23 +1,30 @@
 //! The reconciler of Tenants.
 
 use std::path::PathBuf;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use jiff::Timestamp;
+use serde_json::Value;
 use tracing::warn;
 
 use super::account_events::{self, Secret};
+use super::my_drive;
 use super::observe::Observed;
 use super::plan::plan;
-use super::report::{internal_error, report};
+use super::report::{REASONS, STATUS, report};
 use super::stores::Stores;
 use super::{Effect, Settings};
 use crate::api::labels;
 use crate::api::tenant::TenantKind;
-use crate::controllers::shared::accounts::{self, Accounts, Known};
+use crate::controllers::shared::account_work::AccountWork;
+use crate::controllers::shared::accounts::{Accounts, Known};
+use crate::controllers::shared::internal_errors::{internal_error, start_series};
+use crate::controllers::shared::problems;
+use crate::controllers::shared::responsibility::Responsibility;
 use crate::controllers::{Definition, Endpoint, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::files::WatchedFile;
+use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Counter, EffectOutcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
 
@@ -25,7 +32,7 @@ use crate::runtime::store_set::StoreSet;
 pub struct TenantReconciler {
     stores: Stores,
     /// Accounts and roles in Keycloak; `None` where it is not configured.
-    accounts: Option<Accounts>,
+    accounts: Option<(Accounts, AccountWork<Effect>)>,
 }
 
 impl Definition for TenantReconciler {
@@ -34,18 +41,26 @@ impl Definition for TenantReconciler {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let accounts = setup.accounts.clone();
         let settings = Settings {
-            selector: setup.config.selector.clone(),
+            responsibility: Responsibility::of(setup.config),
             config: setup.config.controllers.tenant.clone(),
             has_keycloak: accounts.is_some(),
         };
-        if accounts.is_some() {
-            account_events(setup, set);
-        }
-        Ok((Self { stores: Stores::declare(set, &settings), accounts }, settings))
+        start_series(Self::NAME, &REASONS);
+        let stores = Stores::declare(set, &settings);
+        account_events(setup, set, stores.exists());
+        let accounts = accounts.map(|accounts| {
+            let work = AccountWork::new(accounts.outage(), set.queue());
+            (accounts, work)
+        });
+        Ok((Self { stores, accounts }, settings))
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
         super::lifetime::remark(observed, settings, now).into_iter().collect()
+    }
+
+    fn foreseen(observed: &Observed, settings: &Settings, plan: &Plan<Effect>) -> Vec<Value> {
+        my_drive::foreseen(observed, settings, plan).into_iter().collect()
     }
 }
 
@@ -64,25 +79,48 @@ impl Reconciler for TenantReconciler {
     }
 
     async fn perform(&self, observed: &Observed, effect: &Effect) -> EffectOutcome<Known> {
-        let Some(accounts) = &self.accounts else { return EffectOutcome { result: None, error: None } };
-        let (result, error) = match effect {
-            Effect::SynchronizeAccount { roles } => {
-                let synchronized = accounts.synchronize(&observed.tenant, roles).await;
-                (synchronized.user, synchronized.error)
-            }
-            Effect::RemoveAccount => (None, accounts.remove_user(&observed.tenant).await.err()),
+        let Some((accounts, work)) = &self.accounts else {
+            return EffectOutcome { result: None, error: None };
         };
-        EffectOutcome { result, error: error.map(accounts::effect_error) }
+        let (accounts, tenant, wanted) = (accounts.clone(), Arc::clone(&observed.tenant), effect.clone());
+        let changed = async move {
+            match wanted {
+                Effect::SynchronizeAccount { roles } => {
+                    let synchronized = accounts.synchronize(&tenant, &roles).await;
+                    (synchronized.user, synchronized.error)
+                }
+                Effect::RemoveAccount => (None, accounts.remove_user(&tenant).await.err()),
+            }
+        };
+        work.perform(&*observed.tenant, effect, is_settled(observed), changed).await
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        if let Some((_, work)) = &self.accounts {
+            work.forget(key);
+        }
     }
 
     fn status_error() -> Option<Counter> {
-        Some(internal_error("status"))
+        Some(internal_error(Self::NAME, STATUS))
     }
 }
 
-/// Registers the endpoint for the events of Keycloak, and watches the file with the secret that they are
+/// Whether the account of a Tenant was as it should be when its spec was last looked at.
+fn is_settled(observed: &Observed) -> bool {
+    let (tenant, keycloak) = (&observed.tenant, &observed.tenant.status.keycloak);
+    let is_known = keycloak.user_created.created && keycloak.user_synchronized;
+    is_known && !tenant.is_terminating() && problems::is_observed(tenant, &tenant.status.conditions)
+}
+
+/// Registers the endpoint for the events of Keycloak, which may be sent whether this daemon manages the accounts or
+/// not, and watches the file with the secret that they are
 /// signed with.
-fn account_events(setup: &mut Setup<'_>, set: &StoreSet<'_>) {
+fn account_events(
+    setup: &mut Setup<'_>,
+    set: &StoreSet<'_>,
+    exists: impl Fn(&str) -> bool + Send + Sync + 'static,
+) {
     let config = &setup.config.server.keycloak_events;
     let secret = Secret::default();
     if !config.secret_file.is_empty() {
@@ -97,6 +135,6 @@ fn account_events(setup: &mut Setup<'_>, set: &StoreSet<'_>) {
             *kept.write().unwrap_or_else(PoisonError::into_inner) = Some(trimmed.unwrap_or_default());
         }));
     }
-    let handler = account_events::handler(set.queue().clone(), setup.gate.clone(), secret);
+    let handler = account_events::handler(set.queue().clone(), setup.gate.clone(), secret, exists);
     setup.endpoints.push(Endpoint { name: "keycloakEvents", address: config.listen.address(), handler });
 }

@@ -11,15 +11,18 @@ use super::plan::{CLUSTER, PERSONAL, PERSONAL_WORKSPACE, SANDBOX, wants_own_work
 use super::quota::{QUOTA, tenant_quota};
 use super::{Effect, Settings};
 use crate::api::Kind;
+use crate::api::condition::Condition;
 use crate::api::instance::InstanceKind;
+use crate::api::public_key::{self, MOST_BYTES, MOST_KEYS};
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{TenantKind, TenantStatus};
 use crate::api::workspace::NameCreated;
 use crate::controllers::shared::accounts::{KEYCLOAK, Known};
+use crate::controllers::shared::internal_errors::internal_error;
 use crate::controllers::shared::problems;
 use crate::kinds::Namespace;
 use crate::runtime::apply::Failure;
-use crate::runtime::conditions::Observation;
+use crate::runtime::conditions::{self, Observation};
 use crate::runtime::events::EventNote;
 use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
@@ -29,6 +32,10 @@ use crate::runtime::reconciler::{Counter, Outcome, Report};
 const OWN_WORKSPACE: &str = "personal-workspace";
 /// Condition: whether the Tenant is enrolled in all Workspaces that its spec names.
 const ENROLLED: &str = "Enrolled";
+/// Condition: that the Tenant has SSH keys which cannot be used; absent if it has none. Everything else is made all the same.
+const INVALID_KEYS: &str = "InvalidPublicKeys";
+/// How many keys its message names.
+const NAMED_KEYS: usize = 5;
 
 /// The report of a reconcile.
 pub fn report(
@@ -38,6 +45,9 @@ pub fn report(
     outcome: &Outcome<Known>,
     now: Timestamp,
 ) -> Report<TenantKind> {
+    if observed.has_left {
+        return Report::unchanged(&observed.tenant);
+    }
     let old = &observed.tenant.status;
     let problems = problems::problems(plan, outcome, problems::describe);
     let mut status = old.clone();
@@ -60,7 +70,12 @@ pub fn report(
     let own = vec![ready(&status, &problems, undecided), enrolled(&status.failing_workspaces)];
     let well = "Everything that the Tenant needs is in place";
     status.conditions = problems::conditions(&observed.tenant, &old.conditions, own, &problems, well, now);
+    let keys = invalid_keys(&observed.tenant.spec.public_keys);
+    let generation = observed.tenant.metadata.generation;
+    let retired: &[&str] = if keys.is_some() { &[] } else { &[INVALID_KEYS] };
+    status.conditions = conditions::merge(&status.conditions, keys.as_slice(), retired, generation, now);
     let mut events = problems::events(&old.conditions, &problems);
+    events.extend(keys.and_then(|keys| keys_event(old, &keys)));
     events.extend(failing_event(old, &status));
     let has_changed = old.keycloak.user_confirmed != status.keycloak.user_confirmed;
     Report {
@@ -83,14 +98,27 @@ fn account(outcome: &Outcome<Known>, status: &mut TenantStatus) {
     keycloak.user_synchronized = effect.is_none_or(|effect| effect.error.is_none());
 }
 
-/// The metric `tenant_operator_internal_errors`, with the reasons of the Go operator.
-pub fn internal_error(reason: &'static str) -> Counter {
-    let labels = vec![("controller", "tenant".to_owned()), ("reason", reason.to_owned())];
-    Counter { name: "tenant_operator_internal_errors", labels }
-}
+/// The reasons of the metric `tenant_operator_internal_errors`.
+pub const REASONS: [&str; 12] = [
+    "cluster-resources",
+    "quota-forge",
+    "create-personal-namespace",
+    "delete-personal-namespace",
+    "handle-personal-workspace",
+    "sandbox-resources",
+    "mydrive",
+    CHECK,
+    "labels",
+    "workspace-not-exist",
+    KEYCLOAK,
+    STATUS,
+];
+/// The reason of a check whether the namespace is empty.
+const CHECK: &str = "check-keep-alive";
+/// The reason of a status that could not be written.
+pub const STATUS: &str = "status";
 
 fn counters(observed: &Observed, plan: &Plan<Effect>, outcome: &Outcome<Known>) -> Vec<Counter> {
-    const CHECK: &str = "check-keep-alive";
     let is_check = |failure: &Failure| [InstanceKind::KIND, TemplateKind::KIND].contains(&failure.kind);
     let component = |failure| if is_check(failure) { CHECK } else { failure.component.as_str() };
     let failed = outcome.failures.iter().map(component);
@@ -109,7 +137,7 @@ fn counters(observed: &Observed, plan: &Plan<Effect>, outcome: &Outcome<Known>) 
     });
     let failing = Enrolment::of(observed).failing.into_iter().map(|_| "workspace-not-exist");
     let keycloak = outcome.effect_problems().map(|_| KEYCLOAK);
-    reasons.chain(failing).chain(keycloak).map(internal_error).collect()
+    reasons.chain(failing).chain(keycloak).map(|reason| internal_error("tenant", reason)).collect()
 }
 
 /// The status of a namespace: it counts as created while it exists and is not being deleted.
@@ -167,4 +195,36 @@ fn failing_message(failing: &[String]) -> String {
 fn failing_event(old: &TenantStatus, new: &TenantStatus) -> Option<EventNote> {
     let changed = old.failing_workspaces != new.failing_workspaces && !new.failing_workspaces.is_empty();
     changed.then(|| EventNote::warning("WorkspaceNotFound", failing_message(&new.failing_workspaces)))
+}
+
+/// The condition [`INVALID_KEYS`], if there are such keys.
+fn invalid_keys(keys: &[String]) -> Option<Observation> {
+    let used = public_key::within_limits(keys);
+    let invalid = used.iter().enumerate().filter_map(|(index, key)| {
+        Some(format!("spec.publicKeys[{index}] {}", public_key::checked(key).err()?))
+    });
+    let mut problems: Vec<String> = invalid.collect();
+    let others = problems.len().saturating_sub(NAMED_KEYS);
+    problems.truncate(NAMED_KEYS);
+    if others > 0 {
+        problems.push(format!("{others} more are invalid, too"));
+    }
+    if keys.len() > used.len() {
+        let (number, first) = (keys.len(), used.len());
+        problems.push(format!(
+            "of {number} keys only the first {first} are used: at most {MOST_KEYS} with {MOST_BYTES} bytes together may be"
+        ));
+    }
+    (!problems.is_empty()).then(|| {
+        let message =
+            format!("left out of machines, and refused by the SSH bastion: {}", problems.join("; "));
+        Observation::new(INVALID_KEYS, true, "InvalidPublicKey", message)
+    })
+}
+
+/// The event about the keys, published when they change.
+fn keys_event(old: &TenantStatus, keys: &Observation) -> Option<EventNote> {
+    let told = |condition: &Condition| condition.type_ == INVALID_KEYS && condition.message == keys.message;
+    let is_told = old.conditions.iter().any(told);
+    (!is_told).then(|| EventNote::warning("InvalidPublicKey", &*keys.message))
 }

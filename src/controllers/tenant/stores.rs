@@ -16,9 +16,10 @@ use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object, labels};
-use crate::controllers::shared::children::{is_managed, name_owner};
+use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::nfs_volume::ByVolume;
 use crate::controllers::shared::references::{ByWorkspace, MY_DRIVE_SECRET};
+use crate::controllers::shared::responsibility::Standing;
 use crate::kinds::{
     ClusterRoleBindingKind, ClusterRoleKind, JobKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
     NfsClaimKind, PersistentVolumeKind, ResourceQuotaKind, RoleBindingKind, SecretKind,
@@ -114,10 +115,13 @@ impl Stores {
         }
     }
 
-    /// What the stores have about a Tenant; `None` when it does not exist or is not ours. One that is being
-    /// deleted and has our finalizer is ours whatever its labels are.
+    /// What the stores have about a Tenant; `None` when it does not exist or is not ours. One that has our
+    /// finalizer is ours whatever its labels are.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let tenant = self.tenants.get("", &key.name)?;
+        let responsibility = &self.settings.responsibility;
+        let is_selected = tenant.has_labels(&responsibility.selector);
+        let standing = responsibility.standing(&tenant, labels::TENANT_FINALIZER, is_selected)?;
         let names = Names::of(tenant.name());
         let entries = tenant.spec.workspaces.iter();
         let workspaces = entries
@@ -125,16 +129,22 @@ impl Stores {
             .collect();
         let children = self.children(&names);
         let volumes = &self.settings.config.my_drive.namespace;
-        let observed = Observed {
+        Some(Observed {
+            has_left: standing == Standing::Left,
             name_owner: self.name_owner(&tenant, &children),
             workspaces,
-            instances: self.instances.keys_by::<ByNamespace>(&names.namespace).len(),
-            templates: self.templates.keys_by::<ByNamespace>(&names.namespace).len(),
+            instances: self.instances.keys_by::<ByNamespace>(names.namespace.as_str()).len(),
+            templates: self.templates.keys_by::<ByNamespace>(names.namespace.as_str()).len(),
             has_my_drive_namespace: self.namespaces.get("", volumes).is_some(),
             children,
             tenant,
-        };
-        is_managed(&observed.tenant, &self.settings.selector).then_some(observed)
+        })
+    }
+
+    /// Whether there is a Tenant of that name.
+    pub fn exists(&self) -> impl Fn(&str) -> bool + Send + Sync + 'static {
+        let tenants = Arc::clone(&self.tenants);
+        move |name| tenants.get("", name).is_some()
     }
 
     fn children(&self, names: &Names) -> Children {
@@ -165,7 +175,7 @@ impl Stores {
     /// The Tenant that owns the canonical name, if it is another one. Names that differ in dots and dashes
     /// only have the same canonical form.
     fn name_owner(&self, tenant: &Tenant, children: &Children) -> Option<String> {
-        let siblings = self.tenants.by::<ByCanonicalName>(tenant.name());
+        let siblings = self.tenants.by::<ByCanonicalName>(&CanonicalName::of(tenant.name()));
         let role = children.cluster_role.as_ref().and_then(|role| role.controller_uid());
         let namespace = children.namespace.as_ref().and_then(|namespace| namespace.controller_uid());
         name_owner(tenant, &siblings, &role.into_iter().chain(namespace).collect())
@@ -173,31 +183,44 @@ impl Stores {
 }
 
 /// Declares the store of namespaces. When the namespace of personal volumes is created, all Tenants are
-/// added to the queue.
+/// added to the queue; when one is gone that has the name of a Tenant's, that Tenant, whoever owned it.
 fn namespaces(
     set: &mut StoreSet<'_>,
     tenants: &Arc<Store<TenantKind>>,
     settings: &Settings,
 ) -> Arc<Store<NamespaceKind>> {
     let (tenants, volumes) = (Arc::clone(tenants), settings.config.my_drive.namespace.clone());
-    let namespaces = set.store::<NamespaceKind>(&Selection::All).on_change(move |change, queue| {
-        if change.old.is_none() && change.new.as_ref().is_some_and(|namespace| namespace.name() == volumes) {
-            for key in tenants.keys() {
-                queue.add(key, Priority::Background);
+    let namespaces =
+        set.store::<NamespaceKind>(&Selection::All).on_foreign_change(move |change, queue| {
+            match (&change.old, &change.new) {
+                (None, Some(new)) if new.name() == volumes => {
+                    for key in tenants.keys() {
+                        queue.add(key, Priority::Background);
+                    }
+                }
+                (Some(gone), None) => {
+                    let whose =
+                        ["tenant-", "sandbox-"].iter().find_map(|prefix| gone.name().strip_prefix(prefix));
+                    let canonical = whose.map(CanonicalName::of);
+                    for key in canonical.iter().flat_map(|name| tenants.keys_by::<ByCanonicalName>(name)) {
+                        queue.add(key, Priority::Change);
+                    }
+                }
+                _ => {}
             }
-        }
-    });
+        });
     children(namespaces)
 }
 
 /// Declares the store of a kind of objects in personal namespaces. If `waited_for`, the deletion of such an
-/// object adds the Tenant of the namespace: the namespace may be kept only because of it.
+/// object adds the Tenant of the namespace: the namespace may be kept only because of it. They are listed before
+/// that is deleted.
 fn in_namespaces<T: Kind>(
     store: Declaration<'_, '_, T>,
     tenants: &Arc<Store<TenantKind>>,
     waited_for: bool,
 ) -> Arc<Store<T>> {
-    let store = store.index::<ByNamespace>();
+    let store = store.written().index::<ByNamespace>();
     let store = store.wakes_by::<ByCanonicalName, _, _>(tenants, move |change| {
         let gone = change.old.as_ref().filter(|_| waited_for && change.new.is_none())?;
         Some(CanonicalName::of(gone.namespace().strip_prefix("tenant-")?))

@@ -16,6 +16,8 @@ pub struct Observed {
     /// The Workspace.
     #[as_ref(Workspace)]
     pub workspace: Arc<Workspace>,
+    /// Whether it is not selected any more, and still has our finalizer.
+    pub has_left: bool,
     /// The namespace with its name, whoever owns it.
     pub namespace: Option<Arc<Namespace>>,
     /// The `ClusterRoleBinding`s with the names of its own, whoever owns them.

@@ -8,15 +8,16 @@ use crate::api::labels;
 use crate::api::names::DnsLabel;
 use crate::api::tenant::{Role, Tenant};
 use crate::api::workspace::AutoEnroll;
-use crate::controllers::shared::children::{ChildBuilder, ChildMeta, add_finalizer, binding, owner};
+use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, binding, owner};
+use crate::controllers::shared::responsibility::release;
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
-use crate::runtime::plan::{ObjectPatch, Plan, Removal, to_value};
+use crate::runtime::plan::{Evidence, ObjectPatch, Plan, Removal, to_value};
 use crate::runtime::problem::Problem;
 
 /// The component of everything in the namespace.
-const NAMESPACE: &str = "namespace";
+pub const NAMESPACE: &str = "namespace";
 /// The component of the `ClusterRoleBinding`s.
-const CLUSTER: &str = "cluster";
+pub const CLUSTER: &str = "cluster";
 /// The `ClusterRoles` that the managers of a Workspace have in the whole cluster.
 pub const CLUSTER_ROLES: [&str; 2] = ["crownlabs-manage-instances", "crownlabs-manage-tenants"];
 /// The `ClusterRoles` that users and managers have in the namespace of a Workspace.
@@ -33,26 +34,40 @@ fn group(workspace: &str, role: &str) -> String {
 
 /// The plan of a Workspace.
 pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
+    if observed.has_left {
+        return release(&observed.workspace, labels::TENANT_FINALIZER);
+    }
     if observed.workspace.is_terminating() {
         return deletion(observed, settings);
     }
     let mut plan = Plan::default();
-    let pretty_name = observed.workspace.spec.pretty_name.clone();
-    plan.effects.extend(settings.has_keycloak.then_some(Effect::EnsureRoles { pretty_name }));
-    plan.patches.extend(own_patch(observed));
-    plan.patches.extend(enrolments(observed));
-    let builder = builder(observed);
-    for role in CLUSTER_ROLES {
-        cluster_binding(observed, &builder, role, &mut plan);
+    if let Some(fault) = &observed.workspace.malformed {
+        let message = format!("the Workspace cannot be read: {fault}; what there is of it stays as it is");
+        plan.problems.push(Problem::fault("", "InvalidSpec", message));
+        return plan;
     }
     let name = observed.namespace_name();
     if let Err(error) = DnsLabel::new(&*name) {
         let message = format!(
-            "no namespace can be made for this Workspace: {error}; delete it and create it under a \
-             name without dots, of at most 53 characters"
+            "nothing can be made for this Workspace, as no namespace can have its name: {error}; delete it and create it \
+             under a name without dots, of at most 53 characters"
         );
         plan.problems.push(Problem::fault(NAMESPACE, "InvalidName", message));
         return plan;
+    }
+    if let AutoEnroll::Other(value) = &observed.workspace.spec.auto_enroll {
+        let message = format!(
+            "spec.autoEnroll is {value:?}; immediate, withApproval or nothing is expected: candidates stay candidates"
+        );
+        plan.problems.push(Problem::fault("", "InvalidAutoEnroll", message));
+    }
+    let pretty_name = observed.workspace.spec.pretty_name.clone();
+    plan.effects.extend(settings.has_keycloak.then_some(Effect::EnsureRoles { pretty_name }));
+    plan.patches.extend(own_patch(observed, settings));
+    plan.patches.extend(enrolments(observed));
+    let builder = builder(observed);
+    for role in CLUSTER_ROLES {
+        cluster_binding(observed, &builder, role, &mut plan);
     }
     if observed.namespace.as_ref().is_some_and(|namespace| namespace.is_terminating()) {
         let message = format!("namespace {name} is being deleted; it is made anew when it is gone");
@@ -64,8 +79,8 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
         ChildMeta { namespace: "", name: &name, component: NAMESPACE, wave: 0 },
         &json!({}),
     );
-    // An existing namespace with the labels of the selector is adopted.
-    namespace.known_by = Some(observed.selector.clone());
+    // A namespace that another daemon manages is not adopted.
+    namespace.identity.extend(children::exactly(&observed.selector));
     plan.ensure.push(namespace);
     for (role, whose) in NAMESPACE_ROLES {
         let existing = observed.bindings.iter().find(|binding| binding.name() == role);
@@ -91,12 +106,13 @@ fn cluster_binding(observed: &Observed, builder: &ChildBuilder, role: &str, plan
 }
 
 /// The patch of the finalizer and the label of the Workspace itself.
-fn own_patch(observed: &Observed) -> Option<ObjectPatch> {
+fn own_patch(observed: &Observed, settings: &Settings) -> Option<ObjectPatch> {
     let auto_enroll = match &observed.workspace.spec.auto_enroll {
         AutoEnroll::Disabled => "disabled".to_owned(),
         other => other.to_string(),
     };
-    add_finalizer(&observed.workspace, &json!({labels::AUTO_ENROLL: auto_enroll}), &observed.selector)
+    let wanted = json!({labels::AUTO_ENROLL: auto_enroll});
+    settings.responsibility.hold(&observed.workspace, labels::TENANT_FINALIZER, &wanted)
 }
 
 /// The patches of candidates: they become users where no approval is needed, and are removed where enrolment
@@ -104,9 +120,10 @@ fn own_patch(observed: &Observed) -> Option<ObjectPatch> {
 fn enrolments(observed: &Observed) -> Vec<ObjectPatch> {
     let name = observed.workspace.name();
     let role = match observed.workspace.spec.auto_enroll {
-        AutoEnroll::WithApproval => return Vec::new(),
+        // A value that is not known strikes nobody off.
+        AutoEnroll::WithApproval | AutoEnroll::Other(_) => return Vec::new(),
         AutoEnroll::Immediate => Some(Role::User),
-        _ => None,
+        AutoEnroll::Disabled => None,
     };
     let candidates = observed
         .tenants
@@ -144,11 +161,9 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     plan.remove.extend(ours.map(|binding| Removal::of(binding, NAMESPACE)));
     let namespace =
         observed.namespace.iter().filter(|namespace| namespace.is_controlled_by(&observed.workspace));
-    plan.remove.extend(
-        namespace
-            .filter(|namespace| !namespace.is_terminating())
-            .map(|namespace| Removal::of(namespace, NAMESPACE)),
-    );
+    plan.remove.extend(namespace.filter(|namespace| !namespace.is_terminating()).map(|namespace| {
+        Removal::of(namespace, NAMESPACE).founded_on([Evidence::object(&*observed.workspace)])
+    }));
     plan
 }
 

@@ -1,31 +1,33 @@
 //! The reconciler of Workspaces.
 
-use std::collections::BTreeMap;
-
 use super::observe::Observed;
 use super::plan::plan;
-use super::report::report;
+use super::report::{REASONS, STATUS, report};
 use super::stores::Stores;
 use crate::api::labels;
-use crate::api::workspace::WorkspaceKind;
-use crate::controllers::shared::accounts::{self, Accounts};
+use crate::api::workspace::{SubscriptionStatus, WorkspaceKind};
+use crate::controllers::shared::account_work::AccountWork;
+use crate::controllers::shared::accounts::{Accounts, KEYCLOAK};
+use crate::controllers::shared::internal_errors::{internal_error, start_series};
+use crate::controllers::shared::problems;
+use crate::controllers::shared::responsibility::Responsibility;
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
-use crate::runtime::reconciler::{self, EffectOutcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::reconciler::{self, Counter, EffectOutcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles Workspaces: their namespaces, RBAC, and enrolments.
 pub struct WorkspaceReconciler {
     stores: Stores,
     /// Roles in Keycloak; `None` where it is not configured.
-    accounts: Option<Accounts>,
+    accounts: Option<(Accounts, AccountWork<Effect>)>,
 }
 
 /// The settings that plans and reports depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The selector of this daemon.
-    pub selector: BTreeMap<String, String>,
+    /// Which Workspaces this daemon is responsible for.
+    pub responsibility: Responsibility,
     /// Whether Keycloak is configured.
     pub has_keycloak: bool,
 }
@@ -50,9 +52,14 @@ impl Definition for WorkspaceReconciler {
     const EVENT_SOURCE: &'static str = "Workspace";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let (selector, accounts) = (setup.config.selector.clone(), setup.accounts.clone());
-        let stores = Stores::declare(set, &selector);
-        let settings = Settings { selector, has_keycloak: accounts.is_some() };
+        let (responsibility, accounts) = (Responsibility::of(setup.config), setup.accounts.clone());
+        start_series(Self::NAME, &REASONS);
+        let stores = Stores::declare(set, &responsibility);
+        let settings = Settings { responsibility, has_keycloak: accounts.is_some() };
+        let accounts = accounts.map(|accounts| {
+            let work = AccountWork::new(accounts.outage(), set.queue());
+            (accounts, work)
+        });
         Ok((Self { stores, accounts }, settings))
     }
 }
@@ -67,17 +74,40 @@ impl Reconciler for WorkspaceReconciler {
     const PLAN: PlanFn<Self> = |observed, settings, _| plan(observed, settings);
     const REPORT: ReportFn<Self> = report;
 
+    fn status_error() -> Option<Counter> {
+        Some(internal_error(Self::NAME, STATUS))
+    }
+
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         self.stores.observe(key)
     }
 
     async fn perform(&self, observed: &Observed, effect: &Effect) -> EffectOutcome<()> {
-        let Some(accounts) = &self.accounts else { return EffectOutcome::done(()) };
-        let workspace = observed.workspace.name();
-        let result = match effect {
-            Effect::EnsureRoles { pretty_name } => accounts.ensure_workspace(workspace, pretty_name).await,
-            Effect::RemoveRoles => accounts.remove_workspace(workspace).await,
+        let Some((accounts, work)) = &self.accounts else { return EffectOutcome::done(()) };
+        let (accounts, wanted) = (accounts.clone(), effect.clone());
+        let workspace = observed.workspace.name().to_owned();
+        let changed = async move {
+            let result = match wanted {
+                Effect::EnsureRoles { pretty_name } => {
+                    accounts.ensure_workspace(&workspace, &pretty_name).await
+                }
+                Effect::RemoveRoles => accounts.remove_workspace(&workspace).await,
+            };
+            (result.is_ok().then_some(()), result.err())
         };
-        EffectOutcome { result: Some(()), error: result.err().map(accounts::effect_error) }
+        work.perform(&*observed.workspace, effect, is_settled(observed), changed).await
     }
+
+    fn forget(&self, key: &ObjectKey) {
+        if let Some((_, work)) = &self.accounts {
+            work.forget(key);
+        }
+    }
+}
+
+/// Whether the roles of a Workspace were as they should be when its spec was last looked at.
+fn is_settled(observed: &Observed) -> bool {
+    let workspace = &observed.workspace;
+    let is_known = workspace.status.subscription.get(KEYCLOAK) == Some(&SubscriptionStatus::Ok);
+    is_known && !workspace.is_terminating() && problems::is_observed(workspace, &workspace.status.conditions)
 }

@@ -4,12 +4,14 @@
 use jiff::Timestamp;
 
 use super::observe::Observed;
+use super::plan::{CLUSTER, NAMESPACE};
 use super::reconcile::{Effect, Settings};
 use crate::api::workspace::{NameCreated, SubscriptionStatus, WorkspaceKind};
 use crate::controllers::shared::accounts::KEYCLOAK;
+use crate::controllers::shared::internal_errors::internal_error;
 use crate::controllers::shared::problems;
 use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::reconciler::{Counter, Outcome, Report};
 
 /// The report of a reconcile.
 pub fn report(
@@ -19,6 +21,9 @@ pub fn report(
     outcome: &Outcome<()>,
     now: Timestamp,
 ) -> Report<WorkspaceKind> {
+    if observed.has_left {
+        return Report::unchanged(&observed.workspace);
+    }
     let old = &observed.workspace.status;
     let problems = problems::problems(plan, outcome, problems::describe);
     let mut status = old.clone();
@@ -39,5 +44,27 @@ pub fn report(
     let own = vec![problems::ready(status.ready, &problems, state)];
     let well = "All objects of the Workspace are as they should be";
     status.conditions = problems::conditions(&observed.workspace, &old.conditions, own, &problems, well, now);
-    Report::new(status, problems::events(&old.conditions, &problems))
+    Report {
+        counters: counters(plan, outcome),
+        ..Report::new(status, problems::events(&old.conditions, &problems))
+    }
+}
+
+/// The reasons of the metric `tenant_operator_internal_errors`.
+pub const REASONS: [&str; 5] = ["cluster-resources", "create-namespace", "workspaces", KEYCLOAK, STATUS];
+/// The reason of a status that could not be written.
+pub const STATUS: &str = "status";
+
+fn counters(plan: &Plan<Effect>, outcome: &Outcome<()>) -> Vec<Counter> {
+    let failed = outcome.failures.iter().map(|failure| failure.component.as_str());
+    let planned = plan.problems.iter().filter(|problem| !problem.waiting);
+    let components = planned.map(|problem| problem.component.as_str()).chain(failed);
+    let reasons = components.map(|component| match component {
+        CLUSTER => "cluster-resources",
+        NAMESPACE => "create-namespace",
+        // The Workspace itself, and the lists of Tenants.
+        _ => "workspaces",
+    });
+    let keycloak = outcome.effect_problems().map(|_| KEYCLOAK);
+    reasons.chain(keycloak).map(|reason| internal_error("workspace", reason)).collect()
 }

@@ -1,6 +1,6 @@
 //! The stores of the workspace loop, and which of their changes add which Workspaces to the queue.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::observe::Observed;
@@ -8,8 +8,8 @@ use super::plan::{CLUSTER_ROLES, NAMESPACE_ROLES};
 use crate::api::labels;
 use crate::api::tenant::{Role, Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
-use crate::controllers::shared::children::is_managed;
 use crate::controllers::shared::references::ByWorkspace;
+use crate::controllers::shared::responsibility::{Responsibility, Standing};
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::Priority;
@@ -19,8 +19,7 @@ use crate::runtime::watch::Selection;
 
 /// The stores of the workspace loop.
 pub struct Stores {
-    /// The labels of the Workspaces that are reconciled.
-    selector: BTreeMap<String, String>,
+    responsibility: Responsibility,
     workspaces: Arc<Store<WorkspaceKind>>,
     tenants: Arc<Store<TenantKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
@@ -29,14 +28,14 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Declares the stores. Only Workspaces with the labels of `selector` are reconciled.
-    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
+    /// Declares the stores. Only Workspaces for which this daemon is responsible are reconciled.
+    pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
         let all = Selection::All;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE);
         let workspaces = set.store(&all).written().objects(|_| true).get();
         let candidates = Arc::clone(&workspaces);
         Self {
-            selector: selector.clone(),
+            responsibility: responsibility.clone(),
             tenants: set
                 .store(&all)
                 .written()
@@ -47,31 +46,45 @@ impl Stores {
                     }
                 })
                 .get(),
-            namespaces: set.store(&all).written().wakes_controller::<WorkspaceKind>().get(),
+            namespaces: set
+                .store::<NamespaceKind>(&all)
+                .written()
+                .wakes_controller::<WorkspaceKind>()
+                .on_foreign_change(|change, queue| {
+                    // Whoever owned it, its name is free now.
+                    let gone = change.old.as_ref().filter(|_| change.new.is_none());
+                    if let Some(name) = gone.and_then(|gone| gone.name().strip_prefix("workspace-")) {
+                        queue.add(ObjectKey::new("", name), Priority::Change);
+                    }
+                })
+                .get(),
             cluster_role_bindings: set.store(&ours).written().wakes_controller::<WorkspaceKind>().get(),
             role_bindings: set.store(&ours).written().wakes_controller::<WorkspaceKind>().get(),
             workspaces,
         }
     }
 
-    /// What the stores have about a Workspace; `None` when it does not exist or is not ours. One that is
-    /// being deleted and has our finalizer is ours whatever its labels are.
+    /// What the stores have about a Workspace; `None` when it does not exist or is not ours. One that has our
+    /// finalizer is ours whatever its labels are.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let workspace = self.workspaces.get("", &key.name)?;
+        let responsibility = &self.responsibility;
+        let is_selected = workspace.has_labels(&responsibility.selector);
+        let standing = responsibility.standing(&workspace, labels::TENANT_FINALIZER, is_selected)?;
         let namespace = format!("workspace-{}", workspace.name());
         let of_cluster = CLUSTER_ROLES.iter().map(|role| format!("{role}-{}", workspace.name()));
         let of_namespace = NAMESPACE_ROLES.iter().map(|(role, _)| role);
-        let observed = Observed {
+        Some(Observed {
+            has_left: standing == Standing::Left,
             namespace: self.namespaces.get("", &namespace),
             cluster_bindings: of_cluster
                 .filter_map(|name| self.cluster_role_bindings.get("", &name))
                 .collect(),
             bindings: of_namespace.filter_map(|role| self.role_bindings.get(&namespace, role)).collect(),
             tenants: self.tenants.by::<ByWorkspace>(&key.name),
-            selector: self.selector.clone(),
+            selector: responsibility.selector.clone(),
             workspace,
-        };
-        is_managed(&observed.workspace, &self.selector).then_some(observed)
+        })
     }
 }
 

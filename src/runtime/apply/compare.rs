@@ -11,7 +11,7 @@ use crate::runtime::store::AnyObject;
 
 /// The owner of an existing object.
 pub enum Owner {
-    /// The desired owner; or none, and the object has our labels: then it is adopted.
+    /// The desired owner; or none, and nothing says that the object is somebody else's: then it is adopted.
     Us,
     /// A deleted object of the same name as the owner; the garbage collector has not removed the object yet.
     Predecessor,
@@ -28,15 +28,29 @@ pub fn owner_of(metadata: &Metadata, desired: &Desired) -> Owner {
             Owner::Predecessor
         }
         Some(controller) => Owner::Foreign(format!("belongs to {} {}", controller.kind, controller.name)),
-        None if carries(metadata, desired) => Owner::Us,
-        None => Owner::Foreign("was not made by this daemon".to_owned()),
+        None => match stranger(metadata, desired) {
+            None => Owner::Us,
+            Some(why) => Owner::Foreign(why),
+        },
     }
 }
 
-/// Whether the object has the labels that make it ours ([`Desired::known_by`]).
-fn carries(metadata: &Metadata, desired: &Desired) -> bool {
-    let known_by = desired.known_by.as_ref().unwrap_or(&desired.labels);
-    !known_by.is_empty() && known_by.iter().all(|(key, value)| metadata.labels.get(key) == Some(value))
+/// Why an object that nobody controls is not adopted, as the end of a message; `None` if it is.
+fn stranger(metadata: &Metadata, desired: &Desired) -> Option<String> {
+    let label = |key: &str| metadata.labels.get(key);
+    let is_known = desired
+        .known_by
+        .as_ref()
+        .is_none_or(|known_by| known_by.iter().all(|(key, value)| label(key) == Some(value)));
+    if !is_known {
+        return Some("was not made by this daemon".to_owned());
+    }
+    desired.identity.iter().find_map(|(key, ours)| {
+        let other = label(key).filter(|value| Some(*value) != ours.as_deref())?;
+        Some(format!(
+            "belongs to nobody, but its label {key} says that it is of {other}: delete it, or the label"
+        ))
+    })
 }
 
 /// The merge patch that restores the enforced fields, and whether it is valid only for the resource version
@@ -73,6 +87,21 @@ pub fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> 
     (!patch.is_empty()).then_some((Value::Object(patch), exact))
 }
 
+/// The enforced fields of an object that the store does not hold, as a merge patch: those of the plan and, where the plan
+/// has none, what differs of [`Desired::members`]. The role of a binding cannot be changed; the next plan sees it.
+pub fn unseen_fields(desired: &Desired, object: &Value) -> Value {
+    let (Some(manifest), Value::Null) = (&desired.manifest, &desired.fields) else {
+        return desired.fields.clone();
+    };
+    let members = desired.members.iter().filter(|member| *member != "roleRef");
+    let differences = members.filter_map(|member| {
+        let found = object.get(member).unwrap_or(&Value::Null);
+        let wanted = manifest.json().get(member).unwrap_or(&Value::Null);
+        Some((member.clone(), merge::difference(found, wanted)?))
+    });
+    Value::Object(differences.collect())
+}
+
 /// The patch of labels or annotations that differ from `wanted`; a wanted `None` means that the key must be
 /// absent.
 fn entries<'a>(
@@ -104,5 +133,25 @@ fn contains_array(value: &Value) -> bool {
         Value::Array(_) => true,
         Value::Object(members) => members.values().any(contains_array),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn lists_are_found_at_any_depth() {
+        for (value, expected) in [
+            (json!({"a": {"b": {"c": [1]}}}), true),
+            (json!({"a": 1, "b": []}), true),
+            (json!([]), true),
+            (json!({"a": {"b": "c"}, "d": null}), false),
+            (json!("[1]"), false),
+        ] {
+            assert_eq!(contains_array(&value), expected, "{value}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::json;
 
 use super::*;
-use crate::runtime::plan::Ownership;
+use crate::runtime::plan::{Manifest, Ownership};
 
 fn owner(uid: &str) -> OwnerReference {
     OwnerReference {
@@ -28,7 +28,9 @@ fn desired() -> Desired {
         annotations: BTreeMap::from([("set".into(), Some("1".into())), ("unset".into(), None)]),
         owner: owner("u1"),
         ownership: Ownership::Controlled,
+        identity: BTreeMap::from([("instance".into(), Some("i".into())), ("tenant".into(), None)]),
         known_by: None,
+        members: Vec::new(),
         fields: json!({"spec": {"replicas": 1}}),
     }
 }
@@ -102,5 +104,75 @@ fn only_our_own_objects_are_touched() {
     assert_eq!(of(json!([owner("u0")]), json!({})), "predecessor", "of a deleted object of the same name");
     assert_eq!(of(json!([foreign]), json!({"instance": "i"})), "belongs to Instance j");
     assert_eq!(of(json!([]), json!({"instance": "i"})), "us", "it lost its owner");
-    assert_eq!(of(json!([]), json!({})), "was not made by this daemon");
+    assert_eq!(of(json!([]), json!({"other": "x"})), "us", "it lost its labels, too");
+    for (key, value) in [("instance", "j"), ("tenant", "t")] {
+        let message = of(json!([]), json!({key: value}));
+        assert!(
+            message
+                .starts_with(&format!("belongs to nobody, but its label {key} says that it is of {value}"))
+        );
+    }
+    // With a rule of its own.
+    let metadata = |labels: Value| serde_json::from_value(json!({"labels": labels})).expect("metadata");
+    let known_by = BTreeMap::from([("mine".to_owned(), "yes".to_owned())]);
+    let desired = Desired { known_by: Some(known_by), ..desired() };
+    assert!(matches!(owner_of(&metadata(json!({"mine": "yes"})), &desired), Owner::Us));
+    assert!(matches!(owner_of(&metadata(json!({})), &desired), Owner::Foreign(_)));
+}
+
+#[test]
+fn an_object_that_the_store_does_not_hold_is_repaired_at_once() {
+    let kind = KindInfo { group: "rbac", version: "v1", kind: "RoleBinding", plural: "rolebindings" };
+    let body = json!({"subjects": [{"name": "ada"}], "roleRef": {"name": "r"}, "spec": {"b": 2}});
+    let desired = Desired {
+        manifest: Some(Manifest::new(kind, &ObjectMeta::default(), &body)),
+        members: vec!["subjects".into(), "roleRef".into(), "spec".into()],
+        fields: Value::Null,
+        ..desired()
+    };
+    let found =
+        json!({"subjects": [{"name": "eve"}], "roleRef": {"name": "other"}, "spec": {"a": 1, "b": 2}});
+    let wanted = json!({"subjects": [{"name": "ada"}], "spec": {"a": null}});
+    assert_eq!(unseen_fields(&desired, &found), wanted);
+    assert_eq!(unseen_fields(&desired, &body), json!({}));
+    // What is written at the creation only is left as it is, and the plan knows its own fields.
+    let created = Desired { members: Vec::new(), ..desired.clone() };
+    assert_eq!(unseen_fields(&created, &found), json!({}));
+    let fields = json!({"spec": {"replicas": 1}});
+    assert_eq!(unseen_fields(&Desired { fields: fields.clone(), ..desired }, &found), fields);
+}
+
+#[test]
+fn a_name_that_nothing_can_have_is_part_of_no_path() {
+    let secrets = KindInfo::of::<SecretKind>();
+    assert_eq!(
+        path(secrets, &ObjectKey::new("ns", "a.b")).as_deref(),
+        Ok("/api/v1/namespaces/ns/secrets/a.b")
+    );
+    for (namespace, name) in [
+        ("ns", "my vm"),
+        ("ns", ""),
+        ("ns", "../x"),
+        ("ns", ".."),
+        ("ns", "x?y"),
+        ("ns", "x#y"),
+        ("ns", "x%2Fy"),
+        ("ns", "x/status"),
+        ("a b", "x"),
+        ("..", "x"),
+        ("ns/secrets", "x"),
+    ] {
+        let error = path(secrets, &ObjectKey::new(namespace, name)).expect_err("no path").to_string();
+        assert!(error.starts_with("refused") && error.contains(" must "), "{namespace} {name}: {error}");
+    }
+}
+
+#[test]
+fn the_log_never_shows_what_a_secret_holds() {
+    let patch = json!({"metadata": {"labels": {"a": "b"}}, "data": {"key": "aGlkZGVu"}, "stringData": {"x": "hidden"}});
+    let shown_of = |kind| shown(kind, &patch).to_string();
+    let secret = shown_of(KindInfo::of::<SecretKind>());
+    assert!(!secret.contains("hidden") && !secret.contains("aGlkZGVu"), "{secret}");
+    assert!(secret.contains(r#""key":"***""#) && secret.contains(r#""a":"b""#), "{secret}");
+    assert_eq!(shown_of(desired().kind), patch.to_string());
 }

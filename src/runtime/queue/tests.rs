@@ -56,6 +56,25 @@ async fn changes_go_first_and_the_background_does_not_starve() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_queued_before_the_workers_start_does_not_go_before_a_change() {
+    let queue = queue();
+    for n in 0..2000 {
+        queue.add(key(&format!("listed-{n:04}")), Priority::Change);
+    }
+    queue.demote();
+    queue.add(key("listed-1999"), Priority::Change);
+    queue.add(key("login"), Priority::Change);
+    let mut order = Vec::new();
+    for _ in 0..2001 {
+        let job = take(&queue).await;
+        order.push(job.key.name.to_string());
+        queue.done(job, Action::AwaitChange);
+    }
+    assert_eq!(order[..3], ["listed-1999", "login", "listed-0000"]);
+    assert!(order[2..].is_sorted() && is_idle(&queue));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_change_raises_the_priority_of_a_queued_object() {
     let queue = queue();
     queue.add(key("a"), Priority::Background);
@@ -75,7 +94,7 @@ async fn failures_back_off_up_to_the_cap_and_are_forgotten_at_success() {
         let begin = Instant::now();
         let job = take(&queue).await;
         waits.push(begin.elapsed().as_secs_f64());
-        queue.done(job, Action::Retry);
+        queue.done(job, Action::Retry(Duration::ZERO));
     }
     assert!(waits[0] == 0.0, "{waits:?}");
     for (failures, wait) in waits.iter().enumerate().skip(1) {
@@ -94,7 +113,7 @@ async fn a_change_ends_a_backoff() {
     let queue = queue();
     queue.add(key("a"), Priority::Change);
     let job = take(&queue).await;
-    queue.done(job, Action::Retry);
+    queue.done(job, Action::Retry(Duration::ZERO));
     assert!(is_idle(&queue));
     let begin = Instant::now();
     queue.add(key("a"), Priority::Change);
@@ -115,7 +134,7 @@ async fn objects_that_fail_together_come_back_apart() {
     }
     for _ in 0..100 {
         let job = take(&queue).await;
-        queue.done(job, Action::Retry);
+        queue.done(job, Action::Retry(Duration::ZERO));
     }
     let begin = Instant::now();
     let mut first_half = 0;
@@ -177,4 +196,62 @@ async fn every_object_is_worked_on_with_many_workers() {
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 1000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_anybody_may_say_counts_once_a_second_and_never_before_a_retry() {
+    let queue = queue();
+    let mut turns = Vec::new();
+    let begin = Instant::now();
+    let reported = async {
+        for _ in 0..500 {
+            queue.add_limited(key("a"));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let worked = async {
+        while turns.len() < 6 {
+            let job = take(&queue).await;
+            turns.push(begin.elapsed());
+            // It takes a while, during which more is said.
+            tokio::time::sleep(Duration::from_millis(15)).await;
+            queue.done(job, Action::AwaitChange);
+        }
+    };
+    tokio::join!(reported, worked);
+    assert!(turns.windows(2).all(|turn| turn[1] >= turn[0] + Duration::from_secs(1)), "{turns:?}");
+    assert!(
+        *turns.last().expect("a turn") >= Duration::from_millis(4_990),
+        "the last word counts: {turns:?}"
+    );
+    // A change of the object itself goes first, and a retry has its time.
+    queue.add(key("b"), Priority::Change);
+    let job = take(&queue).await;
+    queue.add_limited(key("b"));
+    queue.done(job, Action::Retry(Duration::ZERO));
+    queue.add_limited(key("b"));
+    assert!(is_idle(&queue), "the backoff lasts");
+    let failed = Instant::now();
+    let retry = take(&queue).await;
+    assert!(retry.key == key("b") && failed.elapsed() >= Duration::from_millis(500));
+    queue.done(retry, Action::AwaitChange);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_api_server_says_how_long_a_retry_waits_at_least() {
+    let queue = queue();
+    for (asked, least, most) in [(0, 0, 1), (20, 20, 20), (100_000, 60, 60)] {
+        queue.add(key("a"), Priority::Change);
+        let job = take(&queue).await;
+        queue.done(job, Action::Retry(Duration::from_secs(asked)));
+        let begin = Instant::now();
+        if asked > 0 {
+            // A change does not end the wait, and is not lost.
+            queue.add(key("a"), Priority::Change);
+        }
+        let job = take(&queue).await;
+        let waited = begin.elapsed().as_secs();
+        assert!((least..=most).contains(&waited), "{asked} s asked, {waited} s waited");
+        queue.done(job, Action::AwaitChange);
+    }
 }

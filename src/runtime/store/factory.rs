@@ -11,9 +11,10 @@ use serde_json::Value;
 use super::{AnyStore, Store};
 use crate::api::Kind;
 use crate::runtime::watch::{self, Selection};
+use crate::runtime::watch_health::WatchHealth;
 
 /// Starts the watch that fills a store.
-type StartWatch = Box<dyn FnOnce(Client) -> BoxFuture<'static, ()>>;
+type StartWatch = Box<dyn FnOnce(Client, WatchHealth) -> BoxFuture<'static, ()>>;
 
 /// A store and its watch.
 struct Shared {
@@ -37,6 +38,12 @@ pub struct StoreFactory {
 impl StoreFactory {
     /// The store of that kind and selector, created by the first call.
     pub fn store<T: Kind>(&mut self, selection: &Selection) -> Arc<Store<T>> {
+        self.watched(selection, true)
+    }
+
+    /// The same. Where the kind is not served, the watch of a store that this call creates is tried again only with
+    /// `retry`.
+    pub fn watched<T: Kind>(&mut self, selection: &Selection, retry: bool) -> Arc<Store<T>> {
         let type_id = TypeId::of::<T>();
         let known =
             self.shared.iter().find(|shared| shared.type_id == type_id && shared.selection == *selection);
@@ -54,17 +61,22 @@ impl StoreFactory {
             selection: selection.clone(),
             typed: Arc::<Store<T>>::clone(&store),
             untyped: Arc::<Store<T>>::clone(&store),
-            start: Box::new(move |client| watch::run(client, watched, selected).boxed()),
+            start: Box::new(move |client, health| {
+                watch::run(client, watched, selected, health, retry).boxed()
+            }),
         });
         store
     }
 
-    /// The watches of all stores, with the plural names of their kinds. The futures never complete.
+    /// The watches of all stores, with the plural names of their kinds and their health. The futures never complete.
     pub fn watches(
         self,
         client: &Client,
-    ) -> impl Iterator<Item = (&'static str, impl Future<Output = ()> + Send + 'static)> {
-        self.shared.into_iter().map(|shared| (shared.plural, (shared.start)(client.clone())))
+    ) -> impl Iterator<Item = (&'static str, WatchHealth, impl Future<Output = ()> + Send + 'static)> {
+        self.shared.into_iter().map(|shared| {
+            let health = WatchHealth::default();
+            (shared.plural, health.clone(), (shared.start)(client.clone(), health))
+        })
     }
 
     /// The API group and the plural name of each kind that is watched.
@@ -83,7 +95,7 @@ impl StoreFactory {
         let mut is_taken = false;
         for shared in self.shared.iter().filter(|shared| shared.kind == text("/kind")) {
             if shared.selection.matches(document) {
-                shared.untyped.offer(document)?;
+                shared.untyped.list_object(document)?;
                 is_taken = true;
             }
         }

@@ -1,8 +1,9 @@
 //! Indexes of a store: further keys by which its objects are found. Each index is a type.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::hash::Hash;
+
+use hashbrown::{Equivalent, HashMap};
 
 use crate::api::text::Text;
 use crate::api::{Kind, Object};
@@ -17,6 +18,11 @@ pub trait Index<T: Kind>: Send + Sync + 'static {
     /// The keys of an object. An object without keys is not in the index.
     fn keys(object: &Object<T>) -> Vec<Self::Key>;
 }
+
+/// What a key of an index is looked up by: the key itself, or what it can be borrowed as.
+pub trait Query<K>: Equivalent<K> + Hash {}
+
+impl<K, Q: Equivalent<K> + Hash + ?Sized> Query<K> for Q {}
 
 /// Objects by the uid of the owner that controls them.
 pub struct ByController;
@@ -113,7 +119,7 @@ impl<T: Kind> Indexes<T> {
     }
 
     /// The names that an index has for a key; none if it is not registered.
-    pub fn get<I: Index<T>>(&self, key: &I::Key) -> &[ObjectKey] {
+    pub fn get<I: Index<T>>(&self, key: &(impl Query<I::Key> + ?Sized)) -> &[ObjectKey] {
         let id = TypeId::of::<I>();
         let index = self.0.iter().find(|(known, _)| *known == id);
         let content =

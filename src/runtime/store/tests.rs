@@ -116,18 +116,64 @@ fn a_late_answer_does_not_bring_back_what_the_watch_saw_end() {
 fn a_list_removes_what_it_does_not_name() {
     let (store, log) = recorded();
     store.begin_list();
-    store.apply_event(service("a", "1", 1, "x"));
-    store.apply_event(service("b", "2", 2, "x"));
+    store.list_object(service("a", "1", 1, "x"));
+    store.list_object(service("b", "2", 2, "x"));
     store.end_list();
     drain(&log);
     store.begin_list();
-    store.apply_event(service("b", "2", 2, "x"));
+    store.list_object(service("b", "2", 2, "x"));
     store.record(service("c", "3", 9, "x"), "loop"); // made while the list was under way
     assert!(store.get("ns", "a").is_some(), "nothing is gone before the list ends");
     store.end_list();
     assert_eq!(drain(&log), ["+c!", "-a"]);
     assert!(store.get("ns", "c").is_some());
     assert_eq!(store.state(), StoreState::Synced);
+}
+
+#[test]
+fn a_list_wins_over_versions_that_were_remembered() {
+    let (store, log) = recorded();
+    let ip = |name: &str| store.get("ns", name).and_then(|object| object.spec.cluster_ip.clone());
+    store.begin_list();
+    store.list_object(service("a", "1", 50, "x"));
+    store.end_list();
+    store.record(service("a", "1", 70, "y"), "loop");
+    store.record(service("b", "2", 80, "x"), "loop");
+    store.apply_event(service("c", "3", 90, "x"));
+    store.record_deletion(&ObjectKey::new("ns", "c"), "3", "loop");
+    drain(&log);
+    // etcd is restored from a backup: `a` is older, `b` was not there yet, `c` is there again.
+    store.begin_list();
+    store.list_object(service("a", "1", 40, "w"));
+    store.list_object(service("c", "3", 45, "x"));
+    store.end_list();
+    assert_eq!(drain(&log), ["~a", "+c", "-b"]);
+    assert_eq!((ip("a").as_deref(), ip("c").as_deref()), (Some("w"), Some("x")));
+    // From then on the versions of the restored cluster count, also for our own writes.
+    store.record(service("a", "1", 46, "z"), "loop");
+    store.record(service("d", "4", 47, "n"), "loop");
+    store.apply_event(service("a", "1", 48, "q"));
+    assert_eq!(drain(&log), ["~a!", "+d!", "~a"]);
+}
+
+#[test]
+fn a_list_does_not_win_over_what_was_written_while_it_was_made() {
+    let (store, log) = recorded();
+    store.begin_list();
+    store.list_object(service("a", "1", 5, "x"));
+    store.list_object(service("b", "2", 6, "x"));
+    store.end_list();
+    drain(&log);
+    store.begin_list();
+    store.record(service("a", "1", 8, "y"), "loop");
+    store.record_deletion(&ObjectKey::new("ns", "b"), "2", "loop");
+    store.list_object(service("a", "1", 5, "x"));
+    store.list_object(service("b", "2", 6, "x"));
+    store.end_list();
+    // An event of before the deletion.
+    store.apply_event(service("b", "2", 7, "z"));
+    assert_eq!(drain(&log), ["~a!", "-b!"]);
+    assert_eq!(store.get("ns", "a").expect("kept").spec.cluster_ip.as_deref(), Some("y"));
 }
 
 #[test]
@@ -185,4 +231,63 @@ fn what_is_kept_as_text_comes_back_as_it_was() {
     // What cannot be read says so still.
     let odd = kept::<NfsClaimKind>(body("spec", serde_json::json!({"resources": 5})));
     assert!(odd.malformed.is_some());
+}
+
+#[test]
+fn a_response_about_something_else_changes_nothing() {
+    let (store, log) = recorded();
+    let answer = |kind: &str, namespace: &str, name: &str| {
+        serde_json::json!({"kind": kind, "metadata": {
+            "namespace": namespace, "name": name, "uid": "u1", "resourceVersion": "1",
+        }})
+        .to_string()
+    };
+    let asked = ObjectKey::new("ns", "a");
+    for wrong in [
+        answer("Service", "ns", "b"),
+        answer("Service", "other", "a"),
+        answer("Secret", "ns", "a"),
+        answer("ServiceList", "ns", "a"),
+        "{}".to_owned(),
+    ] {
+        let error =
+            AnyStore::record(&*store, &asked, wrong.as_bytes(), "test").expect_err(&wrong).to_string();
+        assert!(error.contains("the request was about Service ns/a"), "{error}");
+    }
+    assert!(log.lock().expect("a log").is_empty());
+    AnyStore::record(&*store, &asked, answer("Service", "ns", "a").as_bytes(), "test").expect("recorded");
+    assert!(store.get("ns", "a").is_some());
+}
+
+#[test]
+fn what_a_check_finds_is_compared_and_taken() {
+    use crate::kinds::{Deployment, DeploymentKind};
+    let store = Store::<DeploymentKind>::default();
+    let object = |version: u32, uid: &str, replicas: u32, note: &str, ready: u32| {
+        let metadata = serde_json::json!({
+            "name": "a", "namespace": "ns", "uid": uid, "resourceVersion": version.to_string(), "annotations": {"n": note},
+        });
+        serde_json::json!({
+            "metadata": metadata, "spec": {"replicas": replicas}, "status": {"readyReplicas": ready},
+        })
+    };
+    let confirm = |likeness, item: serde_json::Value| {
+        store.confirm(item.to_string().as_bytes(), likeness, "check").expect("it can be read")
+    };
+    let has = || store.get("ns", "a").and_then(|found: Arc<Deployment>| found.spec.replicas);
+    assert!(!confirm(Likeness::Existence, object(5, "1", 1, "x", 0)), "it was not there");
+    assert_eq!(has(), Some(1), "now it is");
+    for (likeness, item, expected) in [
+        (Likeness::Existence, object(6, "1", 2, "y", 1), true),
+        (Likeness::Existence, object(6, "2", 1, "x", 0), false),
+        (Likeness::Spec, object(7, "2", 1, "y", 1), true),
+        (Likeness::Metadata, object(7, "2", 1, "x", 1), true),
+        (Likeness::Metadata, object(8, "2", 1, "y", 1), false),
+        (Likeness::Spec, object(9, "2", 2, "y", 1), false),
+        (Likeness::Spec, object(9, "2", 2, "y", 1), true),
+    ] {
+        assert_eq!(confirm(likeness, item.clone()), expected, "{likeness:?} {item}");
+    }
+    let nothing = store.confirm(b"{}", Likeness::Existence, "check").expect_err("no object");
+    assert!(nothing.to_string().contains("no list of deployments"), "{nothing}");
 }

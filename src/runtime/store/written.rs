@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Store;
@@ -12,6 +13,7 @@ use crate::api::{Kind, Object};
 use crate::runtime::ObjectKey;
 use crate::runtime::error::{ApiError, decoded};
 use crate::runtime::plan::{KindInfo, to_value};
+use crate::runtime::watch::Selection;
 
 /// An object of any kind.
 pub trait AnyObject: Send + Sync {
@@ -31,18 +33,30 @@ impl<T: Kind> AnyObject for Object<T> {
     }
 }
 
+/// What a response is.
+#[derive(Deserialize)]
+struct TypeName {
+    #[serde(default)]
+    kind: String,
+}
+
 /// A store of any kind.
 pub trait AnyStore: Send + Sync {
     /// The object of that name.
     fn seen(&self, key: &ObjectKey) -> Option<Arc<dyn AnyObject>>;
     /// See [`Store::is_whole`].
     fn is_whole(&self) -> bool;
-    /// See [`Store::record`]; `body` is the response of the API server.
-    fn record(&self, body: &[u8], origin: &'static str) -> Result<(), ApiError>;
+    /// See [`Store::record`]; `body` is the response of the API server to a request about the object `key`. A response
+    /// about anything else is an error and changes nothing.
+    fn record(&self, key: &ObjectKey, body: &[u8], origin: &'static str) -> Result<(), ApiError>;
     /// See [`Store::record_deletion`].
     fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str);
-    /// Adds an object as if the watch had shown it.
-    fn offer(&self, document: &Value) -> Result<(), serde_json::Error>;
+    /// Whether the store has an object, `item` of a list of the API server, as it is there. If not, the store takes it.
+    fn confirm(&self, item: &[u8], likeness: Likeness, origin: &'static str) -> Result<bool, ApiError>;
+    /// See [`Store::list_object`].
+    fn list_object(&self, document: &Value) -> Result<(), serde_json::Error>;
+    /// See [`Store::begin_list`].
+    fn begin_list(&self);
     /// See [`Store::end_list`].
     fn end_list(&self);
 }
@@ -56,8 +70,17 @@ impl<T: Kind> AnyStore for Store<T> {
         Self::is_whole(self)
     }
 
-    fn record(&self, body: &[u8], origin: &'static str) -> Result<(), ApiError> {
-        Self::record(self, decoded::<Object<T>>(body)?, origin);
+    fn record(&self, key: &ObjectKey, body: &[u8], origin: &'static str) -> Result<(), ApiError> {
+        let TypeName { kind } = decoded(body)?;
+        let object = decoded::<Object<T>>(body)?;
+        let answered = ObjectKey::of(&object);
+        if kind != T::KIND || answered != *key {
+            let asked = T::KIND;
+            let message =
+                format!("the answer is about {kind} {answered}, the request was about {asked} {key}");
+            return Err(ApiError::transient(message));
+        }
+        Self::record(self, object, origin);
         Ok(())
     }
 
@@ -65,9 +88,26 @@ impl<T: Kind> AnyStore for Store<T> {
         Self::record_deletion(self, key, uid, origin);
     }
 
-    fn offer(&self, document: &Value) -> Result<(), serde_json::Error> {
-        self.apply_event(serde_json::from_value(document.clone())?);
+    fn confirm(&self, item: &[u8], likeness: Likeness, origin: &'static str) -> Result<bool, ApiError> {
+        let object = decoded::<Object<T>>(item)?;
+        if object.name().is_empty() {
+            return Err(ApiError::transient(format!("the answer is no list of {}", T::PLURAL)));
+        }
+        let seen = self.get(object.namespace(), object.name());
+        let is_alike = seen.is_some_and(|seen| is_alike(&seen, &object, likeness));
+        if !is_alike {
+            Self::record(self, object, origin);
+        }
+        Ok(is_alike)
+    }
+
+    fn list_object(&self, document: &Value) -> Result<(), serde_json::Error> {
+        Self::list_object(self, serde_json::from_value(document.clone())?);
         Ok(())
+    }
+
+    fn begin_list(&self) {
+        Self::begin_list(self);
     }
 
     fn end_list(&self) {
@@ -75,17 +115,49 @@ impl<T: Kind> AnyStore for Store<T> {
     }
 }
 
+/// What of an object has to be the same for the store to have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likeness {
+    /// Nothing: it has to be there.
+    Existence,
+    /// Its spec, and whether it is being deleted.
+    Spec,
+    /// The same, its labels and its annotations.
+    Metadata,
+}
+
+fn is_alike<T: Kind>(seen: &Object<T>, live: &Object<T>, likeness: Likeness) -> bool {
+    let (a, b) = (&seen.metadata, &live.metadata);
+    let spec = || {
+        seen.spec == live.spec
+            && seen.malformed == live.malformed
+            && seen.is_terminating() == live.is_terminating()
+    };
+    let metadata = || a.labels == b.labels && a.annotations == b.annotations;
+    a.uid == b.uid
+        && match likeness {
+            Likeness::Existence => true,
+            Likeness::Spec => spec(),
+            Likeness::Metadata => spec() && metadata(),
+        }
+}
+
 /// The store of each kind that a loop writes.
 #[derive(Default, Clone)]
 pub struct WrittenStores {
-    stores: HashMap<KindInfo, Arc<dyn AnyStore>>,
+    stores: HashMap<KindInfo, (Arc<dyn AnyStore>, Selection)>,
 }
 
 impl WrittenStores {
     /// Adds the store that receives the answers to writes of its kind.
-    pub fn add<T: Kind>(&mut self, store: &Arc<Store<T>>) {
+    pub fn add<T: Kind>(&mut self, store: &Arc<Store<T>>, selection: &Selection) {
         let store: Arc<dyn AnyStore> = Arc::<Store<T>>::clone(store);
-        self.stores.insert(KindInfo::of::<T>(), store);
+        self.stores.insert(KindInfo::of::<T>(), (store, selection.clone()));
+    }
+
+    /// The query that lists what the store of a kind holds.
+    pub fn query(&self, kind: KindInfo) -> String {
+        self.stores.get(&kind).map(|(_, selection)| selection.query()).unwrap_or_default()
     }
 
     /// The store of a kind.
@@ -96,6 +168,7 @@ impl WrittenStores {
     pub fn get(&self, kind: KindInfo) -> Result<&Arc<dyn AnyStore>, ApiError> {
         self.stores
             .get(&kind)
+            .map(|(store, _)| store)
             .ok_or_else(|| ApiError::transient(format!("{} is written but not watched", kind.kind)))
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod authority;
 pub mod bundle;
+pub mod clients;
 pub mod folder;
 pub mod resolver;
 pub mod rotator;

@@ -64,7 +64,7 @@ impl ReconcileKey for Rotator {
     async fn reconcile(&self, _: &ObjectKey) -> Result<Action, ReconcileError> {
         match self.rotate(clock::now()).await {
             Ok(()) => Ok(Action::RequeueAfter(PERIOD)),
-            Err(error) => Err(ReconcileError(error)),
+            Err(error) => Err(error.into()),
         }
     }
 }

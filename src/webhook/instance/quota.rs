@@ -63,6 +63,7 @@ pub fn validate(
     let mut warnings = Vec::new();
     let result = Validation { request, settings, view, pending }.check(&instance, &mut warnings);
     let admitted = result.is_ok().then(|| Admitted {
+        review: request.uid.clone(),
         namespace: request.namespace.clone(),
         name: request.object_name().to_owned(),
         uid: instance.uid().to_owned(),
@@ -76,12 +77,12 @@ fn starting(request: &Request) -> Result<Option<Instance>, Denial> {
     let before = match request.operation {
         Operation::Create => None,
         // An Instance that cannot be read does not run.
-        Operation::Update => Instance::deserialize(&request.old_object).ok().filter(|old| old.spec.running),
+        Operation::Update => Instance::deserialize(&*request.old_object).ok().filter(|old| old.spec.running),
         Operation::Delete | Operation::Connect => return Ok(None),
     };
     let unreadable =
         |fault: &dyn std::fmt::Display| Denial::malformed(format!("the Instance cannot be read: {fault}"));
-    let new = Instance::deserialize(&request.object).map_err(|error| unreadable(&error))?;
+    let new = Instance::deserialize(&*request.object).map_err(|error| unreadable(&error))?;
     match &new.malformed {
         Some(fault) => Err(unreadable(fault)),
         None => Ok(Some(new).filter(|new| {
@@ -207,7 +208,7 @@ impl Validation<'_> {
             self.count(&mut usage, scope, other.name(), &other.spec.template_ref, label, warnings);
         }
         let is_seen = |admitted: &Admitted| {
-            instances.iter().any(|other| other.spec.running && other.name() == admitted.name)
+            instances.iter().any(|other| other.name() == admitted.name && admitted.is_running(other))
         };
         for admitted in self.pending {
             if admitted.namespace == namespace && admitted.name != name && !is_seen(admitted) {
@@ -253,6 +254,10 @@ impl Validation<'_> {
                 let workspace = self.view.workspace(name).ok_or_else(|| {
                     Denial::forbidden(format!("the Workspace {name} does not exist, so no quota is known"))
                 })?;
+                // What it allows is not known: the `ResourceQuota` of the namespace is the limit.
+                if workspace.malformed.is_some() {
+                    return Ok(Vec::new());
+                }
                 Ok(Limits::from(&workspace.spec.quota).exceeded_by(usage))
             }
             QuotaScope::Personal => {

@@ -7,16 +7,20 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::GenericRef;
+use crate::api::{GenericRef, Instance};
 use crate::webhook::view::View;
 
 /// How long an admitted Instance counts if it never appears in the store, because something else has
 /// refused it.
 const LIFETIME: SignedDuration = SignedDuration::from_secs(5);
+/// The most reservations; for one more, the oldest is forgotten. An API server admits some hundred Instances a second.
+const MOST: usize = 1_000;
 
 /// An Instance that was admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admitted {
+    /// The uid of the review. A review that is repeated reserves once.
+    pub review: String,
     /// The namespace of the Instance.
     pub namespace: String,
     /// The name of the Instance.
@@ -41,23 +45,45 @@ impl Reservations {
         self.admitted.iter().map(|(admitted, _)| admitted.clone()).collect()
     }
 
-    /// Removes the reservation of an Instance, which is in the store now or was deleted.
-    pub fn seen(&mut self, namespace: &str, name: &str) {
-        self.admitted.retain(|(admitted, _)| admitted.namespace != namespace || admitted.name != name);
+    /// Removes the reservations that the store shows now: `instance` runs with the Template that was admitted.
+    pub fn stored(&mut self, instance: &Instance) {
+        self.admitted.retain(|(admitted, _)| !(admitted.names(instance) && admitted.is_running(instance)));
     }
 
-    /// Adds a reservation for an Instance that is admitted at the time `now`.
-    pub fn add(&mut self, admitted: Admitted, now: Timestamp) {
-        self.seen(&admitted.namespace, &admitted.name);
-        self.admitted.push((admitted, now));
+    /// Removes all reservations of an Instance that was deleted.
+    pub fn deleted(&mut self, instance: &Instance) {
+        self.admitted.retain(|(admitted, _)| !admitted.names(instance));
+    }
+
+    /// Adds a reservation for an Instance that is admitted at the time `now`. It replaces one of the same review, and one
+    /// of the same Instance with the same Template.
+    pub fn add(&mut self, new: Admitted, now: Timestamp) {
+        let what = |admitted: &Admitted| {
+            (admitted.namespace.clone(), admitted.name.clone(), admitted.template.clone())
+        };
+        self.admitted.retain(|(known, _)| known.review != new.review && what(known) != what(&new));
+        let surplus = (self.admitted.len() + 1).saturating_sub(MOST);
+        self.admitted.drain(..surplus);
+        self.admitted.push((new, now));
+    }
+}
+
+impl Admitted {
+    /// Whether it is the reservation of this Instance, or of an earlier one of the same name.
+    fn names(&self, instance: &Instance) -> bool {
+        instance.name() == self.name && instance.namespace() == self.namespace
+    }
+
+    /// Whether the Instance of that name runs as it was admitted.
+    pub fn is_running(&self, instance: &Instance) -> bool {
+        instance.spec.running
+            && instance.spec.template_ref == self.template
+            && (self.uid.is_empty() || instance.uid() == self.uid)
     }
 }
 
 /// Whether the view shows the admitted Instance as running.
 fn shows(admitted: &Admitted, view: &dyn View) -> bool {
-    view.instances(&admitted.namespace).iter().any(|instance| {
-        instance.name() == admitted.name
-            && instance.spec.running
-            && (admitted.uid.is_empty() || instance.uid() == admitted.uid)
-    })
+    let instances = view.instances(&admitted.namespace);
+    instances.iter().any(|instance| instance.name() == admitted.name && admitted.is_running(instance))
 }

@@ -1,14 +1,11 @@
 //! Tests of the rules for Instances.
 
+mod reserving;
 mod trust;
 
-use jiff::{SignedDuration, Timestamp};
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::quota::{Settings, validate};
-use super::reservations::{Admitted, Reservations};
-use crate::api::GenericRef;
 use crate::webhook::decision::Decision;
 use crate::webhook::fixture::{TestCluster, instance, merged, request, tenant};
 use crate::webhook::review::{Operation, Request};
@@ -128,6 +125,14 @@ fn each_exceeded_limit_is_named() {
         let decision = decide(&creation(instance(NAMESPACE, "two", "workspace-tea/big", true)), &cluster);
         assert_eq!(refusal(&decision), expected, "{quota}");
     }
+}
+
+#[test]
+fn a_workspace_that_cannot_be_read_refuses_nobody() {
+    let gpu = resources(1, "1Gi", &json!({"otherResources": {"nvidia.com/gpu": "1"}}));
+    let cluster = course(&json!("nothing")).with_template("workspace-tea", "gpu", "tea", &[gpu]);
+    let decision = decide(&creation(instance(NAMESPACE, "one", "workspace-tea/gpu", true)), &cluster);
+    assert_eq!(refusal(&decision), "");
 }
 
 #[test]
@@ -318,80 +323,4 @@ fn a_personal_workspace_is_for_its_tenant_alone() {
         refusal(&validate(&of("tenant-ada/mine", "one"), &off, &cluster(1), &[]).0),
         "the Workspace personal does not exist, so no quota is known"
     );
-}
-
-fn admitted(name: &str) -> Admitted {
-    Admitted {
-        namespace: NAMESPACE.to_owned(),
-        name: name.to_owned(),
-        uid: format!("uid-{name}"),
-        template: GenericRef::new("workspace-tea", "small"),
-    }
-}
-
-fn at(milliseconds: i64) -> Timestamp {
-    Timestamp::UNIX_EPOCH + SignedDuration::from_millis(milliseconds)
-}
-
-#[test]
-fn reservations_count() {
-    let cluster = course(&quota(2));
-    let two = creation(small("two", true));
-    let (decision, reserved) = validate(&two, &settings(), &cluster, &[admitted("one")]);
-    assert_eq!((refusal(&decision).as_str(), reserved), ("", Some(admitted("two"))));
-    let pending = [admitted("one"), admitted("zero")];
-    let (decision, reserved) = validate(&two, &settings(), &cluster, &pending);
-    assert_eq!((refusal(&decision).as_str(), reserved), ("quota exceeded: Instances (3 > 2)", None));
-    // An Instance that is in the store meanwhile is not counted twice, nor is the Instance itself.
-    let seen = course(&quota(2)).with_instance(&small("one", true));
-    assert_eq!(refusal(&validate(&two, &settings(), &seen, &[admitted("one"), admitted("two")]).0), "");
-    // Reservations in other namespaces do not count.
-    let foreign = Admitted { namespace: "tenant-eve".to_owned(), ..admitted("zero") };
-    assert_eq!(refusal(&validate(&two, &settings(), &cluster, &[admitted("one"), foreign]).0), "");
-}
-
-#[test]
-fn reservations_end_when_the_instance_is_stored_or_after_a_while() {
-    let empty = course(&quota(2));
-    let mut reservations = Reservations::default();
-    reservations.add(admitted("one"), at(0));
-    reservations.add(admitted("one"), at(1));
-    assert_eq!(reservations.pending(&empty, at(2)), [admitted("one")], "once, if it is asked for twice");
-    assert_eq!(reservations.pending(&empty, at(5_000)), [admitted("one")]);
-    assert_eq!(reservations.pending(&empty, at(5_001)), []);
-    reservations.add(admitted("one"), at(0));
-    let starting = course(&quota(2)).with_instance(&small("one", false));
-    assert_eq!(reservations.pending(&starting, at(1)), [admitted("one")], "still stopped in the store");
-    let other_uid = merged(small("one", true), &json!({"metadata": {"uid": "another"}}));
-    let other_uid = course(&quota(2)).with_instance(&other_uid);
-    assert_eq!(reservations.pending(&other_uid, at(2)), [admitted("one")], "the same name with another uid");
-    let shown = course(&quota(2)).with_instance(&small("one", true));
-    assert_eq!(reservations.pending(&shown, at(3)), []);
-    assert_eq!(reservations.pending(&empty, at(4)), [], "it does not come back");
-    reservations.add(admitted("one"), at(0));
-    reservations.add(admitted("two"), at(0));
-    reservations.seen("tenant-eve", "one");
-    reservations.seen(NAMESPACE, "one");
-    assert_eq!(reservations.pending(&empty, at(1)), [admitted("two")], "one came and went");
-}
-
-proptest! {
-    /// In whatever order Instances are created, and although the view shows none of them yet, no more are
-    /// admitted than the quota allows.
-    #[test]
-    fn the_quota_is_never_exceeded(limit in 1..6_i64, names in prop::collection::vec("[a-f]", 1..20)) {
-        let cluster = course(&quota(limit));
-        let mut reservations = Reservations::default();
-        let mut running = std::collections::BTreeSet::new();
-        for (name, time) in names.iter().zip(0..) {
-            let pending = reservations.pending(&cluster, at(time));
-            let (decision, reserved) = validate(&creation(small(name, true)), &settings(), &cluster, &pending);
-            prop_assert_eq!(decision.is_allowed(), reserved.is_some());
-            if let Some(reserved) = reserved {
-                reservations.add(reserved, at(time));
-                running.insert(name.clone());
-            }
-            prop_assert!(i64::try_from(running.len()).unwrap_or(i64::MAX) <= limit);
-        }
-    }
 }

@@ -72,7 +72,7 @@ impl Server {
         });
         let rules = Rules::from([("/admit", admit), ("/refuse", refuse), ("/panic", panic), ("/wait", wait)]);
         let certificate: Arc<dyn ResolvesServerCert> = Arc::<CertificateResolver>::clone(&resolver);
-        let task = tokio::spawn(serve(listener, certificate, rules, limits, stop.subscribe()));
+        let task = tokio::spawn(serve(listener, certificate, None, rules, limits, stop.subscribe()));
         Self { address, resolver, stop, task, release, waiting, calls }
     }
 

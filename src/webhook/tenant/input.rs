@@ -1,7 +1,9 @@
 //! Checks values that the schema cannot check, whoever writes them. Some are refused and some cause a
 //! warning. Values that were stored before are not checked again when something else changes.
 
-use crate::api::public_key::{self, PublicKeyError};
+use std::collections::HashSet;
+
+use crate::api::public_key::{self, MOST_BYTES, MOST_KEYS, PublicKeyError};
 use crate::api::quantity::RawQuantity;
 use crate::api::tenant::{Tenant, TenantSpec};
 use crate::webhook::decision::Denial;
@@ -9,15 +11,16 @@ use crate::webhook::decision::Denial;
 /// Checks the SSH keys and the quantities of a Tenant, and returns warnings.
 ///
 /// # Errors
-/// When a key has a line break, or a quantity is negative or cannot be read. The message names the member
-/// and says what is expected.
+/// When there are too many keys, a key has a line break, or a quantity is negative or cannot be read. The
+/// message names the member and says what is expected.
 pub fn check(old: Option<&Tenant>, new: &Tenant) -> Result<Vec<String>, Denial> {
     let before = old.map(|old| &old.spec);
+    let known = before.map_or(&[][..], |before| &before.public_keys);
+    let keys = &new.spec.public_keys;
+    check_limits(known, keys)?;
+    let known: HashSet<&String> = known.iter().collect();
     let mut warnings = Vec::new();
-    for (index, key) in new.spec.public_keys.iter().enumerate() {
-        if before.is_some_and(|before| before.public_keys.contains(key)) {
-            continue;
-        }
+    for (index, key) in keys.iter().enumerate().filter(|(_, key)| !known.contains(key)) {
         match public_key::checked(key) {
             Ok(_) => {}
             Err(fault @ PublicKeyError::LineBreak) => {
@@ -35,6 +38,21 @@ pub fn check(old: Option<&Tenant>, new: &Tenant) -> Result<Vec<String>, Denial> 
         }
     }
     Ok(warnings)
+}
+
+/// Refuses more keys, or longer ones, than are used. Who had more before may have as many, but not more.
+fn check_limits(known: &[String], keys: &[String]) -> Result<(), Denial> {
+    let bytes = |keys: &[String]| keys.iter().map(String::len).sum::<usize>();
+    for (what, number, before, most) in
+        [("keys", keys.len(), known.len(), MOST_KEYS), ("bytes", bytes(keys), bytes(known), MOST_BYTES)]
+    {
+        if number > most && number > before {
+            return Err(Denial::malformed(format!(
+                "spec.publicKeys has {number} {what}: at most {most} are used"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The quantities of a Tenant with their paths, without absent ones.

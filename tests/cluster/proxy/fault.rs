@@ -34,6 +34,11 @@ pub enum Fault {
         /// The requests that are affected.
         matching: Matcher,
     },
+    /// The request is passed on twice, and the answer to the second one is the answer.
+    Repeat {
+        /// The requests that are affected.
+        matching: Matcher,
+    },
     /// Answered with this JSON text instead of being passed on.
     Answer {
         /// The body.

@@ -28,7 +28,9 @@ pub async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<R
 }
 
 /// Applies the current fault, or passes the request on.
-async fn apply(shared: &Shared, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+async fn apply(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+    let (parts, body) = request.into_parts();
+    let request = Request::from_parts(parts, body.collect().await?.to_bytes());
     let (method, path) = (request.method().clone(), request.uri().to_string());
     let current = shared.state().fault.clone();
     match current {
@@ -39,6 +41,10 @@ async fn apply(shared: &Shared, request: Request<Incoming>) -> Result<Response<B
         Fault::LoseAnswer { matching } if matching(&method, &path) => {
             pass_on(shared, request).await?;
             Err("broken before the answer".into())
+        }
+        Fault::Repeat { matching } if matching(&method, &path) => {
+            pass_on(shared, request.clone()).await?;
+            pass_on(shared, request).await
         }
         Fault::Answer { body, matching } if matching(&method, &path) => {
             let response = Response::builder().header(header::CONTENT_TYPE, "application/json");
@@ -54,7 +60,7 @@ async fn apply(shared: &Shared, request: Request<Incoming>) -> Result<Response<B
 }
 
 /// Sends a request to the API server and returns the answer, whose body is streamed.
-async fn pass_on(shared: &Shared, request: Request<Incoming>) -> Result<Response<Body>, Error> {
+async fn pass_on(shared: &Arc<Shared>, request: Request<Bytes>) -> Result<Response<Body>, Error> {
     let (mut parts, body) = request.into_parts();
     let (method, path) = (parts.method.clone(), parts.uri.to_string());
     remove_connection_headers(&mut parts.headers);
@@ -63,7 +69,6 @@ async fn pass_on(shared: &Shared, request: Request<Incoming>) -> Result<Response
         let Some(rest) = path.strip_prefix(prefix) else { return refusal(404, None) };
         parts.uri = rest.parse()?;
     }
-    let body = body.collect().await?.to_bytes();
     let answer = shared.upstream.send(Request::from_parts(parts, kube::client::Body::from(body))).await?;
     if fault::is_write(&method) && answer.status().is_success() {
         let action = shared.state().count(&path);
@@ -75,7 +80,8 @@ async fn pass_on(shared: &Shared, request: Request<Incoming>) -> Result<Response
     let (mut parts, body) = answer.into_parts();
     remove_connection_headers(&mut parts.headers);
     let body = body.map_err(Error::from);
-    let body = if is_watch(&path) { until_dropped(shared, body.boxed_unsync()) } else { body.boxed_unsync() };
+    let body = body.boxed_unsync();
+    let body = if is_watch(&path) { until_dropped(shared, path, body) } else { body };
     Ok(Response::from_parts(parts, body))
 }
 
@@ -91,16 +97,27 @@ fn remove_connection_headers(headers: &mut HeaderMap) {
     }
 }
 
-/// The body of a watch, which ends with an error when the watches are dropped.
-fn until_dropped(shared: &Shared, body: Body) -> Body {
+/// The body of a watch, which ends with an error when the watches are dropped. While it is silenced, it has no frames and
+/// no end.
+fn until_dropped(shared: &Arc<Shared>, path: String, body: Body) -> Body {
     let dropped = shared.watches.subscribe();
-    let frames = stream::unfold(Some((body, dropped)), |state| async {
-        let (mut body, mut dropped) = state?;
-        let next = match select(body.frame(), Box::pin(dropped.changed())).await {
-            Either::Left((frame, _)) => frame,
-            Either::Right(_) => return Some((Err(Error::from("the watch is dropped")), None)),
-        };
-        Some((next?, Some((body, dropped))))
+    let frames = stream::unfold(Some((body, dropped, Arc::clone(shared), path)), |state| async {
+        let (mut body, mut dropped, shared, path) = state?;
+        loop {
+            let next = match select(body.frame(), Box::pin(dropped.changed())).await {
+                Either::Left((frame, _)) => frame,
+                Either::Right(_) => return Some((Err(Error::from("the watch is dropped")), None)),
+            };
+            match next {
+                Some(_) if shared.is_silent(&path) => {}
+                None if shared.is_silent(&path) => {
+                    // An error means that the proxy ends.
+                    let _ = dropped.changed().await;
+                    return Some((Err(Error::from("the watch is dropped")), None));
+                }
+                next => return Some((next?, Some((body, dropped, shared, path)))),
+            }
+        }
     });
     StreamBody::new(frames.boxed()).boxed_unsync()
 }

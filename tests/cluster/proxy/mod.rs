@@ -63,6 +63,8 @@ struct State {
     hook: Option<Hook>,
     /// Removed from the beginning of each path.
     hidden_prefix: Option<&'static str>,
+    /// The watches that show nothing.
+    silent: Option<Matcher>,
 }
 
 /// An action after the `n`-th write from now.
@@ -99,6 +101,7 @@ impl Proxy {
             count_all: false,
             hook: None,
             hidden_prefix: None,
+            silent: None,
         };
         let shared = Arc::new(Shared { upstream, state: Mutex::new(state), watches: watch::Sender::new(()) });
         background.handle().spawn(serve(listener, Arc::clone(&shared)));
@@ -118,6 +121,12 @@ impl Proxy {
     /// Sets the fault for requests from now on.
     pub fn set(&self, fault: Fault) {
         self.shared.state().fault = fault;
+    }
+
+    /// From now on, matching watches, open and new ones, stay open and show nothing: no event, no bookmark, no end. With
+    /// `None`, watches are passed on again; what an open one did not show is lost.
+    pub fn silence(&self, watches: Option<Matcher>) {
+        self.shared.state().silent = watches;
     }
 
     /// Breaks all open watches. New ones are passed on.
@@ -164,6 +173,11 @@ impl Proxy {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the watch with this path shows nothing.
+    fn is_silent(&self, path: &str) -> bool {
+        self.state().silent.as_ref().is_some_and(|silent| silent(&Method::GET, path))
     }
 }
 

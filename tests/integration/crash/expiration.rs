@@ -6,7 +6,6 @@ use std::time::Duration;
 use crownlabs::testing::clock;
 
 use super::{Scenario, crash_after_every_write};
-use crate::cluster::Options as ClusterOptions;
 use crate::expiration::{config, expire, mails, passed};
 use crate::lab::{Lab, instance};
 
@@ -16,7 +15,7 @@ const INTERVAL: Duration = Duration::from_secs(12);
 
 #[test]
 fn promises_survive_a_crash_after_every_write() {
-    let lab = Lab::start(ClusterOptions::default());
+    let lab = Lab::shared();
     lab.create_fixtures("expcrash");
     expire(&lab, "expcrash", "container", "1s");
     let folder = tempfile::tempdir().expect("a folder");
@@ -48,4 +47,5 @@ fn promises_survive_a_crash_after_every_write() {
     let writes = crash_after_every_write(&lab, &scenario);
     assert!(writes >= 3, "only {writes} writes");
     println!("{writes} crashes");
+    lab.delete_fixtures("expcrash");
 }

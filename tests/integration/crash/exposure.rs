@@ -1,7 +1,6 @@
 //! The daemon is killed after each of its writes for public exposure; the resulting objects are the same.
 
 use super::{Scenario, crash_after_every_write};
-use crate::cluster::Options as ClusterOptions;
 use crate::exposure::{allow, exposed, set_ports};
 use crate::lab::Lab;
 
@@ -17,7 +16,7 @@ fn config(pool: &str) -> String {
 
 #[test]
 fn exposure_survives_a_crash_after_every_write() {
-    let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
+    let lab = Lab::shared_unsimulated();
     lab.create_fixtures("pecrash");
     allow(&lab, "pecrash");
     let namespace = "tenant-pecrash";
@@ -50,4 +49,5 @@ fn exposure_survives_a_crash_after_every_write() {
     let writes = crash_after_every_write(&lab, &scenario);
     assert!(writes >= 14, "only {writes} writes");
     println!("{writes} crashes");
+    lab.delete_fixtures("pecrash");
 }

@@ -7,7 +7,6 @@ use crownlabs::testing::clock;
 use serde_json::Value;
 
 use super::{Scenario, crash_after_every_write};
-use crate::cluster::Options as ClusterOptions;
 use crate::expiration::{mails, passed};
 use crate::inactivity::{allow_idle, config, prometheus};
 use crate::lab::{Lab, instance};
@@ -29,7 +28,7 @@ fn without_times(mut object: Value) -> Value {
 
 #[test]
 fn an_idle_instance_is_stopped_as_promised_whatever_write_is_the_last_one_of_a_process() {
-    let lab = Lab::start(ClusterOptions::default());
+    let lab = Lab::shared();
     lab.create_fixtures("idlecrash");
     allow_idle(&lab, "idlecrash", "container-persistent", "1s");
     let prometheus = prometheus(NAMESPACE);
@@ -62,4 +61,5 @@ fn an_idle_instance_is_stopped_as_promised_whatever_write_is_the_last_one_of_a_p
     let writes = crash_after_every_write(&lab, &scenario);
     assert!(writes >= 4, "only {writes} writes");
     println!("{writes} crashes");
+    lab.delete_fixtures("idlecrash");
 }

@@ -11,16 +11,19 @@ mod submission;
 mod tenants;
 mod termination;
 
-use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use http::Method;
 use serde_json::Value;
 
+use crate::cluster::audit::Mark;
 use crate::cluster::proxy::Proxy;
+use crate::comparable::{Objects, comparable};
 use crate::daemon::{Daemon, Options, tail};
+use crate::golden;
 use crate::lab::{Lab, PATIENCE, wait_until};
 
 /// Lists the objects that are compared.
@@ -47,73 +50,9 @@ pub struct Scenario<'a> {
     pub configs: &'a [&'a str],
 }
 
-/// The objects by `Kind/namespace/name`, without what differs from run to run.
-type Objects = BTreeMap<String, Value>;
-
-/// Members whose values differ from run to run: the API server or the time determines them.
-const VOLATILE: [&str; 16] = [
-    "nodePort",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "managedFields",
-    "lastTransitionTime",
-    "observedGeneration",
-    "clusterIP",
-    "clusterIPs",
-    "ip",
-    "crownlabs.polito.it/last-powered-off-timestamp",
-    "initialReadyTime",
-    "prettyName",
-    "crownlabs.polito.it/mydrive-tenant-uid",
-    "deletionTimestamp",
-];
-
-/// Replaces the values of [`VOLATILE`] members; that they exist is compared.
-fn mask_volatile(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            for key in VOLATILE {
-                if let Some(member) = members.get_mut(key) {
-                    *member = "set".into();
-                }
-            }
-            members.values_mut().for_each(mask_volatile);
-        }
-        Value::Array(items) => items.iter_mut().for_each(mask_volatile),
-        _ => {}
-    }
-}
-
 /// The objects of a scenario as they are now, in a form that can be compared with another run.
 fn objects(lab: &Lab, scenario: &Scenario<'_>) -> Objects {
-    let listed = (scenario.list)(lab);
-    let mut uids: Vec<(String, String)> = Vec::new();
-    for object in &listed {
-        if let (Some(uid), Some(name)) =
-            (object["metadata"]["uid"].as_str(), object["metadata"]["name"].as_str())
-        {
-            uids.push((uid.to_owned(), format!("uid-of-{name}")));
-        }
-    }
-    let mut objects = Objects::new();
-    for mut object in listed {
-        if object["kind"] == "Deployment" {
-            // The Deployment controller writes it at any time.
-            object.as_object_mut().expect("an object").remove("status");
-        }
-        mask_volatile(&mut object);
-        let mut text = object.to_string();
-        for (uid, name) in &uids {
-            text = text.replace(uid, name);
-        }
-        let object: Value = serde_json::from_str(&text).expect("JSON");
-        let metadata = &object["metadata"];
-        let name = format!("{}/{}/{}", object["kind"], metadata["namespace"], metadata["name"]);
-        objects.insert(name, object);
-    }
-    objects
+    comparable((scenario.list)(lab))
 }
 
 impl Scenario<'_> {
@@ -150,9 +89,14 @@ fn settle(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>) -> Objects {
         std::thread::sleep(Duration::from_millis(700));
         let now = state();
         let complete = now.0.values().all(scenario.is_complete);
+        let changes = golden::all_differences(&last.0, &now.0);
         equal = if now == last && complete { equal + 1 } else { 1 };
         last = now;
-        (equal >= EQUAL_LISTS).then_some(()).ok_or_else(|| "objects that do not change any more".to_owned())
+        let unrest = || {
+            let changes = changes.join("\n");
+            format!("objects that do not change any more; {} writes, the last changes:\n{changes}", last.1)
+        };
+        (equal >= EQUAL_LISTS).then_some(()).ok_or_else(unrest)
     });
     last.0
 }
@@ -167,11 +111,42 @@ pub fn crash_after_every_write(lab: &Lab, scenario: &Scenario<'_>) -> u64 {
 pub fn crash_after(lab: &Lab, scenario: &Scenario<'_>, chosen: impl Fn(u64) -> bool) -> u64 {
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
     let expected = run_without_crash(lab, &proxy, scenario);
-    let writes = proxy.writes();
+    let (writes, deletions) = (proxy.writes(), deletions(&proxy));
     for n in (1..=writes).filter(|n| chosen(*n)) {
+        proxy.reset();
         run_with_crash(lab, &proxy, scenario, &expected, n);
+        // Who deletes an object and makes it again has the same objects in the end.
+        let mut more = self::deletions(&proxy);
+        more.retain(|deleted| !deletions.contains(deleted));
+        assert_eq!(more, Vec::<String>::new(), "{}, crash after write {n}: deleted", scenario.name);
     }
     writes
+}
+
+/// What the daemon has deleted, by its path. A deletion whose answer was lost counts too.
+fn deletions(proxy: &Proxy) -> Vec<String> {
+    let log = proxy.request_log();
+    let carried_out = log.into_iter().filter(|request| {
+        request.method == Method::DELETE && request.status.is_none_or(|status| status.is_success())
+    });
+    // Behind the question mark are options, such as a uid, which differs from run to run.
+    carried_out.map(|request| request.path.split('?').next().unwrap_or_default().to_owned()).collect()
+}
+
+/// Asserts that since `mark` this many Jobs were made in a namespace.
+fn assert_jobs_made(lab: &Lab, mark: Mark, namespace: &str, wanted: u64) {
+    let entries = lab.cluster.audit().since(mark).expect("the audit log");
+    let creations = entries
+        .iter()
+        .filter(|entry| entry.verb == "create" && entry.resource == "jobs" && entry.namespace == namespace);
+    let codes: Vec<_> = creations.map(|entry| entry.code).collect();
+    let made = codes.iter().filter(|code| **code == 201).count();
+    // The daemon is killed while another request may be under way: the API server makes the Job, and records that the client
+    // has gone. That the Job exists is seen in the objects of each run.
+    let cut_off = codes.iter().filter(|code| **code != 201 && **code != 409).count();
+    let wanted = usize::try_from(wanted).expect("few");
+    assert!(made <= wanted, "{made} Jobs instead of {wanted}: {codes:?}");
+    assert!(made + cut_off >= wanted, "{made} Jobs instead of {wanted}: {codes:?}");
 }
 
 /// Runs the steps without a crash, counting the writes in the proxy. Returns the objects after each step.
@@ -235,10 +210,15 @@ fn run_with_crash(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, expected: &
             victim.replace(scenario.start(lab, proxy, number));
         }
         step(lab);
+        let mut writes = None;
         wait_until(PATIENCE, || {
             if victim.killed.try_recv().is_ok() {
                 victim.log = Some(victim.daemon.log());
                 victim.replace(scenario.start(lab, proxy, number));
+            }
+            // There is no need to list everything while it still writes.
+            if writes.replace(proxy.writes()) != Some(proxy.writes()) {
+                return Err("writes are going on".to_owned());
             }
             let now = objects(lab, scenario);
             if now == *expected {
@@ -247,7 +227,7 @@ fn run_with_crash(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, expected: &
             Err(format!(
                 "{}, crash after write {n}, step {number}: {}\nbefore:\n{}\nafter:\n{}",
                 scenario.name,
-                differences(&now, expected),
+                golden::all_differences(expected, &now).join("\n"),
                 tail(victim.log.as_deref().unwrap_or_default()),
                 tail(&victim.daemon.log())
             ))
@@ -257,11 +237,4 @@ fn run_with_crash(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, expected: &
     if victim.log.is_none() && !proxy.clear_hook() {
         victim.killed.recv_timeout(PATIENCE).expect("the daemon is killed at its write");
     }
-}
-
-/// The objects that differ, a line each.
-fn differences(now: &Objects, expected: &Objects) -> String {
-    let names = now.keys().chain(expected.keys()).filter(|name| now.get(*name) != expected.get(*name));
-    let lines = names.map(|name| format!("{name}: {:?} instead of {:?}", now.get(name), expected.get(name)));
-    lines.collect::<Vec<_>>().join("\n")
 }

@@ -1,7 +1,6 @@
 //! The daemon is killed after each of its writes for shared volumes; the resulting objects are the same.
 
 use super::{Scenario, crash_after_every_write};
-use crate::cluster::Options as ClusterOptions;
 use crate::lab::{Lab, instance};
 use crate::shared_volumes::{mount, shared_volume};
 
@@ -11,7 +10,7 @@ const CONFIG: &str = "controllers: {publicExposure: {enabled: false}, snapshot: 
 
 #[test]
 fn shared_volumes_survive_a_crash_after_every_write() {
-    let lab = Lab::start(ClusterOptions::default());
+    let lab = Lab::shared();
     lab.create_fixtures("shvolcrash");
     let (course, namespace) = ("workspace-shvolcrash", "tenant-shvolcrash");
     let scenario = Scenario {
@@ -54,4 +53,5 @@ fn shared_volumes_survive_a_crash_after_every_write() {
     let writes = crash_after_every_write(&lab, &scenario);
     assert!(writes >= 16, "only {writes} writes");
     println!("{writes} crashes");
+    lab.delete_fixtures("shvolcrash");
 }

@@ -8,9 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::termination::without_times;
-use super::{Scenario, crash_after_every_write};
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::audit::Mark;
+use super::{Scenario, assert_jobs_made, crash_after_every_write};
 use crate::lab::{Lab, instance};
 use crate::submission::hold_jobs;
 
@@ -59,23 +57,10 @@ fn has_reason(object: &Value, reason: &str) -> bool {
     object["kind"] == "Job" || object["status"]["conditions"][0]["reason"] == reason
 }
 
-/// Asserts that `wanted` Jobs were created in each of these runs.
-fn assert_jobs(lab: &Lab, runs: u64, wanted: u64) {
-    let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
-    let creations = entries.iter().filter(|entry| entry.verb == "create" && entry.resource == "jobs");
-    let codes: Vec<_> = creations.map(|entry| entry.code).collect();
-    let made = codes.iter().filter(|code| **code == 201).count();
-    // The answer to a request that was cut off by the death of the daemon is not in the log; that its Job exists is seen
-    // in the objects of the run.
-    let cut_off = codes.iter().filter(|code| **code != 201 && **code != 409).count();
-    let wanted = usize::try_from(wanted * runs).expect("few");
-    assert!(made <= wanted, "{made} Jobs instead of {wanted}: {codes:?}");
-    assert!(made + cut_off >= wanted, "{made} Jobs instead of {wanted}: {codes:?}");
-}
-
 #[test]
 fn an_upload_that_succeeds_survives_a_crash_after_every_write() {
-    let lab = Lab::start(ClusterOptions::default());
+    let lab = Lab::shared();
+    let mark = lab.cluster.audit().mark().expect("the audit log");
     lab.create_fixtures("subcrash");
     let namespace = "tenant-subcrash";
     // The instance loop does not run; the pods of the Jobs wait for the claim.
@@ -89,13 +74,15 @@ spec: {{accessModes: [ReadWriteOnce], storageClassName: disks, resources: {{requ
     let scenario = scenario("subcrash", namespace, |object| has_reason(object, "SubmissionCompleted"));
     let writes = crash_after_every_write(&lab, &scenario);
     assert!(writes >= 6, "only {writes} writes");
-    assert_jobs(&lab, writes + 1, 1);
+    assert_jobs_made(&lab, mark, namespace, writes + 1);
     println!("{writes} crashes");
+    lab.delete_fixtures("subcrash");
 }
 
 #[test]
 fn an_upload_that_fails_survives_a_crash_after_every_write() {
-    let lab = Lab::start(ClusterOptions::default());
+    let lab = Lab::shared();
+    let mark = lab.cluster.audit().mark().expect("the audit log");
     lab.create_fixtures("subcrashfail");
     let namespace = "tenant-subcrashfail";
     hold_jobs(&lab, namespace);
@@ -123,6 +110,7 @@ fn an_upload_that_fails_survives_a_crash_after_every_write() {
         writes.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     assert!(writes >= 8, "only {writes} writes");
-    assert_jobs(&lab, writes + 1, 2);
+    assert_jobs_made(&lab, mark, namespace, 2 * (writes + 1));
     println!("{writes} crashes");
+    lab.delete_fixtures("subcrashfail");
 }

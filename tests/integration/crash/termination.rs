@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::{Scenario, crash_after_every_write};
-use crate::cluster::Options as ClusterOptions;
 use crate::exam_server::{Answer, ExamServer};
 use crate::lab::Lab;
 use crate::termination::exam;
@@ -25,7 +24,7 @@ pub fn without_times(mut object: Value) -> Value {
 
 #[test]
 fn terminations_survive_a_crash_after_every_write() {
-    let lab = Lab::start(ClusterOptions::default());
+    let lab = Lab::shared();
     lab.create_fixtures("termcrash");
     let (namespace, server) = ("tenant-termcrash", ExamServer::start());
     server.set("over", Answer::Body(404, ""));
@@ -61,4 +60,5 @@ fn terminations_survive_a_crash_after_every_write() {
     let writes = crash_after_every_write(&lab, &scenario);
     assert!(writes >= 4, "only {writes} writes");
     println!("{writes} crashes");
+    lab.delete_fixtures("termcrash");
 }

@@ -1,31 +1,20 @@
-//! Many Instances that ask for the same ports at the same time, while the daemon is killed again and again.
+//! Many Instances that ask for the same ports at the same time, while leader after leader is killed.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::recorder::{Recorder, assert_never_shared, places};
 use super::{allow, exposed};
 use crate::cluster::Options as ClusterOptions;
+use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use crate::numbers::Numbers;
 
 const NAMESPACE: &str = "tenant-storm";
-
-/// Pseudo-random numbers that are the same in every run (`SplitMix64`, of Steele, Lea and Flood).
-struct Numbers(u64);
-
-impl Numbers {
-    /// The next number, below `bound`.
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
 
 /// One to three ports, some of them with a fixed number. There are few numbers, so that many Instances ask for the same
 /// one.
@@ -41,69 +30,115 @@ fn random_ports(numbers: &mut Numbers) -> String {
 
 /// How many clients create Instances at the same time.
 const CLIENTS: usize = 8;
-/// How many Instances each of them creates.
-const INSTANCES: usize = 63;
+/// How many leaders are killed.
+const ROUNDS: usize = 4;
+/// How many Instances each client creates while one of them leads.
+const INSTANCES: usize = 15;
+
+/// More addresses than there are Instances that could ask for one port: every request can be fulfilled.
+const CONFIG: &str = "\
+leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}
+controllers: {instance: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}, \
+publicExposure: {ipPool: [10.99.0.0/23], waitForAddress: false, concurrency: 16}}
+";
 
 #[test]
-fn no_two_services_share_a_port_when_the_daemon_is_killed_repeatedly() {
+fn no_two_services_ever_share_a_port_while_leaders_are_killed_and_watches_are_late() {
     let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
     lab.create_fixtures("storm");
     allow(&lab, "storm");
-    let kubeconfig = lab.service_account();
-    // More addresses than there are Instances that could ask for one port: every request can be fulfilled.
-    let config = "controllers: {instance: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}, \
-                  publicExposure: {ipPool: [10.99.0.0/23], waitForAddress: false, concurrency: 16}}\n";
-    let options = Options { kubeconfig: &kubeconfig, selector: "storm", config };
-    let deaths = create_while_killing(&lab, &options);
-    let _daemon = Daemon::start(&options);
+    let recorder = Recorder::start(&lab, NAMESPACE);
+    let mut leader = Replica::start(&lab);
+    leader.await_leadership();
+    for round in 0..ROUNDS {
+        let standby = Replica::start(&lab);
+        standby.daemon.wait_for("standby", |daemon| daemon.ready().1.contains("standby"));
+        // From now on it sees no Service until it reads them as the leader.
+        standby.stall();
+        create_until_killed(&lab, round, &mut leader);
+        standby.await_leadership();
+        leader = standby;
+    }
+    // Its watch is still stalled, so it cannot see what a killed leader's last writes did: the next one can.
+    leader.daemon.stop();
+    let last = Replica::start(&lab);
+    last.await_leadership();
     let instances = await_all_ready(&lab);
-    assert_eq!(instances.len(), CLIENTS * INSTANCES);
+    wait_until(PATIENCE, || {
+        let services = lab.list("services", NAMESPACE);
+        let other = instances.iter().find(|instance| !has_its_ports(instance, &services));
+        other.map_or(Ok(()), |other| Err(format!("the ports of {}", other["metadata"]["name"])))
+    });
+    assert_eq!(instances.len(), CLIENTS * INSTANCES * ROUNDS);
     let services = lab.list("services", NAMESPACE);
-    assert_eq!(services.len(), CLIENTS * INSTANCES);
-    let ports = assert_no_port_is_shared(&services);
+    assert_eq!(services.len(), instances.len());
     for instance in &instances {
         assert_as_requested(instance, &services);
     }
-    println!("{} Instances, {ports} ports, {deaths} deaths", instances.len());
-    assert!(deaths >= 3, "only {deaths} deaths");
+    let writes = recorder.writes(&lab);
+    let count = assert_never_shared(&writes);
+    let ports: usize = services.iter().map(|service| places(service).len()).sum();
+    println!("{} Instances, {ports} ports, {count} writes, {ROUNDS} leaders killed", instances.len());
 }
 
-/// Creates the Instances from several clients while the daemon is killed and started again. Returns how often it was
-/// killed.
-fn create_while_killing(lab: &Lab, options: &Options<'_>) -> usize {
-    let done = AtomicBool::new(false);
+/// A replica of the daemon, and the proxy by which it reaches the API server.
+struct Replica {
+    daemon: Daemon,
+    proxy: Proxy,
+}
+
+impl Replica {
+    fn start(lab: &Lab) -> Self {
+        let proxy = Proxy::start(&lab.cluster).expect("the proxy");
+        let kubeconfig = lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs");
+        let kubeconfig = kubeconfig.expect("a kubeconfig");
+        let options = Options { kubeconfig: &kubeconfig, selector: "storm", config: CONFIG };
+        Self { daemon: Daemon::start(&options), proxy }
+    }
+
+    fn await_leadership(&self) {
+        let leads = "leader_election_master_status{name=\"crownlabs-controller-manager\"} 1";
+        self.daemon.wait_for("leadership", |daemon| daemon.metrics().contains(leads));
+    }
+
+    /// Its watch of Services shows nothing any more.
+    fn stall(&self) {
+        let watches = matching(|_, path| path.contains("/services?") && path.contains("watch=true"));
+        self.proxy.set(Fault::Delay { pause: Duration::from_hours(1), matching: watches });
+        self.proxy.drop_watches();
+    }
+}
+
+/// Creates Instances from several clients, which also change the ports of some, and kills the leader meanwhile, once it
+/// has exposed some of them.
+fn create_until_killed(lab: &Lab, round: usize, leader: &mut Replica) {
+    let before = lab.list("services", NAMESPACE).len();
     thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS)
-            .map(|client| {
-                scope.spawn(move || {
-                    let mut numbers = Numbers(client as u64);
-                    for n in 0..INSTANCES {
+        for client in 0..CLIENTS {
+            scope.spawn(move || {
+                let mut numbers = Numbers((round * CLIENTS + client) as u64);
+                for n in 0..INSTANCES {
+                    let ports = random_ports(&mut numbers);
+                    lab.apply(&exposed("storm", &format!("i-{round}-{client}-{n}"), &ports));
+                    if numbers.below(3) == 0 {
+                        let changed = numbers.below(n as u64 + 1);
                         let ports = random_ports(&mut numbers);
-                        lab.apply(&exposed("storm", &format!("i-{client}-{n}"), &ports));
+                        lab.apply(&exposed("storm", &format!("i-{round}-{client}-{changed}"), &ports));
                     }
-                })
-            })
-            .collect();
-        let killer = scope.spawn(|| {
-            let (mut numbers, mut deaths) = (Numbers(99), 0);
-            while !done.load(Ordering::SeqCst) {
-                let mut daemon = Daemon::start(options);
-                // The moment of the kill is arbitrary on purpose, so there is no condition to wait for.
-                let end = Instant::now() + Duration::from_millis(200 + numbers.below(1500));
-                while Instant::now() < end && !done.load(Ordering::SeqCst) {
-                    thread::sleep(Duration::from_millis(10));
                 }
-                daemon.stop();
-                deaths += 1;
-            }
-            deaths
-        });
-        for client in clients {
-            client.join().expect("a client");
+            });
         }
-        done.store(true, Ordering::SeqCst);
-        killer.join().expect("the killer")
-    })
+        wait_until(PATIENCE, || {
+            let made = lab.list("services", NAMESPACE).len() - before;
+            (made >= CLIENTS).then_some(()).ok_or_else(|| format!("{made} new Services"))
+        });
+        // The moment of the kill is arbitrary on purpose, so there is no condition to wait for.
+        let end = Instant::now() + Duration::from_millis(Numbers(round as u64).below(300));
+        while Instant::now() < end {
+            thread::sleep(Duration::from_millis(10));
+        }
+        leader.daemon.stop();
+    });
 }
 
 /// Waits until the exposure of every Instance is ready, as long as there are fewer and fewer that are not. Returns the
@@ -113,7 +148,7 @@ fn await_all_ready(lab: &Lab) -> Vec<Value> {
     while left > 0 {
         left = wait_until(PATIENCE, || {
             let instances = lab.list("instances.crownlabs.polito.it", NAMESPACE);
-            let is_waiting = |instance: &&Value| instance["status"]["publicExposure"]["phase"] != "Ready";
+            let is_waiting = |instance: &&Value| !is_ready(instance);
             let waiting: Vec<&Value> = instances.iter().filter(is_waiting).collect();
             let example = waiting.first().map(|first| (&first["metadata"]["name"], &first["status"]));
             let is_news = waiting.len() < left;
@@ -124,7 +159,7 @@ fn await_all_ready(lab: &Lab) -> Vec<Value> {
 }
 
 /// Asserts that no two Services have the same address, port and protocol. Returns the number of ports.
-fn assert_no_port_is_shared(services: &[Value]) -> usize {
+pub fn assert_no_port_is_shared(services: &[Value]) -> usize {
     let mut holders: BTreeMap<String, String> = BTreeMap::new();
     for service in services {
         let name = service["metadata"]["name"].to_string();
@@ -137,6 +172,21 @@ fn assert_no_port_is_shared(services: &[Value]) -> usize {
         }
     }
     holders.len()
+}
+
+/// Whether the Service of an Instance has the ports with the numbers that were asked for.
+fn has_its_ports(instance: &Value, services: &[Value]) -> bool {
+    let name = format!("{}-pe", instance["metadata"]["name"].as_str().expect("a name"));
+    let service = services.iter().find(|service| service["metadata"]["name"] == name);
+    let found = service.and_then(|service| service["spec"]["ports"].as_array());
+    let is_there = |port: &Value| {
+        found.into_iter().flatten().any(|found| {
+            found["name"] == port["name"]
+                && found["protocol"] == port["protocol"]
+                && (port["port"] == 0 || found["port"] == port["port"])
+        })
+    };
+    instance["spec"]["publicExposure"]["ports"].as_array().into_iter().flatten().all(is_there)
 }
 
 /// Asserts that the Service of an Instance has the ports that were asked for, and that the status says the same.
@@ -154,4 +204,23 @@ fn assert_as_requested(instance: &Value, services: &[Value]) {
         let reported = reported.iter().find(|reported| reported["name"] == port["name"]).expect("reported");
         assert_eq!(reported["port"], found["port"], "{name}");
     }
+}
+
+/// Whether the exposure of an Instance is ready, as it is asked for now. The ports are compared, too: where they change
+/// while they are written, the condition can be about the new ones a moment before the Service is.
+fn is_ready(instance: &Value) -> bool {
+    let conditions = instance["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let exposed = conditions.iter().find(|condition| condition["type"] == "PublicExposureReady");
+    let generation = &instance["metadata"]["generation"];
+    let is_reported = |port: &Value| {
+        let reported = instance["status"]["publicExposure"]["ports"].as_array();
+        let mut reported = reported.into_iter().flatten();
+        reported.any(|reported| {
+            reported["name"] == port["name"]
+                && reported["protocol"] == port["protocol"]
+                && (port["port"] == 0 || reported["port"] == port["port"])
+        })
+    };
+    exposed.is_some_and(|exposed| exposed["status"] == "True" && exposed["observedGeneration"] == *generation)
+        && instance["spec"]["publicExposure"]["ports"].as_array().into_iter().flatten().all(is_reported)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{allow, await_exposure, config, exposed, set_ports};
+use super::{allow, await_exposure, config, exposed, lab_that_allows, set_ports};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
@@ -17,9 +17,7 @@ fn policy_of(name: &str) -> String {
 
 #[test]
 fn ports_are_exposed_changed_repaired_and_removed() {
-    let lab = Lab::shared();
-    lab.create_fixtures("expose");
-    allow(&lab, "expose");
+    let lab = lab_that_allows("expose");
     let kubeconfig = lab.service_account();
     let config = config("172.18.0.240/31");
     let options = Options { kubeconfig: &kubeconfig, selector: "expose", config: &config };
@@ -41,6 +39,7 @@ fn ports_are_exposed_changed_repaired_and_removed() {
     );
     check_objects(&lab);
     changes_by_others_are_repaired(&lab);
+    another_order_of_ports_changes_nothing(&lab);
     other_ports(&lab);
     drop(daemon);
     let _daemon = restart(&lab, &options);
@@ -117,7 +116,8 @@ fn changes_by_others_are_repaired(lab: &Lab) {
         r#"{"metadata": {"annotations": {"metallb.universe.tf/loadBalancerIPs": "172.18.0.77", "theirs": "x"}},
             "spec": {"selector": {"evil": "yes"}}}"#,
     );
-    lab.patch("networkpolicies", NAMESPACE, &policy_of("my.box"), r#"{"spec": {"ingress": [{}]}}"#);
+    let open = r#"{"spec": {"ingress": [{}], "policyTypes": ["Egress"]}}"#;
+    lab.patch("networkpolicies", NAMESPACE, &policy_of("my.box"), open);
     let healed = lab.await_value(
         "services",
         NAMESPACE,
@@ -136,6 +136,31 @@ fn changes_by_others_are_repaired(lab: &Lab) {
         lab.get("services", NAMESPACE, "my-box-pe").map(drop).ok_or("the Service".to_owned())
     });
     await_exposure(lab, NAMESPACE, "my.box", "Ready", "");
+}
+
+/// The same ports in another order: no object is written, and the status has the order that it had.
+fn another_order_of_ports_changes_nothing(lab: &Lab) {
+    let versions = || {
+        let service = lab.get("services", NAMESPACE, "my-box-pe").expect("there");
+        let policy = lab.get("networkpolicies", NAMESPACE, &policy_of("my.box")).expect("there");
+        [service, policy].map(|object| object["metadata"]["resourceVersion"].clone())
+    };
+    let status = await_exposure(lab, NAMESPACE, "my.box", "Ready", "");
+    let before = versions();
+    let instance = lab.get("instances", NAMESPACE, "my.box").expect("there");
+    let mut ports = instance["spec"]["publicExposure"]["ports"].as_array().expect("ports").clone();
+    ports.reverse();
+    set_ports(lab, NAMESPACE, "my.box", &json!(ports));
+    wait_until(PATIENCE, || {
+        let now = lab.get("instances", NAMESPACE, "my.box").ok_or("the Instance")?;
+        let conditions = now["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let exposed = conditions.iter().find(|condition| condition["type"] == "PublicExposureReady");
+        let seen =
+            exposed.is_some_and(|exposed| exposed["observedGeneration"] == now["metadata"]["generation"]);
+        seen.then_some(()).ok_or_else(|| format!("the generation, is {conditions:?}"))
+    });
+    assert_eq!(versions(), before);
+    assert_eq!(await_exposure(lab, NAMESPACE, "my.box", "Ready", "")["ports"], status["ports"]);
 }
 
 /// The Instance asks for other ports; one that it keeps has the same number as before.
@@ -202,9 +227,7 @@ fn exposure_is_removed(lab: &Lab) {
 
 #[test]
 fn services_move_off_addresses_that_leave_the_pool() {
-    let lab = Lab::shared();
-    lab.create_fixtures("shrink");
-    allow(&lab, "shrink");
+    let lab = lab_that_allows("shrink");
     let namespace = "tenant-shrink";
     let kubeconfig = lab.service_account();
     let start = |pool: &str| {

@@ -2,9 +2,15 @@
 
 mod concurrency;
 mod life;
+mod recorder;
+mod repair;
 mod requests;
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+
+pub use concurrency::assert_no_port_is_shared;
 
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
@@ -29,6 +35,14 @@ pub fn allow(lab: &Lab, fixtures: &str) {
         "container",
         r#"{"spec": {"allowPublicExposure": true}}"#,
     );
+}
+
+/// The shared control plane with these fixtures, whose Template `container` allows public exposure.
+fn lab_that_allows(fixtures: &str) -> Arc<Lab> {
+    let lab = Lab::shared();
+    lab.create_fixtures(fixtures);
+    allow(&lab, fixtures);
+    lab
 }
 
 /// Sets the ports that an Instance asks for.

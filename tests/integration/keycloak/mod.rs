@@ -7,4 +7,5 @@ mod people;
 pub mod realm;
 mod rights;
 mod roles;
+mod silent;
 pub mod tenants;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::realm::Realm;
 use crate::cluster::keycloak::{OPERATOR, ROLES_CLIENT};
-use crate::cluster::proxy::{Fault, everything};
+use crate::cluster::proxy::{Fault, everything, matching};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::{tenant, workspace};
@@ -303,6 +303,26 @@ fn an_outage_delays_only_what_needs_keycloak() {
     lab.await_condition("tenants", "kco.new", "Ready", "AwaitingVerification");
     lab.kubectl(&["delete", "tenant/kco.new", "workspace/kco-a", "workspace/kco-b"]);
     assert_eq!(roles(&realm), Vec::<String>::new());
+}
+
+#[test]
+fn a_role_of_managers_that_cannot_be_made_does_not_stop_that_of_users() {
+    let realm = Realm::new("tenants-managers");
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let config = config(&realm);
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcman", config: &config });
+    let of_managers = matching(|_, path| path.contains("/roles/") && path.ends_with("manager"));
+    realm.proxy.set(Fault::Status { code: 500, retry_after: None, matching: of_managers });
+    lab.apply(&workspace("kcman", "kcm-a", ""));
+    lab.await_condition("workspaces", "kcm-a", "Reconciled", "KeycloakUnavailable");
+    assert_eq!(roles(&realm), ["workspace-kcm-a:user"]);
+    lab.apply(&tenant("kcman", "kcm.ada", ", workspaces: [{name: kcm-a, role: user}]"));
+    eventually("the role", &vec!["workspace-kcm-a:user".to_owned()], || roles_of(&realm, "kcm.ada"));
+    realm.proxy.set(Fault::None);
+    lab.kubectl(&["annotate", "workspace", "kcm-a", "look=again"]);
+    lab.await_ready("workspaces", "kcm-a");
+    lab.kubectl(&["delete", "tenant/kcm.ada", "workspace/kcm-a"]);
 }
 
 #[test]

@@ -49,8 +49,10 @@ fn a_condition_reports_what_the_schema_accepts() {
     ));
     let patch = json!({"spec": {"publicKeys": ["ssh-ed25519 AAAA one\nssh-ed25519 BBBB two"]}});
     lab.patch("tenants", "", "bad.bob", &patch.to_string());
-    let message = lab.await_condition("tenants", "bad.bob", "Reconciled", "InvalidPublicKey");
+    let message = lab.await_condition("tenants", "bad.bob", "InvalidPublicKeys", "InvalidPublicKey");
     assert!(message.contains("spec.publicKeys[0] has a line break"), "{message}");
+    // A key that cannot be used is no reason not to be ready.
+    lab.await_ready("tenants", "bad.bob");
     let status = lab.get("tenants", "", "bad.bob").expect("there")["status"].clone();
     assert_eq!(status["failingWorkspaces"], json!(["absent"]));
     // The rest is made. Without approval, a candidate gets neither quota nor rights.

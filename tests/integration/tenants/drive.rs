@@ -1,5 +1,6 @@
 //! Personal volumes: their creation, and what happens to them when their Tenant is deleted.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
 
 use super::tenant;
@@ -20,24 +21,13 @@ fn a_volume_is_prepared_once_and_outlives_its_tenant() {
     let claim = lab.await_value("persistentvolumeclaims", DRIVES, "dora-drive", provisioning, "completed");
     let uid = claim["metadata"]["uid"].as_str().expect("a uid").to_owned();
     assert!(claim["metadata"].get("ownerReferences").is_none());
-    let secret = lab.get("secrets", "tenant-dora", "mydrive-info").expect("there");
-    assert_eq!(
-        lab.kubectl(&[
-            "get",
-            "secret",
-            "-n",
-            "tenant-dora",
-            "mydrive-info",
-            "-o",
-            "jsonpath={.data.server-name}"
-        ]),
-        secret["data"]["server-name"].as_str().expect("text")
-    );
+    let secret = lab.await_value("secrets", "tenant-dora", "mydrive-info", "/type", "Opaque");
+    leads_to_the_volume(&lab, &claim, &secret);
     // The Job that prepares the volume is not run again.
     lab.kubectl(&["delete", "job", "-n", DRIVES, "dora-drive-provision", "--cascade=foreground"]);
     drop(daemon);
     let daemon = Daemon::start(&options);
-    lab.await_ready("tenants", "dora");
+    daemon.wait_for("a reconcile", |daemon| daemon.reconciles("tenant") > 0);
     assert!(lab.get("jobs", DRIVES, "dora-drive-provision").is_none());
     outlives_its_tenant(&lab);
     is_kept_from_another_person(&lab);
@@ -47,6 +37,20 @@ fn a_volume_is_prepared_once_and_outlives_its_tenant() {
     let config = "controllers: {tenant: {myDrive: {onTenantDeletion: delete, size: 2Gi}}}\n";
     let _daemon = Daemon::start(&Options { config, ..options });
     is_deleted_with_its_tenant(&lab, &uid);
+}
+
+/// The Secret says where the storage has put the volume of the claim.
+fn leads_to_the_volume(lab: &Lab, claim: &Value, secret: &Value) {
+    let name = claim["spec"]["volumeName"].as_str().expect("bound");
+    let volume = lab.get("persistentvolumes", "", name).expect("the volume");
+    let attributes = &volume["spec"]["csi"]["volumeAttributes"];
+    let text = |key: &str| attributes[key].as_str().expect("of NFS").to_owned();
+    let data = |key: &str| {
+        let value = secret["data"][key].as_str().expect("a value");
+        String::from_utf8(BASE64_STANDARD.decode(value).expect("base64")).expect("text")
+    };
+    assert_eq!(data("server-name"), format!("{}.{}", text("server"), text("clusterID")));
+    assert_eq!(data("path"), text("share"));
 }
 
 /// The volume is kept when its Tenant is deleted.

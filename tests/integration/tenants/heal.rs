@@ -78,10 +78,41 @@ fn patch_all(lab: &Lab, patch: &str) {
 }
 
 #[test]
+fn a_namespace_made_by_hand_is_adopted_unless_it_is_labelled_as_anothers() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "byhand", config: "" });
+    for (name, labels) in [
+        ("byhand-a", "{}"),
+        ("byhand-b", "{crownlabs.polito.it/name: byhand-a}"),
+        ("byhand-c", "{crownlabs.polito.it/operator-selector: elsewhere}"),
+    ] {
+        lab.apply(&format!(
+            "{{apiVersion: v1, kind: Namespace, metadata: {{name: tenant-{name}, labels: {labels}}}}}"
+        ));
+        lab.apply(&tenant("byhand", name, ""));
+    }
+    lab.await_ready("tenants", "byhand-a");
+    let namespace = lab.get("namespaces", "", "tenant-byhand-a").expect("there");
+    assert_eq!(namespace["metadata"]["ownerReferences"][0]["name"], "byhand-a");
+    assert_eq!(namespace["metadata"]["labels"]["crownlabs.polito.it/name"], "byhand-a");
+    for (name, label) in
+        [("byhand-b", "name says that it is of byhand-a"), ("byhand-c", "operator-selector says")]
+    {
+        let message = lab.await_condition("tenants", name, "NameConflict", "NameConflict");
+        assert!(message.contains(label), "{message}");
+        let namespace = lab.get("namespaces", "", &format!("tenant-{name}")).expect("there");
+        assert!(namespace["metadata"].get("ownerReferences").is_none(), "{namespace}");
+    }
+    lab.kubectl(&["delete", "tenant", "byhand-a", "byhand-b", "byhand-c"]);
+    lab.kubectl(&["delete", "namespace", "tenant-byhand-b", "tenant-byhand-c", "--wait=false"]);
+}
+
+#[test]
 fn children_of_tenants_and_workspaces_are_repaired() {
     let lab = Lab::shared();
-    let admin = lab.admin();
-    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "healt", config: "" });
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "healt", config: "" });
     lab.apply(&workspace("healt", "heal-w", ""));
     lab.apply(&tenant("healt", "heal.t", ", createSandbox: true, workspaces: [{name: heal-w, role: user}]"));
     lab.await_ready("workspaces", "heal-w");
@@ -97,8 +128,16 @@ fn children_of_tenants_and_workspaces_are_repaired() {
     );
     let before: Vec<Value> =
         CHILDREN.iter().map(|key| enforced(&child(&lab, *key).expect("there"))).collect();
-    objects_without_labels_and_owner_are_reported(&lab);
+    for (kind, namespace, name) in CHILDREN {
+        lab.kubectl(&["delete", kind, "-n", namespace, name]);
+    }
     await_repaired(&lab, &before, "deleted");
+    // As they come back from a backup, and with other fields, too.
+    for ((kind, namespace, name), edit) in CHILDREN.iter().zip(EDITS) {
+        lab.patch(kind, namespace, name, edit);
+        lab.patch(kind, namespace, name, r#"{"metadata": {"labels": null, "ownerReferences": null}}"#);
+    }
+    await_repaired(&lab, &before, "edited, labels and owner");
     patch_all(&lab, r#"{"metadata": {"labels": null}}"#);
     await_repaired(&lab, &before, "labels");
     patch_all(&lab, r#"{"metadata": {"ownerReferences": null}}"#);
@@ -112,32 +151,22 @@ fn children_of_tenants_and_workspaces_are_repaired() {
     lab.kubectl(&["delete", "tenant/heal.t", "workspace/heal-w"]);
 }
 
-/// Objects without labels and owner could be anybody's: the daemon reports a conflict and does not touch them. When they
-/// are deleted, it makes its own.
-fn objects_without_labels_and_owner_are_reported(lab: &Lab) {
-    patch_all(lab, r#"{"metadata": {"labels": null, "ownerReferences": null}}"#);
-    let conflict = lab.await_condition("tenants", "heal.t", "NameConflict", "NameConflict");
-    assert!(conflict.contains("was not made by this daemon"), "{conflict}");
-    for (kind, namespace, name) in CHILDREN {
-        lab.kubectl(&["delete", kind, "-n", namespace, name]);
-    }
-    // Objects without the label are not watched. A change of the Tenant makes the daemon try at once.
-    for (kind, name) in [("tenant", "heal.t"), ("workspace", "heal-w")] {
-        lab.kubectl(&["annotate", kind, name, "look=again"]);
-    }
-}
-
 /// The labels of the namespaces are repaired; then the namespaces are deleted.
 fn namespaces_are_repaired(lab: &Lab) {
     for namespace in ["tenant-heal-t", "sandbox-heal-t", "workspace-heal-w"] {
         let labels =
             lab.get("namespaces", "default", namespace).expect("there")["metadata"]["labels"].clone();
         lab.kubectl(&["label", "namespace", namespace, "crownlabs.polito.it/type=other", "--overwrite"]);
-        wait_until(PATIENCE, || {
-            let now =
-                lab.get("namespaces", "default", namespace).expect("there")["metadata"]["labels"].clone();
-            (now == labels).then_some(()).ok_or_else(|| format!("{namespace}: {now}"))
-        });
+        let await_labels = || {
+            wait_until(PATIENCE, || {
+                let now = lab.get("namespaces", "default", namespace).expect("there")["metadata"].clone();
+                let is_healed = now["labels"] == labels && now["ownerReferences"][0]["controller"] == true;
+                is_healed.then_some(()).ok_or_else(|| format!("{namespace}: {now}"))
+            });
+        };
+        await_labels();
+        lab.patch("namespaces", "", namespace, r#"{"metadata": {"labels": {"crownlabs.polito.it/operator-selector": null, "crownlabs.polito.it/name": null}, "ownerReferences": null}}"#);
+        await_labels();
         lab.kubectl(&["delete", "namespace", namespace, "--wait=false"]);
     }
 }

@@ -11,14 +11,18 @@ fn patch(lab: &Lab, kind: &str, name: &str, patch: &str) {
     lab.patch(kind, "", name, patch);
 }
 
-/// Sets the last login of a Tenant to `seconds` from now.
-fn login(lab: &Lab, name: &str, seconds: i64) {
+/// The time in `seconds` from now.
+pub fn time(seconds: i64) -> String {
     let output = std::process::Command::new("date")
         .args(["-u", "-d", &format!("{seconds} seconds"), "+%Y-%m-%dT%H:%M:%SZ"])
         .output()
         .expect("date");
-    let time = String::from_utf8(output.stdout).expect("text");
-    patch(lab, "tenant", name, &json!({"spec": {"lastLogin": time.trim()}}).to_string());
+    String::from_utf8(output.stdout).expect("text").trim().to_owned()
+}
+
+/// Sets the last login of a Tenant to `seconds` from now.
+pub fn login(lab: &Lab, name: &str, seconds: i64) {
+    patch(lab, "tenant", name, &json!({"spec": {"lastLogin": time(seconds)}}).to_string());
 }
 
 #[test]
@@ -40,6 +44,7 @@ fn a_personal_namespace_lives_as_long_as_it_is_used() {
     lab.await_phase(namespace, "busy", "Ready");
     // An hour after the login, the Instance keeps the namespace.
     login(&lab, "keep.alive", -3600);
+    lab.await_observed("tenants", "default", "keep.alive", "Ready");
     lab.await_condition("tenants", "keep.alive", "Ready", "Ready");
     assert!(
         lab.get("namespaces", "default", namespace)
@@ -71,6 +76,8 @@ fn a_sandbox_is_created_and_deleted() {
     lab.await_value("tenants", "default", "sandy", "/status/sandboxNamespace/name", "sandbox-sandy");
     lab.await_ready("tenants", "sandy");
     lab.await_value("rolebindings", "sandbox-sandy", "sandbox-editor", "/roleRef/name", "crownlabs-sandbox");
+    let label = "/metadata/labels/pod-security.kubernetes.io~1enforce";
+    lab.await_value("namespaces", "default", "sandbox-sandy", label, "baseline");
     drop(daemon);
     // Another role in the configuration: the role of a binding cannot be changed, so a new binding is made.
     let config = "controllers: {tenant: {sandboxClusterRole: crownlabs-view-instances}}\n";

@@ -3,9 +3,12 @@
 mod bad_input;
 mod drive;
 mod heal;
-mod life;
+mod leaving;
+pub mod life;
+mod many_keys;
 mod names;
 mod rights;
+mod selection;
 
 use std::collections::BTreeMap;
 

@@ -57,18 +57,64 @@ fn names_that_share_their_objects_never_touch_each_other() {
 fn objects_of_others_under_our_names_are_not_touched() {
     let lab = Lab::shared();
     let admin = lab.admin();
-    lab.apply("{apiVersion: v1, kind: Namespace, metadata: {name: tenant-foreign}}");
-    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "foreign", config: "" });
-    lab.apply(&tenant("foreign", "foreign", ""));
-    let message = lab.await_condition("tenants", "foreign", "NameConflict", "NameConflict");
-    assert!(message.contains("Namespace tenant-foreign exists and was not made by this daemon"), "{message}");
-    let namespace = lab.get("namespaces", "default", "tenant-foreign").expect("there");
-    assert!(namespace["metadata"].get("ownerReferences").is_none());
-    assert!(lab.list("resourcequotas", "tenant-foreign").is_empty());
-    lab.kubectl(&["delete", "tenant", "foreign"]);
-    let after = lab.get("namespaces", "default", "tenant-foreign").expect("it is not ours to delete");
+    let keeper = lab.get("namespaces", "", "default").expect("there")["metadata"]["uid"].clone();
+    lab.apply(&format!(
+        "{{apiVersion: v1, kind: Namespace, metadata: {{name: tenant-namesake, ownerReferences: [{{apiVersion: v1, \
+         kind: Namespace, name: default, uid: {keeper}, controller: true}}]}}}}"
+    ));
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "namesake", config: "" });
+    lab.apply(&tenant("namesake", "namesake", ""));
+    let message = lab.await_condition("tenants", "namesake", "NameConflict", "NameConflict");
+    assert!(
+        message.contains("Namespace tenant-namesake exists and belongs to Namespace default"),
+        "{message}"
+    );
+    let namespace = lab.get("namespaces", "default", "tenant-namesake").expect("there");
+    assert_eq!(namespace["metadata"]["ownerReferences"].as_array().map(Vec::len), Some(1));
+    assert!(lab.list("resourcequotas", "tenant-namesake").is_empty());
+    lab.kubectl(&["delete", "tenant", "namesake"]);
+    let after = lab.get("namespaces", "default", "tenant-namesake").expect("it is not ours to delete");
     assert_eq!(after["metadata"]["resourceVersion"], namespace["metadata"]["resourceVersion"]);
-    lab.kubectl(&["delete", "namespace", "tenant-foreign", "--wait=false"]);
+    lab.kubectl(&["delete", "namespace", "tenant-namesake", "--wait=false"]);
+}
+
+#[test]
+fn a_binding_of_managers_that_cannot_be_written_does_not_stop_that_of_users() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let binding = "crownlabs-manage-templates";
+    // The binding of the managers exists, and somebody else controls it.
+    lab.apply(
+        "apiVersion: v1
+kind: Namespace
+metadata: {name: workspace-bound, labels: {crownlabs.polito.it/operator-selector: bound}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: keeper, namespace: workspace-bound}
+",
+    );
+    let keeper = lab.get("configmaps", "workspace-bound", "keeper").expect("made")["metadata"]["uid"].clone();
+    lab.apply(&format!(
+        "apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {binding}
+  namespace: workspace-bound
+  ownerReferences: [{{apiVersion: v1, kind: ConfigMap, name: keeper, uid: {keeper}, controller: true}}]
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownlabs-view-templates}}
+"
+    ));
+    let foreign = lab.get("rolebindings", "workspace-bound", binding).expect("there");
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "bound", config: "" });
+    lab.apply(&workspace("bound", "bound", ""));
+    let message = lab.await_condition("workspaces", "bound", "NameConflict", "NameConflict");
+    assert!(message.contains(&format!("RoleBinding {binding}")), "{message}");
+    let group = "kubernetes:workspace-bound:user";
+    lab.await_value("rolebindings", "workspace-bound", "crownlabs-view-templates", "/subjects/0/name", group);
+    let after = lab.get("rolebindings", "workspace-bound", binding).expect("it is left alone");
+    assert_eq!(after["metadata"]["resourceVersion"], foreign["metadata"]["resourceVersion"]);
+    lab.kubectl(&["delete", "workspace", "bound"]);
 }
 
 #[test]

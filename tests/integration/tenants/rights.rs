@@ -191,6 +191,10 @@ fn no_escalation(lab: &Lab) {
         let refusal = lab.try_kubectl(&arguments, object).expect_err(what);
         assert!(refusal.to_lowercase().contains("forbidden"), "{what}: {refusal}");
     }
+    // What she has herself, she may give.
+    let role = "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: down, namespace: sandbox-rita}, \
+                rules: [{apiGroups: [\"\"], resources: [pods], verbs: [get]}]}";
+    lab.try_kubectl(&["create", "-f", "-", rita[0], rita[1]], role).expect("her own right");
     // She cannot read the Secrets of another tenant.
     let claim = lab.try_kubectl(&["get", "secrets", "-n", "tenant-otto", rita[0], rita[1]], "");
     assert!(claim.expect_err("not hers").contains("forbidden"));

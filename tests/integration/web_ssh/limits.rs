@@ -82,7 +82,8 @@ fn a_browser_that_takes_no_output_is_dropped() {
     stalled.enter("yes\n");
     site.await_sessions(1.0);
     let growth = site.memory() - before;
-    assert!(growth < 4.0, "the output was kept: {growth:.1} MiB");
+    // `yes` writes some hundred MiB in a second; the windows of the connections, and pages that are new, are a few.
+    assert!(growth < 16.0, "the output was kept: {growth:.1} MiB");
     other.enter("echo not ''disturbed\n");
     other.until("not disturbed\r\n");
     // What was on its way arrives, then the connection ends.
@@ -203,7 +204,11 @@ fn five_hundred_open_terminals() {
                 _ => {}
             }
         };
-        assert_eq!(opened, OPEN);
+        // The line may come in two pieces.
+        let rest = OPEN.strip_prefix(opened.as_str()).expect("the line of the shell");
+        if !rest.is_empty() {
+            browser.until(rest);
+        }
         browser.enter("there\n");
         browser.until("there\r\nthere\r\n");
         browser

@@ -1,6 +1,7 @@
 //! The admission webhooks, called by a real API server that verifies their certificate.
 
 mod certificate;
+mod hostile;
 mod quota;
 mod rules;
 

@@ -1,11 +1,14 @@
 #![allow(clippy::needless_pass_by_value, reason = "JSON literals read better as they are")]
 
+mod takeover;
+
 use std::sync::Arc;
 
 use super::*;
 use crate::api::instance::{EnvironmentStatus, Instance};
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
+use crate::controllers::instance::access::ProxySecrets;
 use crate::controllers::instance::observe::{Children, Platform};
 use crate::kinds::{Deployment, Ingress, Service};
 use crate::runtime::plan::to_value;
@@ -39,13 +42,15 @@ pub fn observed(environments: Value) -> Observed {
         name_owner: None,
         foreign_tenant: None,
         master_key: None,
+        proxy: ProxySecrets::default(),
         children: Children::default(),
         pods: Vec::new(),
         platform: Platform { kubevirt: true, gateway: false },
     }
 }
 
-fn environment(name: &str, kind: &str, more: Value) -> Value {
+/// An environment of that type, with these members set or removed.
+pub fn environment(name: &str, kind: &str, more: Value) -> Value {
     let mut environment = json!({
         "name": name, "environmentType": kind, "image": "img", "mountMyDriveVolume": false,
         "resources": {"cpu": 1, "reservedCPUPercentage": 50, "memory": "1Gi", "disk": "2Gi"},
@@ -62,13 +67,15 @@ fn names(plan: &Plan) -> Vec<String> {
     plan.ensure.iter().map(|desired| format!("{} {}", desired.kind.kind, desired.key.name)).collect()
 }
 
-fn edit<T: Kind>(object: &Arc<Object<T>>, patch: &Value) -> Arc<Object<T>> {
+/// The object with a merge patch applied.
+pub fn edit<T: Kind>(object: &Arc<Object<T>>, patch: &Value) -> Arc<Object<T>> {
     let mut value = to_value(&**object);
     merge::apply(&mut value, patch);
     self::object(value)
 }
 
-fn owned<T: Kind>(name: &str, spec: Value) -> Arc<Object<T>> {
+/// An object that the Instance controls.
+pub fn owned<T: Kind>(name: &str, spec: Value) -> Arc<Object<T>> {
     object(json!({
         "metadata": {"name": name, "namespace": "tenant-ada", "uid": format!("{}-{name}", T::KIND), "resourceVersion": "1",
             "ownerReferences": [{"apiVersion": "a/v1", "kind": "Instance", "name": "my.lab", "uid": "u1", "controller": true}]},
@@ -267,4 +274,35 @@ fn without_kubevirt_a_machine_is_reachable_and_waits() {
         assert_eq!(plan.problems[0].reason, "KubeVirtMissing", "{kind}");
         assert!(plan.problems[0].waiting);
     }
+}
+
+#[test]
+fn a_container_names_the_shared_volumes_that_its_pod_mounts_and_no_others() {
+    let reference = |name: &str| json!({"name": name, "namespace": "workspace-w"});
+    let mount = |name: &str| json!({"sharedVolume": reference(name), "mountPath": format!("/mnt/{name}")});
+    let volume = |name: &str| {
+        let export = json!({"serverAddress": "nfs", "exportPath": format!("/{name}")});
+        object(json!({"metadata": reference(name), "status": export}))
+    };
+    // The Template mounts `late`, which it did not when the pod was made.
+    let mut observed =
+        observed(json!([environment("main", "Standalone", json!({"sharedVolumeMounts": [mount("late")]}))]));
+    observed.shared_volumes = vec![volume("late"), volume("early")];
+    let note = |observed: &Observed| {
+        let plan = planned(observed);
+        let found = plan.ensure.iter().find(|desired| desired.kind.kind == "Deployment").expect("planned");
+        found.annotations.get(labels::SHARED_VOLUMES).cloned().flatten()
+    };
+    assert_eq!(
+        note(&observed).as_deref(),
+        Some("workspace-w/late"),
+        "a new pod mounts what the Template says"
+    );
+    let pod = |volumes: Value| json!({"replicas": 1, "template": {"spec": {"volumes": volumes}}});
+    let nfs = |name: &str, path: &str| json!({"name": name, "nfs": {"server": "nfs", "path": path}});
+    let has = |spec: Value| vec![owned::<crate::kinds::DeploymentKind>("my-lab", spec)];
+    observed.children.deployments = has(pod(json!([nfs("mydrive", "/late"), {"name": "persistent"}])));
+    assert_eq!(note(&observed), None, "it never mounted a shared volume");
+    observed.children.deployments = has(pod(json!([nfs("nfs0", "/early"), nfs("nfs1", "/gone")])));
+    assert_eq!(note(&observed).as_deref(), Some("workspace-w/early"), "what the pod mounts counts");
 }

@@ -1,7 +1,77 @@
-use serde_json::json;
+#![allow(clippy::needless_pass_by_value, reason = "JSON literals read better as they are")]
+
+use serde_json::{Value, json};
 
 use super::*;
-use crate::kinds::{Deployment, VirtualMachine, VirtualMachineInstance};
+use crate::controllers::instance::plan::plan;
+use crate::controllers::instance::plan::tests::{edit, environment as template_environment, observed, owned};
+use crate::kinds::{Deployment, DeploymentKind, ServiceKind, VirtualMachine, VirtualMachineInstance};
+
+/// The report about an Instance with this status, whose container has `ready` pods.
+fn reported(environments: Value, status: Value, ready: i32) -> Report<InstanceKind> {
+    let mut observed = observed(environments);
+    observed.instance = edit(&observed.instance, &json!({"status": status}));
+    let deployment = owned::<DeploymentKind>("my-lab", json!({"replicas": 1}));
+    let deployment = edit(&deployment, &json!({"status": {"readyReplicas": ready}}));
+    observed.children.deployments = vec![deployment];
+    observed.children.services = vec![owned::<ServiceKind>("my-lab", json!({"clusterIP": "None"}))];
+    let config = InstanceConfig::default();
+    let now = "2026-01-01T00:00:00Z".parse().expect("a time");
+    report(&observed, &config, &plan(&observed, &config, now), &Outcome::default(), now)
+}
+
+fn container(name: &str) -> Value {
+    json!([template_environment(name, "Container", json!({}))])
+}
+
+#[test]
+fn the_initial_ready_time_is_set_once_also_if_a_go_operator_set_it() {
+    let times = |status: &InstanceStatus| {
+        let first = status.environments.first().map(|first| first.initial_ready_time.clone());
+        (status.initial_ready_time.clone(), first.unwrap_or_default())
+    };
+    let kept = ("45s".to_owned(), "45s".to_owned());
+    for (environments, status) in [
+        // The older Go operator; the newer one, which has it in the list alone; this daemon before and after the
+        // older operator worked in between; an environment that was renamed.
+        (container("main"), json!({"initialReadyTime": "45s"})),
+        (container("main"), json!({"environments": [{"name": "main", "initialReadyTime": "45s"}]})),
+        (container("main"), json!({"initialReadyTime": "45s", "environments": [{"name": "main"}]})),
+        (
+            container("new"),
+            json!({"initialReadyTime": "45s", "environments": [{"name": "old", "initialReadyTime": "45s"}]}),
+        ),
+    ] {
+        for ready in [0, 1] {
+            let report = reported(environments.clone(), status.clone(), ready);
+            assert_eq!(times(&report.status), kept, "{status}, {ready} ready");
+            assert!(report.measurements.is_empty(), "it was measured before: {:?}", report.measurements);
+        }
+    }
+    // Without one it is set when the environment is ready for the first time.
+    assert_eq!(times(&reported(container("main"), json!({}), 0).status), (String::new(), String::new()));
+    let first = reported(container("main"), json!({}), 1);
+    assert_eq!(times(&first.status), ("0s".to_owned(), "0s".to_owned()));
+    assert_eq!(first.measurements.len(), 1);
+}
+
+#[test]
+fn the_initial_ready_time_does_not_change_when_the_first_environment_is_removed() {
+    let status = json!({"initialReadyTime": "45s", "environments": [
+        {"name": "gone", "initialReadyTime": "45s"}, {"name": "main"},
+    ]});
+    let report = reported(container("main"), status, 0);
+    assert_eq!(report.status.initial_ready_time, "45s");
+    let times: Vec<_> =
+        report.status.environments.iter().map(|one| (&*one.name, &*one.initial_ready_time)).collect();
+    assert_eq!(times, [("main", ""), ("gone", "45s")]);
+}
+
+#[test]
+fn a_headless_service_has_no_address() {
+    let report = reported(container("main"), json!({}), 1);
+    assert_eq!((&*report.status.ip, &*report.status.environments[0].ip), ("", ""));
+}
 
 #[test]
 fn the_phase_of_a_machine_follows_what_kubevirt_prints() {

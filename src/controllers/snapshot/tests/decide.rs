@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -173,14 +175,14 @@ fn the_job_decides_how_it_ends() {
         let at =
             |status: Value| with_job(observed(&json!({"status": {"phase": phase}}), &json!({})), &status);
         let destination = export().destination;
-        assert_eq!(
-            next(&at(json!({}))),
-            Decision::Running { destination: destination.clone(), starved: false }
-        );
-        assert_eq!(
-            next(&at(json!({"active": 1}))),
-            Decision::Running { destination: destination.clone(), starved: false }
-        );
+        for status in [json!({}), json!({"active": 1})] {
+            let running = Decision::Running {
+                destination: destination.clone(),
+                trouble: None,
+                next: Some(Duration::from_mins(1)),
+            };
+            assert_eq!(next(&at(status)), running);
+        }
         let complete = json!({
             "startTime": "2026-03-04T05:06:07Z", "completionTime": "2026-03-04T05:10:07Z",
             "conditions": [

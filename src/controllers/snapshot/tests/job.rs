@@ -11,7 +11,7 @@ fn manifest(config: &SnapshotConfig) -> Value {
 
 #[test]
 fn the_job_has_the_shape_that_operators_know() {
-    // The same fields as the Go operator writes.
+    // The same fields as the Go operator writes, and where the reason of a failure is.
     let expected = json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -29,13 +29,14 @@ fn the_job_has_the_shape_that_operators_know() {
                 "restartPolicy": "OnFailure",
                 "initContainers": [{
                     "name": "img-generator",
-                    "image": "crownlabs/img-exporter",
+                    "image": concat!("crownlabs/img-exporter:", env!("CARGO_PKG_VERSION")),
                     "volumeMounts": [
                         {"name": "my-box", "mountPath": "/data"}, {"name": "tmp-vol", "mountPath": "/img-tmp"},
                     ],
                     "resources": {
                         "requests": {"cpu": "1", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "256Mi"},
                     },
+                    "terminationMessagePolicy": "FallbackToLogsOnError",
                 }],
                 "containers": [{
                     "name": "docker-pusher",
@@ -51,6 +52,7 @@ fn the_job_has_the_shape_that_operators_know() {
                     "resources": {
                         "requests": {"cpu": "1", "memory": "8Gi"}, "limits": {"cpu": "1", "memory": "32Gi"},
                     },
+                    "terminationMessagePolicy": "FallbackToLogsOnError",
                 }],
                 "volumes": [
                     {"name": "my-box", "persistentVolumeClaim": {"claimName": "my-box"}},

@@ -5,7 +5,7 @@ use crate::api::instance_snapshot::SnapshotPhase;
 use crate::controllers::snapshot::report::tell;
 
 /// The reasons of the events of a decision, and the phase and reason that it leaves.
-fn told(observed: &Observed, decision: &Decision) -> (Vec<String>, SnapshotPhase, String) {
+pub fn told(observed: &Observed, decision: &Decision) -> (Vec<String>, SnapshotPhase, String) {
     let report = tell(&observed.snapshot, decision, now());
     let condition = report.status.conditions.first().expect("Ready");
     let events = report.events.iter().map(|event| event.reason.clone()).collect();
@@ -37,7 +37,7 @@ fn each_transition_is_reported_once() {
         (owned(&["Validating", "ValidationError"]), failed.clone(), "ValidationError".to_owned())
     );
     assert_eq!(told(&waiting, &refuse).0, owned(&["ValidationError"]));
-    let running = Decision::Running { destination: "r/a:1".to_owned(), starved: false };
+    let running = Decision::Running { destination: "r/a:1".to_owned(), trouble: None, next: None };
     let processing = SnapshotPhase::Processing;
     assert_eq!(told(&waiting, &running), (owned(&["Creation"]), processing.clone(), "JobRunning".to_owned()));
     let known = at("Processing", "JobRunning", "Job snap.one makes image r/a:1");
@@ -57,23 +57,4 @@ fn each_transition_is_reported_once() {
     );
     let ended = tell(&known.snapshot, &Decision::Ended, now());
     assert_eq!((ended.status, ended.events), (known.snapshot.status.clone(), Vec::new()));
-}
-
-#[test]
-fn a_job_without_a_pod_is_reported_after_a_while() {
-    let processing = || observed(&json!({"status": {"phase": "Processing"}}), &json!({}));
-    let since = |time: &str, active: u8| {
-        let observed = with_job(processing(), &json!({"active": active}));
-        let mut job = Object::clone(observed.job.as_deref().expect("the Job"));
-        job.metadata.creation_timestamp = serde_json::from_value(time.into()).expect("a time");
-        next(&Observed { job: Some(Arc::new(job)), ..observed })
-    };
-    let is_starved = |decision: &Decision| matches!(decision, Decision::Running { starved: true, .. });
-    assert!(!is_starved(&since("2026-03-04T05:05:08Z", 0)));
-    assert!(!is_starved(&since("2026-03-04T05:05:07Z", 1)), "it has one");
-    let decision = since("2026-03-04T05:05:07Z", 0);
-    assert!(is_starved(&decision));
-    let (events, phase, reason) = told(&processing(), &decision);
-    assert_eq!((events, phase), (vec!["WaitingForPod".to_owned()], SnapshotPhase::Processing));
-    assert_eq!(reason, "WaitingForPod");
 }

@@ -130,3 +130,16 @@ fn a_kept_volume_is_reused_only_with_the_same_name_and_address() {
     observed.children.claim = Some(of("u2", "ada-rossi", "ada@example.org"));
     assert_eq!(reason(&observed), Some("NameConflict"), "another name");
 }
+
+#[test]
+fn a_volume_follows_its_tenant_to_another_selector() {
+    let mut observed = observed(&json!({}), &[]);
+    let former = json!({"crownlabs.polito.it/operator-selector": "former"});
+    let known_by = |observed: &Observed| planned(observed).ensure[0].known_by.clone().expect("labels");
+    observed.children.claim = Some(claim_with(&json!({"metadata": {"labels": former}})));
+    let ours = BTreeMap::from([(labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_TENANT.to_owned())]);
+    assert_eq!(known_by(&observed), ours, "it names its Tenant");
+    assert_eq!(planned(&observed).ensure[0].labels["crownlabs.polito.it/operator-selector"], "test");
+    observed.children.claim = Some(claim_with(&json!({"metadata": {"labels": former, "annotations": null}})));
+    assert_eq!(known_by(&observed).len(), 2, "one without a name is ours only with the selector");
+}

@@ -248,3 +248,47 @@ fn a_deleted_tenant_leaves_its_volume_unless_it_is_configured_otherwise() {
     let plan = super::deletion(&observed, &settings);
     assert_eq!(removed(&plan), ["Namespace tenant-ada-rossi", "PersistentVolumeClaim ada-rossi-drive"]);
 }
+
+#[test]
+fn all_keys_that_cannot_be_used_are_one_condition_and_one_event() {
+    let keys: Vec<String> = (0..2_000).map(|n| format!("no key {n}")).collect();
+    let mut observed = observed(&json!({"publicKeys": keys}), &[]);
+    let told = |observed: &Observed| {
+        report(observed, &settings(), &planned(observed), &Outcome::of(Vec::new()), at(0))
+    };
+    let first = told(&observed);
+    assert_eq!(planned(&observed).problems, []);
+    assert!(first.status.ready, "everything else is made");
+    let conditions = first.status.conditions.iter();
+    let invalid: Vec<_> = conditions.filter(|condition| condition.type_ == "InvalidPublicKeys").collect();
+    let message = invalid[0].message.as_str();
+    assert_eq!((invalid.len(), invalid[0].status.as_str()), (1, "True"));
+    for words in [
+        "spec.publicKeys[0] is no SSH public key such as",
+        "spec.publicKeys[4] is no SSH public key such as",
+        "; 95 more are invalid, too; of 2000 keys only the first 100 are used",
+    ] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    assert!(!message.contains("publicKeys[5]"), "{message}");
+    let events: Vec<&str> = first.events.iter().map(|event| event.reason.as_str()).collect();
+    assert_eq!(events, ["InvalidPublicKey"]);
+    // Once they are in the status, nothing is said again; and when they are gone, the condition is, too.
+    Arc::make_mut(&mut observed.tenant).status = first.status.clone();
+    let second = told(&observed);
+    assert_eq!((second.events.len(), &second.status), (0, &first.status));
+    Arc::make_mut(&mut observed.tenant).spec.public_keys.clear();
+    assert!(told(&observed).status.conditions.iter().all(|condition| condition.type_ != "InvalidPublicKeys"));
+}
+
+#[test]
+fn a_workspace_that_cannot_be_read_takes_no_role_from_anybody() {
+    let entries = json!([{"name": "a", "role": "user"}, {"name": "b", "role": "candidate"}]);
+    let unreadable = json!("nothing");
+    let observed = observed(&json!({"workspaces": entries}), &[("a", unreadable.clone()), ("b", unreadable)]);
+    let plan = planned_with_keycloak(&observed);
+    assert_eq!(plan.effects, [Effect::SynchronizeAccount { roles: vec!["workspace-a:user".to_owned()] }]);
+    let labels = &plan.patches[0].patch["metadata"]["labels"];
+    assert_eq!(labels["crownlabs.polito.it/workspace-a"], "user");
+    assert_eq!(labels["crownlabs.polito.it/workspace-b"], "candidate", "a manager still sees the candidate");
+}

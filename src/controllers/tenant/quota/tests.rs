@@ -1,8 +1,10 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
-use crate::controllers::tenant::fixtures::{observed, settings};
+use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
 use crate::controllers::tenant::observe::Observed;
 
 /// A Tenant of Workspaces with these quotas: role, processor, memory, Instances.
@@ -77,7 +79,7 @@ fn a_quota_of_its_own_takes_the_place_of_the_sum_and_of_the_caps() {
 }
 
 #[test]
-fn an_invalid_amount_counts_as_zero_and_is_reported() {
+fn an_invalid_amount_adds_nothing_and_is_reported() {
     let observed = tenant(&[("user", "1", "1Gi", 1), ("user", "many", "-1", 1)]);
     let (quota, problems) = tenant_quota(&observed, &Enrolment::of(&observed), &uncapped());
     assert_eq!(quota.status().cpu.as_str(), "1");
@@ -85,6 +87,58 @@ fn an_invalid_amount_counts_as_zero_and_is_reported() {
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(messages.len(), 2);
     assert!(messages[0].starts_with("Workspace w1: spec.quota.cpu is \"many\""), "{messages:?}");
+}
+
+/// A Tenant of a Workspace that gives 2 cores, 4 GiB, 2 Instances, a GPU and 10 GiB of storage, and of one that cannot
+/// be read; `hard` is its `ResourceQuota`, `status` the quota in its status.
+fn with_unreadable(status: &Value, hard: &Value) -> Observed {
+    let quota = json!({
+        "cpu": 2, "memory": "4Gi", "instances": 2, "disk": "10Gi", "otherResources": {"nvidia.com/gpu": "1"},
+    });
+    let entries = json!([{"name": "a", "role": "user"}, {"name": "b", "role": "user"}]);
+    let mut observed =
+        observed(&json!({"workspaces": entries}), &[("a", json!({"quota": quota})), ("b", json!("nothing"))]);
+    let tenant = json!({"metadata": {"name": "ada.rossi", "uid": "u1"}, "spec": {"workspaces": entries},
+        "status": {"quota": status}});
+    observed.tenant = object(tenant);
+    let metadata = json!({"name": "q", "ownerReferences": owners("u1")});
+    observed.children.quota = Some(object(json!({"metadata": metadata, "spec": {"hard": hard}})));
+    observed
+}
+
+#[test]
+fn a_workspace_that_cannot_be_read_takes_no_quota_from_anybody() {
+    let status = json!({"cpu": "6", "memory": "3Gi", "instances": 5});
+    let hard = json!({"limits.cpu": "6", "requests.storage": "30Gi", "requests.nvidia.com/gpu": "3"});
+    let observed = with_unreadable(&status, &hard);
+    let (quota, problems) = tenant_quota(&observed, &Enrolment::of(&observed), &uncapped());
+    let hard = spelled(&quota.hard(), None);
+    let of = |name: &str| hard.get(name).map(String::as_str);
+    assert_eq!((of("limits.cpu"), of("requests.cpu")), (Some("6"), Some("6")), "as before");
+    assert_eq!(of("limits.memory"), Some("4Gi"), "the other Workspace gives more than there was");
+    assert_eq!(of("count/instances.crownlabs.polito.it"), Some("5"));
+    assert_eq!((of("requests.storage"), of("requests.nvidia.com/gpu")), (Some("30Gi"), Some("3")));
+    assert_eq!(hard.len(), 7, "{hard:?}");
+    assert_eq!((problems.len(), problems[0].reason), (1, "InvalidWorkspace"));
+    assert!(problems[0].message.starts_with("Workspace b cannot be read: spec"), "{}", problems[0].message);
+    // What was not limited is not.
+    let observed = with_unreadable(&status, &json!({"limits.cpu": "6"}));
+    let (quota, _) = tenant_quota(&observed, &Enrolment::of(&observed), &uncapped());
+    assert_eq!(quota.hard().len(), 5);
+    // The caps of the configuration hold all the same.
+    let many = json!({"cpu": "99", "memory": "3Gi", "instances": 99});
+    let observed = with_unreadable(&many, &json!({}));
+    let (quota, _) = tenant_quota(&observed, &Enrolment::of(&observed), &settings().config);
+    assert_eq!((quota.status().cpu.as_str(), quota.instances), ("25", 10));
+}
+
+#[test]
+fn a_quota_of_its_own_that_cannot_be_read_takes_nothing() {
+    let mut observed = with_unreadable(&json!({"cpu": "6", "memory": "3Gi", "instances": 5}), &json!({}));
+    let own = TenantQuota { cpu: "much".into(), memory: "1Gi".into(), instances: 1 };
+    Arc::make_mut(&mut observed.tenant).spec.quota = Some(own);
+    let (quota, problems) = tenant_quota(&observed, &Enrolment::of(&observed), &uncapped());
+    assert_eq!((quota.status().cpu.as_str(), quota.instances, problems.len()), ("6", 5, 1));
 }
 
 #[test]

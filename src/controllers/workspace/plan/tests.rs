@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::api::{Kind, Object};
+use crate::controllers::shared::responsibility::Responsibility;
 
 fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
     Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
@@ -16,6 +17,7 @@ fn observed(name: &str, auto_enroll: &str, tenants: &[(&str, Value)]) -> Observe
         workspace: object(json!({
             "metadata": {"name": name, "uid": "w1"}, "spec": {"prettyName": "Tea", "autoEnroll": auto_enroll},
         })),
+        has_left: false,
         namespace: None,
         cluster_bindings: Vec::new(),
         bindings: Vec::new(),
@@ -25,7 +27,7 @@ fn observed(name: &str, auto_enroll: &str, tenants: &[(&str, Value)]) -> Observe
 }
 
 fn settings() -> Settings {
-    Settings { selector: BTreeMap::new(), has_keycloak: false }
+    Settings { responsibility: Responsibility::default(), has_keycloak: false }
 }
 
 /// The new lists of Workspaces, by Tenant.
@@ -44,6 +46,20 @@ fn candidates_are_enrolled_removed_or_left_to_a_manager() {
     assert_eq!(plan_of(""), [("ada".to_owned(), others)]);
     let enrolled = json!([{"name": "x", "role": "user"}, {"name": "tea", "role": "user"}]);
     assert_eq!(plan_of("immediate"), [("ada".to_owned(), enrolled)]);
+}
+
+#[test]
+fn a_workspace_that_cannot_be_read_takes_nothing_from_anybody() {
+    let list = json!([{"name": "tea", "role": "candidate"}]);
+    let unknown = plan(&observed("tea", "maybe", &[("ada", list.clone())]), &settings());
+    assert_eq!(enrolled(&unknown), [], "a value that is not known strikes nobody off");
+    assert_eq!(unknown.problems[0].reason, "InvalidAutoEnroll");
+    assert!(!unknown.ensure.is_empty(), "everything else is made");
+    let mut unreadable = observed("tea", "", &[("ada", list)]);
+    Arc::make_mut(&mut unreadable.workspace).malformed = Some("spec.quota: a text".to_owned());
+    let unreadable = plan(&unreadable, &settings());
+    assert_eq!(unreadable.problems[0].reason, "InvalidSpec");
+    assert_eq!((unreadable.ensure.len(), unreadable.patches.len(), unreadable.remove.len()), (0, 0, 0));
 }
 
 #[test]
@@ -72,7 +88,8 @@ fn a_name_that_no_namespace_can_have_is_reported_and_not_changed() {
     for name in ["tea.v2".to_owned(), "a".repeat(54)] {
         let plan = plan(&observed(&name, "", &[]), &settings());
         assert_eq!(plan.problems[0].reason, "InvalidName", "{name}");
-        assert!(plan.ensure.iter().all(|desired| desired.kind.kind != "Namespace"));
+        // Nothing is made half.
+        assert_eq!((plan.ensure.len(), plan.patches.len(), plan.effects.len()), (0, 0, 0));
     }
     assert_eq!(plan(&observed("tea", "", &[]), &settings()).problems, []);
 }

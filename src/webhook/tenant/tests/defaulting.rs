@@ -15,7 +15,7 @@ fn patch(request: &Request) -> Vec<PatchOperation> {
 
 /// The object after the patch.
 fn patched(request: &Request) -> Value {
-    let mut object = request.object.clone();
+    let mut object = (*request.object).clone();
     json_patch::patch(&mut object, &patch(request)).expect("a patch that fits");
     object
 }
@@ -39,6 +39,14 @@ enum Who {
 enum Before {
     New,
     Stored(Option<&'static str>),
+}
+
+/// The API server refuses a patch that removes what is not there.
+#[test]
+fn an_absent_label_is_not_removed() {
+    let [old, new] = [labelled("ada", None), labelled("ada", None)];
+    let request = by_administrator(request("root", "tenants", old, new));
+    assert_eq!(patch(&request), []);
 }
 
 #[test]

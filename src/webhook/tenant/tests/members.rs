@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{KEY, OURSELVES, by_administrator, cluster, code, decide, edits, message, now, settings, stored};
 use crate::webhook::fixture::{TestCluster, instance, merged, request, tenant};
+use crate::webhook::tenant::changes::changed_member;
 use crate::webhook::tenant::rules::validate;
 use crate::webhook::tenant::{SERVICE_TENANT, Settings};
 
@@ -38,6 +39,21 @@ fn each_member_of_the_spec_has_its_editors() {
             decide(&by_administrator(edits("root", &patch))),
         ];
         assert_eq!(answers.each_ref().map(code), [own, manager, administrator], "{patch}");
+    }
+}
+
+#[test]
+fn lists_differ_by_their_elements_and_their_lengths() {
+    for (old, new, differs) in [
+        (json!([1]), json!([1, 2]), true),
+        (json!([1, 2]), json!([1]), true),
+        (json!([]), json!(null), false),
+        (json!([{"a": 1, "b": null}]), json!([{"a": 1}]), false),
+        (json!([{"a": 1, "b": true}]), json!([{"a": 1}]), true),
+    ] {
+        let [before, after] = [&old, &new].map(|value| json!({"spec": {"member": value}}));
+        let expected = differs.then(|| "member".to_owned());
+        assert_eq!(changed_member(&before, &after, &[]), expected, "{old} and {new}");
     }
 }
 

@@ -104,3 +104,30 @@ fn invalid_values_are_refused_and_odd_ones_warned_about() {
     let decision = decide(&by_administrator(request("root", "tenants", old, new)));
     assert_eq!(decision.warnings, [OVERRIDDEN]);
 }
+
+#[test]
+fn more_keys_than_are_used_are_refused_and_those_that_are_stored_stay() {
+    let keys = |number: usize, length: usize| {
+        let key = |n: usize| format!("{n:06}{}", "k".repeat(length.saturating_sub(6)));
+        json!({"spec": {"publicKeys": (0..number).map(key).collect::<Vec<_>>()}})
+    };
+    for (before, after, expected) in [
+        (keys(0, 0), keys(100, 655), ""),
+        (keys(0, 0), keys(101, 6), "spec.publicKeys has 101 keys: at most 100 are used"),
+        (keys(0, 0), keys(100, 656), "spec.publicKeys has 65600 bytes: at most 65536 are used"),
+        (keys(150, 6), keys(150, 6), ""),
+        (keys(150, 6), keys(149, 6), ""),
+        (keys(150, 6), keys(151, 6), "spec.publicKeys has 151 keys: at most 100 are used"),
+        (keys(100, 700), keys(100, 700), ""),
+        (keys(100, 700), keys(100, 701), "spec.publicKeys has 70100 bytes: at most 65536 are used"),
+    ] {
+        let old = merged(stored(&[]), &before);
+        for (user, change) in [("ada", after.clone()), ("root", after)] {
+            let request = request(user, "tenants", old.clone(), merged(old.clone(), &change));
+            let request = if user == "root" { by_administrator(request) } else { request };
+            let decision = decide(&request);
+            let refusal = if decision.is_allowed() { String::new() } else { message(&decision) };
+            assert_eq!(refusal, expected, "{user}");
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! The OAuth2 proxy of an Instance, with `access.mode: perInstance`: Deployment, Service, Ingress and Secret.
+//!
+//! The Ingress controller asks the proxy about every request for an environment, by the annotations of that one's
+//! Ingress. The proxy itself is reached at a path below that of the Instance, where users log in. While the proxy is not
+//! there, nobody is let through.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE;
+use ring::digest;
+use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::{Value, json};
+
+use super::environment::{EnvironmentContext, wave};
+use super::exposure;
+use super::mounts::decoded;
+use super::observe::Observed;
+use crate::api::{Kind, Object, labels};
+use crate::config::{AccessMode, InstanceConfig};
+use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, label_sized};
+use crate::kinds::{DeploymentKind, IngressKind, SecretKind, ServiceKind};
+use crate::runtime::plan::{Desired, Plan, Removal, to_value};
+use crate::runtime::problem::Problem;
+
+/// The component of the proxy in the plan, the value of its label, and the end of the names of its objects.
+pub const COMPONENT: &str = labels::COMPONENT_OAUTH2_PROXY;
+/// The last part of the path at which the proxy is reached. The name of an environment cannot be the same: it has no
+/// underscore.
+const PREFIX: &str = "_oauth2";
+/// The name of its port, and the number.
+const PORT: (&str, u16) = ("http", 4180);
+/// The key of the Secret with which cookies are encrypted.
+const COOKIE_KEY: &str = "cookie-secret";
+/// The key of the Secret with the secret of the client.
+const CLIENT_SECRET: &str = "client-secret";
+/// The key of the Secret with the users that are let through, one in each line.
+const USERS: &str = "users";
+/// Where the proxy finds [`CLIENT_SECRET`] and [`USERS`]. It reads both again when they change.
+const FOLDER: &str = "/etc/oauth2-proxy";
+/// The claim with the name of a user, which is that of its Tenant.
+const USER_CLAIM: &str = "preferred_username";
+/// The length of a cookie key, in bytes: AES-256.
+const KEY_LENGTH: usize = 32;
+/// User and group of the proxy.
+const USER: u32 = 1010;
+
+/// What proxies need beside the configuration.
+#[derive(Clone, Default, derive_more::Debug)]
+#[debug("ProxySecrets")]
+pub struct ProxySecrets {
+    /// The secret of the client; `None` if its file cannot be read.
+    pub client_secret: Option<Arc<str>>,
+    /// A new cookie key, for an Instance that has none; `None` if the system has no random numbers.
+    pub new_key: Option<String>,
+}
+
+impl ProxySecrets {
+    /// These, with a new random key.
+    pub fn new(client_secret: Option<Arc<str>>) -> Self {
+        let mut bytes = [0; KEY_LENGTH];
+        let filled = SystemRandom::new().fill(&mut bytes);
+        Self { client_secret, new_key: filled.is_ok().then(|| URL_SAFE.encode(bytes)) }
+    }
+}
+
+/// The URL path of the proxy of the Instance with this uid.
+fn path(uid: &str) -> String {
+    format!("/instance/{uid}/{PREFIX}")
+}
+
+/// The URL below which the proxy of the observed Instance authenticates the users of an environment.
+pub fn url(host: &str, uid: &str) -> String {
+    format!("https://{host}{}", path(uid))
+}
+
+/// The path at which a user logs in; that of the page to return to follows.
+pub fn login(uid: &str) -> String {
+    format!("{}/start?rd=", path(uid))
+}
+
+/// Plans the proxy of an Instance, if one of its environments needs it; else the removal of what is there of one. A
+/// stopped Instance keeps only the Secret: who is logged in stays it.
+pub fn plan(
+    observed: &Observed,
+    config: &InstanceConfig,
+    contexts: &[EnvironmentContext<'_>],
+    plan: &mut Plan,
+) {
+    let children = &observed.children;
+    let per_instance = config.access.mode == AccessMode::PerInstance;
+    let guarded = contexts.iter().find(|context| per_instance && is_guarded(observed, context));
+    let running = guarded.filter(|_| observed.instance.spec.running);
+    if running.is_none() {
+        plan.remove.extend(removals(observed, &children.deployments));
+        plan.remove.extend(removals(observed, &children.services));
+        plan.remove.extend(removals(observed, &children.ingresses));
+    }
+    if guarded.is_none() {
+        plan.remove.extend(removals(observed, &children.secrets));
+    }
+    let Some(context) = running else { return };
+    match Proxy::new(observed, config, context) {
+        Ok(proxy) => plan.ensure.extend(proxy.objects()),
+        Err(problem) => plan.problems.push(problem),
+    }
+}
+
+/// Whether users of an environment have to log in: it has a web interface, or an Ingress from when it had one, and is
+/// neither an exam nor an exercise.
+fn is_guarded(observed: &Observed, context: &EnvironmentContext<'_>) -> bool {
+    let ingresses = &observed.children.ingresses;
+    let has_ingress = || observed.own(ingresses, &context.ingress_name()).is_some();
+    context.is_standard() && (context.environment.gui_enabled || has_ingress())
+}
+
+/// The removal of the objects of the proxy.
+fn removals<T: Kind>(observed: &Observed, list: &[Arc<Object<T>>]) -> Vec<Removal> {
+    let of_proxy = |object: &&Arc<Object<T>>| {
+        object.is_controlled_by(&observed.instance)
+            && object.label(labels::COMPONENT) == Some(COMPONENT)
+            && !object.is_terminating()
+    };
+    list.iter().filter(of_proxy).map(|object| Removal::of(object, COMPONENT)).collect()
+}
+
+/// The proxy of an Instance.
+struct Proxy<'a> {
+    observed: &'a Observed,
+    config: &'a InstanceConfig,
+    builder: ChildBuilder,
+    /// The name of its objects.
+    name: String,
+    /// The host name of the environments that it guards.
+    host: String,
+    /// The data of its Secret, in base64.
+    data: BTreeMap<&'static str, Value>,
+    /// Whether the Secret has a cookie key, which is kept.
+    has_key: bool,
+}
+
+impl<'a> Proxy<'a> {
+    /// The proxy, or what is missing for it.
+    fn new(
+        observed: &'a Observed,
+        config: &'a InstanceConfig,
+        context: &EnvironmentContext<'_>,
+    ) -> Result<Self, Problem> {
+        let (instance, spec) = (&observed.instance, &observed.instance.spec);
+        let name = label_sized(&observed.canonical(), &format!("-{COMPONENT}"));
+        let missing = |what: &str| {
+            let message = format!("the OAuth2 proxy waits: {what}; until then nobody can log in");
+            Problem::waiting(COMPONENT, "OAuth2ProxyWaits", message)
+        };
+        let secrets = &observed.proxy;
+        let file = &config.access.oauth2_proxy.client_secret_file;
+        let client_secret = secrets
+            .client_secret
+            .as_deref()
+            .ok_or_else(|| missing(&format!("the client secret file {file} cannot be read, or is empty")))?;
+        let existing = observed.own(&observed.children.secrets, &name);
+        let key = existing.and_then(|secret| decoded(secret.spec.get(COOKIE_KEY)?)).filter(|key| is_key(key));
+        let has_key = key.is_some();
+        let key = key.or_else(|| secrets.new_key.clone());
+        let key = key.ok_or_else(|| missing("the system of the daemon has no random numbers"))?;
+        let encoded = |text: String| to_value(&k8s_openapi::ByteString(text.into_bytes()));
+        let labels = [
+            (labels::COMPONENT, COMPONENT),
+            (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE),
+            (labels::INSTANCE, instance.name()),
+            (labels::TEMPLATE, &spec.template_ref.name),
+            (labels::TENANT, &spec.tenant_ref.name),
+        ];
+        let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        Ok(Self {
+            observed,
+            config,
+            builder: ChildBuilder { owner: children::owner(instance), labels },
+            name,
+            host: context.host(),
+            data: BTreeMap::from([
+                (COOKIE_KEY, encoded(key)),
+                (CLIENT_SECRET, encoded(client_secret.to_owned())),
+                (USERS, encoded(users(observed))),
+            ]),
+            has_key,
+        })
+    }
+
+    /// All its objects.
+    fn objects(&self) -> [Desired; 4] {
+        [self.service(), self.secret(), self.ingress(), self.deployment()]
+    }
+
+    fn meta(&self, wave: u8) -> ChildMeta<'_> {
+        let namespace = self.observed.instance.namespace();
+        ChildMeta { namespace, name: &self.name, component: COMPONENT, wave }
+    }
+
+    /// The labels of its pods. They are not those of the pods of environments, so that no Service, network policy or
+    /// status takes the proxy for one of these.
+    fn selector(&self) -> Value {
+        json!({labels::OAUTH2_PROXY: self.observed.instance.name()})
+    }
+
+    fn service(&self) -> Desired {
+        let existing = self.observed.own(&self.observed.children.services, &self.name);
+        let (port, number) = PORT;
+        let body = json!({"spec": {
+            "type": "ClusterIP",
+            "selector": self.selector(),
+            "ports": [{"name": port, "protocol": "TCP", "port": number, "targetPort": number}],
+        }});
+        self.builder.created::<ServiceKind>(existing.map(AsRef::as_ref), self.meta(wave::SERVICE), &body)
+    }
+
+    /// The Secret. All of `data` is ours; a cookie key that it has is kept.
+    fn secret(&self) -> Desired {
+        let existing = self.observed.own(&self.observed.children.secrets, &self.name);
+        let body = json!({"type": "Opaque", "data": self.data});
+        let mut enforced = to_value(&self.data);
+        if let Some(enforced) = enforced.as_object_mut() {
+            // A Secret that the store does not hold may have a key, too.
+            if self.has_key || existing.is_none() {
+                enforced.remove(COOKIE_KEY);
+            }
+            for (key, _) in existing.iter().flat_map(|secret| secret.spec.iter()) {
+                if !self.data.contains_key(key) {
+                    enforced.insert(key.to_owned(), Value::Null);
+                }
+            }
+        }
+        let desired = self.builder.created::<SecretKind>(
+            existing.map(AsRef::as_ref),
+            self.meta(wave::DEPENDENCIES),
+            &body,
+        );
+        Desired { fields: json!({"data": enforced}), ..desired }
+    }
+
+    fn ingress(&self) -> Desired {
+        let existing = self.observed.own(&self.observed.children.ingresses, &self.name);
+        let path = path(self.observed.instance.uid());
+        let spec = exposure::ingress_spec(&self.host, path, &self.name, PORT.0);
+        let body = json!({"spec": spec});
+        self.builder.created::<IngressKind>(existing.map(AsRef::as_ref), self.meta(wave::DEPENDENCIES), &body)
+    }
+
+    /// The Deployment. An annotation has the digest of its pod template: if the configuration changes, the template is
+    /// replaced.
+    fn deployment(&self) -> Desired {
+        let existing = self.observed.own(&self.observed.children.deployments, &self.name);
+        let template = json!({"metadata": {"labels": self.selector()}, "spec": self.pod()});
+        let digest = digest::digest(&digest::SHA256, template.to_string().as_bytes());
+        let digest = URL_SAFE.encode(digest.as_ref());
+        let is_same =
+            existing.is_some_and(|existing| existing.annotation(labels::POD_TEMPLATE) == Some(&*digest));
+        let mut fields = json!({"spec": {"replicas": 1}});
+        if !is_same {
+            fields["spec"]["template"] = template.clone();
+        }
+        let body = json!({"spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": self.selector()},
+            "strategy": {"type": "Recreate"},
+            "template": template,
+        }});
+        let desired = self.builder.created::<DeploymentKind>(
+            existing.map(AsRef::as_ref),
+            self.meta(wave::WORKLOAD),
+            &body,
+        );
+        let annotated = json!({"metadata": {"annotations": {labels::POD_TEMPLATE: digest}}});
+        Desired {
+            manifest: desired.manifest.map(|manifest| manifest.merged(&annotated)),
+            annotations: [(labels::POD_TEMPLATE.to_owned(), Some(digest))].into(),
+            fields,
+            ..desired
+        }
+    }
+
+    fn pod(&self) -> Value {
+        let (port, number) = PORT;
+        let key = json!({"secretKeyRef": {"name": self.name, "key": COOKIE_KEY}});
+        let files = [CLIENT_SECRET, USERS].map(|key| json!({"key": key, "path": key}));
+        json!({
+            "containers": [{
+                "name": COMPONENT,
+                "image": self.config.access.oauth2_proxy.image,
+                "args": self.arguments(),
+                "env": [{"name": "OAUTH2_PROXY_COOKIE_SECRET", "valueFrom": key}],
+                "ports": [{"name": port, "containerPort": number, "protocol": "TCP"}],
+                "readinessProbe": {"httpGet": {"path": "/ping", "port": port}, "periodSeconds": 2},
+                // The ResourceQuota of the namespace counts them.
+                "resources": {
+                    "requests": {"cpu": "10m", "memory": "25Mi"},
+                    "limits": {"cpu": "50m", "memory": "100Mi"},
+                },
+                "securityContext": {
+                    "capabilities": {"drop": ["ALL"]},
+                    "privileged": false,
+                    "allowPrivilegeEscalation": false,
+                    "readOnlyRootFilesystem": true,
+                },
+                "volumeMounts": [{"name": "secrets", "mountPath": FOLDER, "readOnly": true}],
+            }],
+            "volumes": [{"name": "secrets", "secret": {"secretName": self.name, "items": files}}],
+            "securityContext": {
+                "runAsUser": USER,
+                "runAsGroup": USER,
+                "fsGroup": USER,
+                "runAsNonRoot": true,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "automountServiceAccountToken": false,
+            "enableServiceLinks": false,
+            "terminationGracePeriodSeconds": 10,
+        })
+    }
+
+    /// The arguments of the proxy. None of them is secret.
+    fn arguments(&self) -> Vec<String> {
+        let uid = self.observed.instance.uid();
+        let proxy = &self.config.access.oauth2_proxy;
+        vec![
+            format!("--http-address=0.0.0.0:{}", PORT.1),
+            "--reverse-proxy=true".to_owned(),
+            // It is only asked whether a user may pass, and never passes a request on.
+            "--upstream=static://202".to_owned(),
+            "--provider=oidc".to_owned(),
+            format!("--oidc-issuer-url={}", proxy.issuer_url.trim_end_matches('/')),
+            format!("--client-id={}", proxy.client_id),
+            format!("--client-secret-file={FOLDER}/{CLIENT_SECRET}"),
+            "--scope=openid profile".to_owned(),
+            "--code-challenge-method=S256".to_owned(),
+            "--skip-provider-button=true".to_owned(),
+            // What it calls an e-mail address is the name of the user.
+            format!("--oidc-email-claim={USER_CLAIM}"),
+            format!("--authenticated-emails-file={FOLDER}/{USERS}"),
+            format!("--proxy-prefix={}", path(uid)),
+            format!("--redirect-url={}/callback", url(&self.host, uid)),
+            "--cookie-name=_oauth2_instance".to_owned(),
+            format!("--cookie-path=/instance/{uid}"),
+            "--cookie-expire=24h".to_owned(),
+            "--cookie-samesite=lax".to_owned(),
+            "--session-cookie-minimal=true".to_owned(),
+        ]
+    }
+}
+
+/// Whether a text is a cookie key, as [`ProxySecrets::new`] makes them.
+fn is_key(text: &str) -> bool {
+    URL_SAFE.decode(text).is_ok_and(|bytes| bytes.len() == KEY_LENGTH)
+}
+
+/// Who is let through: the Tenant of the Instance and the managers of the Workspace, whose SSH keys its machines accept
+/// as well.
+fn users(observed: &Observed) -> String {
+    let managers = observed.managers.iter().map(|manager| manager.name());
+    let mut users: Vec<&str> = managers.chain([&*observed.instance.spec.tenant_ref.name]).collect();
+    users.sort_unstable();
+    users.dedup();
+    users.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! The events of Instances. The Go operators published one reason for whatever goes wrong with an environment, which
+//! alerts may wait for; the events here have it beside a reason that says what it is.
+
+use super::access;
+use crate::api::condition::Condition;
+use crate::controllers::shared::problems;
+use crate::runtime::apply::Failure;
+use crate::runtime::error::ApiError;
+use crate::runtime::events::EventNote;
+use crate::runtime::problem::Problem;
+
+/// The reason of the event about each environment that cannot be made.
+pub const ENFORCEMENT_FAILED: &str = "EnvironmentEnforcementFailed";
+/// The reason of a write that a `ResourceQuota` refuses.
+pub const QUOTA_EXCEEDED: &str = "ResourceQuotaExceeded";
+
+/// Reason and message of a failed write.
+pub fn describe(failure: &Failure) -> (&'static str, String) {
+    let Failure { component, kind, name, error } = failure;
+    match error {
+        ApiError::QuotaExceeded(message) => (
+            QUOTA_EXCEEDED,
+            format!("Resource quota exceeded, retrying automatically: {kind} {name}: {message}"),
+        ),
+        error => {
+            (ENFORCEMENT_FAILED, format!("Failed to enforce {}: {kind} {name}: {error}", subject(component)))
+        }
+    }
+}
+
+/// A component of the plan in words.
+fn subject(component: &str) -> String {
+    if component == access::COMPONENT {
+        "the OAuth2 proxy".to_owned()
+    } else {
+        format!("environment {component}")
+    }
+}
+
+/// The events about the problems that the stored conditions do not contain yet.
+pub fn events(old: &[Condition], problems: &[Problem]) -> Vec<EventNote> {
+    let news = problems::news(old, problems);
+    news.flat_map(|problem| [Some(problems::event(problem)), enforcement(problem)]).flatten().collect()
+}
+
+/// The event that an environment cannot be made; `None` about a problem of the whole Instance, one that resolves by
+/// itself, and one whose own event has this reason.
+fn enforcement(problem: &Problem) -> Option<EventNote> {
+    let Problem { component, reason, message, waiting } = problem;
+    if component.is_empty() || *waiting || *reason == ENFORCEMENT_FAILED {
+        return None;
+    }
+    let text = if *reason == QUOTA_EXCEEDED {
+        message.clone()
+    } else {
+        format!("Failed to enforce {}: {message}", subject(component))
+    };
+    Some(EventNote::warning(ENFORCEMENT_FAILED, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::events::EventType;
+
+    fn told(problem: Problem) -> Vec<(EventType, String, String)> {
+        let notes = events(&[], &[problem]);
+        notes.into_iter().map(|note| (note.type_, note.reason, note.message)).collect()
+    }
+
+    fn event(type_: EventType, reason: &str, message: &str) -> (EventType, String, String) {
+        (type_, reason.to_owned(), message.to_owned())
+    }
+
+    #[test]
+    fn an_environment_that_cannot_be_made_has_the_event_of_the_go_operators_beside_its_reason() {
+        assert_eq!(
+            told(Problem::fault("main", "DiskMissing", "resources.disk must be set")),
+            [
+                event(EventType::Warning, "DiskMissing", "resources.disk must be set"),
+                event(
+                    EventType::Warning,
+                    "EnvironmentEnforcementFailed",
+                    "Failed to enforce environment main: resources.disk must be set",
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_refused_write_has_one_event_and_an_exceeded_quota_two() {
+        let failed = |error: ApiError| {
+            let failure =
+                Failure { component: "main".to_owned(), kind: "Service", name: "lab".to_owned(), error };
+            let (reason, message) = describe(&failure);
+            told(Problem::fault("main", reason, message))
+        };
+        let text = "Failed to enforce environment main: Service lab: ";
+        let refused = failed(ApiError::Invalid("no".to_owned()));
+        assert_eq!(refused.len(), 1);
+        assert_eq!(refused[0].1, "EnvironmentEnforcementFailed");
+        assert!(refused[0].2.starts_with(text), "{}", refused[0].2);
+        let text = "Resource quota exceeded, retrying automatically: Service lab: exceeded quota: q";
+        assert_eq!(
+            failed(ApiError::QuotaExceeded("exceeded quota: q".to_owned())),
+            [
+                event(EventType::Warning, "ResourceQuotaExceeded", text),
+                event(EventType::Warning, "EnvironmentEnforcementFailed", text),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_whole_instance_and_what_resolves_by_itself_have_one_event() {
+        assert_eq!(
+            told(Problem::fault("", "TemplateNotFound", "Template w/t not found")),
+            [event(EventType::Warning, "TemplateNotFound", "Template w/t not found")]
+        );
+        assert_eq!(
+            told(Problem::waiting("main", "SharedVolumeNotReady", "SharedVolume w/data is not exported yet")),
+            [event(EventType::Normal, "SharedVolumeNotReady", "SharedVolume w/data is not exported yet")]
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! What the objects say, what is removed, and what reports say of failures.
+
+use serde_json::{Value, json};
+
+use super::{Observed, Outcome, Problem, Validated, assigned, now, object, observed, policy, settings, two};
+use crate::api::Object;
+use crate::api::condition::Condition;
+use crate::api::instance::InstanceKind;
+use crate::controllers::public_exposure::allocator::Transport;
+use crate::controllers::public_exposure::observe::transport;
+use crate::controllers::public_exposure::plan::{in_order_of, plan, service};
+use crate::controllers::public_exposure::report::report;
+use crate::runtime::apply::Failure;
+use crate::runtime::error::ApiError;
+use crate::runtime::events::EventType;
+use crate::runtime::reconciler::Report;
+
+fn labels() -> Value {
+    json!({
+        "crownlabs.polito.it/instance": "my.box",
+        "crownlabs.polito.it/template": "box",
+        "crownlabs.polito.it/tenant": "ada",
+    })
+}
+
+#[test]
+fn the_objects_select_the_pods_of_the_instance_and_their_ports() {
+    let settings = settings(&["10.0.0.1"]);
+    let dns = json!([{"name": "dns", "port": 53, "targetPort": 5353, "protocol": "UDP"}, two()[1]]);
+    let mut case = observed(&dns, &json!({}));
+    let allocation = super::allocate(&super::Addresses::default(), &case, &settings);
+    let made = service(&case, &settings, &allocation).manifest.expect("to be made").json().clone();
+    assert_eq!(made["spec"]["selector"], labels());
+    assert_eq!(made["metadata"]["labels"]["crownlabs.polito.it/component"], "pe");
+    let made =
+        policy(&case, &allocation).and_then(|desired| desired.manifest).expect("to be made").json().clone();
+    let name = "crownlabs-allow-publicexposure-ingress-traffic-my.box";
+    assert_eq!(
+        (&made["metadata"]["name"], &made["metadata"]["namespace"]),
+        (&name.into(), &"tenant-ada".into())
+    );
+    let mut expected = labels();
+    expected["crownlabs.polito.it/managed-by"] = "instance".into();
+    assert_eq!(made["metadata"]["labels"], expected);
+    let spec = json!({
+        "podSelector": {"matchLabels": {"crownlabs.polito.it/instance": "my.box"}},
+        "ingress": [{"ports": [{"port": 5353, "protocol": "UDP"}, {"port": 22, "protocol": "TCP"}]}],
+        "policyTypes": ["Ingress"],
+    });
+    assert_eq!(made["spec"], spec);
+    // The status says the protocols too.
+    case.request = Validated::Ports(super::wanted(&case, &settings));
+    case.allocation = Some(allocation.clone());
+    super::made(&mut case, &settings, &allocation);
+    let said = report(&case, &settings, &Outcome::default(), now()).status.public_exposure.expect("reported");
+    let said: Vec<Value> = said.ports.iter().map(|port| json!([port.name, port.protocol])).collect();
+    assert_eq!(said, [json!(["dns", "UDP"]), json!(["ssh", "TCP"])]);
+}
+
+#[test]
+fn an_absent_protocol_is_tcp_and_others_are_refused() {
+    let known = ["", "TCP", "UDP", "SCTP"].map(transport);
+    assert_eq!(known, [Some(Transport::Tcp), Some(Transport::Tcp), Some(Transport::Udp), None]);
+}
+
+#[test]
+fn a_list_keeps_its_order_only_if_it_has_the_same_elements() {
+    for (before, wanted, expected) in [
+        (vec![1, 2], vec![2, 1], vec![1, 2]),
+        (vec![1, 2], vec![3, 1], vec![3, 1]),
+        (vec![1, 2, 3], vec![2, 1], vec![2, 1]),
+        (vec![], vec![1], vec![1]),
+    ] {
+        assert_eq!(in_order_of(&before, wanted.clone()), expected, "{before:?}, {wanted:?}");
+    }
+}
+
+#[test]
+fn what_is_leaving_or_somebody_elses_is_not_removed() {
+    let settings = settings(&[]);
+    let mut case = observed(&json!([]), &json!({}));
+    case.request = Validated::Nothing;
+    let metadata = |owner: &str, leaving: Option<&str>| {
+        json!({"name": "x", "uid": "x", "deletionTimestamp": leaving, "ownerReferences": [
+            {"kind": "Instance", "name": "my.box", "uid": owner, "controller": true},
+        ]})
+    };
+    let leaving = Some("2026-01-01T00:00:00Z");
+    for (owner, leaving, removed) in
+        [("u1", None, 2), ("u1", leaving, 0), ("u2", None, 0), ("u2", leaving, 0)]
+    {
+        let metadata = metadata(owner, leaving);
+        case.service = Some(object(json!({"metadata": metadata})));
+        case.policy = Some(object(json!({"metadata": metadata})));
+        assert_eq!(plan(&case, &settings, now()).remove.len(), removed, "{metadata}");
+    }
+}
+
+fn failure(kind: &'static str, error: ApiError) -> Outcome<()> {
+    Outcome::of(vec![Failure { component: String::new(), kind, name: "x".to_owned(), error }])
+}
+
+fn condition(report: &Report<InstanceKind>) -> &Condition {
+    report.status.conditions.first().expect("a condition")
+}
+
+/// The same with the status that a report has written, and a sentence of the condition that somebody has changed.
+fn after(case: &Observed, report: &Report<InstanceKind>, message: Option<&str>) -> Observed {
+    let mut instance: Object<InstanceKind> = (*case.instance).clone();
+    instance.status = report.status.clone();
+    if let Some(message) = message {
+        instance.status.conditions[0].message = message.into();
+    }
+    Observed { instance: instance.into(), ..case.clone() }
+}
+
+#[test]
+fn reports_distinguish_what_failed() {
+    let settings = settings(&["10.0.0.1"]);
+    let case = assigned(&settings, Some("10.0.0.1"));
+    let ready = report(&case, &settings, &Outcome::default(), now());
+    assert_eq!(condition(&ready).status, "True");
+    assert_eq!(
+        condition(&ready).message,
+        "Public exposure assigned: 10.0.0.1, ssh at 22 (TCP), http at 49152 (TCP)"
+    );
+    assert!(matches!(ready.events[0].type_, EventType::Normal), "{ready:?}");
+    // What may pass by itself is not told to anybody.
+    let passing = report(&case, &settings, &failure("Service", ApiError::transient("a timeout")), now());
+    assert_eq!((passing.status, passing.events.len()), (case.instance.status.clone(), 0));
+    for (kind, reason, sentence) in [
+        ("NetworkPolicy", "NetworkPolicyFailed", "Failed to enforce the network policy"),
+        ("Service", "ServiceFailed", "Failed to create or update the LoadBalancer service"),
+    ] {
+        let failed = report(&case, &settings, &failure(kind, ApiError::Invalid("because".to_owned())), now());
+        let told = condition(&failed);
+        assert_eq!((&*told.reason, &*told.status), (reason, "False"));
+        assert!(told.message.starts_with(sentence) && told.message.contains("because"), "{told:?}");
+        assert!(matches!(failed.events[0].type_, EventType::Warning), "{failed:?}");
+    }
+}
+
+#[test]
+fn an_event_tells_of_a_new_reason_or_a_new_sentence() {
+    let settings = settings(&["10.0.0.1"]);
+    let case = assigned(&settings, Some("10.0.0.1"));
+    let first = report(&case, &settings, &Outcome::default(), now());
+    let events = |case: &Observed| report(case, &settings, &Outcome::default(), now()).events.len();
+    assert_eq!(events(&after(&case, &first, None)), 0);
+    assert_eq!(events(&after(&case, &first, Some("Public exposure assigned: 10.0.0.9"))), 1);
+    let waiting = assigned(&settings, None);
+    assert_eq!(events(&after(&waiting, &first, None)), 1);
+    let told = report(&waiting, &settings, &Outcome::default(), now());
+    assert_eq!(condition(&told).message, "Waiting for LoadBalancer IP to be assigned: 10.0.0.1 is asked for");
+    let problem = Problem::fault("", "InvalidRequest", "no");
+    let denied = Observed { request: Validated::Denied(problem), allocation: None, ..case };
+    assert_eq!(events(&after(&denied, &first, None)), 1);
+}

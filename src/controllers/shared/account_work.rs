@@ -1,0 +1,303 @@
+//! The work of one loop in Keycloak, without a worker that waits for it.
+//!
+//! The work on one object is a task of its own. A reconcile waits for its result, but only [`PATIENCE`], and not at all while
+//! Keycloak is slow. A result that comes later is kept, and adds the object to the queue: the next reconcile takes it.
+//! During an outage nothing is begun; the objects that wait are added to the queue when it ends.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::accounts::{self, KEYCLOAK};
+use super::outage::Outage;
+use crate::api::{Kind, Object};
+use crate::clients::keycloak::KeycloakError;
+use crate::runtime::ObjectKey;
+use crate::runtime::problem::Problem;
+use crate::runtime::queue::{Priority, Queue};
+use crate::runtime::reconciler::{Effect, EffectError, EffectOutcome};
+
+/// How long a reconcile waits for a result. An account is read and changed in less time, unless Keycloak is overloaded.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How many objects of a loop are worked on at the same time.
+const MOST_AT_ONCE: usize = 8;
+
+/// What the work on an object ends in: a result, an error, or both when a part was done.
+pub type Worked<R> = (Option<R>, Option<KeycloakError>);
+
+/// The work of one loop.
+pub struct AccountWork<E: Effect> {
+    shared: Arc<Shared<E>>,
+}
+
+struct Shared<E: Effect> {
+    outage: Outage,
+    queue: Arc<Queue>,
+    state: Mutex<State<E>>,
+    slots: Semaphore,
+}
+
+struct State<E: Effect> {
+    tasks: HashMap<ObjectKey, Task<E>>,
+    /// What was last asked for each object, and whether it is as it should be.
+    asked: HashMap<ObjectKey, (Subject<E>, bool)>,
+    /// The objects that wait for the end of the outage.
+    waiting: HashSet<ObjectKey>,
+    /// The number of the last task, of any object.
+    serial: u64,
+}
+
+struct Task<E: Effect> {
+    serial: u64,
+    /// What it was begun for.
+    subject: Subject<E>,
+    /// Its result, once it has ended without a reconcile that waited for it.
+    outcome: Option<EffectOutcome<E::Result>>,
+}
+
+#[derive(Clone, PartialEq)]
+struct Subject<E> {
+    uid: String,
+    generation: Option<i64>,
+    effect: E,
+}
+
+/// How a task ends.
+enum End<R> {
+    Done(EffectOutcome<R>),
+    /// Keycloak has not answered.
+    Outage(KeycloakError),
+}
+
+/// What there is when an effect is asked for.
+enum Present<R> {
+    Done(EffectOutcome<R>),
+    Running(oneshot::Receiver<End<R>>),
+    Waits(Problem),
+}
+
+impl<E: Effect + Clone + PartialEq + 'static> AccountWork<E> {
+    /// Nothing is worked on yet. Results add their objects to `queue`.
+    pub fn new(outage: &Outage, queue: &Arc<Queue>) -> Self {
+        let state =
+            State { tasks: HashMap::new(), asked: HashMap::new(), waiting: HashSet::new(), serial: 0 };
+        let shared = Arc::new(Shared {
+            outage: outage.clone(),
+            queue: Arc::clone(queue),
+            state: Mutex::new(state),
+            slots: Semaphore::new(MOST_AT_ONCE),
+        });
+        let waiting = Arc::downgrade(&shared);
+        outage.on_end(move || {
+            if let Some(shared) = waiting.upgrade() {
+                shared.release();
+            }
+        });
+        Self { shared }
+    }
+
+    /// Carries out an effect of an object by `work`, or goes on with what is under way. While there is no result,
+    /// nothing is reported about an object of which nothing is missing as far as is known: because the last result said
+    /// so or, before the first one of this process, because of its status (`is_settled`).
+    pub async fn perform<T: Kind>(
+        &self,
+        object: &Object<T>,
+        effect: &E,
+        is_settled: bool,
+        work: impl Future<Output = Worked<E::Result>> + Send + 'static,
+    ) -> EffectOutcome<E::Result> {
+        let subject = Subject {
+            uid: object.uid().to_owned(),
+            generation: object.metadata.generation,
+            effect: effect.clone(),
+        };
+        let (outage, key) = (&self.shared.outage, ObjectKey::of(object));
+        let is_settled = self.shared.ask(&key, &subject, is_settled);
+        let done = |outcome: EffectOutcome<E::Result>| {
+            self.shared.settle(&key, outcome.error.is_none());
+            outcome
+        };
+        let problem = match self.shared.begin(key.clone(), subject, work) {
+            Present::Done(outcome) => return done(outcome),
+            Present::Waits(problem) => problem,
+            Present::Running(mut result) => {
+                let patience = if outage.is_slow() { Duration::ZERO } else { PATIENCE };
+                let waited = tokio::time::timeout(patience, &mut result).await;
+                let end = waited.map_or_else(
+                    |_| {
+                        result.close();
+                        result.try_recv().ok()
+                    },
+                    Result::ok,
+                );
+                match end {
+                    Some(End::Done(outcome)) => return done(outcome),
+                    Some(End::Outage(error)) => accounts::problem(&error),
+                    None => {
+                        outage.set_slow(true);
+                        pending()
+                    }
+                }
+            }
+        };
+        let error = (!is_settled).then_some(EffectError::Postponed(problem));
+        EffectOutcome { result: None, error }
+    }
+
+    /// Drops what is known about an object. What is under way ends by itself.
+    pub fn forget(&self, key: &ObjectKey) {
+        let mut state = self.shared.lock();
+        state.tasks.remove(key);
+        state.asked.remove(key);
+        state.waiting.remove(key);
+    }
+}
+
+impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
+    /// Notes what is asked for an object, and returns whether that is as it should be already.
+    fn ask(&self, key: &ObjectKey, subject: &Subject<E>, by_status: bool) -> bool {
+        let mut state = self.lock();
+        let is_settled = match state.asked.get(key) {
+            Some((asked, is_settled)) => asked == subject && *is_settled,
+            None => by_status,
+        };
+        state.asked.insert(key.clone(), (subject.clone(), is_settled));
+        is_settled
+    }
+
+    /// Notes whether what was last asked for an object is as it should be.
+    fn settle(&self, key: &ObjectKey, is_done: bool) {
+        if let Some((_, is_settled)) = self.lock().asked.get_mut(key) {
+            *is_settled = is_done;
+        }
+    }
+
+    /// Takes the result of an object, or begins its task, unless one is under way.
+    fn begin(
+        self: &Arc<Self>,
+        key: ObjectKey,
+        subject: Subject<E>,
+        work: impl Future<Output = Worked<E::Result>> + Send + 'static,
+    ) -> Present<E::Result> {
+        let mut state = self.lock();
+        match state.tasks.get_mut(&key).map(|task| (task.subject == subject, task.outcome.take())) {
+            Some((true, Some(outcome))) => {
+                state.tasks.remove(&key);
+                return Present::Done(outcome);
+            }
+            Some((_, None)) => return Present::Waits(pending()),
+            // The result of another generation says nothing of this one.
+            Some((false, Some(_))) => drop(state.tasks.remove(&key)),
+            None => {}
+        }
+        if let Some(error) = self.outage.reason() {
+            state.waiting.insert(key);
+            drop(state);
+            self.check();
+            return Present::Waits(accounts::problem(&error));
+        }
+        state.serial += 1;
+        let serial = state.serial;
+        state.tasks.insert(key.clone(), Task { serial, subject, outcome: None });
+        drop(state);
+        let (sender, receiver) = oneshot::channel();
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            let end = shared.work(work).await;
+            shared.end(key, serial, end, sender);
+        });
+        Present::Running(receiver)
+    }
+
+    async fn work(&self, work: impl Future<Output = Worked<E::Result>>) -> End<E::Result> {
+        // The semaphore is never closed.
+        let _slot = self.slots.acquire().await;
+        if let Some(error) = self.outage.reason() {
+            return End::Outage(error);
+        }
+        let Ok((result, error)) = AssertUnwindSafe(work).catch_unwind().await else {
+            let message = "the work in Keycloak panicked; this is a defect of the daemon";
+            let problem = Problem::fault(KEYCLOAK, "KeycloakPanicked", message);
+            return End::Done(EffectOutcome { result: None, error: Some(EffectError::Failed(problem)) });
+        };
+        match error {
+            // With a result, there was an answer; what failed is tried again on its own.
+            Some(error) if result.is_none() && error.is_outage() => {
+                self.outage.begin(&error);
+                End::Outage(error)
+            }
+            error => {
+                self.outage.set_slow(false);
+                End::Done(EffectOutcome { result, error: error.map(accounts::effect_error) })
+            }
+        }
+    }
+
+    /// Hands the result over to the reconcile that waits for it, or keeps it for the next one.
+    fn end(&self, key: ObjectKey, serial: u64, end: End<E::Result>, waits: oneshot::Sender<End<E::Result>>) {
+        let mut state = self.lock();
+        if state.tasks.get(&key).is_none_or(|task| task.serial != serial) {
+            return; // forgotten
+        }
+        let is_outage = matches!(end, End::Outage(_));
+        if is_outage {
+            state.waiting.insert(key.clone());
+        }
+        let priority = match waits.send(end) {
+            Ok(()) => {
+                state.tasks.remove(&key);
+                None
+            }
+            Err(End::Outage(_)) => {
+                state.tasks.remove(&key);
+                Some(Priority::Background)
+            }
+            Err(End::Done(outcome)) => {
+                if let Some(task) = state.tasks.get_mut(&key) {
+                    task.outcome = Some(outcome);
+                }
+                Some(Priority::Change)
+            }
+        };
+        drop(state);
+        if let Some(priority) = priority {
+            self.queue.add(key, priority);
+        }
+        if is_outage {
+            self.check();
+        }
+    }
+
+    /// The outage may have ended just before an object began to wait.
+    fn check(&self) {
+        if self.outage.reason().is_none() {
+            self.release();
+        }
+    }
+
+    /// Adds the objects that wait to the queue.
+    fn release(&self) {
+        let waiting = std::mem::take(&mut self.lock().waiting);
+        for key in waiting {
+            self.queue.add(key, Priority::Background);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<E>> {
+        // No code that can panic runs while the data is inconsistent.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is reported while there is no result yet.
+fn pending() -> Problem {
+    let message = "Keycloak has not answered yet; the account and its roles follow when it does";
+    Problem::waiting(KEYCLOAK, "KeycloakPending", message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! What keeps the Job of a snapshot from starting, or made it fail: a pure function of its pods.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::observe::Observed;
+use crate::kinds::{ContainerStatus, ContainerTerminated, Job, PodOfJob};
+
+/// How long a Job may have no pod, or a pod may not start, before that is reported.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Reason: a container has failed, and is tried again.
+pub const CONTAINER_FAILED: &str = "ContainerFailed";
+/// Reason: an image cannot be pulled, or a container cannot be made from it.
+pub const CONTAINER_NOT_STARTED: &str = "ContainerNotStarted";
+/// Reason: there is no node for the pod.
+pub const UNSCHEDULABLE: &str = "PodUnschedulable";
+/// Reason: the Job has no pod.
+pub const NO_POD: &str = "WaitingForPod";
+
+/// The states of waiting containers that are no error.
+const USUAL: [&str; 4] = ["", "ContainerCreating", "PodInitializing", "CrashLoopBackOff"];
+/// The longest part of a message of the kubelet or of a program that is repeated, in characters.
+const LONGEST: usize = 500;
+
+/// What is wrong with a Job that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// The reason of the condition, a stable word in `CamelCase`.
+    pub reason: &'static str,
+    /// The beginning of the message: what it is about.
+    pub subject: String,
+    /// The rest of the message, which may change although nothing is new.
+    pub detail: String,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.subject, self.detail)
+    }
+}
+
+impl Trouble {
+    fn new(reason: &'static str, subject: String, detail: impl Into<String>) -> Self {
+        Self { reason, subject, detail: detail.into() }
+    }
+
+    /// Whether the Job waits until somebody removes an obstacle. A container that failed is tried again a
+    /// bounded number of times.
+    pub fn is_obstacle(&self) -> bool {
+        self.reason != CONTAINER_FAILED
+    }
+}
+
+/// What is wrong with a Job that has not ended; `secret` is the name of the Secret that its pods mount.
+pub fn trouble(observed: &Observed, job: &Job, secret: &str, now: Timestamp) -> Option<Trouble> {
+    let waited = waited(observed, job, now);
+    let stuck = || alive(observed).find_map(stuck);
+    let missing = || {
+        let pod = alive(observed).find(|pod| !has_started(pod)).filter(|_| !observed.has_secret)?;
+        let subject = format!("pod {} waits for Secret {secret}", pod.name());
+        let detail = "it is not in this namespace, and has the login to the registry";
+        Some(Trouble::new("SecretMissing", subject, detail))
+    };
+    let late = || alive(observed).find(|pod| !has_started(pod) && waited >= PATIENCE).map(not_started);
+    let no_pod = || (has_no_pod(observed, job) && waited >= PATIENCE).then(|| waiting_for_pod(job));
+    stuck().or_else(missing).or_else(|| failure(observed)).or_else(late).or_else(no_pod)
+}
+
+/// For how long nothing has happened: since the Job or a pod was created, or a container ended.
+pub fn waited(observed: &Observed, job: &Job, now: Timestamp) -> Duration {
+    let created = job.metadata.creation_timestamp.iter().map(|created| created.0);
+    let pods = alive(observed).filter_map(|pod| Some(pod.metadata.creation_timestamp.as_ref()?.0));
+    let ended = alive(observed).flat_map(containers).filter_map(|container| {
+        let ended = container.state.terminated.as_ref().or(container.last_state.terminated.as_ref())?;
+        Some(ended.finished_at.as_ref()?.0)
+    });
+    let last = created.chain(pods).chain(ended).max().unwrap_or(now);
+    Duration::try_from(now.duration_since(last)).unwrap_or_default()
+}
+
+/// Whether a container of the Job runs.
+pub fn is_running(observed: &Observed) -> bool {
+    alive(observed).flat_map(containers).any(|container| container.state.running.is_some())
+}
+
+/// The container that has failed last, in all pods.
+pub fn failure(observed: &Observed) -> Option<Trouble> {
+    let ends = |container: &ContainerStatus| -> Vec<ContainerTerminated> {
+        [&container.state, &container.last_state]
+            .into_iter()
+            .filter_map(|state| state.terminated.clone())
+            .collect()
+    };
+    let failed = observed.job_pods.iter().flat_map(|pod| {
+        let ends = containers(pod)
+            .flat_map(move |container| ends(container).into_iter().map(move |end| (container, end)));
+        ends.filter(|(_, end)| end.exit_code != 0).map(move |(container, end)| (pod, container, end))
+    });
+    let (pod, container, end) = failed.max_by_key(|(.., end)| end.finished_at.as_ref().map(|time| time.0))?;
+    let killed =
+        if matches!(end.reason.as_str(), "" | "Error") { String::new() } else { format!(", {}", end.reason) };
+    let subject = format!(
+        "container {} of pod {} failed (exit code {}{killed})",
+        container.name,
+        pod.name(),
+        end.exit_code
+    );
+    let said = last_line(&end.message).unwrap_or("it has left no message");
+    Some(Trouble::new(CONTAINER_FAILED, subject, said))
+}
+
+/// The last line of a termination message, which is the end of the log where the program wrote none.
+fn last_line(message: &str) -> Option<&str> {
+    message.lines().map(str::trim).rfind(|line| !line.is_empty()).map(shortened)
+}
+
+fn shortened(text: &str) -> &str {
+    text.char_indices().nth(LONGEST).map_or(text, |(end, _)| text.get(..end).unwrap_or(text))
+}
+
+/// The pods that have not ended.
+fn alive(observed: &Observed) -> impl Iterator<Item = &PodOfJob> {
+    let pods = observed.job_pods.iter().map(|pod| &**pod);
+    pods.filter(|pod| !pod.is_terminating() && !matches!(pod.status.phase.as_str(), "Succeeded" | "Failed"))
+}
+
+/// The containers of a pod, in the order in which they run.
+fn containers(pod: &PodOfJob) -> impl Iterator<Item = &ContainerStatus> {
+    pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses)
+}
+
+/// Whether a container of a pod runs, or ran.
+fn has_started(pod: &PodOfJob) -> bool {
+    let has_run = |container: &ContainerStatus| {
+        let (now, before) = (&container.state, &container.last_state);
+        now.running.is_some() || now.terminated.is_some() || before.terminated.is_some()
+    };
+    pod.status.phase == "Running" || containers(pod).any(has_run)
+}
+
+/// What the scheduler or the kubelet says keeps a pod from going on.
+fn stuck(pod: &PodOfJob) -> Option<Trouble> {
+    let name = pod.name();
+    if let Some(condition) = pod.status.conditions.first().filter(|condition| !condition.message.is_empty()) {
+        let subject = format!("pod {name} cannot be placed on a node");
+        return Some(Trouble::new(UNSCHEDULABLE, subject, shortened(&condition.message)));
+    }
+    let waiting = containers(pod).find_map(|container| {
+        let waiting = container.state.waiting.as_ref()?;
+        (!USUAL.contains(&waiting.reason.as_str())).then_some((container, waiting))
+    });
+    let (container, waiting) = waiting?;
+    let is_pull = waiting.reason.contains("Image");
+    let what = if is_pull { "its image cannot be pulled" } else { "it cannot be made" };
+    let subject = format!("container {} of pod {name} does not start, {what}", container.name);
+    let detail = if waiting.message.is_empty() { &waiting.reason } else { &waiting.message };
+    Some(Trouble::new(CONTAINER_NOT_STARTED, subject, shortened(detail)))
+}
+
+fn not_started(pod: &PodOfJob) -> Trouble {
+    let subject = format!("pod {} has not started", pod.name());
+    Trouble::new(
+        "PodNotStarted",
+        subject,
+        "see its events, for example about a volume that cannot be mounted",
+    )
+}
+
+/// Whether a Job has no pod, and had none: one that has ended counts, also before the Job has.
+fn has_no_pod(observed: &Observed, job: &Job) -> bool {
+    let status = &job.status;
+    let counts = [status.active, status.succeeded, status.failed];
+    observed.job_pods.is_empty() && counts.iter().all(|count| count.unwrap_or(0) == 0)
+}
+
+fn waiting_for_pod(job: &Job) -> Trouble {
+    let subject = format!("Job {} has no pod", job.name());
+    let detail = "see its events. A ResourceQuota of the namespace may leave no capacity for it \
+                  (controllers.snapshot.pusherMemoryLimit counts against it)";
+    Trouble::new(NO_POD, subject, detail)
+}

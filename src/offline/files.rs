@@ -1,0 +1,63 @@
+//! The files that `crownlabs plan` reads: those that are named, standard input, and those in folders.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+/// The endings of the names of files that are read in a folder, as `kubectl` has them.
+const ENDINGS: [&str; 3] = ["json", "yaml", "yml"];
+
+/// A file and its content.
+pub struct Input {
+    /// Its name, for messages.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// Reads files and those in folders, in the order in which they are given and of the names in a folder. `-` is standard
+/// input.
+///
+/// # Errors
+/// When one cannot be read, or a folder has none.
+pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Input>> {
+    let mut inputs = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            for file in within(path)? {
+                inputs.push(read_one(&file)?);
+            }
+        } else {
+            inputs.push(read_one(path)?);
+        }
+    }
+    Ok(inputs)
+}
+
+/// The files of a folder, but not of the folders in it.
+fn within(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let unreadable = || format!("{} cannot be read", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(unreadable)? {
+        let path = entry.with_context(unreadable)?.path();
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if path.is_file() && ENDINGS.contains(&ending) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    anyhow::ensure!(!files.is_empty(), "{} has no file with YAML or JSON in it", folder.display());
+    Ok(files)
+}
+
+fn read_one(file: &Path) -> anyhow::Result<Input> {
+    if file == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
+        return Ok(Input { name: "standard input".to_owned(), text });
+    }
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).with_context(|| format!("{name} cannot be read"))?;
+    Ok(Input { name, text })
+}

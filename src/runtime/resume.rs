@@ -1,0 +1,164 @@
+//! Whether a watch may resume where it broke off.
+//!
+//! When etcd is restored from a backup, resource versions go backwards. A watch that resumes at a version which the API
+//! server has not reached again is accepted, and shows nothing until it is reached: whatever changes meanwhile is missed.
+//! So before a watch resumes that did not end by its own time limit, one object is listed, whose list has the present
+//! version. If that is older, the watch is answered as the API server answers one whose version is too old, and all
+//! objects are listed anew.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::{Request, Response, Uri};
+use kube::Client;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::json;
+use tower::service_fn;
+
+/// How long a watch lasts that ends by its own time limit: kube asks for 290 s, and gives up after 295 s itself.
+const WHOLE: std::ops::Range<Duration> = Duration::from_secs(280)..Duration::from_secs(294);
+
+/// What is known about the requests of one watch.
+#[derive(Default)]
+enum Last {
+    /// A list was answered, or nothing was asked yet.
+    #[default]
+    List,
+    /// A watch began.
+    Watch(Instant),
+    /// A request was not answered, or with an error.
+    Failure,
+}
+
+impl Last {
+    /// Whether the next watch begins where nothing can have happened unseen.
+    fn is_certain(&self) -> bool {
+        match self {
+            Self::List => true,
+            Self::Watch(since) => WHOLE.contains(&since.elapsed()),
+            Self::Failure => false,
+        }
+    }
+}
+
+/// What is read of a list.
+#[derive(Deserialize)]
+struct Head {
+    metadata: HeadMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HeadMetadata {
+    resource_version: Option<String>,
+}
+
+/// A client for one watch, which lists everything anew where it cannot resume.
+pub fn checked(client: Client) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let last = Arc::new(Mutex::new(Last::default()));
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, last) = (client.clone(), Arc::clone(&last));
+        async move {
+            let watched = watched_version(request.uri());
+            let is_certain = locked(&last).is_certain();
+            if let Some(version) = watched.filter(|_| !is_certain)
+                && let Some(present) = present_version(&client, request.uri()).await?
+                && present < version
+            {
+                return Ok(too_new(version, present));
+            }
+            let answer = client.send(request).await;
+            let is_answered = answer.as_ref().is_ok_and(|answer| answer.status().is_success());
+            *locked(&last) = match watched {
+                _ if !is_answered => Last::Failure,
+                Some(_) => Last::Watch(Instant::now()),
+                None => Last::List,
+            };
+            answer
+        }
+    });
+    Client::new(service, namespace)
+}
+
+fn locked(last: &Mutex<Last>) -> std::sync::MutexGuard<'_, Last> {
+    // It is replaced in one step.
+    last.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The resource version from which a request watches; `None` if it is no watch.
+fn watched_version(uri: &Uri) -> Option<u64> {
+    let pairs = || uri.query().unwrap_or_default().split('&');
+    let version = pairs().find_map(|pair| pair.strip_prefix("resourceVersion="))?;
+    pairs().any(|pair| pair == "watch=true").then(|| version.parse().ok()).flatten()
+}
+
+/// The request that lists one of the objects that `uri` watches.
+fn head_of(uri: &Uri) -> String {
+    let selectors = uri.query().unwrap_or_default().split('&').filter(|pair| pair.contains("Selector="));
+    let query: Vec<&str> = selectors.chain(["limit=1"]).collect();
+    format!("{}?{}", uri.path(), query.join("&"))
+}
+
+/// The version that the API server has now; `None` if it names none that can be compared.
+async fn present_version(client: &Client, uri: &Uri) -> kube::Result<Option<u64>> {
+    let request = Request::get(head_of(uri)).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    let Head { metadata } = client.request(request).await?;
+    Ok(metadata.resource_version.and_then(|version| version.parse().ok()))
+}
+
+/// The answer to a watch from a version that does not exist any more.
+fn too_new(version: u64, present: u64) -> Response<Body> {
+    let message = format!(
+        "the API server is at version {present}, which is older than the last one seen, {version}: etcd was restored \
+         from a backup; everything is listed anew"
+    );
+    let event = json!({"type": "ERROR", "object": {
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": "Expired", "code": 410,
+    }});
+    Response::new(Body::from(format!("{event}\n").into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uri(text: &str) -> Uri {
+        text.parse().expect("a URI")
+    }
+
+    #[test]
+    fn only_a_watch_from_a_version_is_checked() {
+        let version = |query: &str| watched_version(&uri(&format!("/api/v1/secrets?{query}")));
+        assert_eq!(version("watch=true&timeoutSeconds=290&resourceVersion=42"), Some(42));
+        assert_eq!(version("limit=100&resourceVersion=42"), None);
+        assert_eq!(version("watch=true&resourceVersion=abc"), None);
+        assert_eq!(watched_version(&uri("/api/v1/secrets")), None);
+    }
+
+    #[test]
+    fn the_list_has_the_selectors_of_the_watch() {
+        let watch = "/api/v1/secrets?watch=true&fieldSelector=metadata.name%3Dx&labelSelector=a%3Db&resourceVersion=4";
+        let head = "/api/v1/secrets?fieldSelector=metadata.name%3Dx&labelSelector=a%3Db&limit=1";
+        assert_eq!(head_of(&uri(watch)), head);
+        assert_eq!(head_of(&uri("/api/v1/pods?watch=true")), "/api/v1/pods?limit=1");
+    }
+
+    #[test]
+    fn a_watch_that_ended_by_its_own_limit_resumes_unchecked() {
+        let began = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds)).map(Last::Watch);
+        for (last, expected) in [
+            (Some(Last::List), true),
+            (Some(Last::Failure), false),
+            (Some(Last::Watch(Instant::now())), false),
+            (began(100), false),
+            (began(290), true),
+            (began(300), false),
+        ] {
+            // A machine that has just been started has no such time.
+            assert!(last.is_none_or(|last| last.is_certain() == expected));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Whether the watches work: since when the API server has not answered one, or has shown nothing, and why.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response};
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Body as HttpBody, Bytes, Frame};
+use kube::Client;
+use kube::client::Body;
+use metrics::gauge;
+use tokio::time::Instant;
+use tower::{BoxError, service_fn};
+use tracing::{info, warn};
+
+use super::client::{NoAnswer, REQUEST_TIMEOUT};
+use super::readiness::Readiness;
+
+/// A watch that has been broken for this long is reported.
+const REPORTED_AFTER: Duration = Duration::from_mins(1);
+/// A watch that has shown nothing for this long is silent: the API server sends a bookmark each minute, and ends every
+/// watch after 290 s, as `kube` asks; 5 s later, `kube` gives it up and begins another.
+const SILENT_AFTER: Duration = Duration::from_mins(5);
+/// The time between two checks.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// The health of one watch. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct WatchHealth(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The first request that has not succeeded.
+    broken_since: Option<Instant>,
+    /// What the last one ended with.
+    reason: Option<String>,
+    /// When the API server last showed something: a list, an event, a bookmark, the end of a watch.
+    heard: Option<Instant>,
+}
+
+impl WatchHealth {
+    /// A request has been sent.
+    fn asks(&self) {
+        self.state(|state| {
+            state.broken_since.get_or_insert_with(Instant::now);
+        });
+    }
+
+    /// The kind is not served: there is nothing to hear.
+    pub fn rests(&self) {
+        self.state(|state| *state = State::default());
+    }
+
+    /// A request has been answered.
+    fn works(&self) {
+        self.state(|state| (state.broken_since, state.reason) = (None, None));
+    }
+
+    /// The API server has shown something.
+    fn hears(&self) {
+        self.state(|state| state.heard = Some(Instant::now()));
+    }
+
+    /// The watch broke off, or could not begin.
+    pub fn broke(&self, reason: &str) {
+        self.state(|state| {
+            state.broken_since.get_or_insert_with(Instant::now);
+            state.reason = Some(reason.to_owned());
+        });
+    }
+
+    /// For how long the store has not followed the cluster, and why; `None` while it does.
+    pub fn broken(&self) -> Option<(Duration, String)> {
+        self.state(|state| {
+            let silence = state.heard.map(|heard| heard.elapsed()).filter(|silence| *silence >= SILENT_AFTER);
+            let Some(since) = state.broken_since else {
+                let reason = "the API server keeps the watch open and sends nothing, not even its end";
+                return silence.map(|silence| (silence, reason.to_owned()));
+            };
+            let reason = state.reason.clone().unwrap_or_else(|| "the API server does not answer".to_owned());
+            Some((silence.unwrap_or_default().max(since.elapsed()), reason))
+        })
+    }
+
+    fn state<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        // No code that can panic runs while the state is changed.
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A client whose requests are those of this watch.
+    pub fn client(&self, client: Client) -> Client {
+        let (health, namespace) = (self.clone(), client.default_namespace().to_owned());
+        let service = service_fn(move |request: Request<Body>| {
+            let (health, client) = (health.clone(), client.clone());
+            async move {
+                let query = request.uri().query().unwrap_or_default();
+                let is_watch = query.split('&').any(|pair| pair == "watch=true");
+                health.asks();
+                let answer = if is_watch {
+                    let answer = client.send(request).await?;
+                    answer.map(|body| Either::Left(Heard { body, health: health.clone() }))
+                } else {
+                    // A list may hang after its first byte, too.
+                    let whole = tokio::time::timeout(REQUEST_TIMEOUT, whole(&client, request)).await;
+                    whole.unwrap_or_else(|_| Err(Box::new(NoAnswer)))?.map(Either::Right)
+                };
+                if answer.status().is_success() {
+                    health.works();
+                    if !is_watch {
+                        health.hears();
+                    }
+                }
+                Ok::<_, BoxError>(answer)
+            }
+        });
+        Client::new(service, namespace)
+    }
+}
+
+/// The answer to a request, once all of it is there.
+async fn whole(client: &Client, request: Request<Body>) -> Result<Response<Full<Bytes>>, BoxError> {
+    let (parts, body) = client.send(request).await?.into_parts();
+    let body = body.collect().await?.to_bytes();
+    Ok(Response::from_parts(parts, Full::new(body)))
+}
+
+/// The body of a watch, whose frames and end are heard.
+struct Heard {
+    body: Body,
+    health: WatchHealth,
+}
+
+impl HttpBody for Heard {
+    type Data = Bytes;
+    type Error = kube::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, kube::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(frame, Poll::Ready(None | Some(Ok(_)))) {
+            self.health.hears();
+        }
+        frame
+    }
+}
+
+/// Reports the watches that are broken, in the metric `store_staleness_seconds`, in the readiness, and in the log. Each has
+/// the plural name of its kind; of several watches of one kind the worst counts. Never returns.
+pub async fn report(watches: Vec<(&'static str, WatchHealth)>, readiness: Readiness) {
+    let mut kinds: Vec<&'static str> = watches.iter().map(|(kind, _)| *kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let kinds = kinds.into_iter().map(|kind| (kind, gauge!("store_staleness_seconds", "kind" => kind)));
+    let kinds: Vec<_> = kinds.collect();
+    let mut reported: Vec<&'static str> = Vec::new();
+    let mut tick = tokio::time::interval(PERIOD);
+    loop {
+        tick.tick().await;
+        for (kind, gauge) in &kinds {
+            let of_kind = watches.iter().filter(|(other, _)| other == kind);
+            let worst = of_kind.filter_map(|(_, health)| health.broken()).max();
+            let stale = worst.as_ref().map_or(Duration::ZERO, |(stale, _)| *stale);
+            gauge.set(stale.as_secs_f64());
+            let broken = worst.filter(|(stale, _)| *stale >= REPORTED_AFTER);
+            let was_broken = reported.contains(kind);
+            match &broken {
+                Some((stale, reason)) if !was_broken => {
+                    reported.push(kind);
+                    let seconds = stale.as_secs();
+                    warn!(
+                        kind,
+                        seconds, reason, "the watch is broken: what is known of these objects is old"
+                    );
+                }
+                None if was_broken => {
+                    reported.retain(|other| other != kind);
+                    info!(kind, "the watch works again");
+                }
+                _ => {}
+            }
+            let sentence = broken.map(|(stale, reason)| {
+                format!("broken for {} s, what is known of these objects is old: {reason}", stale.as_secs())
+            });
+            readiness.set_watch(kind, sentence);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_is_broken_from_the_first_request_without_an_answer_on() {
+        let health = WatchHealth::default();
+        assert_eq!(health.broken(), None);
+        health.asks();
+        let (first, reason) = health.broken().expect("no answer yet");
+        assert_eq!(reason, "the API server does not answer");
+        health.broke("forbidden");
+        health.asks();
+        let (second, reason) = health.broken().expect("still no answer");
+        assert!(second >= first && reason == "forbidden", "{reason}");
+        health.works();
+        assert_eq!(health.broken(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_is_broken_when_it_shows_nothing_for_longer_than_any_watch_lasts() {
+        let health = WatchHealth::default();
+        health.works();
+        tokio::time::advance(SILENT_AFTER).await;
+        assert_eq!(health.broken(), None, "nothing was shown yet: the first list is awaited");
+        health.hears();
+        tokio::time::advance(Duration::from_secs(SILENT_AFTER.as_secs() - 1)).await;
+        assert_eq!(health.broken(), None);
+        // That it is begun again, and again is silent, is no sign of life.
+        health.asks();
+        health.works();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let (silence, reason) = health.broken().expect("it is silent");
+        assert_eq!(silence, SILENT_AFTER);
+        assert!(reason.contains("sends nothing"), "{reason}");
+        health.hears();
+        assert_eq!(health.broken(), None);
+        // A kind whose CRD has been removed is not silent.
+        tokio::time::advance(SILENT_AFTER).await;
+        health.rests();
+        assert_eq!(health.broken(), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! JSON whose size a client determines: what it takes as a tree is bounded by the number of its values.
+//!
+//! A short text such as `[0,0,…]` takes fifty times its length as a tree. Objects that people write have some hundred
+//! values; the longest, Tenants in very many Workspaces, have a few thousand.
+
+use std::cell::Cell;
+use std::fmt;
+use std::ops::Deref;
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// The most values that an object may have: each text, number, list and map counts as one.
+pub const MOST_VALUES: usize = 20_000;
+
+/// An object as JSON, without its `status` and its `metadata.managedFields`, which no rule reads.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BoundedObject {
+    value: Value,
+    /// Whether it has more than [`MOST_VALUES`]; it is read as null then.
+    pub is_too_large: bool,
+}
+
+impl Deref for BoundedObject {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.value
+    }
+}
+
+#[cfg(test)]
+impl std::ops::DerefMut for BoundedObject {
+    fn deref_mut(&mut self) -> &mut Value {
+        &mut self.value
+    }
+}
+
+impl From<Value> for BoundedObject {
+    fn from(value: Value) -> Self {
+        Self { value, is_too_large: false }
+    }
+}
+
+impl<'de> Deserialize<'de> for BoundedObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let left = Cell::new(MOST_VALUES + 1);
+        let value = Tree { left: &left, place: Place::Object }.deserialize(deserializer)?;
+        Ok(if left.get() == 0 { Self { value: Value::Null, is_too_large: true } } else { value.into() })
+    }
+}
+
+/// The most texts of a list that are read; those that follow are passed over.
+const MOST_TEXTS: usize = 5_000;
+
+/// Reads a list of texts, or null.
+pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    struct Texts;
+    impl<'de> Visitor<'de> for Texts {
+        type Value = Vec<String>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a list of texts")
+        }
+
+        fn visit_unit<E>(self) -> Result<Vec<String>, E> {
+            Ok(Vec::new())
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<String>, A::Error> {
+            let mut texts = Vec::new();
+            while texts.len() < MOST_TEXTS
+                && let Some(text) = items.next_element()?
+            {
+                texts.push(text);
+            }
+            while items.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(texts)
+        }
+    }
+    deserializer.deserialize_any(Texts)
+}
+
+/// Which members are left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Object,
+    Metadata,
+    Elsewhere,
+}
+
+impl Place {
+    /// The place of a member; `None` if it is left out.
+    fn of_member(self, name: &str) -> Option<Self> {
+        match (self, name) {
+            (Self::Object, "status") | (Self::Metadata, "managedFields") => None,
+            (Self::Object, "metadata") => Some(Self::Metadata),
+            _ => Some(Self::Elsewhere),
+        }
+    }
+}
+
+/// Reads a value as long as values are `left`; then what follows is passed over, and the result is not whole.
+#[derive(Clone, Copy)]
+struct Tree<'b> {
+    left: &'b Cell<usize>,
+    place: Place,
+}
+
+impl<'de> DeserializeSeed<'de> for Tree<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.left.set(self.left.get().saturating_sub(1));
+        if self.left.get() == 0 {
+            return IgnoredAny::deserialize(deserializer).map(|_| Value::Null);
+        }
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Tree<'_> {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Self { place: Place::Elsewhere, ..self })? {
+            if self.left.get() > 0 {
+                list.push(item);
+            }
+        }
+        Ok(list.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            match self.place.of_member(&name) {
+                None => drop(members.next_value::<IgnoredAny>()?),
+                Some(place) => {
+                    let value = members.next_value_seed(Self { place, ..self })?;
+                    if self.left.get() > 0 {
+                        map.insert(name, value);
+                    }
+                }
+            }
+        }
+        Ok(map.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> BoundedObject {
+        serde_json::from_str(text).expect("JSON")
+    }
+
+    #[test]
+    fn an_object_is_read_as_it_is_without_what_no_rule_reads() {
+        let text = r#"{"kind": "Tenant", "metadata": {"name": "ada", "managedFields": [{}], "labels": {"status": "x"}},
+            "spec": {"a": [1, -1, 0.5, true, null, "text"], "status": {}, "metadata": {"managedFields": 1}},
+            "status": {"phase": "Ready"}}"#;
+        let mut expected: Value = serde_json::from_str(text).expect("JSON");
+        expected["metadata"].as_object_mut().expect("a map").remove("managedFields");
+        expected.as_object_mut().expect("a map").remove("status");
+        assert_eq!(*read(text), expected);
+        assert!(!read(text).is_too_large);
+        assert_eq!(read("null"), BoundedObject::default());
+    }
+
+    #[test]
+    fn one_value_more_than_the_most_is_too_much() {
+        let list = |items: usize| format!("[{}]", vec!["0"; items].join(","));
+        let map = |members: usize| {
+            let members: Vec<String> = (0..members).map(|n| format!("\"{n}\":[]")).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        for of_length in [&list as &dyn Fn(usize) -> String, &map] {
+            // The list itself is a value.
+            let most = read(&of_length(MOST_VALUES - 1));
+            assert!(!most.is_too_large && !most.is_null());
+            let more = read(&of_length(MOST_VALUES));
+            assert!(more.is_too_large && more.is_null());
+        }
+        let elsewhere =
+            format!(r#"{{"status": {}, "metadata": {{"managedFields": {}}}}}"#, list(30_000), list(30_000));
+        assert!(!read(&elsewhere).is_too_large);
+    }
+}

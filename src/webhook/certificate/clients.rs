@@ -1,0 +1,104 @@
+//! Which clients are served: with `server.webhook.clientCaFile` those alone that show a certificate of that authority, as
+//! the API server does when its `AdmissionConfiguration` names one.
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme,
+};
+use tracing::{info, warn};
+
+use super::bundle::{certificates, provider};
+use crate::runtime::files::WatchedFile;
+
+/// The key of the configuration.
+const KEY: &str = "server.webhook.clientCaFile";
+
+/// Checks the certificates of clients by the authorities of a file, which may change. As long as the file was never
+/// readable, no client is accepted.
+#[derive(Debug, Default)]
+pub struct ClientVerifier {
+    current: RwLock<Option<Arc<dyn ClientCertVerifier>>>,
+}
+
+impl ClientVerifier {
+    /// The verifier, and the file that it follows. A file that becomes unreadable changes nothing.
+    pub fn watched(path: &Path) -> (Arc<Self>, WatchedFile) {
+        let verifier = Arc::<Self>::default();
+        let (changed, shown) = (Arc::clone(&verifier), path.display().to_string());
+        let file = WatchedFile::new(KEY, path.to_owned(), move |content| {
+            match content.ok_or_else(|| "it cannot be read".to_owned()).and_then(of_authorities) {
+                Ok(current) => {
+                    info!(file = shown, "only clients with a certificate of these authorities are served");
+                    // A thread that panics while it holds the lock leaves the value whole.
+                    *changed.current.write().unwrap_or_else(PoisonError::into_inner) = Some(current);
+                }
+                Err(problem) => {
+                    warn!(
+                        file = shown,
+                        problem, "{KEY} cannot be used; which clients are served does not change"
+                    );
+                }
+            }
+        });
+        (verifier, file)
+    }
+
+    fn current(&self) -> Result<Arc<dyn ClientCertVerifier>, Error> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
+        current.ok_or_else(|| Error::General(format!("{KEY} could not be read: no client is accepted")))
+    }
+}
+
+/// The verifier for the authorities of a PEM file.
+fn of_authorities(content: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates("the file", content).map_err(|error| error.to_string())? {
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    let built = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider()).build();
+    built.map_err(|error| error.to_string())
+}
+
+impl ClientCertVerifier for ClientVerifier {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let current = self.current().map_err(|_| CertificateError::UnknownIssuer)?;
+        current.verify_client_cert(end_entity, intermediates, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.current()?.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.current()?.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        provider().signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,65 @@
+//! A cluster whose etcd is restored from a backup while the daemon runs.
+
+use std::time::Duration;
+
+use crate::cluster::Options as ClusterOptions;
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, wait_until};
+use crate::tenants::{tenant, workspace};
+
+const BINDING: &str = "crownlabs-manage-instances";
+
+/// Waits until the binding in a personal namespace is that of its user.
+fn await_binding(lab: &Lab, name: &str) {
+    let namespace = format!("tenant-{name}");
+    wait_until(PATIENCE, || {
+        let binding = lab.get("rolebindings", &namespace, BINDING).unwrap_or_default();
+        let is_right = binding["subjects"][0]["name"] == name;
+        is_right.then_some(()).ok_or_else(|| format!("the binding of {name}, is {binding}"))
+    });
+}
+
+#[test]
+fn after_a_restore_the_daemon_converges_to_the_restored_world_without_a_restart() {
+    let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
+    let kubeconfig = lab.service_account();
+    let options = Options { kubeconfig: &kubeconfig, selector: "restored", config: "" };
+    let before = Daemon::start(&options);
+    lab.apply(&workspace("restored", "course", ""));
+    for name in ["early", "gone"] {
+        lab.apply(&tenant("restored", name, ""));
+        lab.await_ready("tenants", name);
+    }
+    drop(before);
+    // In the backup there is something to repair.
+    let damage =
+        r#"{"subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "mallory"}]}"#;
+    lab.patch("rolebindings", "tenant-early", BINDING, damage);
+    let backup = lab.cluster.back_up("yesterday").expect("a backup");
+    let mut daemon = Daemon::start(&options);
+    await_binding(&lab, "early");
+    // A day of work, of which the restored cluster knows nothing.
+    lab.kubectl(&["delete", "tenant", "gone"]);
+    lab.await_gone("namespaces", "", "tenant-gone");
+    lab.apply(&tenant("restored", "late", ""));
+    lab.await_ready("tenants", "late");
+    lab.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: counter, namespace: default}}");
+    for n in 0..500 {
+        lab.patch("configmaps", "default", "counter", &format!(r#"{{"data": {{"n": "{n}"}}}}"#));
+    }
+    lab.cluster.restore(&backup).expect("restored");
+    // What the daemon had repaired is repaired once more, although its version is older than the one that it remembers.
+    await_binding(&lab, "early");
+    // Who was deleted since the backup is there again, and is looked after.
+    lab.kubectl(&["delete", "rolebinding", "-n", "tenant-gone", BINDING]);
+    await_binding(&lab, "gone");
+    lab.patch("tenants", "", "gone", r#"{"spec": {"workspaces": [{"name": "course", "role": "user"}]}}"#);
+    lab.await_value("tenants", "", "gone", "/status/quota/cpu", "2");
+    // Who came since is not there, and may come again.
+    assert!(lab.get("tenants", "", "late").is_none());
+    lab.apply(&tenant("restored", "late", ""));
+    lab.await_ready("tenants", "late");
+    await_binding(&lab, "late");
+    assert!(daemon.wait(Duration::ZERO).is_none(), "it still runs");
+    assert!(daemon.log().contains("etcd was restored from a backup"), "{}", daemon.log());
+}

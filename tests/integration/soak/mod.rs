@@ -1,0 +1,112 @@
+//! Two replicas while users create, change and delete things, while the replicas are killed, stopped and continued, while
+//! the API server and etcd are killed, and while requests hang, fail, or are carried out twice. Then the world is the one
+//! that calm replicas make of the same Tenants, Workspaces, Templates and Instances.
+//!
+//! A minute of it by default; `SOAK_SECONDS` and `SOAK_SEED` choose another time, and the disturbances of another run as
+//! far as they do not depend on the time.
+
+mod disturbances;
+mod users;
+mod world;
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cluster::Options as ClusterOptions;
+use crate::lab::Lab;
+use crate::numbers::Numbers;
+use disturbances::Replicas;
+
+/// The selector of the daemons, and the name of the Workspace that has the Templates.
+const COURSE: &str = "soak";
+
+/// The configuration of the replicas: every loop that is on by default, and a short lease.
+const CONFIG: &str = "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}
+controllers: {publicExposure: {ipPool: [10.98.0.0/25]}, tenant: {myDrive: {onTenantDeletion: delete}}}\n";
+
+/// The number in a variable of the environment.
+fn number_from(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|number| number.parse().ok())
+}
+
+#[test]
+fn the_world_is_what_calm_replicas_make_of_it() {
+    let time = Duration::from_secs(number_from("SOAK_SECONDS").unwrap_or(60));
+    // Another one for each process.
+    let random = || RandomState::new().hash_one(0) % 1_000_000;
+    let seed = number_from("SOAK_SEED").unwrap_or_else(random);
+    println!("SOAK_SEED={seed} SOAK_SECONDS={}", time.as_secs());
+    let lab = start();
+    let mut replicas = Replicas::start(&lab, Numbers(seed));
+    world::set_up(&lab);
+    disturb(&lab, &mut replicas, time, seed);
+    replicas.calm_down();
+    world::finish(&lab, &replicas.daemons());
+    replicas.look_at_logs();
+    let disturbed = world::objects(&lab);
+    println!("{}; {} objects at the end", replicas.summary(), disturbed.len());
+    replicas.end();
+    assert_nothing_is_written(&lab);
+    crate::golden::assert_equal(&calm_world(&lab), &disturbed);
+}
+
+/// A control plane of its own: programs of it are killed.
+fn start() -> Lab {
+    let lab = Lab::start(ClusterOptions::default());
+    lab.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: mydrive-pvcs}\n");
+    lab
+}
+
+/// Lets users and disturbances loose for `time`, and looks at the ports all the while.
+fn disturb(lab: &Lab, replicas: &mut Replicas<'_>, time: Duration, seed: u64) {
+    let (end, over) = (Instant::now() + time, AtomicBool::new(false));
+    thread::scope(|scope| {
+        let users: Vec<_> = (1..=users::CLIENTS)
+            .map(|client| {
+                let over = &over;
+                scope.spawn(move || users::act(lab, Numbers(seed.wrapping_add(client)), over))
+            })
+            .collect();
+        let observer = scope.spawn(|| world::observe_ports(lab, &over));
+        while Instant::now() < end {
+            replicas.disturb();
+        }
+        over.store(true, Ordering::SeqCst);
+        let done: usize = users.into_iter().map(|user| user.join().expect("a user")).sum();
+        let looked = observer.join().expect("no port is held twice");
+        println!("{done} actions of users were accepted; the ports were looked at {looked} times");
+        assert!(done > 0 && looked > 0);
+    });
+}
+
+/// Asserts that replicas that start now write nothing but their lease.
+fn assert_nothing_is_written(lab: &Lab) {
+    let audit = lab.cluster.audit();
+    let mark = audit.mark().expect("the audit log");
+    let before = crate::golden::by_place(lab.list(world::KINDS, ""));
+    let replicas = Replicas::start(lab, Numbers(0));
+    world::await_reconciles(lab, &replicas.daemons());
+    let entries = audit.since(mark).expect("the audit log");
+    let ours = entries.iter().filter(|entry| entry.user_agent.starts_with("crownlabs/"));
+    let written: Vec<_> = ours.filter(|entry| entry.is_write() && entry.resource != "leases").collect();
+    let written: Vec<_> =
+        written.iter().map(|entry| format!("{} {}", entry.verb, entry.request_uri)).collect();
+    let changes =
+        crate::golden::all_differences(&before, &crate::golden::by_place(lab.list(world::KINDS, "")));
+    assert!(written.is_empty(), "written at rest: {written:#?}, with these changes:\n{}", changes.join("\n"));
+    replicas.end();
+}
+
+/// What calm replicas make, on another control plane, of what the users have left behind on this one.
+fn calm_world(lab: &Lab) -> world::Objects {
+    let calm = start();
+    let replicas = Replicas::start(&calm, Numbers(0));
+    world::set_up(&calm);
+    world::copy_users_objects(lab, &calm, &replicas.daemons());
+    world::finish(&calm, &replicas.daemons());
+    let objects = world::objects(&calm);
+    replicas.end();
+    objects
+}

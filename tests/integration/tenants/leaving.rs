@@ -1,0 +1,152 @@
+//! Deletions that take time: what is being deleted is not gone, and is made anew as soon as it is.
+
+use std::time::{Duration, Instant};
+
+use super::{tenant, workspace};
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE};
+
+/// The time within which something is made anew once it is gone.
+const SOON: Duration = Duration::from_secs(2);
+
+/// Creates an object in a namespace that holds it when it is deleted, until [`release`].
+fn hold(lab: &Lab, namespace: &str) {
+    lab.apply(&format!(
+        "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: hold, namespace: {namespace}, finalizers: [example.org/hold]}}}}"
+    ));
+}
+
+fn release(lab: &Lab, namespace: &str) {
+    lab.patch("configmaps", namespace, "hold", r#"{"metadata": {"finalizers": null}}"#);
+}
+
+fn uid(lab: &Lab, kind: &str, namespace: &str, name: &str) -> Option<String> {
+    lab.get(kind, namespace, name)?["metadata"]["uid"].as_str().map(str::to_owned)
+}
+
+/// Waits until an object is gone, and asserts that it is made anew [`SOON`] after that.
+fn await_anew(lab: &Lab, kind: &str, namespace: &str, name: &str, former: &str) {
+    let begin = Instant::now();
+    let mut gone = None;
+    loop {
+        match uid(lab, kind, namespace, name) {
+            Some(now) if now == former => {
+                assert!(begin.elapsed() < PATIENCE, "{kind} {name} does not end");
+                gone = Some(Instant::now());
+            }
+            // The last time at which it was seen, or now.
+            now => {
+                let since = gone.get_or_insert_with(Instant::now).elapsed();
+                assert!(since <= SOON, "{kind} {name} is missing since {since:?}");
+                if now.is_some() {
+                    return;
+                }
+            }
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_tenant_or_workspace_that_comes_back_has_its_namespace_soon_after_the_end_of_the_former() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "leave", config: "" });
+    let (person, course) = (tenant("leave", "lea.ve", ""), workspace("leave", "leave", ""));
+    let all = [
+        ("tenants", "lea.ve", "tenant-lea-ve", &person),
+        ("workspaces", "leave", "workspace-leave", &course),
+    ];
+    for (kind, name, namespace, yaml) in all {
+        lab.apply(yaml);
+        lab.await_ready(kind, name);
+        hold(&lab, namespace);
+        lab.kubectl(&["delete", kind, name]);
+        let former = uid(&lab, "namespaces", "", namespace).expect("held");
+        lab.apply(yaml);
+        let message = lab.await_condition(kind, name, "Reconciled", "NamespaceTerminating");
+        assert!(message.contains(&format!("namespace {namespace}")), "{message}");
+        release(&lab, namespace);
+        await_anew(&lab, "namespaces", "", namespace, &former);
+        lab.await_ready(kind, name);
+    }
+    lab.kubectl(&["delete", "tenant/lea.ve", "workspace/leave"]);
+}
+
+#[test]
+fn a_namespace_of_nobody_that_is_being_deleted_is_waited_for() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "nobodys", config: "" });
+    let all = [
+        ("tenants", "nobodys.a", "tenant-nobodys-a", tenant("nobodys", "nobodys.a", "")),
+        ("workspaces", "nobodys", "workspace-nobodys", workspace("nobodys", "nobodys", "")),
+    ];
+    for (kind, name, namespace, yaml) in all {
+        lab.apply(&format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}"));
+        hold(&lab, namespace);
+        lab.kubectl(&["delete", "namespace", namespace, "--wait=false"]);
+        let former = uid(&lab, "namespaces", "", namespace).expect("held");
+        lab.apply(&yaml);
+        lab.await_condition(kind, name, "Reconciled", "NamespaceTerminating");
+        release(&lab, namespace);
+        await_anew(&lab, "namespaces", "", namespace, &former);
+        lab.await_ready(kind, name);
+    }
+    lab.kubectl(&["delete", "tenant/nobodys.a", "workspace/nobodys"]);
+}
+
+#[test]
+fn a_login_while_the_idle_namespace_is_being_deleted_makes_it_anew_soon_after_its_end() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "relogin", config: "" });
+    lab.apply(&tenant("relogin", "relogin", ""));
+    lab.await_ready("tenants", "relogin");
+    let namespace = "tenant-relogin";
+    hold(&lab, namespace);
+    let former = uid(&lab, "namespaces", "", namespace).expect("made");
+    lab.patch("tenants", "", "relogin", r#"{"spec": {"lastLogin": "2020-01-01T00:00:00Z"}}"#);
+    lab.await_value("namespaces", "", namespace, "/status/phase", "Terminating");
+    lab.await_condition("tenants", "relogin", "Ready", "Inactive");
+    lab.patch("tenants", "", "relogin", r#"{"spec": {"lastLogin": "2099-01-01T00:00:00Z"}}"#);
+    lab.await_condition("tenants", "relogin", "Reconciled", "NamespaceTerminating");
+    release(&lab, namespace);
+    await_anew(&lab, "namespaces", "", namespace, &former);
+    lab.await_condition("tenants", "relogin", "Ready", "Ready");
+    lab.kubectl(&["delete", "tenant", "relogin"]);
+}
+
+#[test]
+fn an_object_that_finalizers_hold_is_made_anew_when_it_is_gone() {
+    let lab = Lab::shared();
+    let kubeconfig = lab.service_account();
+    let config = "controllers: {tenant: {personalWorkspace: {enabled: true}}}\n";
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "held", config });
+    lab.apply(&tenant("held", "held", ", personalWorkspace: {cpu: 1, memory: 1Gi, instances: 1, disk: 1Gi}"));
+    let (kind, namespace, name) = ("rolebindings", "tenant-held", "crownlabs-manage-templates");
+    lab.await_value(kind, namespace, name, "/subjects/0/name", "held");
+    lab.patch(kind, namespace, name, r#"{"metadata": {"finalizers": ["example.org/hold"]}}"#);
+    let former = uid(&lab, kind, namespace, name).expect("held");
+    lab.patch("tenants", "", "held", r#"{"spec": {"personalWorkspace": null}}"#);
+    crate::lab::wait_until(PATIENCE, || {
+        let object = lab.get(kind, namespace, name).expect("held");
+        let is_leaving = object["metadata"]["deletionTimestamp"].is_string();
+        is_leaving.then_some(()).ok_or_else(|| "its deletion".to_owned())
+    });
+    let wanted =
+        r#"{"spec": {"personalWorkspace": {"cpu": 2, "memory": "1Gi", "instances": 1, "disk": "1Gi"}}}"#;
+    lab.patch("tenants", "", "held", wanted);
+    lab.await_value("tenants", "", "held", "/status/quota/cpu", "2");
+    // After six failures the next attempt is at least four seconds away.
+    daemon.wait_for("six attempts", |daemon| {
+        let metrics = daemon.metrics();
+        let retries =
+            metrics.lines().find(|line| line.starts_with("workqueue_retries_total{name=\"tenant\""));
+        let count = retries.and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok());
+        count.is_some_and(|count| count >= 6)
+    });
+    lab.patch(kind, namespace, name, r#"{"metadata": {"finalizers": null}}"#);
+    await_anew(&lab, kind, namespace, name, &former);
+    lab.kubectl(&["delete", "tenant", "held"]);
+}
