@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use kube::Client;
+use kube::api::PropagationPolicy;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
@@ -67,6 +68,18 @@ impl Cluster {
         let part = subresource.map(str::to_owned);
         self.background
             .run(async move { direct.patch(&kind, &namespace, &name, part.as_deref(), &patch).await })?
+    }
+
+    /// Deletes an object. Returns its uid if it is still there: see [`Direct::delete`].
+    pub fn delete(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        policy: PropagationPolicy,
+    ) -> Result<Option<String>> {
+        let (direct, [kind, namespace, name]) = (self.direct()?, [kind, namespace, name].map(str::to_owned));
+        self.background.run(async move { direct.delete(&kind, &namespace, &name, policy).await })?
     }
 
     /// Whether the authorizer allows a user something: see [`Direct::may`].

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, anyhow};
 use futures::future::try_join_all;
 use http::Request;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use kube::api::{DynamicObject, Patch, PatchParams, PostParams, ValidationDirective};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy, ValidationDirective};
 use kube::discovery::{ApiCapabilities, ApiResource, Discovery, Scope};
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -110,6 +110,20 @@ impl Direct {
             Some(part) => api.patch_subresource(part, name, &params, &patch).await,
         };
         patched.map(drop).with_context(|| format!("{kind} {name}"))
+    }
+
+    /// Deletes an object, and what it owns as `policy` says. Returns its uid if it is still there (finalizers).
+    pub async fn delete(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        policy: PropagationPolicy,
+    ) -> Result<Option<String>> {
+        let api = self.api(&self.served(kind).await?, namespace);
+        let params = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
+        let answer = api.delete(name, &params).await.with_context(|| format!("{kind} {name}"))?;
+        Ok(answer.left().and_then(|object| object.metadata.uid))
     }
 
     /// Whether the authorizer allows a user something. `resource` is a plural name, with a subresource behind a slash.

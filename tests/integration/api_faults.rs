@@ -64,7 +64,7 @@ fn failed_writes(lab: &Lab, proxy: &Proxy) {
             !instances.iter().any(|i| i["status"]["phase"] == "CreationLoopBackoff"),
             "{name}: the user is not blamed for an outage"
         );
-        lab.kubectl(&["delete", "instances", "-n", NAMESPACE, "--all"]);
+        lab.delete_all("instances", NAMESPACE);
     }
     proxy.set(Fault::None);
 }
@@ -111,7 +111,7 @@ fn hanging_events(lab: &Lab, proxy: &Proxy) {
         });
     }
     proxy.set(Fault::None);
-    lab.kubectl(&["delete", "instances", "-n", NAMESPACE, "--all"]);
+    lab.delete_all("instances", NAMESPACE);
 }
 
 /// A server that asks for four seconds of peace gets them.
@@ -132,5 +132,5 @@ fn a_busy_server(lab: &Lab, proxy: &Proxy) {
     assert!(attempts[2] - attempts[0] >= Duration::from_secs(7), "{attempts:?}");
     proxy.set(Fault::None);
     lab.await_phase(NAMESPACE, "patient", "Ready");
-    lab.kubectl(&["delete", "instances", "-n", NAMESPACE, "--all"]);
+    lab.delete_all("instances", NAMESPACE);
 }

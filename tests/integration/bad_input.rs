@@ -151,7 +151,7 @@ fn corrected_input_is_used(lab: &Lab) {
     );
     lab.await_phase(NAMESPACE, "no-volume", "Ready");
     // The Secret of MyDrive is deleted and created again.
-    lab.kubectl(&["delete", "secret", "-n", NAMESPACE, "mydrive-info"]);
+    lab.delete("secret", NAMESPACE, &["mydrive-info"]);
     lab.apply(&instance(FIXTURES, "no-drive", "container"));
     let message = lab.await_fault(NAMESPACE, "no-drive", "MyDriveNotFound");
     assert!(message.contains("tenant-bad/mydrive-info"), "{message}");
@@ -176,7 +176,7 @@ fn an_exceeded_quota_is_reported() {
     let told = "EnvironmentEnforcementFailed: Resource quota exceeded, retrying automatically";
     await_event_in(&lab, namespace, "over", told);
     // The daemon tries again by itself, after a minute at the latest.
-    lab.kubectl(&["delete", "resourcequota", "-n", namespace, "q"]);
+    lab.delete("resourcequota", namespace, &["q"]);
     lab.await_phase(namespace, "over", "Ready");
     lab.delete_fixtures("quota");
 }

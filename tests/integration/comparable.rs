@@ -49,6 +49,13 @@ fn mask_volatile(value: &mut Value) {
     }
 }
 
+/// Sorts the conditions of the status by their types: they are a map by type, in the order in which they first appeared.
+fn sort_conditions(object: &mut Value) {
+    if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
+        conditions.sort_by(|one, other| one["type"].as_str().cmp(&other["type"].as_str()));
+    }
+}
+
 /// Some objects in a form that can be compared with those of another run.
 pub fn comparable(listed: Vec<Value>) -> Objects {
     let mut uids: Vec<(String, String)> = Vec::new();
@@ -66,6 +73,7 @@ pub fn comparable(listed: Vec<Value>) -> Objects {
             object.as_object_mut().expect("an object").remove("status");
         }
         mask_volatile(&mut object);
+        sort_conditions(&mut object);
         let mut text = object.to_string();
         for (uid, name) in &uids {
             text = text.replace(uid, name);

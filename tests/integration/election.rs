@@ -141,7 +141,7 @@ fn a_lease_that_is_deleted_while_it_is_held_stays_with_its_holder() {
     let lab = Lab::shared();
     let (leader, standby) = pair(&lab, "deleted");
     let before = holder(&lab, "deleted").expect("a lease");
-    lab.kubectl(&["delete", "lease", "-n", "crownlabs-system", "deleted"]);
+    lab.delete("lease", "crownlabs-system", &["deleted"]);
     wait_until(PATIENCE, || {
         let now = holder(&lab, "deleted");
         (now.as_ref() == Some(&before)).then_some(()).ok_or_else(|| format!("{before} holds it: {now:?}"))
@@ -149,7 +149,7 @@ fn a_lease_that_is_deleted_while_it_is_held_stays_with_its_holder() {
     assert!(leads(&leader, "deleted") && !leads(&standby, "deleted"));
     // A holder that cannot create it again leads until its deadline, and nobody else before.
     leader.signal("STOP");
-    lab.kubectl(&["delete", "lease", "-n", "crownlabs-system", "deleted"]);
+    lab.delete("lease", "crownlabs-system", &["deleted"]);
     let begin = Instant::now();
     standby.wait_for("leadership", |daemon| leads(daemon, "deleted"));
     let took = begin.elapsed();

@@ -46,7 +46,7 @@ fn every_type_starts_stops_starts_and_is_deleted() {
     assert!(pinned.is_some_and(serde_json::Value::is_string), "{machine}");
     let metrics = daemon.metrics();
     assert!(metrics.contains("instance_initial_ready_time_second_count"), "{metrics}");
-    lab.kubectl(&["delete", "instances", "-n", namespace, "--all"]);
+    lab.delete_all("instances", namespace);
     for template in TEMPLATES {
         for kind in ["services", "ingresses", "deployments", "persistentvolumeclaims"] {
             lab.await_gone(kind, namespace, template);

@@ -74,7 +74,7 @@ fn children_are_repaired() {
         await_healed(&lab, kind, name, &before);
         // Deleted. A claim is left out because its pod keeps it; a virtual machine is kept for a while by its finalizer.
         if kind != "persistentvolumeclaims" {
-            lab.kubectl(&["delete", kind, "-n", NAMESPACE, name, "--wait=false"]);
+            lab.begin_delete(kind, NAMESPACE, &[name]);
             let uid = before["metadata"]["uid"].clone();
             wait_until(PATIENCE, || match lab.get(kind, NAMESPACE, name) {
                 Some(now) if now["metadata"]["uid"] != uid => Ok(()),
@@ -177,7 +177,7 @@ fn objects_of_others_are_never_touched() {
     for name in ["taken", "kept", "a-b"] {
         lab.patch("instances", namespace, name, r#"{"spec": {"running": false}}"#);
     }
-    lab.kubectl(&["delete", "instances", "-n", namespace, "taken", "kept"]);
+    lab.delete("instances", namespace, &["taken", "kept"]);
     lab.await_observed("instances", namespace, "a-b", "Reconciled");
     // The older Instance is reconciled once more, too.
     lab.patch("instances", namespace, "a.b", r#"{"spec": {"prettyName": "The older one"}}"#);
@@ -187,7 +187,7 @@ fn objects_of_others_are_never_touched() {
     assert_eq!(lab.get("services", namespace, "a-b").expect("kept")["metadata"]["uid"], service);
     lab.await_phase(namespace, "a.b", "Ready");
     // When the older Instance is deleted, the younger one gets the name.
-    lab.kubectl(&["delete", "instances", "-n", namespace, "a.b"]);
+    lab.delete("instances", namespace, &["a.b"]);
     lab.patch("instances", namespace, "a-b", r#"{"spec": {"running": true}}"#);
     lab.await_phase(namespace, "a-b", "Ready");
     lab.delete_fixtures("other");

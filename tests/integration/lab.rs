@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use kube::api::PropagationPolicy;
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Options};
@@ -96,11 +97,9 @@ impl Lab {
     pub fn try_kubectl(&self, arguments: &[&str], input: &str) -> Result<String, String> {
         use std::io::Write;
         let mut child: Command = self.cluster.kubectl();
-        child.args(arguments).arg("--request-timeout=60s");
-        if arguments.first() == Some(&"delete") {
-            child.arg(format!("--timeout={}s", PATIENCE.as_secs()));
-        }
         let mut child = child
+            .args(arguments)
+            .arg("--request-timeout=60s")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -193,6 +192,65 @@ impl Lab {
         })
     }
 
+    /// Deletes some objects and waits for their end.
+    pub fn delete(&self, kind: &str, namespace: &str, names: &[&str]) {
+        self.delete_as(kind, namespace, names, &PropagationPolicy::Background);
+    }
+
+    /// Deletes some objects and all that they own, and waits for their end: they go last.
+    pub fn delete_in_foreground(&self, kind: &str, namespace: &str, names: &[&str]) {
+        self.delete_as(kind, namespace, names, &PropagationPolicy::Foreground);
+    }
+
+    /// Deletes all objects of a kind in a namespace and waits for their end.
+    pub fn delete_all(&self, kind: &str, namespace: &str) {
+        self.delete(kind, namespace, &as_strs(&self.names(kind, namespace)));
+    }
+
+    /// The same as [`Lab::delete_in_foreground`] for all objects of a kind in a namespace.
+    pub fn delete_all_in_foreground(&self, kind: &str, namespace: &str) {
+        self.delete_in_foreground(kind, namespace, &as_strs(&self.names(kind, namespace)));
+    }
+
+    /// Deletes some objects without waiting for their end.
+    pub fn begin_delete(&self, kind: &str, namespace: &str, names: &[&str]) {
+        for name in names {
+            self.send_delete(kind, namespace, name, &PropagationPolicy::Background);
+        }
+    }
+
+    fn delete_as(&self, kind: &str, namespace: &str, names: &[&str], policy: &PropagationPolicy) {
+        let uids: Vec<_> =
+            names.iter().map(|name| (name, self.send_delete(kind, namespace, name, policy))).collect();
+        for (name, uid) in uids {
+            let Some(uid) = uid else { continue };
+            wait_until(PATIENCE, || match self.get(kind, namespace, name) {
+                Some(object) if object["metadata"]["uid"] == uid => {
+                    Err(format!("the end of {kind} {name}: {}", object["metadata"]))
+                }
+                _ => Ok(()),
+            });
+        }
+    }
+
+    /// Sends the request. Returns the uid of the object if it is still there.
+    fn send_delete(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        policy: &PropagationPolicy,
+    ) -> Option<String> {
+        let left = self.cluster.delete(kind, namespace, name, policy.clone());
+        left.unwrap_or_else(|error| panic!("deletion: {error:#}"))
+    }
+
+    /// The names of the objects of a kind in a namespace.
+    fn names(&self, kind: &str, namespace: &str) -> Vec<String> {
+        let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        self.list(kind, namespace).iter().map(name).collect()
+    }
+
     /// Waits until an object does not exist.
     pub fn await_gone(&self, kind: &str, namespace: &str, name: &str) {
         wait_until(PATIENCE, || match self.get(kind, namespace, name) {
@@ -241,9 +299,13 @@ spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org}}
     /// Deletes the namespaces of [`Lab::create_fixtures`] without waiting for their end.
     pub fn delete_fixtures(&self, name: &str) {
         let (workspace, tenant) = (format!("workspace-{name}"), format!("tenant-{name}"));
-        self.kubectl(&["delete", "instances", "-n", &tenant, "--all", "--wait=false"]);
-        self.kubectl(&["delete", "namespace", &workspace, &tenant, "--wait=false"]);
+        self.begin_delete("instances", &tenant, &as_strs(&self.names("instances", &tenant)));
+        self.begin_delete("namespaces", "", &[&workspace, &tenant]);
     }
+}
+
+fn as_strs(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
 }
 
 /// The [`TEMPLATES`] in the namespace `workspace-<name>`: a small one for each type of environment.

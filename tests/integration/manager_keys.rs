@@ -105,5 +105,5 @@ spec: {{firstName: Grace, lastName: Rossi, email: grace@example.org, publicKeys:
         });
     }
     lab.delete_fixtures("keys");
-    lab.kubectl(&["delete", "tenant", MANAGER]);
+    lab.delete("tenant", "", &[MANAGER]);
 }

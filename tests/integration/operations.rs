@@ -104,5 +104,5 @@ fn a_namespace_without_the_selector_label_is_ignored_until_it_has_it() {
     ]);
     lab.await_phase("tenant-foreign", "one", "Ready");
     lab.delete_fixtures("foreign");
-    lab.kubectl(&["delete", "namespace", "tenant-elsewhere", "--wait=false"]);
+    lab.begin_delete("namespace", "", &["tenant-elsewhere"]);
 }

@@ -92,13 +92,13 @@ fn exercise_storage(lab: &Lab, shown: &mut Shown) {
     lab.await_value("resourcequotas", NAMESPACE, "none", "/status/hard/count~1jobs.batch", "0");
     lab.apply(&snapshot("rbac", "again", "vm-persistent", "image"));
     await_reason(lab, NAMESPACE, "again", "Pending", "ResourceQuotaExceeded");
-    lab.kubectl(&["delete", "resourcequota", "-n", NAMESPACE, "none"]);
+    lab.delete("resourcequota", NAMESPACE, &["none"]);
     lab.patch("instancesnapshots", NAMESPACE, "again", r#"{"spec": {"imageName": "other"}}"#);
     lab.await_value("instancesnapshots", NAMESPACE, "again", "/status/phase", "Completed");
     lab.apply(&shared_volume("rbac", "data", "1Gi"));
     lab.await_value("sharedvolumes", "workspace-rbac", "data", "/status/phase", "Ready");
     shown.look(lab);
-    lab.kubectl(&["delete", "sharedvolume", "-n", "workspace-rbac", "data"]);
+    lab.delete("sharedvolume", "workspace-rbac", &["data"]);
 }
 
 /// The same for the loop of uploads. The Instances are off.
@@ -112,7 +112,7 @@ fn exercise_uploads(lab: &Lab) {
     lab.kubectl(&["label", "job", "-n", NAMESPACE, job, "crownlabs.polito.it/component-"]);
     let component = "/metadata/labels/crownlabs.polito.it~1component";
     let held = lab.await_value("jobs", NAMESPACE, job, component, "submitter");
-    lab.kubectl(&["delete", "resourcequota", "-n", NAMESPACE, "small"]);
+    lab.delete("resourcequota", NAMESPACE, &["small"]);
     await_condition(lab, NAMESPACE, name, "Submitted", "SubmissionCompleted");
     // The Job of the former request is deleted.
     request(lab, NAMESPACE, name);
@@ -143,9 +143,10 @@ fn exercise_webhooks(lab: &Lab, port: u16) {
     let refusal =
         lab.try_kubectl(&["create", "-f", "-"], &instance("rbac", "unmade", "absent")).expect_err("refused");
     assert!(refusal.contains("the Template workspace-rbac/absent does not exist"), "{refusal}");
-    let kinds = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
-    lab.kubectl(&["delete", kinds, "crownlabs-webhook"]);
-    lab.kubectl(&["delete", "clusterrolebinding", "editor"]);
+    for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+        lab.delete(kind, "", &["crownlabs-webhook"]);
+    }
+    lab.delete("clusterrolebinding", "", &["editor"]);
 }
 
 /// The same for the loops of Tenants and Workspaces.
@@ -198,8 +199,8 @@ fn exercise_tenants(lab: &Lab, shown: &mut Shown) {
     );
     lab.patch("tenants", "default", "rbac.t", r#"{"spec": {"personalWorkspace": null}}"#);
     lab.await_gone("rolebindings", "tenant-rbac-t", "crownlabs-manage-templates");
-    lab.kubectl(&["delete", "workspace", "rbac-course"]);
-    lab.kubectl(&["delete", "tenant", "rbac.t"]);
+    lab.delete("workspace", "", &["rbac-course"]);
+    lab.delete("tenant", "", &["rbac.t"]);
     lab.await_gone("persistentvolumeclaims", "mydrive-pvcs", "rbac-t-drive");
 }
 

@@ -39,7 +39,7 @@ fn after_a_restore_the_daemon_converges_to_the_restored_world_without_a_restart(
     let mut daemon = Daemon::start(&options);
     await_binding(&lab, "early");
     // A day of work, of which the restored cluster knows nothing.
-    lab.kubectl(&["delete", "tenant", "gone"]);
+    lab.delete("tenant", "", &["gone"]);
     lab.await_gone("namespaces", "", "tenant-gone");
     lab.apply(&tenant("restored", "late", ""));
     lab.await_ready("tenants", "late");
@@ -51,7 +51,7 @@ fn after_a_restore_the_daemon_converges_to_the_restored_world_without_a_restart(
     // What the daemon had repaired is repaired once more, although its version is older than the one that it remembers.
     await_binding(&lab, "early");
     // Who was deleted since the backup is there again, and is looked after.
-    lab.kubectl(&["delete", "rolebinding", "-n", "tenant-gone", BINDING]);
+    lab.delete("rolebinding", "tenant-gone", &[BINDING]);
     await_binding(&lab, "gone");
     lab.patch("tenants", "", "gone", r#"{"spec": {"workspaces": [{"name": "course", "role": "user"}]}}"#);
     lab.await_value("tenants", "", "gone", "/status/quota/cpu", "2");

@@ -79,7 +79,7 @@ fn a_volume_is_created_mounted_and_kept_while_it_is_mounted() {
     lab.await_phase(namespace, "machine", "Ready");
 
     // It is not deleted while Templates and Instances mount it.
-    lab.kubectl(&["delete", "sharedvolume", "-n", course, "data.one", "--wait=false"]);
+    lab.begin_delete("sharedvolume", course, &["data.one"]);
     let message = await_condition(&lab, course, "data.one", "DeletionBlocked", "InUse");
     assert_eq!(
         message,
@@ -106,7 +106,7 @@ fn a_volume_is_created_mounted_and_kept_while_it_is_mounted() {
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvol", config: "" });
     daemon.wait_for("a reconcile", |daemon| daemon.reconciles("sharedVolume") > 0);
     assert!(lab.get(KIND, course, "data.one").is_some());
-    lab.kubectl(&["delete", "instance", "-n", namespace, "early"]);
+    lab.delete("instance", namespace, &["early"]);
     lab.await_gone(KIND, course, "data.one");
     lab.await_gone("persistentvolumeclaims", course, "shvol-data.one");
     let blocked =
@@ -258,11 +258,11 @@ fn a_container_that_never_mounted_a_volume_does_not_block_its_deletion() {
     // It is made from the Template that mounts the volume, after the daemon has seen that.
     lab.apply(&instance("shvolnever", "after", "standalone"));
     lab.await_phase(namespace, "after", "Ready");
-    lab.kubectl(&["delete", "sharedvolume", "-n", course, "data", "--wait=false"]);
+    lab.begin_delete("sharedvolume", course, &["data"]);
     let message = await_condition(&lab, course, "data", "DeletionBlocked", "InUse");
     assert!(message.contains("; Instances tenant-shvolnever/after)"), "{message}");
     mount(&lab, "shvolnever", "standalone", &[]);
-    lab.kubectl(&["delete", "instance", "-n", namespace, "after"]);
+    lab.delete("instance", namespace, &["after"]);
     lab.await_gone(KIND, course, "data");
     lab.await_phase(namespace, "before", "Ready");
     lab.delete_fixtures("shvolnever");

@@ -95,7 +95,7 @@ spec: {{hard: {{count/jobs.batch: \"0\"}}}}
         });
     }
     assert_eq!((version(), lab.events(namespace, "one").len()), (before, events), "nothing is new");
-    lab.kubectl(&["delete", "resourcequota", "-n", namespace, "none"]);
+    lab.delete("resourcequota", namespace, &["none"]);
     lab.patch("instances", namespace, "box", r#"{"metadata": {"annotations": {"round": "last"}}}"#);
     lab.await_value("instancesnapshots", namespace, "one", "/status/phase", "Processing");
     let job: Option<Value> = lab.get("jobs", namespace, "one");

@@ -84,7 +84,7 @@ fn an_image_is_made_of_a_stopped_machine_exactly_once() {
     assert_eq!(reported, ["Created", "Creation", "Validating"]);
 
     // Neither the deletion of the Job nor a restart of the daemon makes the image again.
-    lab.kubectl(&["delete", "job", "-n", namespace, "first"]);
+    lab.delete("job", namespace, &["first"]);
     drop(daemon);
     let daemon = Daemon::start(&options);
     // When a later snapshot is complete, the earlier ones have been reconciled, too.
@@ -229,7 +229,7 @@ spec: {{hard: {{limits.memory: 1Gi}}}}
     // A snapshot whose Job is deleted has failed, too.
     lab.apply(&snapshot("snapfail", "gone", "box", "a"));
     await_reason(&lab, namespace, "gone", "Processing", "JobRunning");
-    lab.kubectl(&["delete", "job", "-n", namespace, "gone"]);
+    lab.delete("job", namespace, &["gone"]);
     let message = await_reason(&lab, namespace, "gone", "Failed", "CreationFailed");
     assert_eq!(message, "Job gone was deleted before it was complete: make another snapshot");
     assert_eq!(reasons(&lab, namespace, "gone"), ["Creation", "CreationFailed", "Validating"]);

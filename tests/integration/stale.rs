@@ -55,7 +55,7 @@ fn a_login_that_no_watch_shows_keeps_the_namespace() {
     proxy.drop_watches();
     login(&lab, "stale.ada", -3600);
     lab.await_gone("namespaces", "", "tenant-stale-ada");
-    lab.kubectl(&["delete", "tenant", "stale.ada"]);
+    lab.delete("tenant", "", &["stale.ada"]);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_template_that_no_watch_shows_keeps_the_shared_volume() {
     lab.await_value("sharedvolumes", course, "data", "/status/phase", "Ready");
     proxy.silence(Some(of("templates")));
     mount(&lab, "stalevol", "container", &["data"]);
-    lab.kubectl(&["delete", "sharedvolume", "-n", course, "data", "--wait=false"]);
+    lab.begin_delete("sharedvolume", course, &["data"]);
     lab.await_value("sharedvolumes", course, "data", "/status/phase", "Deleting");
     assert!(daemon.log().contains(&format!("Template {FOUND}")), "{}", daemon.log());
     let volume = lab.get("sharedvolumes", course, "data").expect("kept");

@@ -71,6 +71,6 @@ subjects: [{kind: ServiceAccount, name: halting, namespace: tenant-halting}]
     assert!(begin.elapsed() <= Duration::from_secs(28), "{:?}", begin.elapsed());
     assert!(status.success(), "{status}");
     assert!(daemon.log().contains("asked to stop"), "{}", daemon.log());
-    lab.kubectl(&["delete", "clusterrolebinding", "halting"]);
+    lab.delete("clusterrolebinding", "", &["halting"]);
     lab.delete_fixtures("halting");
 }

@@ -85,7 +85,7 @@ fn an_exam_that_is_over_is_uploaded_exactly_once() {
     // Neither a restart nor the deletion of the Job uploads it again.
     drop(daemon);
     let _daemon = Daemon::start(&options);
-    lab.kubectl(&["delete", "job", "-n", namespace, "exam-1-submitter"]);
+    lab.delete("job", namespace, &["exam-1-submitter"]);
     lab.apply(&exam("sub", "later", "container-persistent", &format!("  running: false\n{DESTINATION}")));
     lab.await_phase(namespace, "later", "Off");
     request(&lab, namespace, "later");
@@ -188,7 +188,7 @@ fn a_success_counts_however_long_the_daemon_was_away() {
     let job = await_job(&lab, namespace, "exam-submitter", &Value::Null);
     await_condition(&lab, namespace, "exam", "Submitted", "Uploading");
     drop(daemon);
-    lab.kubectl(&["delete", "resourcequota", "-n", namespace, "small"]);
+    lab.delete("resourcequota", namespace, &["small"]);
     let done = wait_until(PATIENCE, || {
         let job = lab.get("jobs", namespace, "exam-submitter").expect("the Job");
         if job["status"]["completionTime"].is_string() { Ok(job) } else { Err(job["status"].to_string()) }
@@ -250,7 +250,7 @@ fn a_job_that_fails_is_replaced_a_bounded_number_of_times() {
     let kept = lab.get("jobs", namespace, name).expect("it is kept for its log");
     assert_eq!(kept["metadata"]["uid"], second["metadata"]["uid"]);
     // Asked again as the message says, it begins anew.
-    lab.kubectl(&["delete", "resourcequota", "-n", namespace, "small"]);
+    lab.delete("resourcequota", namespace, &["small"]);
     let command: Vec<&str> = end.split(' ').skip(1).collect();
     lab.kubectl(&command);
     await_condition(&lab, namespace, "exam", "Submitted", "SubmissionCompleted");

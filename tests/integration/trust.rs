@@ -84,5 +84,5 @@ spec: {firstName: Grace, lastName: Rossi, email: grace@example.org, workspaces: 
     lab.await_phase(namespace, "sly", "Ready");
     assert_eq!(condition(&lab, namespace, "sly", "TenantMismatch"), None);
     lab.delete_fixtures(name);
-    lab.kubectl(&["delete", "tenant", "trust-teacher"]);
+    lab.delete("tenant", "", &["trust-teacher"]);
 }

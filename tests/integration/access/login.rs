@@ -100,7 +100,7 @@ spec: {firstName: T, lastName: T, email: teacher@example.org, workspaces: [{name
     let form = browser.open(&page);
     assert_eq!(browser.log_in(&form, "eve", PASSWORD).status, 403);
     assert_eq!(browser.open(&page).status, 403, "Keycloak knows her, the proxy does not let her through");
-    lab.kubectl(&["delete", "tenant", "teacher"]);
+    lab.delete("tenant", "", &["teacher"]);
     lab.delete_fixtures("visit");
 }
 

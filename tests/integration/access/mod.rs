@@ -137,7 +137,7 @@ fn nothing_is_written_to_what_is_right(lab: &Lab, before: &BTreeMap<String, Valu
     lab.apply(&instance("guard", "other", "standalone"));
     lab.await_value("deployments", NAMESPACE, other, "/kind", "Deployment");
     assert_ne!(key(lab, other), key(lab, PROXY));
-    lab.kubectl(&["delete", "instance", "-n", NAMESPACE, "other"]);
+    lab.delete("instance", NAMESPACE, &["other"]);
     for kind in KINDS {
         lab.await_gone(kind, NAMESPACE, other);
     }

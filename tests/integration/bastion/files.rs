@@ -166,7 +166,7 @@ fn a_burst_of_changes_is_written_together_and_bad_keys_are_counted() {
     assert!(value("bastion_keys ") >= 50.0 && value("bastion_keys_skipped ") >= 100.0, "{metrics}");
     let names = names_of(&lab, "burst-");
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    lab.kubectl(&[&["delete", "tenant", "--wait=false"], &names[..]].concat());
+    lab.begin_delete("tenants", "", &names);
     wait_until(PATIENCE, || match lines(&file, "burst-").len() {
         0 => Ok(()),
         count => Err(format!("the keys of deleted Tenants are gone, are {count}")),

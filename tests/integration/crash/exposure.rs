@@ -39,7 +39,7 @@ fn exposure_survives_a_crash_after_every_write() {
             Box::new(|_| {}),
             Box::new(|lab| set_ports(lab, namespace, "a", &serde_json::json!([]))),
             Box::new(|lab| {
-                lab.kubectl(&["delete", "instances", "-n", namespace, "a", "b", "--cascade=foreground"]);
+                lab.delete_in_foreground("instances", namespace, &["a", "b"]);
             }),
         ],
         list: Box::new(|lab| lab.list(KINDS, namespace)),

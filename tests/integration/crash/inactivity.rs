@@ -51,7 +51,7 @@ fn an_idle_instance_is_stopped_as_promised_whatever_write_is_the_last_one_of_a_p
                 assert!((2..=3).contains(&sent.len()), "{sent:?}");
                 let since = passed(sent[0].0, clock::now());
                 assert!(since >= INTERVAL, "stopped {since:?} after the warning: {sent:?}");
-                lab.kubectl(&["delete", "instance", "-n", NAMESPACE, "idle"]);
+                lab.delete("instance", NAMESPACE, &["idle"]);
             }),
         ],
         list: Box::new(|lab| lab.list("instances", NAMESPACE).into_iter().map(without_times).collect()),

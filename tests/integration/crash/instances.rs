@@ -44,7 +44,7 @@ fn live(
             Box::new(running(false)),
             Box::new(running(true)),
             Box::new(|lab| {
-                lab.kubectl(&["delete", "instances", "-n", &namespace, template, "--cascade=foreground"]);
+                lab.delete_in_foreground("instances", &namespace, &[template]);
                 for kind in ["virtualmachines.kubevirt.io", "virtualmachineinstances.kubevirt.io"] {
                     lab.await_gone(kind, &namespace, template);
                 }
@@ -155,7 +155,7 @@ fn the_proxy_of_an_instance_survives_a_crash_after_every_third_write() {
             // They are switched off.
             Box::new(|_| {}),
             Box::new(|lab| {
-                lab.kubectl(&["delete", "instances", "-n", namespace, "web", "--cascade=foreground"]);
+                lab.delete_in_foreground("instances", namespace, &["web"]);
             }),
         ],
         list: Box::new(|lab| lab.list(KINDS, namespace)),

@@ -23,11 +23,11 @@ fn shared_volumes_survive_a_crash_after_every_write() {
                 lab.apply(&instance("shvolcrash", "user", "container"));
             }),
             Box::new(|lab| {
-                lab.kubectl(&["delete", "sharedvolume", "-n", course, "data", "--wait=false"]);
+                lab.begin_delete("sharedvolume", course, &["data"]);
             }),
             Box::new(|lab| mount(lab, "shvolcrash", "container", &[])),
             Box::new(|lab| {
-                lab.kubectl(&["delete", "instance", "-n", namespace, "user", "--cascade=foreground"]);
+                lab.delete_in_foreground("instance", namespace, &["user"]);
             }),
         ],
         list: Box::new(|lab| {

@@ -63,18 +63,11 @@ spec: {{accessModes: [ReadWriteOnce], storageClassName: disks, resources: {{requ
             }),
             // The deleted Job is not created again; the snapshot with another image name is validated again.
             Box::new(|lab| {
-                lab.kubectl(&["delete", "job", "-n", namespace, "good"]);
+                lab.delete("job", namespace, &["good"]);
                 lab.patch("instancesnapshots", namespace, "bad", r#"{"spec": {"imageName": "image"}}"#);
             }),
             Box::new(|lab| {
-                lab.kubectl(&[
-                    "delete",
-                    "instancesnapshots",
-                    "-n",
-                    namespace,
-                    "--all",
-                    "--cascade=foreground",
-                ]);
+                lab.delete_all_in_foreground("instancesnapshots", namespace);
             }),
         ],
         list: Box::new(|lab| {

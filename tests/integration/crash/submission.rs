@@ -33,7 +33,7 @@ fn scenario<'a>(fixtures: &'a str, namespace: &'a str, is_complete: fn(&Value) -
         steps: vec![
             Box::new(move |lab| lab.apply(&requested(fixtures))),
             Box::new(move |lab| {
-                lab.kubectl(&["delete", "instances", "-n", namespace, "--all", "--cascade=foreground"]);
+                lab.delete_all_in_foreground("instances", namespace);
             }),
         ],
         list: Box::new(move |lab| {

@@ -89,10 +89,10 @@ fn create_and_delete(name: &'static str, chosen: impl Fn(u64) -> bool) {
             }),
             Box::new(|lab| {
                 realm.proxy.set(Fault::Break { matching: everything() });
-                lab.kubectl(&["delete", "workspace", "crash-course", "--wait=false"]);
+                lab.begin_delete("workspace", "", &["crash-course"]);
             }),
             Box::new(|lab| {
-                lab.kubectl(&["delete", "tenant", "crash.tenant", "--wait=false"]);
+                lab.begin_delete("tenant", "", &["crash.tenant"]);
             }),
             Box::new(|lab| {
                 realm.proxy.set(Fault::None);
@@ -122,13 +122,12 @@ fn create_and_delete(name: &'static str, chosen: impl Fn(u64) -> bool) {
 #[test]
 fn a_personal_volume_survives_a_crash_after_every_third_write() {
     let lab = Lab::start(ClusterOptions::default());
-    let claim = "dcrash-drive";
     let create = |lab: &Lab| {
         lab.await_gone("namespaces", "default", "tenant-dcrash");
         lab.apply(&tenant("dcrash", "dcrash", ""));
     };
     let delete = |lab: &Lab| {
-        lab.kubectl(&["delete", "tenant", "dcrash", "--wait=false"]);
+        lab.begin_delete("tenant", "", &["dcrash"]);
     };
     let scenario = Scenario {
         name: "personal volume",
@@ -136,15 +135,8 @@ fn a_personal_volume_survives_a_crash_after_every_third_write() {
         steps: vec![
             Box::new(|lab| {
                 // Left from the run before.
-                lab.kubectl(&[
-                    "delete",
-                    "persistentvolumeclaim",
-                    "-n",
-                    "mydrive-pvcs",
-                    claim,
-                    "--ignore-not-found",
-                ]);
-                lab.kubectl(&["delete", "job", "-n", "mydrive-pvcs", "--all"]);
+                lab.delete_all("persistentvolumeclaims", "mydrive-pvcs");
+                lab.delete_all("job", "mydrive-pvcs");
                 create(lab);
             }),
             Box::new(delete),

@@ -46,7 +46,7 @@ fn terminations_survive_a_crash_after_every_write() {
                 }
             }),
             Box::new(|lab| {
-                lab.kubectl(&["delete", "instances", "-n", namespace, "--all"]);
+                lab.delete_all("instances", namespace);
             }),
         ],
         list: Box::new(|lab| {

@@ -131,7 +131,7 @@ fn changes_by_others_are_repaired(lab: &Lab) {
         let now = lab.get("networkpolicies", NAMESPACE, &policy_of("my.box")).ok_or("the policy")?;
         (now["spec"] == policy["spec"]).then_some(()).ok_or_else(|| now["spec"].to_string())
     });
-    lab.kubectl(&["delete", "service", "-n", NAMESPACE, "my-box-pe"]);
+    lab.delete("service", NAMESPACE, &["my-box-pe"]);
     wait_until(PATIENCE, || {
         lab.get("services", NAMESPACE, "my-box-pe").map(drop).ok_or("the Service".to_owned())
     });

@@ -59,7 +59,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
                 .ok_or_else(|| format!("{lost}: {before:?}, is {now:?}"))
         });
     }
-    lab.kubectl(&["delete", "service", "-n", namespace, "second-pe"]);
+    lab.delete("service", namespace, &["second-pe"]);
     wait_until(PATIENCE, || {
         let now = exposure_of(&lab, namespace, "second-pe");
         (now.as_ref() == Some(&before)).then_some(()).ok_or_else(|| format!("anew: {before:?}, is {now:?}"))
@@ -96,7 +96,7 @@ fn two_instances_whose_services_would_have_one_name_share_nothing() {
     let errors = metrics.lines().find_map(|line| line.strip_prefix(errors));
     assert!(errors.is_none_or(|count| count == "0"), "{errors:?} retries");
     // When the older one is deleted, the younger gets the name.
-    lab.kubectl(&["delete", "instance", "-n", namespace, "a.b"]);
+    lab.delete("instance", namespace, &["a.b"]);
     let status = await_exposure(&lab, namespace, "a-b", "Ready", "");
     assert_eq!(status["ports"][0]["port"], 23);
     let writes = recorder.writes(&lab);
@@ -116,7 +116,7 @@ fn a_port_is_not_given_away_while_a_load_balancer_holds_its_service() {
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "peheld", config: &config });
     let recorder = Recorder::start(&lab, namespace);
     // The garbage collector deletes the Service of an Instance that is gone, the daemon that of one that asks for no ports.
-    let gone = |name: &str| drop(lab.kubectl(&["delete", "instance", "-n", namespace, name]));
+    let gone = |name: &str| lab.delete("instance", namespace, &[name]);
     let asks_for_none = |name: &str| set_ports(&lab, namespace, name, &json!([]));
     let ways: [&dyn Fn(&str); 2] = [&gone, &asks_for_none];
     for (end, (way, port)) in ways.into_iter().zip([("gone", 80), ("none", 90)]) {

@@ -48,7 +48,7 @@ fn accounts_of_others_are_neither_adopted_nor_deleted() {
     lab.apply(&tenant("kcx", "kcx.older", ""));
     lab.await_condition("tenants", "kcx.older", "Reconciled", "KeycloakUnreachable");
     lab.apply(&tenant("kcx", "service-account-kcx", ""));
-    lab.kubectl(&["delete", "tenant", "kcx.older", "--wait=false"]);
+    lab.begin_delete("tenant", "", &["kcx.older"]);
     realm.proxy.set(Fault::None);
     // Unless it is gone by now.
     let _ = lab.try_kubectl(&["annotate", "tenant", "kcx.older", "look=again"], "");
@@ -56,7 +56,7 @@ fn accounts_of_others_are_neither_adopted_nor_deleted() {
     assert_eq!(user(&realm, "kcx.older").unwrap_or_default()["id"], older);
     // What is the Tenant's is deleted by one request, what is another's by none.
     let before = realm.writes().len();
-    lab.kubectl(&["delete", "tenant", "kcx.adopted", "kcx.dean", "kcx.go", "service-account-kcx"]);
+    lab.delete("tenant", "", &["kcx.adopted", "kcx.dean", "kcx.go", "service-account-kcx"]);
     let mut deletions: Vec<String> = realm.writes()[before..].to_vec();
     deletions.sort();
     let mut expected = [&adopted, &gos].map(|id| format!("DELETE /admin/realms/{}/users/{id}", realm.name));

@@ -191,7 +191,7 @@ fn changes_are_followed(lab: &Lab, realm: &Realm) {
 
 /// Roles and accounts are deleted with their Workspace and their Tenant.
 fn deletions_are_followed(lab: &Lab, realm: &Realm) {
-    lab.kubectl(&["delete", "workspace", "kc-a"]);
+    lab.delete("workspace", "", &["kc-a"]);
     assert_eq!(roles(realm), ["workspace-kc-b:manager", "workspace-kc-b:user"]);
     eventually("roles", &Vec::<String>::new(), || roles_of(realm, "kc.ada"));
     // One account is deleted in Keycloak before its Tenant is; the deletion of the Tenant does not wait for it.
@@ -199,9 +199,9 @@ fn deletions_are_followed(lab: &Lab, realm: &Realm) {
     lab.apply(&tenant("kc", "kc.bob", ""));
     eventually("another account", &true, || user(realm, "kc.bob").is_some());
     realm.admin(&Method::DELETE, &format!("/users/{id}"), &Value::Null);
-    lab.kubectl(&["delete", "tenant", "kc.ada", "kc.bob"]);
+    lab.delete("tenant", "", &["kc.ada", "kc.bob"]);
     assert_eq!((user(realm, "kc.ada"), user(realm, "kc.bob")), (None, None));
-    lab.kubectl(&["delete", "workspace", "kc-b"]);
+    lab.delete("workspace", "", &["kc-b"]);
     assert_eq!(roles(realm), Vec::<String>::new());
 }
 
@@ -219,7 +219,7 @@ fn an_account_that_exists_already_is_taken_over() {
     let status = lab.await_ready("tenants", "kc.old")["status"].clone();
     assert_eq!(status["keycloak"]["userCreated"]["name"], id);
     assert_eq!(user(&realm, "kc.old").expect("there")["firstName"], "Ada");
-    lab.kubectl(&["delete", "tenant", "kc.old"]);
+    lab.delete("tenant", "", &["kc.old"]);
     assert_eq!(user(&realm, "kc.old"), None);
 }
 
@@ -242,7 +242,7 @@ fn an_event_of_keycloak_is_handled_at_once() {
     assert_eq!(crate::daemon::post(port, "/other", &event).0, 404);
     assert_eq!(crate::daemon::post(port, "/tenant-webhook", &event).0, 200);
     lab.await_condition("tenants", "kcev", "Ready", "Ready");
-    lab.kubectl(&["delete", "tenant", "kcev"]);
+    lab.delete("tenant", "", &["kcev"]);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn an_outage_delays_only_what_needs_keycloak() {
         "crownlabs-view-templates",
     );
     // A Tenant that is deleted meanwhile stays until its account is deleted.
-    lab.kubectl(&["delete", "tenant", "kco.ada", "--wait=false"]);
+    lab.begin_delete("tenant", "", &["kco.ada"]);
     lab.await_gone("namespaces", "default", "tenant-kco-ada");
     assert!(lab.get("tenants", "default", "kco.ada").is_some());
     assert!(daemon.metrics().lines().any(|line| {
@@ -301,7 +301,8 @@ fn an_outage_delays_only_what_needs_keycloak() {
     assert_eq!(user(&realm, "kco.ada"), None);
     lab.await_ready("workspaces", "kco-b");
     lab.await_condition("tenants", "kco.new", "Ready", "AwaitingVerification");
-    lab.kubectl(&["delete", "tenant/kco.new", "workspace/kco-a", "workspace/kco-b"]);
+    lab.delete("tenant", "", &["kco.new"]);
+    lab.delete("workspace", "", &["kco-a", "kco-b"]);
     assert_eq!(roles(&realm), Vec::<String>::new());
 }
 
@@ -322,7 +323,8 @@ fn a_role_of_managers_that_cannot_be_made_does_not_stop_that_of_users() {
     realm.proxy.set(Fault::None);
     lab.kubectl(&["annotate", "workspace", "kcm-a", "look=again"]);
     lab.await_ready("workspaces", "kcm-a");
-    lab.kubectl(&["delete", "tenant/kcm.ada", "workspace/kcm-a"]);
+    lab.delete("tenant", "", &["kcm.ada"]);
+    lab.delete("workspace", "", &["kcm-a"]);
 }
 
 #[test]
@@ -344,8 +346,8 @@ fn everything_is_deleted_whichever_call_fails() {
     };
     let end = |n: usize| {
         let (course, person) = (format!("kcf-{n}"), format!("kcf.ada{n}"));
-        lab.kubectl(&["delete", "workspace", &course, "--wait=false"]);
-        lab.kubectl(&["delete", "tenant", &person, "--wait=false"]);
+        lab.begin_delete("workspace", "", &[&course]);
+        lab.begin_delete("tenant", "", &[&person]);
         lab.await_gone("workspaces", "default", &course);
         lab.await_gone("tenants", "default", &person);
         assert_eq!((user(&realm, &person), roles(&realm)), (None, Vec::new()));

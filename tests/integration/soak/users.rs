@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use kube::api::PropagationPolicy;
 use serde_json::{Value, json};
 
 use super::COURSE;
@@ -37,6 +38,9 @@ fn action(lab: &Lab, numbers: &mut Numbers) -> bool {
     let patch = |kind: &str, namespace: &str, name: &str, patch: &Value| {
         lab.cluster.patch(kind, namespace, name, None, &patch.to_string()).is_ok()
     };
+    let delete = |kind: &str, namespace: &str, name: &str| {
+        lab.cluster.delete(kind, namespace, name, PropagationPolicy::Background).is_ok()
+    };
     match numbers.below(16) {
         0..=2 => lab.cluster.apply(&tenant_of_course(tenant, numbers)).is_ok(),
         3..=7 => lab.cluster.apply(&instance_of(tenant, name, numbers)).is_ok(),
@@ -45,19 +49,12 @@ fn action(lab: &Lab, numbers: &mut Numbers) -> bool {
             let ports = (!numbers.once_in(4)).then(|| json!({"ports": random_ports(numbers)}));
             patch("instances", &namespace, name, &json!({"spec": {"publicExposure": ports}}))
         }
-        12 => delete(lab, &["instances.crownlabs.polito.it", name, "--namespace", &namespace]),
-        13 if numbers.once_in(3) => delete(lab, &["tenants.crownlabs.polito.it", tenant]),
+        12 => delete("instances.crownlabs.polito.it", &namespace, name),
+        13 if numbers.once_in(3) => delete("tenants.crownlabs.polito.it", "", tenant),
         14 => lab.cluster.apply(&shared_volume(COURSE, numbers.one_of(&VOLUMES), "1Gi")).is_ok(),
-        15 => {
-            let volume = numbers.one_of(&VOLUMES);
-            delete(lab, &["sharedvolumes", volume, "--namespace", &format!("workspace-{COURSE}")])
-        }
+        15 => delete("sharedvolumes", &format!("workspace-{COURSE}"), numbers.one_of(&VOLUMES)),
         _ => false,
     }
-}
-
-fn delete(lab: &Lab, what: &[&str]) -> bool {
-    lab.try_kubectl(&[&["delete", "--wait=false"], what].concat(), "").is_ok()
 }
 
 /// A Tenant who has just logged in, and is in the course, as its manager or not, or is in none.

@@ -68,5 +68,6 @@ fn a_condition_reports_what_the_schema_accepts() {
     lab.patch("workspaces", "", "absent", r#"{"spec": {"quota": {"cpu": "-1"}}}"#);
     let message = lab.await_condition("tenants", "bad.bob", "Reconciled", "InvalidQuantity");
     assert!(message.contains("Workspace absent: spec.quota.cpu"), "{message}");
-    lab.kubectl(&["delete", "tenant/bad.bob", "workspace/absent", "workspace/bad-course"]);
+    lab.delete("tenant", "", &["bad.bob"]);
+    lab.delete("workspace", "", &["absent", "bad-course"]);
 }

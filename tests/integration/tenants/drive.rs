@@ -24,7 +24,7 @@ fn a_volume_is_prepared_once_and_outlives_its_tenant() {
     let secret = lab.await_value("secrets", "tenant-dora", "mydrive-info", "/type", "Opaque");
     leads_to_the_volume(&lab, &claim, &secret);
     // The Job that prepares the volume is not run again.
-    lab.kubectl(&["delete", "job", "-n", DRIVES, "dora-drive-provision", "--cascade=foreground"]);
+    lab.delete_in_foreground("job", DRIVES, &["dora-drive-provision"]);
     drop(daemon);
     let daemon = Daemon::start(&options);
     daemon.wait_for("a reconcile", |daemon| daemon.reconciles("tenant") > 0);
@@ -55,7 +55,7 @@ fn leads_to_the_volume(lab: &Lab, claim: &Value, secret: &Value) {
 
 /// The volume is kept when its Tenant is deleted.
 fn outlives_its_tenant(lab: &Lab) {
-    lab.kubectl(&["delete", "tenant", "dora"]);
+    lab.delete("tenant", "", &["dora"]);
     let kept = lab.get("persistentvolumeclaims", DRIVES, "dora-drive").expect("kept");
     assert!(kept["metadata"]["deletionTimestamp"].is_null());
     assert_eq!(kept["metadata"]["labels"]["crownlabs.polito.it/tenant"], "dora");
@@ -119,7 +119,7 @@ fn is_deleted_with_its_tenant(lab: &Lab, uid: &str) {
     assert_eq!(claim["metadata"]["uid"], json!(uid));
     let message = lab.await_condition("tenants", "dora", "Reconciled", "EnforcementFailed");
     assert!(message.contains("PersistentVolumeClaim dora-drive") && message.contains("resize"), "{message}");
-    lab.kubectl(&["delete", "tenant", "dora"]);
+    lab.delete("tenant", "", &["dora"]);
     lab.await_gone("persistentvolumeclaims", DRIVES, "dora-drive");
 }
 
@@ -142,6 +142,6 @@ fn a_missing_namespace_of_volumes_is_reported_and_waited_for() {
     );
     lab.apply("{apiVersion: v1, kind: Namespace, metadata: {name: later-drives}}");
     lab.await_ready("tenants", "nodrive");
-    lab.kubectl(&["delete", "tenant", "nodrive"]);
-    lab.kubectl(&["delete", "namespace", "later-drives", "--wait=false"]);
+    lab.delete("tenant", "", &["nodrive"]);
+    lab.begin_delete("namespace", "", &["later-drives"]);
 }

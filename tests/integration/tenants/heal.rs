@@ -104,8 +104,8 @@ fn a_namespace_made_by_hand_is_adopted_unless_it_is_labelled_as_anothers() {
         let namespace = lab.get("namespaces", "", &format!("tenant-{name}")).expect("there");
         assert!(namespace["metadata"].get("ownerReferences").is_none(), "{namespace}");
     }
-    lab.kubectl(&["delete", "tenant", "byhand-a", "byhand-b", "byhand-c"]);
-    lab.kubectl(&["delete", "namespace", "tenant-byhand-b", "tenant-byhand-c", "--wait=false"]);
+    lab.delete("tenant", "", &["byhand-a", "byhand-b", "byhand-c"]);
+    lab.begin_delete("namespace", "", &["tenant-byhand-b", "tenant-byhand-c"]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn children_of_tenants_and_workspaces_are_repaired() {
     let before: Vec<Value> =
         CHILDREN.iter().map(|key| enforced(&child(&lab, *key).expect("there"))).collect();
     for (kind, namespace, name) in CHILDREN {
-        lab.kubectl(&["delete", kind, "-n", namespace, name]);
+        lab.delete(kind, namespace, &[name]);
     }
     await_repaired(&lab, &before, "deleted");
     // As they come back from a backup, and with other fields, too.
@@ -148,7 +148,8 @@ fn children_of_tenants_and_workspaces_are_repaired() {
     await_repaired(&lab, &before, "edited");
     namespaces_are_repaired(&lab);
     await_repaired(&lab, &before, "their namespaces deleted");
-    lab.kubectl(&["delete", "tenant/heal.t", "workspace/heal-w"]);
+    lab.delete("tenant", "", &["heal.t"]);
+    lab.delete("workspace", "", &["heal-w"]);
 }
 
 /// The labels of the namespaces are repaired; then the namespaces are deleted.
@@ -167,6 +168,6 @@ fn namespaces_are_repaired(lab: &Lab) {
         await_labels();
         lab.patch("namespaces", "", namespace, r#"{"metadata": {"labels": {"crownlabs.polito.it/operator-selector": null, "crownlabs.polito.it/name": null}, "ownerReferences": null}}"#);
         await_labels();
-        lab.kubectl(&["delete", "namespace", namespace, "--wait=false"]);
+        lab.begin_delete("namespace", "", &[namespace]);
     }
 }

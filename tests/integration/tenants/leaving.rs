@@ -61,7 +61,7 @@ fn a_tenant_or_workspace_that_comes_back_has_its_namespace_soon_after_the_end_of
         lab.apply(yaml);
         lab.await_ready(kind, name);
         hold(&lab, namespace);
-        lab.kubectl(&["delete", kind, name]);
+        lab.delete(kind, "", &[name]);
         let former = uid(&lab, "namespaces", "", namespace).expect("held");
         lab.apply(yaml);
         let message = lab.await_condition(kind, name, "Reconciled", "NamespaceTerminating");
@@ -70,7 +70,8 @@ fn a_tenant_or_workspace_that_comes_back_has_its_namespace_soon_after_the_end_of
         await_anew(&lab, "namespaces", "", namespace, &former);
         lab.await_ready(kind, name);
     }
-    lab.kubectl(&["delete", "tenant/lea.ve", "workspace/leave"]);
+    lab.delete("tenant", "", &["lea.ve"]);
+    lab.delete("workspace", "", &["leave"]);
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn a_namespace_of_nobody_that_is_being_deleted_is_waited_for() {
     for (kind, name, namespace, yaml) in all {
         lab.apply(&format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}"));
         hold(&lab, namespace);
-        lab.kubectl(&["delete", "namespace", namespace, "--wait=false"]);
+        lab.begin_delete("namespace", "", &[namespace]);
         let former = uid(&lab, "namespaces", "", namespace).expect("held");
         lab.apply(&yaml);
         lab.await_condition(kind, name, "Reconciled", "NamespaceTerminating");
@@ -93,7 +94,8 @@ fn a_namespace_of_nobody_that_is_being_deleted_is_waited_for() {
         await_anew(&lab, "namespaces", "", namespace, &former);
         lab.await_ready(kind, name);
     }
-    lab.kubectl(&["delete", "tenant/nobodys.a", "workspace/nobodys"]);
+    lab.delete("tenant", "", &["nobodys.a"]);
+    lab.delete("workspace", "", &["nobodys"]);
 }
 
 #[test]
@@ -114,7 +116,7 @@ fn a_login_while_the_idle_namespace_is_being_deleted_makes_it_anew_soon_after_it
     release(&lab, namespace);
     await_anew(&lab, "namespaces", "", namespace, &former);
     lab.await_condition("tenants", "relogin", "Ready", "Ready");
-    lab.kubectl(&["delete", "tenant", "relogin"]);
+    lab.delete("tenant", "", &["relogin"]);
 }
 
 #[test]
@@ -148,5 +150,5 @@ fn an_object_that_finalizers_hold_is_made_anew_when_it_is_gone() {
     });
     lab.patch(kind, namespace, name, r#"{"metadata": {"finalizers": null}}"#);
     await_anew(&lab, kind, namespace, name, &former);
-    lab.kubectl(&["delete", "tenant", "held"]);
+    lab.delete("tenant", "", &["held"]);
 }

@@ -50,7 +50,7 @@ fn a_personal_namespace_lives_as_long_as_it_is_used() {
         lab.get("namespaces", "default", namespace)
             .is_some_and(|n| n["metadata"]["deletionTimestamp"].is_null())
     );
-    lab.kubectl(&["delete", "instance", "-n", namespace, "busy"]);
+    lab.delete("instance", namespace, &["busy"]);
     lab.await_gone("namespaces", "default", namespace);
     lab.await_condition("tenants", "keep.alive", "Ready", "Inactive");
     let status = lab.await_ready("tenants", "keep.alive")["status"].clone();
@@ -60,8 +60,8 @@ fn a_personal_namespace_lives_as_long_as_it_is_used() {
     login(&lab, "keep.alive", 0);
     lab.await_value("tenants", "default", "keep.alive", "/status/personalNamespace/name", namespace);
     lab.await_gone("namespaces", "default", namespace);
-    lab.kubectl(&["delete", "tenant", "keep.alive", "--wait=false"]);
-    lab.kubectl(&["delete", "workspace", "keepalive-course", "--wait=false"]);
+    lab.begin_delete("tenant", "", &["keep.alive"]);
+    lab.begin_delete("workspace", "", &["keepalive-course"]);
     lab.await_gone("tenants", "default", "keep.alive");
     lab.delete_fixtures("keepalive");
 }
@@ -96,7 +96,7 @@ fn a_sandbox_is_created_and_deleted() {
             lab.get("tenants", "default", "sandy").expect("there")["status"]["sandboxNamespace"].clone();
         (status == json!({"created": false})).then_some(()).ok_or_else(|| status.to_string())
     });
-    lab.kubectl(&["delete", "tenant", "sandy"]);
+    lab.delete("tenant", "", &["sandy"]);
 }
 
 #[test]
@@ -125,7 +125,8 @@ fn enrolment_follows_the_workspaces() {
     lab.await_value("tenants", "default", "erin", "/status/quota/cpu", "2500m");
     candidates(&lab);
     end_of_a_workspace(&lab);
-    lab.kubectl(&["delete", "tenant/erin", "workspace/enrol-late", "workspace/enrol-wait"]);
+    lab.delete("tenant", "", &["erin"]);
+    lab.delete("workspace", "", &["enrol-late", "enrol-wait"]);
 }
 
 /// A candidate waits for approval, is enrolled where no approval is needed, and removed where nobody may enrol.
@@ -162,7 +163,7 @@ fn candidates(lab: &Lab) {
 
 /// When a Workspace is deleted, its Tenants are not enrolled in it any more, and its objects are deleted.
 fn end_of_a_workspace(lab: &Lab) {
-    lab.kubectl(&["delete", "workspace", "enrol-a"]);
+    lab.delete("workspace", "", &["enrol-a"]);
     lab.await_value("tenants", "default", "erin", "/spec/workspaces/0", "");
     lab.await_value(
         "tenants",
@@ -202,7 +203,8 @@ fn the_api_server_refuses_what_exceeds_the_quota() {
     };
     let refusal = lab.try_kubectl(&["create", "-f", "-"], &pod("3")).expect_err("2 cores are allowed");
     assert!(refusal.contains("limits.cpu=3"), "{refusal}");
-    lab.kubectl(&["delete", "tenant/sharon", "workspace/share-course"]);
+    lab.delete("tenant", "", &["sharon"]);
+    lab.delete("workspace", "", &["share-course"]);
     lab.await_gone("namespaces", "default", namespace);
     lab.delete_fixtures("share");
 }
@@ -238,5 +240,5 @@ fn a_personal_workspace_is_added_and_removed() {
         lab.get("resourcequotas", "tenant-owen", "crownlabs-resource-quota").expect("there")["spec"]["hard"]
             .clone();
     assert!(hard.get("requests.storage").is_none(), "{hard}");
-    lab.kubectl(&["delete", "tenant", "owen"]);
+    lab.delete("tenant", "", &["owen"]);
 }

@@ -58,5 +58,5 @@ fn hundreds_of_thousands_of_keys_cost_little_and_are_said_once() {
     assert!(event["series"].is_null(), "it was published once: {event}");
     // Its finalizer needs a daemon.
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "manykeys", config: "" });
-    lab.kubectl(&["delete", "tenant/many.keys"]);
+    lab.delete("tenant", "", &["many.keys"]);
 }

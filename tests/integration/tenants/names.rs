@@ -33,12 +33,12 @@ fn names_that_share_their_objects_never_touch_each_other() {
     assert_eq!(subject["subjects"][0]["name"], "twin.a");
     assert!(lab.events("default", "twin-a").iter().any(|event| event.starts_with("NameConflict: ")));
     // When the younger Tenant is deleted, the older one's objects are not touched.
-    lab.kubectl(&["delete", "tenant", "twin-a"]);
+    lab.delete("tenant", "", &["twin-a"]);
     assert_eq!(all(), before);
     // When the older Tenant is deleted, the younger one gets the names, but neither the objects nor the volume.
     lab.apply(&tenant("twins", "twin-a", ""));
     lab.await_condition("tenants", "twin-a", "NameConflict", "NameConflict");
-    lab.kubectl(&["delete", "tenant", "twin.a"]);
+    lab.delete("tenant", "", &["twin.a"]);
     lab.await_value(
         "rolebindings",
         "tenant-twin-a",
@@ -49,8 +49,8 @@ fn names_that_share_their_objects_never_touch_each_other() {
     let message = lab.await_condition("tenants", "twin-a", "Reconciled", "NameConflict");
     assert!(message.contains("mydrive-pvcs/twin-a-drive belongs to Tenant twin.a"), "{message}");
     assert_eq!(uid("persistentvolumeclaims", "mydrive-pvcs", "twin-a-drive"), before[4]);
-    lab.kubectl(&["delete", "tenant", "twin-a"]);
-    lab.kubectl(&["delete", "pvc", "-n", "mydrive-pvcs", "twin-a-drive", "--wait=false"]);
+    lab.delete("tenant", "", &["twin-a"]);
+    lab.begin_delete("persistentvolumeclaims", "mydrive-pvcs", &["twin-a-drive"]);
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn objects_of_others_under_our_names_are_not_touched() {
     let namespace = lab.get("namespaces", "default", "tenant-namesake").expect("there");
     assert_eq!(namespace["metadata"]["ownerReferences"].as_array().map(Vec::len), Some(1));
     assert!(lab.list("resourcequotas", "tenant-namesake").is_empty());
-    lab.kubectl(&["delete", "tenant", "namesake"]);
+    lab.delete("tenant", "", &["namesake"]);
     let after = lab.get("namespaces", "default", "tenant-namesake").expect("it is not ours to delete");
     assert_eq!(after["metadata"]["resourceVersion"], namespace["metadata"]["resourceVersion"]);
-    lab.kubectl(&["delete", "namespace", "tenant-namesake", "--wait=false"]);
+    lab.begin_delete("namespace", "", &["tenant-namesake"]);
 }
 
 #[test]
@@ -114,7 +114,7 @@ roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownla
     lab.await_value("rolebindings", "workspace-bound", "crownlabs-view-templates", "/subjects/0/name", group);
     let after = lab.get("rolebindings", "workspace-bound", binding).expect("it is left alone");
     assert_eq!(after["metadata"]["resourceVersion"], foreign["metadata"]["resourceVersion"]);
-    lab.kubectl(&["delete", "workspace", "bound"]);
+    lab.delete("workspace", "", &["bound"]);
 }
 
 #[test]
@@ -170,9 +170,9 @@ fn long_dotted_and_foreign_names() {
             let seen = enrolled.map(|c| c["reason"].clone()).unwrap_or_default();
             (seen == wanted).then_some(()).ok_or_else(|| format!("{name}: {seen}"))
         });
-        lab.kubectl(&["delete", "workspace", &name]);
+        lab.delete("workspace", "", &[&name]);
     }
-    lab.kubectl(&["delete", "tenant", "n", &longest, "d.o-t.s", &too_long, &huge]);
+    lab.delete("tenant", "", &["n", &longest, "d.o-t.s", &too_long, &huge]);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn the_finalizer_is_removed_from_objects_that_are_not_ours_any_more() {
             "--overwrite",
             "crownlabs.polito.it/operator-selector=elsewhere",
         ]);
-        lab.kubectl(&["delete", kind, "moved"]);
+        lab.delete(kind, "", &["moved"]);
     }
     lab.await_gone("namespaces", "default", "tenant-moved");
     lab.await_gone("namespaces", "default", "workspace-moved");

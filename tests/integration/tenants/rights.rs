@@ -163,7 +163,8 @@ fn everybody_may_do_what_the_table_says_and_nothing_else() {
         wrong.join("\n")
     );
     no_escalation(&lab);
-    lab.kubectl(&["delete", "tenant/rita", "tenant/otto", "workspace/rights-a", "workspace/rights-b"]);
+    lab.delete("tenant", "", &["rita", "otto"]);
+    lab.delete("workspace", "", &["rights-a", "rights-b"]);
 }
 
 /// In the sandbox, a user may create roles and bindings, but only for the rights that the user has.

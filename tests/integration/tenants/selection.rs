@@ -57,8 +57,9 @@ fn after_a_change_of_the_selector_finalizers_go_from_what_was_selected_before() 
     let other = lab.get("tenants", "", "left.other").expect("there");
     assert_eq!(other["metadata"]["finalizers"], before["metadata"]["finalizers"], "that is another's");
     // No daemon is needed to delete them.
-    lab.kubectl(&["delete", "sharedvolume", "-n", "workspace-left-course", "data"]);
-    lab.kubectl(&["delete", "tenant/left.ada", "tenant/left.other", "workspace/left-course"]);
+    lab.delete("sharedvolume", "workspace-left-course", &["data"]);
+    lab.delete("tenant", "", &["left.ada", "left.other"]);
+    lab.delete("workspace", "", &["left-course"]);
 }
 
 #[test]
@@ -86,5 +87,5 @@ fn a_tenant_that_another_daemon_takes_over_keeps_its_volume() {
     let mark = "/metadata/annotations/crownlabs.polito.it~1finalized-by";
     lab.await_value("tenants", "", "mover", mark, "crownlabs.polito.it/operator-selector=moves-b");
     lab.await_condition("tenants", "mover", "Ready", "Ready");
-    lab.kubectl(&["delete", "tenant", "mover"]);
+    lab.delete("tenant", "", &["mover"]);
 }

@@ -195,7 +195,7 @@ fn new_authority(lab: &Lab, old: &Bundle) -> Bundle {
 
 /// A Secret that somebody deletes is created again with the same content; changed CA bundles are repaired.
 fn repaired(lab: &Lab, renewed: &Bundle, port: u16, old_ca: &str) {
-    lab.kubectl(&["delete", "secret", "-n", "crownlabs-system", "crownlabs-webhook"]);
+    lab.delete("secret", "crownlabs-system", &["crownlabs-webhook"]);
     wait_until(PATIENCE, || {
         let secret = lab.get("secrets", "crownlabs-system", "crownlabs-webhook").ok_or("the Secret")?;
         assert_eq!(secret["data"], json!(renewed.data()));
@@ -271,8 +271,8 @@ fn a_certificate_from_a_folder_is_replaced_while_requests_run() {
     traffic.await_answers(20);
     traffic.end();
     lab.apply(&validator("second", port, &authority[1]));
-    lab.kubectl(&["delete", "validatingwebhookconfiguration", "crownlabs-webhook"]);
-    lab.kubectl(&["delete", "mutatingwebhookconfiguration", "crownlabs-webhook"]);
+    lab.delete("validatingwebhookconfiguration", "", &["crownlabs-webhook"]);
+    lab.delete("mutatingwebhookconfiguration", "", &["crownlabs-webhook"]);
     refused("\"stranger\" not found");
     await_metric(
         &daemon,

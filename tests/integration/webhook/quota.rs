@@ -71,7 +71,7 @@ pub fn tenants_of_namespaces(lab: &Lab) {
     let patch = json!({"spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": "teacher"}}}).to_string();
     let arguments = ["patch", "instance", "-n", "tenant-ada", "honest", "--type=merge", "-p", &patch];
     expect("given to another Tenant", act(lab, "ada", &arguments, ""), refused);
-    lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "honest"]);
+    lab.delete("instance", "tenant-ada", &["honest"]);
 }
 
 /// The quota allows two Instances, whoever creates them, and however many are created at the same time.
@@ -80,11 +80,11 @@ pub fn quota(lab: &Lab) {
     let both = [template("workspace-other", "new", "other"), instance("first", "workspace-other/new", "")];
     let refused = "the Tenant ada is not enrolled in the Workspace other";
     expect("not enrolled", create(lab, "root", &both.concat()), refused);
-    lab.kubectl(&["delete", "template", "-n", "workspace-other", "new"]);
+    lab.delete("template", "workspace-other", &["new"]);
     let enrolled = enrolled(&[("closed", "user"), ("other", "user"), ("utilities", "user")]);
     lab.patch("tenants", "", "ada", &enrolled.to_string());
     expect("both at once", create(lab, "root", &both.concat()), "");
-    lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "first"]);
+    lab.delete("instance", "tenant-ada", &["first"]);
     lab.apply(&template("workspace-closed", "small", "closed"));
     // A dry run does not count.
     for _ in 0..3 {
@@ -118,7 +118,7 @@ pub fn quota(lab: &Lab) {
         wait_until(PATIENCE, || {
             create(lab, "ada", &brief).map_err(|refusal| format!("within the quota: {refusal}"))
         });
-        lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "brief"]);
+        lab.delete("instance", "tenant-ada", &["brief"]);
     }
     let absent = instance("absent", "workspace-closed/absent", "");
     expect("no Template", create(lab, "ada", &absent), "the Template workspace-closed/absent does not exist");
@@ -169,6 +169,6 @@ pub fn personal(lab: &Lab) {
         Err(refusal) if refusal.contains("the personal workspace is in use: the Instance own") => Ok(()),
         other => Err(format!("a conflict: {other:?}")),
     });
-    lab.kubectl(&["delete", "instance", "-n", "tenant-ada", "own"]);
+    lab.delete("instance", "tenant-ada", &["own"]);
     wait_until(PATIENCE, || admin(share(Value::Null)).map_err(|refusal| format!("taken away: {refusal}")));
 }

@@ -168,7 +168,7 @@ fn labels(lab: &Lab, port: u16) {
         let ada = lab.get("tenants", "default", "ada").expect("there");
         assert_eq!(ada["metadata"]["labels"][KEY], SELECTOR);
     }
-    lab.kubectl(&["delete", "mutatingwebhookconfiguration", "crownlabs-webhook"]);
+    lab.delete("mutatingwebhookconfiguration", "", &["crownlabs-webhook"]);
     wait_until(PATIENCE, || match edit(lab, "ada", "ada", &label(Value::Null)) {
         Err(refusal) if refusal.contains("only administrators may change the label") => Ok(()),
         other => Err(format!("a refusal by the validator: {other:?}")),
