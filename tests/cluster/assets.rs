@@ -30,6 +30,11 @@ const ETCD: Module =
     Module { folder: "etcd", packages: &["go.etcd.io/etcd/server/v3"], duration: "1 minute" };
 const KWOK: Module =
     Module { folder: "kwok", packages: &["sigs.k8s.io/kwok/cmd/kwok"], duration: "2 minutes" };
+const OAUTH2_PROXY: Module = Module {
+    folder: "oauth2-proxy",
+    packages: &["github.com/oauth2-proxy/oauth2-proxy/v7"],
+    duration: "1 minute",
+};
 const KUBERNETES: Module = Module {
     folder: "kubernetes",
     packages: &[
@@ -105,16 +110,22 @@ impl Assets {
     }
 }
 
+/// oauth2-proxy, which is built when the cache does not have it.
+pub fn oauth2_proxy() -> Result<PathBuf> {
+    Ok(OAUTH2_PROXY.built(&cache_dir()?, OAUTH2_PROXY.packages)?.join("oauth2-proxy"))
+}
+
 /// The program in the folder that the user gave, if it is there.
 fn given_program(dir: Option<&Path>, name: &str) -> Option<PathBuf> {
     dir.map(|dir| dir.join(name)).filter(|path| path.is_file())
 }
 
-/// The name of the program that `go build` makes of a main package (a version suffix such as `v3` is skipped,
-/// and etcd's root package is called `server`).
+/// The name of the program that `go build` makes of a main package (a version suffix such as `v7` is skipped, and etcd's
+/// root package is called `server`).
 fn program_name(package: &str) -> &str {
     match package {
         "go.etcd.io/etcd/server/v3" => "etcd",
+        "github.com/oauth2-proxy/oauth2-proxy/v7" => "oauth2-proxy",
         other => other.rsplit('/').next().unwrap_or(other),
     }
 }

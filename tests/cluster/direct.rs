@@ -8,7 +8,9 @@ use anyhow::{Context as _, Result, anyhow};
 use futures::future::try_join_all;
 use http::Request;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy, ValidationDirective};
+use kube::api::{
+    DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy, ValidationDirective,
+};
 use kube::discovery::{ApiCapabilities, ApiResource, Discovery, Scope};
 use kube::{Api, Client};
 use serde_json::{Value, json};

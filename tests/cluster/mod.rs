@@ -20,6 +20,7 @@ mod folders;
 pub mod keycloak;
 mod kubeconfig;
 pub mod network;
+pub mod oauth2_proxy;
 mod objects;
 mod ports;
 pub mod processes;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::stand_in::StandIn;
+use super::program::Program;
 
 /// The answer to a request.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,7 +45,7 @@ pub struct Site<'a> {
     /// The Ingress of its proxy.
     pub proxy: Value,
     /// The proxy.
-    pub program: &'a StandIn,
+    pub program: &'a Program,
 }
 
 /// The text of the page of the environment.
@@ -53,7 +53,7 @@ pub const PAGE: &str = "the page of the environment";
 
 impl Site<'_> {
     /// The host name of both Ingresses.
-    fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         self.environment["spec"]["rules"][0]["host"].as_str().expect("a host")
     }
 
@@ -64,7 +64,7 @@ impl Site<'_> {
             path.trim_end_matches("(/|$)(.*)").to_owned()
         };
         if target.starts_with(&path(&self.proxy)) {
-            return self.program.answer(target, cookies);
+            return self.program.answer(self.host(), target, cookies);
         }
         assert!(target.starts_with(&path(&self.environment)), "no Ingress has {target}");
         let annotation = |name: &str| {
@@ -111,7 +111,8 @@ impl<'a> Browser<'a> {
         let (_, rest) = form.body.split_once("action=\"").unwrap_or_else(|| panic!("no form: {form:?}"));
         let action = rest.split('"').next().expect("the end of the action").replace("&amp;", "&");
         let body = format!("username={}&password={}", escaped(username), escaped(password));
-        let answer = request(&action, &self.at_keycloak, Some(&body));
+        let request = Request { headers: &[], cookies: &self.at_keycloak, form: Some(&body) };
+        let answer = request.send(&action);
         self.at_keycloak.extend(answer.cookies.clone());
         self.follow(answer)
     }
@@ -129,7 +130,8 @@ impl<'a> Browser<'a> {
                 answer = self.site.answer(target, &self.cookies);
                 self.cookies.extend(answer.cookies.clone());
             } else {
-                answer = request(&location, &self.at_keycloak, None);
+                let request = Request { headers: &[], cookies: &self.at_keycloak, form: None };
+                answer = request.send(&location);
                 self.at_keycloak.extend(answer.cookies.clone());
             }
         }
@@ -146,67 +148,67 @@ pub fn escaped(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// A text from a URL.
-pub fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = tail;
-        match (first, tail) {
-            (b'%', [high, low, after @ ..]) => {
-                let digits = String::from_utf8_lossy(&[*high, *low]).into_owned();
-                bytes.push(u8::from_str_radix(&digits, 16).expect("two digits"));
-                rest = after;
-            }
-            _ => bytes.push(*first),
+/// A request to a server of this machine.
+pub struct Request<'a> {
+    /// What is in its head beside the cookies. Without a `Host`, it is that of the URL.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The cookies.
+    pub cookies: &'a Cookies,
+    /// The form that is sent, if it is not a GET.
+    pub form: Option<&'a str>,
+}
+
+impl Request<'_> {
+    /// Sends it, and returns the answer.
+    pub fn send(&self, url: &str) -> Answer {
+        let rest = url.strip_prefix("http://").unwrap_or_else(|| panic!("{url} is not on this machine"));
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let mut stream = TcpStream::connect(host).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a time limit");
+        let cookies: Vec<String> =
+            self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let (method, body) = self.form.map_or(("GET", ""), |body| ("POST", body));
+        let mut headers: String =
+            self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        if !headers.starts_with("Host: ") {
+            headers.insert_str(0, &format!("Host: {host}\r\n"));
         }
+        // With HTTP 1.0, the body ends with the connection.
+        write!(
+            stream,
+            "{method} /{path} HTTP/1.0\r\n{headers}Cookie: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            cookies.join("; "),
+            body.len()
+        )
+        .expect("sent");
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).expect("an answer");
+        Answer::read(&String::from_utf8_lossy(&bytes))
     }
-    String::from_utf8(bytes).expect("UTF-8")
 }
 
-/// The parameters of a query.
-pub fn query(target: &str) -> BTreeMap<String, String> {
-    let text = target.split_once('?').map_or("", |(_, query)| query);
-    let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.map(|(name, value)| (name.to_owned(), unescaped(value))).collect()
-}
-
-/// Sends a request to a server of this machine: a form if it has a body.
-pub fn request(url: &str, cookies: &Cookies, form: Option<&str>) -> Answer {
-    let rest = url.strip_prefix("http://").unwrap_or_else(|| panic!("{url} is not on this machine"));
-    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let mut stream = TcpStream::connect(host).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a time limit");
-    let sent: Vec<String> = cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let (method, body) = form.map_or(("GET", ""), |body| ("POST", body));
-    // With HTTP 1.0, the body ends with the connection.
-    write!(
-        stream,
-        "{method} /{path} HTTP/1.0\r\nHost: {host}\r\nCookie: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        sent.join("; "),
-        body.len()
-    )
-    .expect("sent");
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).expect("an answer");
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
-    let headers: Vec<(String, &str)> = head
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim()))
-        .collect();
-    let value = |name: &str| headers.iter().find(|(other, _)| other == name).map_or("", |(_, value)| *value);
-    let cookie = |(name, value): &(String, &str)| {
-        let pair = value.split(';').next().filter(|_| name == "set-cookie")?;
-        pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
-    };
-    Answer {
-        status: head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status"),
-        location: value("location").to_owned(),
-        cookies: headers.iter().filter_map(cookie).collect(),
-        body: body.to_owned(),
+impl Answer {
+    /// The answer in a text.
+    fn read(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+        let headers: Vec<(String, &str)> = head
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim()))
+            .collect();
+        let value =
+            |name: &str| headers.iter().find(|(other, _)| other == name).map_or("", |(_, value)| *value);
+        let cookie = |(name, value): &(String, &str)| {
+            let pair = value.split(';').next().filter(|_| name == "set-cookie")?;
+            pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
+        };
+        Self {
+            status: head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status"),
+            location: value("location").to_owned(),
+            cookies: headers.iter().filter_map(cookie).collect(),
+            body: body.to_owned(),
+        }
     }
 }

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::json;
 
 use super::browser::{Answer, Browser, PAGE, Site};
-use super::stand_in::StandIn;
+use super::program::Program;
 use super::{config, secret_file};
 use crate::daemon::{Daemon, Options};
 use crate::keycloak::realm::{Realm, by_hand};
@@ -31,15 +31,15 @@ fn prepare(realm: &Realm) {
     }
 }
 
-/// Waits until an Instance has a proxy. Returns the site with both, and the proxy itself.
-fn proxy_of(lab: &Lab, name: &str) -> StandIn {
+/// Waits until an Instance has a proxy, and starts it.
+fn proxy_of(lab: &Lab, name: &str) -> Program {
     let proxy = format!("{name}-oauth2-proxy");
     let deployment = lab.await_value("deployments", NAMESPACE, &proxy, "/kind", "Deployment");
     let secret = lab.await_value("secrets", NAMESPACE, &proxy, "/kind", "Secret");
-    StandIn::of(&deployment, &secret)
+    Program::start(&deployment, &secret)
 }
 
-fn site<'a>(lab: &Lab, name: &str, program: &'a StandIn) -> Site<'a> {
+fn site<'a>(lab: &Lab, name: &str, program: &'a Program) -> Site<'a> {
     let ingress = |name: String| lab.await_value("ingresses", NAMESPACE, &name, "/kind", "Ingress");
     Site {
         environment: ingress(format!("{name}-app")),
@@ -71,6 +71,7 @@ spec: {firstName: T, lastName: T, email: teacher@example.org, workspaces: [{name
         lab.apply(&instance("visit", name, "standalone"));
     }
     let program = proxy_of(&lab, "web");
+    let other = proxy_of(&lab, "other");
     let site = site(&lab, "web", &program);
     let uid = lab.get("instances", NAMESPACE, "web").expect("there")["metadata"]["uid"].clone();
     let page = format!("/instance/{}/app/", uid.as_str().expect("a uid"));
@@ -86,13 +87,16 @@ spec: {firstName: T, lastName: T, email: teacher@example.org, workspaces: [{name
         assert_eq!(browser.log_in(&wrong, user, PASSWORD), Answer::text(200, PAGE), "{user}");
         assert_eq!(browser.open(&page), Answer::text(200, PAGE), "{user}");
         // Those cookies are of no use at another Instance.
-        let other = proxy_of(&lab, "other");
         let prefix = other_prefix(&lab);
-        assert_eq!(other.answer(&format!("{prefix}/auth"), &browser.cookies).status, 401, "{user}");
+        assert_eq!(
+            other.answer(site.host(), &format!("{prefix}/auth"), &browser.cookies).status,
+            401,
+            "{user}"
+        );
         // Without them nothing is reached.
         browser.cookies.clear();
         let auth = format!("/instance/{}/_oauth2/auth", uid.as_str().expect("a uid"));
-        assert_eq!(program.answer(&auth, &browser.cookies).status, 401);
+        assert_eq!(program.answer(site.host(), &auth, &browser.cookies).status, 401);
     }
 
     // Another user has an account in the same realm, and is refused.

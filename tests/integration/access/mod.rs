@@ -2,7 +2,7 @@
 
 mod browser;
 mod login;
-mod stand_in;
+mod program;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -76,7 +76,7 @@ impl<'a> Replicas<'a> {
 
     /// Starts those again that have ended, as the kubelet does. A replica that was stopped for longer than its lease ends
     /// by itself.
-    fn start_again(&mut self) {
+    pub fn start_again(&mut self) {
         self.lab.cluster.start_ended_programs().expect("they start");
         for which in 0..self.both.len() {
             if self.both[which].daemon.wait(Duration::ZERO).is_some() {
@@ -165,6 +165,12 @@ impl<'a> Replicas<'a> {
         let counts: Vec<String> =
             self.counts.iter().map(|(what, count)| format!("{what}: {count}")).collect();
         counts.join(", ")
+    }
+
+    /// What they have logged last.
+    pub fn logs(&self) -> String {
+        let tails: Vec<String> = self.both.iter().map(|replica| tail(&replica.daemon.log())).collect();
+        tails.join("\n---\n")
     }
 
     /// Fails when a log speaks of a defect.

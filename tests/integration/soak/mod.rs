@@ -43,7 +43,7 @@ fn the_world_is_what_calm_replicas_make_of_it() {
     world::set_up(&lab);
     disturb(&lab, &mut replicas, time, seed);
     replicas.calm_down();
-    world::finish(&lab, &replicas.daemons());
+    world::finish(&lab, &mut replicas);
     replicas.look_at_logs();
     let disturbed = world::objects(&lab);
     println!("{}; {} objects at the end", replicas.summary(), disturbed.len());
@@ -86,8 +86,8 @@ fn assert_nothing_is_written(lab: &Lab) {
     let audit = lab.cluster.audit();
     let mark = audit.mark().expect("the audit log");
     let before = crate::golden::by_place(lab.list(world::KINDS, ""));
-    let replicas = Replicas::start(lab, Numbers(0));
-    world::await_reconciles(lab, &replicas.daemons());
+    let mut replicas = Replicas::start(lab, Numbers(0));
+    world::await_reconciles(lab, &mut replicas);
     let entries = audit.since(mark).expect("the audit log");
     let ours = entries.iter().filter(|entry| entry.user_agent.starts_with("crownlabs/"));
     let written: Vec<_> = ours.filter(|entry| entry.is_write() && entry.resource != "leases").collect();
@@ -102,10 +102,10 @@ fn assert_nothing_is_written(lab: &Lab) {
 /// What calm replicas make, on another control plane, of what the users have left behind on this one.
 fn calm_world(lab: &Lab) -> world::Objects {
     let calm = start();
-    let replicas = Replicas::start(&calm, Numbers(0));
+    let mut replicas = Replicas::start(&calm, Numbers(0));
     world::set_up(&calm);
-    world::copy_users_objects(lab, &calm, &replicas.daemons());
-    world::finish(&calm, &replicas.daemons());
+    world::copy_users_objects(lab, &calm, &mut replicas);
+    world::finish(&calm, &mut replicas);
     let objects = world::objects(&calm);
     replicas.end();
     objects

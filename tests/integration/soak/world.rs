@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::COURSE;
+use super::disturbances::Replicas;
 pub use crate::comparable::Objects;
 use crate::comparable::comparable;
 use crate::daemon::Daemon;
@@ -43,7 +44,7 @@ spec: {{prettyName: Course, quota: {{cpu: 100, memory: 100Gi, instances: 100}}}}
 
 /// Enrols everybody, waits for rest, switches every Instance on, waits, and switches those off again that were off: without
 /// a course there is no quota, and what an Instance has made depends on whether it ever ran.
-pub fn finish(lab: &Lab, daemons: &[&Daemon]) {
+pub fn finish(lab: &Lab, replicas: &mut Replicas<'_>) {
     for tenant in lab.list("tenants", "") {
         if tenant["spec"]["workspaces"][0].is_null() {
             let name = tenant["metadata"]["name"].as_str().unwrap_or_default();
@@ -52,7 +53,7 @@ pub fn finish(lab: &Lab, daemons: &[&Daemon]) {
             let _ = lab.cluster.patch("tenants", "", name, None, &enrolled.to_string());
         }
     }
-    await_rest(lab, daemons);
+    await_rest(lab, replicas);
     let instances = lab.list("instances.crownlabs.polito.it", "");
     let off: Vec<&Value> = instances.iter().filter(|instance| instance["spec"]["running"] == false).collect();
     for running in [true, false] {
@@ -61,23 +62,18 @@ pub fn finish(lab: &Lab, daemons: &[&Daemon]) {
             let patch = json!({"spec": {"running": running}}).to_string();
             lab.patch("instances", text("namespace"), text("name"), &patch);
         }
-        await_rest(lab, daemons);
+        await_rest(lab, replicas);
     }
 }
 
-/// Waits until every object is as it should be and nothing is written any more.
-pub fn await_rest(lab: &Lab, daemons: &[&Daemon]) {
+/// Waits until every object is as it should be and nothing is written any more. Replicas that end meanwhile are started
+/// again, as always.
+pub fn await_rest(lab: &Lab, replicas: &mut Replicas<'_>) {
     let audit = lab.cluster.audit();
     wait_until(REST, || {
+        replicas.start_again();
         let mark = audit.mark().map_err(|error| error.to_string())?;
-        let log = || {
-            daemons
-                .iter()
-                .map(|daemon| crate::daemon::tail(&daemon.log()))
-                .collect::<Vec<_>>()
-                .join("\n---\n")
-        };
-        unrest(lab).map_or(Ok(()), |what| Err(format!("{what}\n{}", log())))?;
+        unrest(lab).map_or(Ok(()), |what| Err(format!("{what}\n{}", replicas.logs())))?;
         thread::sleep(QUIET);
         let entries = audit.since(mark).map_err(|error| error.to_string())?;
         let mut ours = entries.iter().filter(|entry| entry.user_agent.starts_with("crownlabs/"));
@@ -116,7 +112,7 @@ fn phase_of(instance: &Value) -> &'static str {
 }
 
 /// Copies what the users have left behind to another control plane.
-pub fn copy_users_objects(from: &Lab, to: &Lab, daemons: &[&Daemon]) {
+pub fn copy_users_objects(from: &Lab, to: &Lab, replicas: &mut Replicas<'_>) {
     for kind in USERS.split(',') {
         for object in from.list(kind, "") {
             let metadata = &object["metadata"];
@@ -132,7 +128,7 @@ pub fn copy_users_objects(from: &Lab, to: &Lab, daemons: &[&Daemon]) {
             }
             to.apply(&serde_saphyr::to_string(&copy).expect("YAML"));
         }
-        await_rest(to, daemons);
+        await_rest(to, replicas);
     }
 }
 
@@ -210,7 +206,7 @@ pub fn observe_ports(lab: &Lab, over: &AtomicBool) -> usize {
 }
 
 /// Waits until one of the replicas has reconciled every object of the users.
-pub fn await_reconciles(lab: &Lab, daemons: &[&Daemon]) {
+pub fn await_reconciles(lab: &Lab, replicas: &mut Replicas<'_>) {
     let count = |kind: &str| lab.list(kind, "").len();
     let wanted = [
         ("instance", count("instances.crownlabs.polito.it")),
@@ -222,12 +218,8 @@ pub fn await_reconciles(lab: &Lab, daemons: &[&Daemon]) {
         let all = |daemon: &&Daemon| {
             wanted.iter().all(|(controller, count)| daemon.reconciles(controller) >= *count)
         };
-        daemons
-            .iter()
-            .copied()
-            .any(|daemon| all(&daemon))
-            .then_some(())
-            .ok_or_else(|| format!("reconciles: {wanted:?}"))
+        replicas.start_again();
+        replicas.daemons().iter().any(all).then_some(()).ok_or_else(|| format!("reconciles: {wanted:?}"))
     });
-    await_rest(lab, daemons);
+    await_rest(lab, replicas);
 }

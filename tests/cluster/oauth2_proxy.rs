@@ -1,0 +1,50 @@
+//! oauth2-proxy, built once from its Go module.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use tempfile::TempDir;
+
+use super::assets;
+use super::folders::temporary_dir;
+use super::ports::Ports;
+use super::processes::Process;
+use super::prometheus::page;
+
+/// The option that says where it listens.
+const LISTEN: &str = "--http-address=";
+
+/// A running proxy. It is killed when it is dropped.
+pub struct OAuth2Proxy {
+    _process: Process,
+    port: u16,
+    _ports: Ports,
+    _log: TempDir,
+}
+
+impl OAuth2Proxy {
+    /// Starts the program with the arguments and the environment of its container, but at a port of loopback, and waits
+    /// until it is ready, which it says at the path `probe`.
+    pub fn start(arguments: &[String], environment: &[(&str, &str)], probe: &str) -> Result<Self> {
+        let folder = temporary_dir()?;
+        let ports = Ports::reserve(&assets::cache_dir()?)?;
+        let port = ports.first();
+        let mut arguments = arguments.to_vec();
+        let listen = arguments.iter_mut().find(|argument| argument.starts_with(LISTEN));
+        *listen.with_context(|| format!("{LISTEN} is missing"))? = format!("{LISTEN}127.0.0.1:{port}");
+        let (program, log) = (assets::oauth2_proxy()?, folder.path().join("log"));
+        let mut process = Process::start_with("oauth2-proxy", &program, &arguments, environment, log)?;
+        let begin = Instant::now();
+        while page(&format!("127.0.0.1:{port}"), probe).is_err() {
+            process.check()?;
+            ensure!(begin.elapsed() < Duration::from_mins(1), process.failure("does not become ready"));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(Self { _process: process, port, _ports: ports, _log: folder })
+    }
+
+    /// The URL of the server.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+}
