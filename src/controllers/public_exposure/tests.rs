@@ -3,6 +3,7 @@
 mod addresses;
 mod changes;
 mod objects;
+mod reconciler;
 
 use std::sync::Arc;
 

@@ -1,0 +1,315 @@
+//! The reconciler with its stores and its allocator, without an API server.
+
+use super::*;
+use crate::config::Config;
+use crate::controllers::public_exposure::reconcile::PublicExposureReconciler;
+use crate::controllers::{Definition, Setup};
+use crate::kinds::LoadBalancerServiceKind;
+use crate::runtime::gate::Gate;
+use crate::runtime::plan::KindInfo;
+use crate::runtime::queue::Queue;
+use crate::runtime::reconciler::Reconciler;
+use crate::runtime::store::{Store, StoreFactory};
+use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
+
+/// A reconciler with an address that has the ports 30000 to 30001 for those who do not care.
+struct World {
+    factory: StoreFactory,
+    queue: Arc<Queue>,
+    reconciler: PublicExposureReconciler,
+    /// The last resource version.
+    version: std::cell::Cell<u64>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut config = Config::default();
+        config.controllers.public_exposure.ip_pool = vec!["10.0.0.1".to_owned()];
+        config.controllers.public_exposure.automatic_port_range = "30000-30001".parse().expect("a range");
+        let mut factory = StoreFactory::default();
+        let mut set = StoreSet::new("publicExposure", &mut factory);
+        let built = PublicExposureReconciler::build(&mut Setup::new(&config, Gate::open()), &mut set);
+        let (reconciler, _) = built.expect("a pool");
+        let queue = Arc::clone(set.queue());
+        let world = Self { factory, queue, reconciler, version: std::cell::Cell::new(0) };
+        world.offer(&json!({
+            "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Template",
+            "metadata": {"name": "box", "namespace": "workspace-tea"},
+            "spec": {"allowPublicExposure": true, "environmentList": [{"name": "main"}]},
+        }));
+        world
+            .offer(&namespace("tenant-ada", &json!({"crownlabs.polito.it/operator-selector": "production"})));
+        world
+    }
+
+    /// Shows an object in its newest version.
+    fn offer(&self, object: &Value) {
+        self.version.set(self.version.get() + 1);
+        let mut object = object.clone();
+        object["metadata"]["resourceVersion"] = self.version.get().to_string().into();
+        assert!(self.factory.offer(&object).expect("an object"), "no store takes {object}");
+    }
+
+    /// Adds an Instance with ports, and further members.
+    fn instance(&self, name: &str, ports: &Value, more: &Value) -> ObjectKey {
+        let mut instance = json!({
+            "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance",
+            "metadata": {
+                "name": name, "namespace": "tenant-ada", "uid": format!("uid-{name}"),
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+            },
+            "spec": {
+                "running": true,
+                "template.crownlabs.polito.it/TemplateRef": {"name": "box", "namespace": "workspace-tea"},
+                "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
+                "publicExposure": {"ports": ports},
+            },
+        });
+        merge::apply(&mut instance, more);
+        self.offer(&instance);
+        ObjectKey::new("tenant-ada", name)
+    }
+
+    /// The address and the public ports that an Instance gets now.
+    fn allocated(&self, instance: &ObjectKey) -> Option<(String, Vec<u16>)> {
+        let allocation = self.reconciler.observe(instance).expect("there").allocation?;
+        Some((allocation.address.to_string(), allocation.ports.iter().map(|(_, port)| *port).collect()))
+    }
+
+    /// The end of a reconcile in which these writes have failed.
+    fn settle(&self, instance: &ObjectKey, failures: &[(&'static str, ApiError)]) {
+        let observed = self.reconciler.observe(instance).expect("there");
+        let failure = |(kind, error): &(&'static str, ApiError)| Failure {
+            component: String::new(),
+            kind,
+            name: "any".to_owned(),
+            error: error.clone(),
+        };
+        let outcome = Outcome { failures: failures.iter().map(failure).collect(), ..Outcome::default() };
+        self.reconciler.settle(&observed, &outcome);
+    }
+
+    fn instances(&mut self) -> Arc<Store<InstanceKind>> {
+        self.factory.store(&Selection::All)
+    }
+
+    /// The objects that wait for a worker, by name.
+    async fn queued(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        while self.queue.waiting() > 0 {
+            let job = self.queue.next().await.expect("the queue is open");
+            names.push(job.key.name.to_string());
+            self.queue.done(job, crate::runtime::queue::Action::AwaitChange);
+        }
+        names.sort();
+        names
+    }
+}
+
+fn namespace(name: &str, labels: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+}
+
+/// One port, of any number.
+fn any() -> Value {
+    json!([{"name": "web", "port": 0, "targetPort": 80}])
+}
+
+/// One port, of this number.
+fn of(port: u16) -> Value {
+    json!([{"name": "web", "port": port, "targetPort": 80}])
+}
+
+fn at(ports: &[u16]) -> Option<(String, Vec<u16>)> {
+    Some(("10.0.0.1".to_owned(), ports.to_vec()))
+}
+
+fn transient() -> ApiError {
+    ApiError::Transient { message: "no answer".to_owned(), retry_after: None }
+}
+
+/// The Service of an Instance, with its controller.
+fn service_of(instance: &str, controller: &str, port: u16) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {
+            "name": format!("{instance}-pe"), "namespace": "tenant-ada", "uid": format!("service-{instance}"),
+            "labels": {"crownlabs.polito.it/component": "pe"},
+            "annotations": {"metallb.universe.tf/loadBalancerIPs": "10.0.0.1"},
+            "ownerReferences": [{
+                "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance", "controller": true,
+                "name": controller, "uid": format!("uid-{controller}"),
+            }],
+        },
+        "spec": {"type": "LoadBalancer", "ports": [{"name": "web", "port": port, "targetPort": 80, "protocol": "TCP"}]},
+    })
+}
+
+#[test]
+fn only_instances_in_namespaces_of_ours_are_reconciled() {
+    let world = World::new();
+    let key = world.instance("box", &any(), &json!({}));
+    assert_eq!(world.allocated(&key), at(&[30000]));
+    assert!(world.reconciler.observe(&ObjectKey::new("tenant-ada", "other")).is_none(), "no such Instance");
+    world.offer(&namespace("tenant-ada", &json!({})));
+    assert!(world.reconciler.observe(&key).is_none(), "not our namespace");
+}
+
+#[test]
+fn an_instance_of_another_tenant_than_that_of_its_namespace_gets_nothing() {
+    let world = World::new();
+    let labels = json!({
+        "crownlabs.polito.it/operator-selector": "production", "crownlabs.polito.it/type": "tenant",
+        "crownlabs.polito.it/name": "bob",
+    });
+    world.offer(&namespace("tenant-ada", &labels));
+    let key = world.instance("box", &any(), &json!({}));
+    let observed = world.reconciler.observe(&key).expect("there");
+    assert!(matches!(observed.request, Validated::Unknown) && observed.allocation.is_none());
+}
+
+#[test]
+fn the_services_are_read_before_the_first_allocation() {
+    let (kind, selection) = PublicExposureReconciler::read_first().pop().expect("a kind");
+    assert_eq!(kind, KindInfo::of::<LoadBalancerServiceKind>());
+    assert!(selection.matches(&service_of("box", "box", 80)));
+    assert!(!selection.matches(&json!({"metadata": {"labels": {}}})));
+}
+
+#[test]
+fn an_instance_that_is_being_deleted_gets_no_ports() {
+    let world = World::new();
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-02T00:00:00Z"}});
+    let key = world.instance("box", &any(), &deleted);
+    assert_eq!(world.allocated(&key), None);
+    assert_eq!(world.allocated(&world.instance("other", &any(), &json!({}))), at(&[30000]), "they are free");
+}
+
+#[test]
+fn a_write_without_an_answer_keeps_its_ports_and_a_refused_one_frees_them() {
+    let refused = || ApiError::Invalid("no such thing".to_owned());
+    for (failures, is_kept) in [
+        (vec![("Service", transient())], true),
+        (vec![("NetworkPolicy", refused()), ("Service", transient())], true),
+        (vec![("Service", refused())], false),
+        // A failure elsewhere says nothing about the Service.
+        (vec![("NetworkPolicy", refused())], true),
+        // Nothing failed: the store has what was written, which is nothing here.
+        (vec![], false),
+    ] {
+        let world = World::new();
+        let first = world.instance("first", &of(80), &json!({}));
+        assert!(
+            !world.reconciler.observe(&first).expect("there").is_unanswered,
+            "nothing was allocated before"
+        );
+        world.settle(&first, &failures);
+        let second = world.instance("second", &of(80), &json!({}));
+        assert_eq!(world.allocated(&second).is_none(), is_kept, "{failures:?}");
+        assert_eq!(world.reconciler.observe(&first).expect("there").is_unanswered, is_kept, "{failures:?}");
+    }
+}
+
+/// After a lost answer, a refusal of the next write does not free what the first one may still get.
+#[test]
+fn a_refusal_after_a_lost_answer_frees_nothing() {
+    let world = World::new();
+    let first = world.instance("first", &of(80), &json!({}));
+    world.settle(&first, &[("Service", transient())]);
+    world.settle(&first, &[("Service", ApiError::Invalid("no such thing".to_owned()))]);
+    assert_eq!(world.allocated(&world.instance("second", &of(80), &json!({}))), None);
+}
+
+#[tokio::test]
+async fn who_waits_is_told_when_a_service_with_its_port_goes_and_not_once_it_is_forgotten() {
+    let mut world = World::new();
+    world.offer(&service_of("first", "first", 80));
+    let first = world.instance("first", &of(80), &json!({}));
+    let second = world.instance("second", &of(80), &json!({}));
+    assert_eq!((world.allocated(&first), world.allocated(&second)), (at(&[80]), None));
+    assert_eq!(world.queued().await, ["first", "second"], "the first lists");
+    let services: Arc<Store<LoadBalancerServiceKind>> =
+        world.factory.store(&PublicExposureReconciler::read_first()[0].1);
+    let gone = |name: &str| {
+        let key = ObjectKey::new("tenant-ada", format!("{name}-pe"));
+        services.record_deletion(&key, &format!("service-{name}"), "test");
+    };
+    gone("first");
+    assert_eq!(world.allocated(&second), at(&[80]));
+    // The end of the Service adds the Instance of that name, and those that wait.
+    assert_eq!(world.queued().await, ["first", "second"]);
+
+    // An Instance that is forgotten waits no longer, and holds nothing.
+    world.offer(&service_of("other", "other", 90));
+    let third = world.instance("third", &of(90), &json!({}));
+    assert_eq!(world.allocated(&third), None);
+    world.instances().record_deletion(&third, "uid-third", "test");
+    world.reconciler.forget(&third);
+    world.reconciler.forget(&second);
+    world.queued().await;
+    gone("other");
+    assert_eq!(world.queued().await, ["other"], "its controller alone");
+    assert_eq!(
+        world.allocated(&world.instance("fourth", &of(80), &json!({}))),
+        at(&[80]),
+        "second is forgotten"
+    );
+}
+
+#[test]
+fn what_a_status_says_is_kept_for_its_instance_until_it_is_gone() {
+    let mut world = World::new();
+    let status = json!({"status": {"publicExposure": {
+        "externalIP": "10.0.0.1", "phase": "Ready",
+        "ports": [{"name": "web", "port": 30000, "targetPort": 80, "protocol": "TCP"}],
+    }}});
+    let first = world.instance("first", &any(), &status);
+    let second = world.instance("second", &any(), &json!({}));
+    assert_eq!(world.allocated(&second), at(&[30001]), "30000 is that of the first");
+    assert_eq!(world.allocated(&first), at(&[30000]));
+    world.reconciler.forget(&second);
+    world.reconciler.forget(&first);
+    world.instances().record_deletion(&second, "uid-second", "test");
+    assert_eq!(world.allocated(&world.instance("third", &of(30000), &json!({}))), None, "it is still there");
+    world.instances().record_deletion(&first, "uid-first", "test");
+    assert_eq!(world.allocated(&ObjectKey::new("tenant-ada", "third")), at(&[30000]));
+}
+
+#[test]
+fn the_name_of_a_service_has_one_owner() {
+    let problem = |world: &World, key: &ObjectKey| match world.reconciler.observe(key).expect("there").request
+    {
+        Validated::Kept(problem) => problem.message,
+        other => format!("{other:?}"),
+    };
+    // The controller of the Service that exists has it, whoever is older.
+    let world = World::new();
+    let (dotted, dashed) =
+        (world.instance("a.b", &of(80), &json!({})), world.instance("a-b", &of(90), &json!({})));
+    world.offer(&service_of("a-b", "a-b", 90));
+    assert!(problem(&world, &dotted).contains("Instance a-b"), "{}", problem(&world, &dotted));
+    assert_eq!(world.allocated(&dashed), at(&[90]));
+    // A predecessor of the same name is no other.
+    let world = World::new();
+    let again = world.instance("a-b", &of(90), &json!({"metadata": {"uid": "uid-new"}}));
+    world.offer(&service_of("a-b", "a-b", 90));
+    assert!(!problem(&world, &again).contains("Instance"), "{}", problem(&world, &again));
+    // The name alone does not make a predecessor: the kind has to be that of Instances.
+    let mut foreign = service_of("a-b", "a-b", 90);
+    merge::apply(
+        &mut foreign,
+        &json!({"metadata": {"ownerReferences": [{
+            "apiVersion": "apps/v1", "kind": "Deployment", "controller": true, "name": "a-b", "uid": "other",
+        }]}}),
+    );
+    world.offer(&foreign);
+    assert!(problem(&world, &again).contains("Deployment a-b"), "{}", problem(&world, &again));
+    // Without a Service, the older of two Instances has the name.
+    let world = World::new();
+    let older = world.instance("a.b", &of(80), &json!({}));
+    let later = json!({"metadata": {"creationTimestamp": "2026-01-02T00:00:00Z"}});
+    let younger = world.instance("a-b", &of(90), &later);
+    assert!(problem(&world, &younger).contains("Instance a.b"), "{}", problem(&world, &younger));
+    assert_eq!(world.allocated(&older), at(&[80]));
+}
