@@ -278,3 +278,41 @@ pub struct Measurement {
     /// The value, in the unit of the metric.
     pub value: f64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(error: ApiError) -> Outcome<()> {
+        let failure = Failure { component: String::new(), kind: "Service", name: "s".to_owned(), error };
+        Outcome { failures: vec![failure], ..Outcome::default() }
+    }
+
+    fn effect(error: Option<EffectError>) -> Outcome<()> {
+        Outcome {
+            effects: vec![EffectOutcome::done(()), EffectOutcome { result: None, error }],
+            ..Outcome::default()
+        }
+    }
+
+    #[test]
+    fn an_outcome_says_what_has_failed() {
+        let problem = || Problem::fault("", "Any", "why".to_owned());
+        let other = ApiError::Invalid("no".to_owned());
+        let stale = ApiError::Stale("it changed".to_owned());
+        for (outcome, is_success, is_stale, is_lost, failed_effects) in [
+            (Outcome::default(), true, false, false, 0),
+            (failed(other), false, false, false, 0),
+            (failed(stale), false, true, false, 0),
+            (failed(ApiError::NotLeader), false, false, true, 0),
+            (effect(None), true, false, false, 0),
+            (effect(Some(EffectError::NotLeader)), false, false, true, 0),
+            (effect(Some(EffectError::Failed(problem()))), false, false, false, 1),
+            (effect(Some(EffectError::Postponed(problem()))), false, false, false, 0),
+        ] {
+            let said = (outcome.is_success(), outcome.stale().is_some(), outcome.lost_lease());
+            assert_eq!(said, (is_success, is_stale, is_lost), "{outcome:?}");
+            assert_eq!(outcome.effect_failures().count(), failed_effects, "{outcome:?}");
+        }
+    }
+}

@@ -161,4 +161,57 @@ mod tests {
             assert!(last.is_none_or(|last| last.is_certain() == expected));
         }
     }
+
+    /// An API server at `present` that notes what is asked, and refuses watches while `refuses` is true.
+    fn server(present: &'static str) -> (Client, Arc<Mutex<(Vec<String>, bool)>>) {
+        let seen = Arc::new(Mutex::new((Vec::new(), false)));
+        let noted = Arc::clone(&seen);
+        let service = service_fn(move |request: Request<Body>| {
+            let path = request.uri().to_string();
+            let mut noted = noted.lock().expect("no panic");
+            let code = if noted.1 && path.contains("watch=true") { 503 } else { 200 };
+            noted.0.push(path);
+            let list = json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": present}, "items": []});
+            let answer = Response::builder().status(code).body(Body::from(list.to_string().into_bytes()));
+            std::future::ready(answer.map_err(tower::BoxError::from))
+        });
+        (Client::new(service, "default"), seen)
+    }
+
+    async fn send(client: &Client, path: &str) -> String {
+        let request = Request::get(path).body(Body::from(Vec::new())).expect("a request");
+        let answer = client.send(request).await.expect("an answer");
+        let body = http_body_util::BodyExt::collect(answer.into_body()).await.expect("a body");
+        String::from_utf8(body.to_bytes().to_vec()).expect("text")
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_broke_off_resumes_where_the_api_server_still_is() {
+        const WATCH: &str = "/api/v1/pods?watch=true&resourceVersion=42";
+        const HEAD: &str = "/api/v1/pods?limit=1";
+        for (present, is_checked, is_refused) in
+            [("41", true, true), ("42", true, false), ("43", true, false), ("unknown", true, false)]
+        {
+            let (server, seen) = server(present);
+            let client = checked(server);
+            let asked = || std::mem::take(&mut seen.lock().expect("no panic").0);
+            // The first watch follows a list.
+            send(&client, "/api/v1/pods?limit=500").await;
+            assert!(!send(&client, WATCH).await.contains("410"), "{present}");
+            assert_eq!(asked().len(), 2);
+            // The next one follows a watch that ended early, and the one after that a watch that was refused.
+            for refused in [false, true] {
+                seen.lock().expect("no panic").1 = refused;
+                let answer = send(&client, WATCH).await;
+                assert_eq!(answer.contains("\"code\":410"), is_refused, "{present}: {answer}");
+                let expected = if is_refused { vec![HEAD] } else { vec![HEAD, WATCH] };
+                assert_eq!(asked(), expected, "{present}, {is_checked}");
+            }
+            seen.lock().expect("no panic").1 = false;
+            send(&client, "/api/v1/pods?limit=500").await;
+            asked();
+            send(&client, WATCH).await;
+            assert_eq!(asked(), [WATCH], "after a list nothing is checked");
+        }
+    }
 }

@@ -228,3 +228,114 @@ pub fn changed_sides<'a>(
     let namespace = change.object().filter(|_| ours(&change.old) != ours(&change.new))?;
     Some(namespace.name())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::instance::InstanceKind;
+    use crate::api::tenant::TenantKind;
+    use crate::kinds::ServiceKind;
+
+    fn service(version: u64, owner: &Value) -> Object<ServiceKind> {
+        let metadata = json!({"name": "s", "namespace": "ns", "uid": "1", "resourceVersion": version.to_string(), "ownerReferences": [owner]});
+        serde_json::from_value(json!({"metadata": metadata, "spec": {}})).expect("a Service")
+    }
+
+    fn owner(kind: &str, name: &str, is_controller: bool) -> Value {
+        json!({"apiVersion": "v1", "kind": kind, "name": name, "uid": name, "controller": is_controller})
+    }
+
+    /// The objects that wait for a worker.
+    async fn queued(queue: &Queue) -> Vec<String> {
+        let mut keys = Vec::new();
+        while queue.waiting() > 0 {
+            let job = queue.next().await.expect("it is open");
+            keys.push(job.key.to_string());
+            queue.done(job, super::super::queue::Action::AwaitChange);
+        }
+        keys.sort();
+        keys
+    }
+
+    #[tokio::test]
+    async fn a_child_wakes_its_controllers_before_and_now_unless_the_loop_has_written_it() {
+        let mut factory = StoreFactory::default();
+        let mut set = StoreSet::new("instance", &mut factory);
+        let queue = Arc::clone(set.queue());
+        let services = set.store::<ServiceKind>(&Selection::All).wakes_controller::<InstanceKind>().get();
+        let instance = |name: &str| owner("Instance", name, true);
+        services.apply_event(service(1, &instance("a")));
+        assert_eq!(queued(&queue).await, ["ns/a"]);
+        services.apply_event(service(2, &instance("b")));
+        assert_eq!(queued(&queue).await, ["ns/a", "ns/b"]);
+        services.record(service(3, &instance("c")), "instance");
+        assert!(queued(&queue).await.is_empty(), "the loop knows what it has written");
+        services.record(service(4, &instance("d")), "publicExposure");
+        assert_eq!(queued(&queue).await, ["ns/c", "ns/d"], "another loop does not");
+        services.apply_event(service(5, &owner("Instance", "e", false)));
+        services.apply_event(service(6, &owner("Deployment", "f", true)));
+        assert_eq!(queued(&queue).await, ["ns/d"], "neither owns it as an Instance does");
+    }
+
+    #[tokio::test]
+    async fn a_controller_without_namespace_is_woken_by_its_name_alone() {
+        let queue = Queue::new("tenant", Backoff::default());
+        enqueue_controller::<TenantKind, _>(&service(1, &owner("Tenant", "ada", true)), &queue);
+        assert_eq!(queue.next().await.expect("it is open").key, ObjectKey::new("", "ada"));
+    }
+
+    #[tokio::test]
+    async fn who_is_in_a_namespace_is_woken_when_it_becomes_ours_or_is_no_longer() {
+        let selector = BTreeMap::from([("ours".to_owned(), "yes".to_owned())]);
+        let mut factory = StoreFactory::default();
+        let mut set = StoreSet::new("instance", &mut factory);
+        let queue = Arc::clone(set.queue());
+        let services = set.store::<ServiceKind>(&Selection::All).get();
+        let all = Selection::All;
+        let namespaces = set.store::<NamespaceKind>(&all).wakes_residents(&services, &selector).get();
+        services.apply_event(service(1, &owner("Instance", "a", true)));
+        let mut version = 10;
+        for (labels, is_change) in [
+            (json!({"ours": "no"}), false),
+            (json!({"ours": "yes"}), true),
+            (json!({"ours": "yes", "more": "yes"}), false),
+            (json!({}), true),
+        ] {
+            version += 1;
+            let metadata =
+                json!({"name": "ns", "uid": "n", "resourceVersion": version.to_string(), "labels": labels});
+            namespaces
+                .apply_event(serde_json::from_value(json!({"metadata": metadata})).expect("a namespace"));
+            assert_eq!(
+                queued(&queue).await,
+                Vec::from_iter(is_change.then(|| "ns/s".to_owned())),
+                "{labels}"
+            );
+        }
+        let metadata =
+            json!({"name": "other", "uid": "o", "resourceVersion": "20", "labels": {"ours": "yes"}});
+        namespaces.apply_event(serde_json::from_value(json!({"metadata": metadata})).expect("a namespace"));
+        assert!(queued(&queue).await.is_empty(), "nobody is in it");
+    }
+
+    #[test]
+    fn two_loops_share_the_store_of_one_selection() {
+        let mut factory = StoreFactory::default();
+        let all = Selection::All;
+        let (one, labelled) = (factory.store::<ServiceKind>(&all), Selection::labelled("a"));
+        assert!(Arc::ptr_eq(&one, &factory.store(&all)));
+        assert!(!Arc::ptr_eq(&one, &factory.store(&labelled)));
+        let namespaces = factory.store::<NamespaceKind>(&all);
+        assert!(
+            one.is_whole() && namespaces.is_whole() && !factory.store::<ServiceKind>(&labelled).is_whole()
+        );
+        let object = json!({"kind": "Service", "metadata": {"name": "s", "namespace": "ns", "resourceVersion": "1"}, "spec": {}});
+        assert!(factory.offer(&object).expect("a Service"));
+        assert_eq!((one.keys().len(), namespaces.keys().len()), (1, 0));
+        assert!(!factory.offer(&json!({"kind": "Pod", "metadata": {"name": "p"}})).expect("nobody reads it"));
+        factory.end_lists();
+        assert_eq!(one.state(), super::super::store::StoreState::Synced);
+    }
+}

@@ -255,3 +255,138 @@ async fn the_api_server_says_how_long_a_retry_waits_at_least() {
         queue.done(job, Action::AwaitChange);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_anybody_may_say_is_limited_by_what_it_has_caused() {
+    let queue = queue();
+    let pause = LIMITED_PAUSE;
+    // A change that waits for a worker is enough, and not the beginning of a pause.
+    queue.add(key("a"), Priority::Change);
+    queue.add_limited(key("a"));
+    queue.done(take(&queue).await, Action::AwaitChange);
+    assert!(is_idle(&queue));
+    queue.add_limited(key("a"));
+    queue.done(take(&queue).await, Action::RequeueAfter(Duration::from_hours(1)));
+    // From now on, it is reconciled for that once in a second, and not only when the next periodic reconcile is due.
+    for _ in 0..3 {
+        let begin = Instant::now();
+        queue.add_limited(key("a"));
+        queue.add_limited(key("a"));
+        assert!(is_idle(&queue));
+        let job = take(&queue).await;
+        assert!((pause / 2..=pause).contains(&begin.elapsed()), "{:?}", begin.elapsed());
+        queue.done(job, Action::RequeueAfter(Duration::from_hours(1)));
+    }
+    // It never comes before a retry.
+    queue.add(key("b"), Priority::Change);
+    queue.done(take(&queue).await, Action::Retry(Duration::from_secs(30)));
+    let begin = Instant::now();
+    queue.add_limited(key("b"));
+    let job = loop {
+        let job = take(&queue).await;
+        if job.key == key("b") {
+            break job;
+        }
+        queue.done(job, Action::AwaitChange);
+    };
+    assert_eq!(begin.elapsed(), Duration::from_secs(30));
+    queue.done(job, Action::AwaitChange);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_object_waits_for_its_retry_whoever_speaks_of_it() {
+    let queue = queue();
+    queue.add(key("a"), Priority::Change);
+    queue.done(take(&queue).await, Action::Retry(Duration::ZERO));
+    let begin = Instant::now();
+    queue.add_limited(key("a"));
+    let job = take(&queue).await;
+    assert!(begin.elapsed() >= Duration::from_millis(500), "{:?}", begin.elapsed());
+    queue.done(job, Action::AwaitChange);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_added_again_keeps_its_place_and_its_priority() {
+    let queue = queue();
+    for (name, priority) in [
+        ("a", Priority::Change),
+        ("b", Priority::Change),
+        ("a", Priority::Change),
+        ("a", Priority::Background),
+        ("c", Priority::Background),
+        ("d", Priority::Background),
+        ("c", Priority::Background),
+    ] {
+        queue.add(key(name), priority);
+    }
+    let mut order = Vec::new();
+    while queue.waiting() > 0 {
+        let job = take(&queue).await;
+        order.push(job.key.name.to_string());
+        queue.done(job, Action::AwaitChange);
+    }
+    assert_eq!(order, ["a", "b", "c", "d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_are_due_at_the_same_time_all_come() {
+    let queue = queue();
+    let names = ["a", "b", "c"];
+    for name in names {
+        queue.add(key(name), Priority::Change);
+    }
+    let mut jobs = Vec::new();
+    for _ in names {
+        jobs.push(take(&queue).await);
+    }
+    for job in jobs {
+        queue.done(job, Action::RequeueAfter(Duration::from_secs(5)));
+    }
+    let mut came = Vec::new();
+    for _ in names {
+        let job = take(&queue).await;
+        came.push(job.key.name.to_string());
+        queue.done(job, Action::AwaitChange);
+    }
+    assert_eq!(came, names);
+}
+
+#[test]
+fn a_periodic_reconcile_comes_between_its_bounds() {
+    let bounds = (Duration::from_secs(100), Duration::from_secs(200));
+    let after = |name: &str, sooner| match resync(&key(name), bounds, sooner) {
+        Action::RequeueAfter(after) => after,
+        other => panic!("{other:?}"),
+    };
+    let times: Vec<Duration> = (0..200).map(|n| after(&n.to_string(), None)).collect();
+    assert!(times.iter().all(|time| (bounds.0..bounds.1).contains(time)), "{times:?}");
+    let (least, most) = (times.iter().min().expect("some"), times.iter().max().expect("some"));
+    assert!(*least < Duration::from_secs(110) && *most > Duration::from_secs(190), "{least:?} to {most:?}");
+    assert_eq!(after("a", Some(Duration::from_secs(7))), Duration::from_secs(7));
+    assert_eq!(after("a", Some(Duration::from_hours(7))), after("a", None));
+}
+
+#[test]
+fn the_time_of_reconciles_under_way_is_measured() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    metrics::with_local_recorder(&recorder, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async {
+            let queue = queue();
+            for name in ["a", "b"] {
+                queue.add(key(name), Priority::Change);
+                let _ = take(&queue).await;
+                tokio::time::advance(Duration::from_secs(3)).await;
+            }
+            queue.measure();
+        });
+    });
+    let text = handle.render();
+    for (metric, value) in
+        [("workqueue_unfinished_work_seconds", 9), ("workqueue_longest_running_processor_seconds", 6)]
+    {
+        let line = format!("{metric}{{name=\"test\",controller=\"test\"}} {value}\n");
+        assert!(text.contains(&line), "{line}{text}");
+    }
+}

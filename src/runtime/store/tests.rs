@@ -1,3 +1,7 @@
+//! What the store keeps, what it tells, and which of two versions counts.
+
+mod parts;
+
 use std::sync::Mutex;
 
 use super::*;

@@ -313,3 +313,40 @@ fn the_name_of_a_service_has_one_owner() {
     assert!(problem(&world, &younger).contains("Instance a.b"), "{}", problem(&world, &younger));
     assert_eq!(world.allocated(&older), at(&[80]));
 }
+
+#[test]
+fn of_two_services_with_one_port_the_younger_moves() {
+    let world = World::new();
+    let (older, younger) =
+        (world.instance("older", &any(), &json!({})), world.instance("younger", &any(), &json!({})));
+    for (name, day) in [("older", 1), ("younger", 2)] {
+        let mut service = service_of(name, name, 30000);
+        service["metadata"]["creationTimestamp"] = format!("2026-01-0{day}T00:00:00Z").into();
+        world.offer(&service);
+    }
+    assert_eq!((world.allocated(&older), world.allocated(&younger)), (at(&[30000]), at(&[30001])));
+}
+
+/// A port that a Service has, but not all that its Instance asks for, is kept, whatever the status says of before.
+#[test]
+fn an_intact_service_comes_before_the_status() {
+    let status = |port: u16| {
+        json!({"status": {"publicExposure": {
+            "externalIP": "10.0.0.1", "phase": "Ready",
+            "ports": [{"name": "web", "port": port, "targetPort": 80, "protocol": "TCP"}],
+        }}})
+    };
+    let two =
+        json!([{"name": "web", "port": 0, "targetPort": 80}, {"name": "ssh", "port": 22, "targetPort": 22}]);
+    let world = World::new();
+    let key = world.instance("box", &two, &status(30000));
+    world.offer(&service_of("box", "box", 30001));
+    assert_eq!(world.allocated(&key), at(&[22, 30001]));
+    // A Service of another type was changed by somebody.
+    let world = World::new();
+    let key = world.instance("box", &two, &status(30000));
+    let mut changed = service_of("box", "box", 30001);
+    changed["spec"]["type"] = "ClusterIP".into();
+    world.offer(&changed);
+    assert_eq!(world.allocated(&key), at(&[22, 30000]));
+}

@@ -1,0 +1,146 @@
+use super::*;
+
+#[test]
+fn a_loop_waits_for_what_it_requires_and_works_without_the_rest() {
+    use StoreState::{Missing, Synced, Syncing};
+    let state = |a, b, leading| assess(&[("a.x", true, a), ("b.y", false, b)], leading, &LoopState::Standby);
+    let starting = |kind: &str| LoopState::Starting(vec![kind.to_owned()]);
+    assert_eq!(state(Syncing, Synced, false), starting("a.x"));
+    assert_eq!(state(Missing, Syncing, false), LoopState::WaitingForCrd(vec!["a.x".into()]));
+    assert_eq!(state(Synced, Syncing, true), starting("b.y"));
+    assert_eq!(state(Synced, Missing, false), LoopState::Standby);
+    assert_eq!(state(Synced, Missing, true), LoopState::Degraded(vec!["b.y".into()]));
+    assert_eq!(state(Synced, Synced, true), LoopState::Ready);
+}
+
+#[test]
+fn the_webhooks_are_ready_with_stores_and_a_certificate() {
+    use StoreState::{Missing, Synced, Syncing};
+    let none = LoopState::WaitingForCertificate;
+    let state = |a, b, certificate| assess(&[("a", true, a), ("b", true, b)], certificate, &none);
+    assert_eq!(state(Synced, Synced, true), LoopState::Ready);
+    assert_eq!(state(Synced, Synced, false), LoopState::WaitingForCertificate);
+    assert_eq!(state(Synced, Syncing, true), LoopState::Starting(vec!["b".to_owned()]));
+    assert_eq!(state(Missing, Syncing, true), LoopState::WaitingForCrd(vec!["a".to_owned()]));
+    assert!(!LoopState::WaitingForCertificate.is_ready());
+}
+
+#[test]
+fn a_loop_that_fails_is_shown_and_the_replica_stays_ready() {
+    let readiness = Readiness::default();
+    readiness.complete();
+    readiness.set("instance", LoopState::Ready);
+    readiness.set("sshTracker", LoopState::Failing("the interface eth7 is missing".to_owned()));
+    let (ready, text) = readiness.report();
+    assert!(ready && text.contains("[!] sshTracker: the interface eth7 is missing\n"), "{text}");
+    let (ready, line) = readiness.report_of("sshTracker").expect("known");
+    assert_eq!((ready, &*line), (false, "[!] sshTracker: the interface eth7 is missing\n"));
+    assert_eq!(readiness.report_of("instance"), Some((true, "[+] instance: ready\n".to_owned())));
+    assert_eq!(readiness.report_of("other"), None);
+}
+
+#[test]
+fn a_missing_crd_is_named_and_counts_only_where_the_loop_needs_it() {
+    let readiness = Readiness::default();
+    assert!(!readiness.report().0, "nothing is known yet");
+    readiness.complete();
+    assert!(readiness.set("instance", LoopState::Starting(Vec::new())));
+    assert!(!readiness.report().0);
+    readiness.set("instance", LoopState::Degraded(vec!["virtualmachines.kubevirt.io".into()]));
+    let (ready, text) = readiness.report();
+    assert!(ready);
+    assert!(text.contains("instance") && text.contains("virtualmachines.kubevirt.io"), "{text}");
+    readiness.set("tenant", LoopState::WaitingForCrd(vec!["tenants.crownlabs.polito.it".into()]));
+    let (ready, text) = readiness.report();
+    assert!(!ready);
+    assert!(text.contains("[-] tenant: waiting"), "{text}");
+    assert!(!readiness.set("tenant", LoopState::WaitingForCrd(vec!["tenants.crownlabs.polito.it".into()])));
+}
+
+use std::time::Duration;
+
+use crate::kinds::{NamespaceKind, ServiceKind};
+
+#[test]
+fn what_is_listed_is_named() {
+    assert_eq!(LoopState::Starting(Vec::new()).sentence(), "starting");
+    let kinds = vec!["pods".to_owned(), "nodes".to_owned()];
+    let expected = "starting: the first lists have not ended: pods, nodes";
+    assert_eq!(LoopState::Starting(kinds).sentence(), expected);
+}
+
+#[test]
+fn a_replica_waits_for_the_api_server_until_all_loops_have_a_state() {
+    let readiness = Readiness::default();
+    let line = "[-] start-up: waiting for the API server\n";
+    assert!(readiness.report().1.contains(line));
+    readiness.complete();
+    assert_eq!(readiness.report(), (true, "ready\n".to_owned()));
+}
+
+#[test]
+fn a_broken_watch_is_said_and_the_replica_stays_ready() {
+    let readiness = Readiness::default();
+    readiness.complete();
+    readiness.set_watch("pods", Some("broken for 61 s".to_owned()));
+    assert_eq!(readiness.report(), (true, "[!] watch of pods: broken for 61 s\nready\n".to_owned()));
+    readiness.set_watch("pods", None);
+    assert_eq!(readiness.report(), (true, "ready\n".to_owned()));
+}
+
+/// Whether a future has not ended when everything else has come to rest.
+async fn waits(future: impl Future<Output = ()>) -> bool {
+    tokio::time::timeout(Duration::from_hours(1), future).await.is_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_store_is_waited_for_as_it_is_needed() {
+    let (required, optional) = (Store::<NamespaceKind>::new(true), Store::<ServiceKind>::new(true));
+    let needs = [Need::of(&required, true), Need::of(&optional, false)];
+    assert!(waits(settled(&needs)).await && waits(served(&needs)).await);
+    required.mark_missing();
+    assert!(waits(settled(&needs)).await);
+    optional.mark_missing();
+    assert!(!waits(settled(&needs)).await, "it is known that neither is served");
+    assert!(waits(served(&needs)).await);
+    assert_eq!(missing(&needs), ["namespaces"], "the other one is not required");
+    required.begin_list();
+    required.end_list();
+    assert!(!waits(served(&needs)).await);
+    assert!(missing(&needs).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_state_follows_the_stores_and_the_lease() {
+    let stores = [Store::<NamespaceKind>::new(true), Store::<NamespaceKind>::new(false)];
+    let needs = vec![Need::of(&stores[0], true), Need::of(&stores[1], false)];
+    let (leads, is_active) = watch::channel(false);
+    let (readiness, appeared) = (Readiness::default(), Arc::new(Mutex::new(0)));
+    let states = Arc::new(Mutex::new(Vec::new()));
+    let (counted, noted) = (Arc::clone(&appeared), Arc::clone(&states));
+    let track = readiness.clone().track(
+        "test",
+        needs,
+        (is_active, LoopState::Standby),
+        move || *counted.lock().expect("no panic") += 1,
+        async move |state: &LoopState| noted.lock().expect("no panic").push(state.clone()),
+    );
+    let task = tokio::spawn(track);
+    let step = async |change: &dyn Fn()| {
+        change();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        (std::mem::take(&mut *states.lock().expect("no panic")), *appeared.lock().expect("no panic"))
+    };
+    let crd = || vec!["namespaces".to_owned()];
+    assert_eq!(step(&|| ()).await, (vec![LoopState::Starting(crd())], 0));
+    assert_eq!(step(&|| stores[0].mark_missing()).await, (vec![LoopState::WaitingForCrd(crd())], 0));
+    assert_eq!(step(&|| stores[1].mark_missing()).await, (vec![], 0), "the same");
+    assert_eq!(step(&|| stores[0].end_list()).await, (vec![LoopState::Standby], 1));
+    let lead = || {
+        leads.send_replace(true);
+    };
+    assert_eq!(step(&lead).await, (vec![LoopState::Degraded(crd())], 1));
+    assert_eq!(step(&|| stores[1].end_list()).await, (vec![LoopState::Ready], 2));
+    assert!(readiness.report_of("test").is_some_and(|(ready, _)| ready));
+    task.abort();
+}

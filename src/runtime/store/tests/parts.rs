@@ -1,0 +1,142 @@
+//! Which parts of an object count as changes, and how objects are found.
+
+use serde_json::json;
+
+use super::*;
+use crate::api::instance::InstanceKind;
+
+#[test]
+fn each_part_of_an_object_but_its_version_is_a_change() {
+    let base = json!({
+        "metadata": {"name": "a", "namespace": "ns", "uid": "1", "resourceVersion": "1", "generation": 1},
+        "spec": {"clusterIP": "x"},
+    });
+    for (part, is_change) in [
+        (json!({}), false),
+        (json!({"spec": {"clusterIP": "y"}}), true),
+        (json!({"metadata": {"labels": {"a": "b"}}}), true),
+        (json!({"metadata": {"annotations": {"a": "b"}}}), true),
+        (
+            json!({"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "2"}]}}),
+            true,
+        ),
+        (json!({"metadata": {"finalizers": ["a/b"]}}), true),
+        (json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), true),
+        (json!({"metadata": {"generation": 2}}), true),
+        (json!({"metadata": {"uid": "2"}}), true),
+    ] {
+        let (store, log) = recorded();
+        let object = |part: &serde_json::Value| -> Service {
+            let mut object = base.clone();
+            crate::runtime::merge::apply(&mut object, part);
+            serde_json::from_value(object).expect("a Service")
+        };
+        store.begin_list();
+        store.list_object(object(&json!({})));
+        store.end_list();
+        drain(&log);
+        let mut changed = part.clone();
+        changed["metadata"]["resourceVersion"] = "2".into();
+        store.apply_event(object(&changed));
+        assert_eq!(drain(&log).is_empty(), !is_change, "{part}");
+    }
+}
+
+#[test]
+fn the_status_of_an_instance_and_what_cannot_be_read_of_it_are_changes() {
+    let store: Arc<Store<InstanceKind>> = Arc::new(Store::default());
+    let count = Arc::new(Mutex::new(0));
+    let sink = Arc::clone(&count);
+    store.subscribe(move |_| *sink.lock().expect("no panic") += 1);
+    store.begin_list();
+    store.end_list();
+    for (version, part, expected) in [
+        (1, json!({}), 1),
+        (2, json!({}), 1),
+        (3, json!({"status": {"phase": "Ready"}}), 2),
+        (4, json!({"status": {"phase": "Ready"}, "spec": {"running": "yes"}}), 3),
+    ] {
+        let mut object = json!({"metadata": {"name": "a", "namespace": "ns", "uid": "1", "resourceVersion": version.to_string()}});
+        crate::runtime::merge::apply(&mut object, &part);
+        store.apply_event(serde_json::from_value(object).expect("an Instance"));
+        assert_eq!(*count.lock().expect("no panic"), expected, "{part}");
+    }
+}
+
+#[test]
+fn versions_that_are_no_numbers_are_later_when_they_differ() {
+    let (store, log) = recorded();
+    let other = |version: &str, ip: &str| {
+        let mut object = service("a", "1", 0, ip);
+        object.metadata.resource_version = Some(ResourceVersion::Other(version.into()));
+        object
+    };
+    store.apply_event(other("x", "one"));
+    store.apply_event(other("b", "two"));
+    assert_eq!(drain(&log), ["+a", "~a"]);
+    store.apply_event(other("b", "three"));
+    assert_eq!(drain(&log), Vec::<String>::new(), "the same version");
+}
+
+#[test]
+fn objects_are_found_by_name_namespace_and_controller() {
+    let (store, _) = recorded();
+    for (name, uid) in [("a", "u1"), ("b", "u2"), ("c", "u1")] {
+        let owners = json!([
+            {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": true},
+            {"apiVersion": "v1", "kind": "Pod", "name": "q", "uid": "u9"},
+        ]);
+        let metadata = json!({"name": name, "namespace": "ns", "uid": name, "resourceVersion": "1", "ownerReferences": owners});
+        store.apply_event(
+            serde_json::from_value(json!({"metadata": metadata, "spec": {}})).expect("a Service"),
+        );
+    }
+    // An index that is registered later has what is there.
+    store.index::<ByController>();
+    store.index::<ByNamespace>();
+    store.index::<ByController>();
+    store.apply_event(service("d", "d", 1, "x"));
+    let names = |keys: Vec<ObjectKey>| keys.iter().map(|key| key.name.to_string()).collect::<Vec<_>>();
+    assert_eq!(names(store.keys_by::<ByController>("u1")), ["a", "c"]);
+    assert_eq!(names(store.keys_by::<ByController>("u9")), Vec::<String>::new());
+    assert_eq!(names(store.keys_by::<ByNamespace>("ns")), ["a", "b", "c", "d"]);
+    let found = store
+        .find_by::<ByController, _>("u1", |object| (object.name() != "a").then(|| object.name().to_owned()));
+    assert_eq!(found.as_deref(), Some("c"));
+    let mut all = names(store.keys());
+    all.sort();
+    assert_eq!(all, ["a", "b", "c", "d"]);
+    // What an index has of an object follows its changes.
+    let owned = json!({"name": "a", "namespace": "ns", "uid": "a", "resourceVersion": "2"});
+    store.apply_event(serde_json::from_value(json!({"metadata": owned, "spec": {}})).expect("a Service"));
+    assert_eq!(names(store.keys_by::<ByController>("u1")), ["c"]);
+}
+
+#[test]
+fn a_part_that_has_changed_names_the_object() {
+    let (old, new) = (Arc::new(service("a", "1", 1, "x")), Arc::new(service("a", "1", 2, "y")));
+    let change = |old: Option<&Arc<Service>>, new: Option<&Arc<Service>>| Change::<ServiceKind> {
+        old: old.cloned(),
+        new: new.cloned(),
+        origin: None,
+    };
+    let ip =
+        |change: &Change<ServiceKind>| change.object_if(|object| object.spec.cluster_ip.clone()).is_some();
+    assert!(
+        ip(&change(Some(&old), Some(&new))) && ip(&change(None, Some(&new))) && ip(&change(Some(&old), None))
+    );
+    assert!(!ip(&change(Some(&old), Some(&old))));
+    assert!(change(Some(&old), Some(&new)).object_if(|object| object.uid().to_owned()).is_none());
+}
+
+#[test]
+fn a_store_says_whether_it_has_all_objects_and_whether_it_mirrors_the_cluster() {
+    let (all, some) = (Store::<ServiceKind>::new(true), Store::<ServiceKind>::new(false));
+    assert!(all.is_whole() && !some.is_whole());
+    assert_eq!(all.state(), StoreState::Syncing);
+    all.mark_missing();
+    assert_eq!(all.state(), StoreState::Missing);
+    all.begin_list();
+    all.end_list();
+    assert_eq!(all.state(), StoreState::Synced);
+}
