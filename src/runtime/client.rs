@@ -263,3 +263,80 @@ where
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use serde_json::json;
+    use tower::service_fn;
+
+    use super::*;
+
+    fn answered(code: u16, retry_after: u32, body: &str) -> Answered {
+        Answered { code, retry_after, body: Bytes::copy_from_slice(body.as_bytes()) }
+    }
+
+    #[test]
+    fn a_refusal_has_the_message_of_the_api_server_or_of_whoever_answers_for_it() {
+        let status =
+            json!({"kind": "Status", "code": 422, "reason": "Invalid", "message": "spec.x: no"}).to_string();
+        assert_eq!(refusal(&answered(422, 0, &status)), ApiError::Invalid("spec.x: no".to_owned()));
+        for (asked, expected) in
+            [(0, None), (1, Some(Duration::from_secs(1))), (7, Some(Duration::from_secs(7)))]
+        {
+            let error = refusal(&answered(503, asked, " too busy\n"));
+            let message = "HTTP 503: too busy".to_owned();
+            assert_eq!(error, ApiError::Transient { message, retry_after: expected });
+        }
+        // Of the two places that may ask for a pause, the longer one counts.
+        let status =
+            json!({"kind": "Status", "code": 429, "message": "slowly", "details": {"retryAfterSeconds": 5}})
+                .to_string();
+        for (asked, expected) in [(0, 5), (4, 5), (6, 6)] {
+            let error = refusal(&answered(429, asked, &status));
+            assert_eq!(error.retry_after(), Duration::from_secs(expected));
+        }
+    }
+
+    #[test]
+    fn only_reads_pass_a_closed_gate() {
+        let gate = Gate::closed();
+        let metrics =
+            RequestMetrics { host: "here".into(), durations: Arc::default(), totals: Arc::default() };
+        let inner = service_fn(|_: Request<Body>| ready(Ok::<_, BoxError>(Response::new(()))));
+        let mut service = Gated { gate: gate.clone(), metrics }.layer(inner);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let _inside = runtime.enter();
+        let mut passes = |method: &Method| {
+            let request = Request::builder().method(method).body(Body::empty()).expect("a request");
+            let answer = service.call(request).now_or_never().expect("it answers at once");
+            answer.map(drop).map_err(|error| error.is::<NotLeader>())
+        };
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            assert_eq!(passes(&method), Err(true), "{method}");
+        }
+        assert_eq!(passes(&Method::GET), Ok(()));
+        gate.open_until(std::time::Instant::now() + Duration::from_mins(1));
+        assert_eq!((passes(&Method::POST), passes(&Method::GET)), (Ok(()), Ok(())));
+    }
+
+    #[test]
+    fn requests_are_counted_by_code() {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        metrics::with_local_recorder(&recorder, || {
+            let metrics =
+                RequestMetrics { host: "here".into(), durations: Arc::default(), totals: Arc::default() };
+            for code in [Some(200), Some(200), Some(409), None] {
+                metrics.count(&Method::PUT, code, Duration::from_millis(1));
+            }
+        });
+        let text = handle.render();
+        for (code, count) in [("200", 2), ("409", 1), ("<error>", 1)] {
+            let line = format!(
+                "rest_client_requests_total{{code=\"{code}\",method=\"PUT\",host=\"here\"}} {count}\n"
+            );
+            assert!(text.contains(&line), "{line}{text}");
+        }
+    }
+}

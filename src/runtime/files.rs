@@ -57,3 +57,42 @@ pub async fn watch(mut files: Vec<WatchedFile>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_is_told_of_when_its_content_is_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("key");
+        let told: Arc<Mutex<Vec<Option<Vec<u8>>>>> = Arc::default();
+        let sink = Arc::clone(&told);
+        let file = WatchedFile::new("a.key", path.clone(), move |content| {
+            sink.lock().expect("no panic").push(content.map(<[u8]>::to_vec));
+        });
+        assert!(!file.is_readable());
+        std::fs::write(&path, "one").expect("written");
+        assert!(WatchedFile::new("a.key", path.clone(), |_| ()).is_readable());
+        let news = || std::mem::take(&mut *told.lock().expect("no panic"));
+        assert_eq!(news(), [None], "at first there was none");
+        let watching = tokio::spawn(watch(vec![file]));
+        for (content, expected) in [
+            (Some("one"), vec![Some(b"one".to_vec())]),
+            (Some("one"), vec![]),
+            (Some("two"), vec![Some(b"two".to_vec())]),
+            (None, vec![None]),
+            (None, vec![]),
+        ] {
+            match content {
+                Some(content) => std::fs::write(&path, content).expect("written"),
+                None => drop(std::fs::remove_file(&path)),
+            }
+            tokio::time::sleep(PERIOD).await;
+            assert_eq!(news(), expected, "{content:?}");
+        }
+        watching.abort();
+    }
+}

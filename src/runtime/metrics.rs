@@ -104,3 +104,33 @@ impl LoopMetrics {
 pub fn precise(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reconciles_are_counted_by_result() {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        metrics::with_local_recorder(&recorder, || {
+            let metrics = LoopMetrics::new("test", 3);
+            for result in [ReconcileResult::Success, ReconcileResult::Error, ReconcileResult::Success] {
+                metrics.begin();
+                metrics.end(result, Duration::from_millis(1));
+            }
+            metrics.begin();
+        });
+        let text = handle.render();
+        for line in [
+            "controller_runtime_max_concurrent_reconciles{controller=\"test\"} 3\n",
+            "controller_runtime_active_workers{controller=\"test\"} 1\n",
+            "controller_runtime_reconcile_errors_total{controller=\"test\"} 1\n",
+            "controller_runtime_reconcile_total{controller=\"test\",result=\"success\"} 2\n",
+            "controller_runtime_reconcile_total{controller=\"test\",result=\"error\"} 1\n",
+            "controller_runtime_reconcile_total{controller=\"test\",result=\"requeue_after\"} 0\n",
+        ] {
+            assert!(text.contains(line), "{line}{text}");
+        }
+    }
+}

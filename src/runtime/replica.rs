@@ -141,3 +141,83 @@ impl Replicas {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::NamespaceKind;
+    use crate::runtime::store::Store;
+
+    /// A loop with these needs that is called `name`.
+    fn replica<F: Future<Output = ()> + Send + 'static>(
+        name: &'static str,
+        needs: Vec<Need>,
+        run: impl FnOnce(Health, Stop) -> F + Send + 'static,
+    ) -> Replica {
+        Replica { name, needs, run: Box::new(|health, stop| run(health, stop).boxed()) }
+    }
+
+    /// What readiness says of a loop, once everything has come to rest.
+    async fn said(readiness: &Readiness, name: &str) -> String {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        readiness.report_of(name).expect("known").1
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_begins_when_its_stores_are_synced_and_says_how_it_fares() {
+        let store = Store::<NamespaceKind>::new(true);
+        let (breaks, mut is_broken) = watch::channel(false);
+        let run = |health: Health, stop: Stop| async move {
+            health.ready();
+            is_broken.changed().await.expect("the test goes on");
+            health.failing("no such thing");
+            stop.asked().await;
+        };
+        let readiness = Readiness::default();
+        let mut replicas =
+            Replicas::start(vec![replica("test", vec![Need::of(&store, true)], run)], &readiness);
+        assert_eq!(said(&readiness, "test").await, "[-] test: starting\n");
+        store.mark_missing();
+        let missing = "[-] test: waiting for CRDs that are not installed: namespaces\n";
+        assert_eq!(said(&readiness, "test").await, missing);
+        store.begin_list();
+        store.end_list();
+        assert_eq!(said(&readiness, "test").await, "[+] test: ready\n");
+        breaks.send_replace(true);
+        assert_eq!(said(&readiness, "test").await, "[!] test: no such thing\n");
+        assert!(tokio::time::timeout(STOP_LIMIT, replicas.ended()).await.is_err(), "it has not ended");
+        let begin = tokio::time::Instant::now();
+        replicas.finish().await;
+        assert!(begin.elapsed() < STOP_LIMIT, "it ends when it is asked to");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_ends_by_itself_is_named() {
+        let ends = |_, stop: Stop| async move { assert!(!stop.is_asked()) };
+        let goes_on = |_, stop: Stop| async move { stop.asked().await };
+        let loops = vec![replica("first", Vec::new(), goes_on), replica("second", Vec::new(), ends)];
+        assert_eq!(Replicas::start(loops, &Readiness::default()).ended().await, "second");
+        let none = Replicas::start(Vec::new(), &Readiness::default()).ended().now_or_never();
+        assert_eq!(none, None, "none ends where there is none");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_does_not_end_is_left_after_ten_seconds() {
+        let (told, mut asked) = watch::channel(None);
+        let stays = |_, stop: Stop| async move {
+            told.send_replace(Some(stop.is_asked()));
+            stop.asked().await;
+            told.send_replace(Some(stop.is_asked()));
+            std::future::pending::<()>().await;
+        };
+        let store = Store::<NamespaceKind>::new(true);
+        let waits = |_, _| async { panic!("its store is not synced") };
+        let loops =
+            vec![replica("stays", Vec::new(), stays), replica("waits", vec![Need::of(&store, true)], waits)];
+        let replicas = Replicas::start(loops, &Readiness::default());
+        assert_eq!(*asked.wait_for(Option::is_some).await.expect("it begins"), Some(false));
+        let begin = tokio::time::Instant::now();
+        replicas.finish().await;
+        assert_eq!((begin.elapsed(), *asked.borrow()), (STOP_LIMIT, Some(true)));
+    }
+}

@@ -162,8 +162,11 @@ mod tests {
         }
     }
 
-    /// An API server at `present` that notes what is asked, and refuses watches while `refuses` is true.
-    fn server(present: &'static str) -> (Client, Arc<Mutex<(Vec<String>, bool)>>) {
+    /// What an API server was asked, and whether it refuses watches.
+    type Asked = Arc<Mutex<(Vec<String>, bool)>>;
+
+    /// An API server at the version `present`.
+    fn server(present: &'static str) -> (Client, Asked) {
         let seen = Arc::new(Mutex::new((Vec::new(), false)));
         let noted = Arc::clone(&seen);
         let service = service_fn(move |request: Request<Body>| {

@@ -30,3 +30,18 @@ pub async fn first_ended(tasks: Vec<Task>) -> &'static str {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_that_ends_is_named_however_it_ends() {
+        let tasks = |end: BoxFuture<'static, ()>| {
+            vec![Task::new("goes on", std::future::pending()), Task::new("ends", end)]
+        };
+        assert_eq!(first_ended(tasks(async {}.boxed())).await, "ends");
+        assert_eq!(first_ended(tasks(async { panic!("as it happens") }.boxed())).await, "ends");
+        assert_eq!(first_ended(Vec::new()).now_or_never(), None);
+    }
+}

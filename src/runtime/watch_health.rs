@@ -232,4 +232,34 @@ mod tests {
         health.rests();
         assert_eq!(health.broken(), None);
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_stays_broken_is_reported_until_it_works_again() {
+        let (one, other, fine) = (WatchHealth::default(), WatchHealth::default(), WatchHealth::default());
+        let readiness = Readiness::default();
+        readiness.complete();
+        let watches = vec![("pods", one.clone()), ("pods", other.clone()), ("nodes", fine)];
+        let task = tokio::spawn(report(watches, readiness.clone()));
+        let line = async |seconds: u64| {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            readiness.report().1.lines().next().unwrap_or_default().to_owned()
+        };
+        other.asks();
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        one.asks();
+        one.broke("no answer");
+        other.broke("refused");
+        assert_eq!(line(30).await, "ready");
+        let said = line(30).await;
+        assert!(said.starts_with("[!] watch of pods: broken for ") && said.ends_with(": refused"), "{said}");
+        other.works();
+        let said = line(10).await;
+        assert!(
+            said.starts_with("[!] watch of pods: broken for ") && said.ends_with(": no answer"),
+            "{said}"
+        );
+        one.works();
+        assert_eq!(line(10).await, "ready");
+        task.abort();
+    }
 }

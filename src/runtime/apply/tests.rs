@@ -176,3 +176,38 @@ fn the_log_never_shows_what_a_secret_holds() {
     assert!(secret.contains(r#""key":"***""#) && secret.contains(r#""a":"b""#), "{secret}");
     assert_eq!(shown_of(desired().kind), patch.to_string());
 }
+
+#[test]
+fn a_part_of_a_component_has_its_name_before_a_slash() {
+    let components = BTreeSet::from(["a".to_owned(), "b/c".to_owned()]);
+    for (component, expected) in [
+        ("a", true),
+        ("a/x", true),
+        ("b/c", true),
+        ("b/c/d", true),
+        ("ab", false),
+        ("b", false),
+        ("b/cd", false),
+        ("", false),
+    ] {
+        assert_eq!(is_within(component, &components), expected, "{component}");
+        assert!(!is_within(component, &BTreeSet::new()));
+    }
+}
+
+#[test]
+fn a_kept_object_loses_our_owner_reference_and_no_other() {
+    let other = OwnerReference { controller: None, ..owner("u9") };
+    for (owners, left) in [
+        (vec![], None),
+        (vec![&other], None),
+        (vec![&other, &owner("u1")], Some(vec![&other])),
+        (vec![&owner("u1")], Some(vec![])),
+    ] {
+        let kept = Desired { ownership: Ownership::Kept, ..desired() };
+        let mut metadata = whole();
+        metadata["ownerReferences"] = json!(owners);
+        let repaired = repair(&kept, &seen(metadata, &json!({"replicas": 1}))).map(|(patch, _)| patch);
+        assert_eq!(repaired, left.map(|left| json!({"metadata": {"ownerReferences": left}})), "{owners:?}");
+    }
+}

@@ -5,12 +5,14 @@ use futures::stream::{Pending, pending};
 use http::{Request, Response};
 use http_body_util::{Either, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
+use kube::Resource;
 use kube::client::Body;
 use serde_json::json;
 use tokio::time::Instant;
 use tower::service_fn;
 
 use super::*;
+use crate::api::instance::InstanceKind;
 use crate::kinds::NamespaceKind;
 use crate::runtime::store::StoreState;
 
@@ -79,6 +81,7 @@ async fn a_list_whose_body_never_comes_costs_one_attempt() {
 
 #[test]
 fn a_selection_is_the_same_in_a_request_and_for_an_object() {
+    const NO: bool = false;
     let key = "crownlabs.polito.it/type";
     let of_namespace = Selection::Named { namespace: Some("ns".to_owned()), name: "a".to_owned() };
     let labelled = "labelSelector=crownlabs.polito.it%2Ftype";
@@ -91,7 +94,6 @@ fn a_selection_is_the_same_in_a_request_and_for_an_object() {
             .map(|(name, ns)| json!({"metadata": {"name": name, "namespace": ns, "labels": {key: "x"}}}));
         of_labels.chain(of_names).map(|object| selection.matches(&object)).collect()
     };
-    const NO: bool = false;
     for (selection, query, expected) in [
         (Selection::All, String::new(), [true; 6]),
         (
@@ -121,13 +123,10 @@ fn a_selection_is_the_same_in_a_request_and_for_an_object() {
     }
 }
 
+type Of = Watched<InstanceKind>;
+
 #[test]
 fn kube_asks_for_the_kind() {
-    use kube::Resource;
-
-    use crate::api::instance::InstanceKind;
-
-    type Of = Watched<InstanceKind>;
     assert_eq!((&*Of::kind(&()), &*Of::plural(&())), ("Instance", "instances"));
     assert_eq!((&*Of::group(&()), &*Of::version(&())), ("crownlabs.polito.it", "v1alpha2"));
     let json = json!({"metadata": {"name": "a", "resourceVersion": "12"}});

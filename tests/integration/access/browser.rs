@@ -168,16 +168,17 @@ impl Request<'_> {
         let cookies: Vec<String> =
             self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let (method, body) = self.form.map_or(("GET", ""), |body| ("POST", body));
-        let mut headers: String =
+        let mut headers: Vec<String> =
             self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        if !headers.starts_with("Host: ") {
-            headers.insert_str(0, &format!("Host: {host}\r\n"));
+        if self.headers.iter().all(|(name, _)| *name != "Host") {
+            headers.push(format!("Host: {host}\r\n"));
         }
         // With HTTP 1.0, the body ends with the connection.
         write!(
             stream,
-            "{method} /{path} HTTP/1.0\r\n{headers}Cookie: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+            "{method} /{path} HTTP/1.0\r\n{}Cookie: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
              Content-Length: {}\r\n\r\n{body}",
+            headers.concat(),
             cookies.join("; "),
             body.len()
         )

@@ -269,3 +269,25 @@ fn an_allocation_is_settled_for_its_instance_only() {
     case.allocator.settle(&key("a-b"), &instance("a-b"));
     assert_eq!(case.allocate("c", &[tcp(80)]), "10.0.0.1 80");
 }
+
+/// Instances `a.b` and `a-b` have Services of one name.
+#[test]
+fn an_allocation_replaces_its_own_predecessor_and_no_other_instances() {
+    let mut case = Case::new(&["10.0.0.1"]);
+    let (service, ports) = (key("a-b"), [tcp(80)]);
+    let of = |case: &mut Case, name: &str| {
+        brief(case.allocator.allocate(&service, &instance(name), &ports, &case.pool, &AUTOMATIC).as_ref())
+    };
+    assert_eq!(of(&mut case, "a.b"), "10.0.0.1 80");
+    case.allocator.await_outcome(&service, &instance("a.b"));
+    assert_eq!(of(&mut case, "a-b"), "10.0.0.1 80");
+    for name in ["a.b", "a-b"] {
+        assert!(case.allocator.is_unanswered(&service, &instance(name)), "{name}");
+    }
+    // The one that was written may have been carried out, also when the next write of the same is refused.
+    assert_eq!(of(&mut case, "a.b"), "10.0.0.1 80");
+    case.allocator.refuse(&service, &instance("a.b"));
+    assert!(case.allocator.is_unanswered(&service, &instance("a.b")));
+    case.allocator.settle(&service, &instance("a.b"));
+    assert!(!case.allocator.is_unanswered(&service, &instance("a.b")));
+}

@@ -254,3 +254,19 @@ fn an_instance_whose_name_another_one_has_is_told_so_and_gets_nothing() {
     assert!(told.starts_with("Error  Service my-box-pe belongs to Instance my-box"), "{told}");
     assert!(told.ends_with("| NameConflict | NameConflict"), "{told}");
 }
+
+#[test]
+fn a_service_is_only_deleted_for_what_the_api_server_still_says() {
+    let settings = settings(&["10.0.0.1"]);
+    let case = ready(&settings);
+    let problem = Problem::fault("", "NotAllowed", "no");
+    for (request, kinds) in
+        [(Validated::Nothing, vec!["Instance"]), (Validated::Denied(problem), vec!["Instance", "Template"])]
+    {
+        let case = Observed { request, allocation: None, ..case.clone() };
+        let plan = plan(&case, &settings, now());
+        let removal = plan.remove.iter().find(|removal| removal.kind.kind == "Service").expect("removed");
+        let founded_on: Vec<&str> = removal.founded_on.iter().map(|evidence| evidence.kind().kind).collect();
+        assert_eq!(founded_on, kinds);
+    }
+}

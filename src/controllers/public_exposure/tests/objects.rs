@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 use super::{Observed, Outcome, Problem, Validated, assigned, now, object, observed, policy, settings, two};
 use crate::api::Object;
 use crate::api::condition::Condition;
-use crate::api::instance::InstanceKind;
+use crate::api::instance::{ExposedPort, InstanceKind};
 use crate::controllers::public_exposure::allocator::Transport;
 use crate::controllers::public_exposure::observe::transport;
 use crate::controllers::public_exposure::plan::{in_order_of, plan, service};
 use crate::controllers::public_exposure::report::report;
+use crate::controllers::public_exposure::validate::WantedPort;
 use crate::runtime::apply::Failure;
 use crate::runtime::error::ApiError;
 use crate::runtime::events::EventType;
@@ -155,4 +156,21 @@ fn an_event_tells_of_a_new_reason_or_a_new_sentence() {
     let problem = Problem::fault("", "InvalidRequest", "no");
     let denied = Observed { request: Validated::Denied(problem), allocation: None, ..case };
     assert_eq!(events(&after(&denied, &first, None)), 1);
+}
+
+#[test]
+fn what_a_status_says_of_a_port_without_number_is_not_used() {
+    let port = |number: i32, target: i32| -> ExposedPort {
+        serde_json::from_value(json!({"name": "web", "port": number, "targetPort": target})).expect("a port")
+    };
+    for (number, target, is_used) in [
+        (1, 1, true),
+        (65_535, 65_535, true),
+        (0, 80, false),
+        (80, 0, false),
+        (-1, 80, false),
+        (65_536, 80, false),
+    ] {
+        assert_eq!(WantedPort::try_from(&port(number, target)).is_ok(), is_used, "{number} {target}");
+    }
 }

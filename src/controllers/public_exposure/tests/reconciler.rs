@@ -121,6 +121,7 @@ fn of(port: u16) -> Value {
     json!([{"name": "web", "port": port, "targetPort": 80}])
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is compared with what may be nothing")]
 fn at(ports: &[u16]) -> Option<(String, Vec<u16>)> {
     Some(("10.0.0.1".to_owned(), ports.to_vec()))
 }

@@ -140,3 +140,39 @@ fn a_store_says_whether_it_has_all_objects_and_whether_it_mirrors_the_cluster() 
     all.end_list();
     assert_eq!(all.state(), StoreState::Synced);
 }
+
+#[test]
+fn the_stores_of_what_is_written_take_answers_and_lists() {
+    use crate::runtime::plan::KindInfo;
+    use crate::runtime::watch::Selection;
+
+    let kind = KindInfo::of::<ServiceKind>();
+    let (store, log) = recorded();
+    let mut written = WrittenStores::default();
+    assert!(written.get(kind).is_err(), "it is not declared");
+    written.add(&store, &Selection::label("a", "b"));
+    assert_eq!(written.query(kind), "labelSelector=a%3Db");
+    let untyped = Arc::clone(written.get(kind).expect("declared"));
+    assert_eq!(untyped.is_whole(), store.is_whole());
+    let whole: Arc<dyn AnyStore> = Arc::new(Store::<ServiceKind>::new(true));
+    assert!(whole.is_whole());
+    let list = |names: &[&str]| {
+        untyped.begin_list();
+        for name in names {
+            let metadata = json!({"name": name, "namespace": "ns", "uid": *name, "resourceVersion": "1"});
+            untyped
+                .list_object(&json!({"metadata": metadata, "spec": {"clusterIP": "x"}}))
+                .expect("a Service");
+        }
+        untyped.end_list();
+    };
+    list(&["a", "b"]);
+    assert_eq!((drain(&log), store.state()), (vec!["+a".to_owned(), "+b".to_owned()], StoreState::Synced));
+    let seen = untyped.seen(&ObjectKey::new("ns", "a")).expect("listed");
+    assert_eq!((&*seen.metadata().uid, &seen.json()["spec"]["clusterIP"]), ("a", &json!("x")));
+    list(&["b"]);
+    assert_eq!(drain(&log), ["-a"]);
+    untyped.record_deletion(&ObjectKey::new("ns", "b"), "b", "loop");
+    assert_eq!(drain(&log), ["-b!"]);
+    assert!(untyped.seen(&ObjectKey::new("ns", "b")).is_none());
+}
