@@ -26,7 +26,7 @@ use super::client::Writer;
 use super::error::{ApiError, decoded};
 use super::key::ObjectKey;
 use super::merge;
-use super::plan::{Desired, KindInfo, ObjectPatch, Plan, to_value};
+use super::plan::{Desired, Evidence, KindInfo, ObjectPatch, Plan, to_value};
 use super::store::{AnyObject, WrittenStores};
 use crate::api::meta::Metadata;
 use crate::api::names::{self, NameError};
@@ -106,8 +106,8 @@ impl Engine {
         Self { writer, stores, origin }
     }
 
-    /// Carries out a plan as far as possible.
-    pub async fn apply<E>(&self, plan: &Plan<E>) -> Applied {
+    /// Carries out a plan as far as possible. `owner` is the object that is reconciled.
+    pub async fn apply<E>(&self, plan: &Plan<E>, owner: &Evidence) -> Applied {
         let patches =
             join_all(plan.patches.iter().map(async |patch| {
                 failure(&patch.component, patch.kind, &patch.key, self.patch(patch).await)
@@ -120,9 +120,9 @@ impl Engine {
         let mut applied = Applied { is_written, ..Applied::default() };
         // All other writes wait for the first wave, which decides whether the names are free.
         let (first, later) = waves.split_at(waves.len().min(1));
-        self.ensure_waves(plan, first, &mut applied).await;
+        self.ensure_waves(plan, owner, first, &mut applied).await;
         // Patches do not depend on other writes, and no write depends on them.
-        let ensured = self.ensure_waves(plan, later, &mut applied);
+        let ensured = self.ensure_waves(plan, owner, later, &mut applied);
         let (others, removed, ()) = join!(patches, removals, ensured);
         applied.failures.extend(removed.into_iter().chain(others).flatten());
         applied
@@ -130,7 +130,7 @@ impl Engine {
 
     /// Creates or repairs the objects of these waves, one wave after the other. After a name conflict in a
     /// component, its objects in later waves are left out.
-    async fn ensure_waves<E>(&self, plan: &Plan<E>, waves: &[u8], applied: &mut Applied) {
+    async fn ensure_waves<E>(&self, plan: &Plan<E>, owner: &Evidence, waves: &[u8], applied: &mut Applied) {
         for wave in waves {
             if plan.stop_at_failure && !applied.failures.is_empty() {
                 return;
@@ -146,7 +146,7 @@ impl Engine {
                 .iter()
                 .filter(|desired| desired.wave == *wave && !is_within(&desired.component, &conflicted));
             let writes = wanted.map(async |desired| {
-                let result = self.ensure(desired).await;
+                let result = self.ensure(desired, owner).await;
                 let ensured = *result.as_ref().unwrap_or(&Ensured::Written);
                 (ensured, failure(&desired.component, desired.kind, &desired.key, result))
             });
@@ -159,11 +159,11 @@ impl Engine {
     }
 
     /// Creates an object, or repairs its enforced fields if it exists.
-    async fn ensure(&self, desired: &Desired) -> Result<Ensured, ApiError> {
+    async fn ensure(&self, desired: &Desired, owner: &Evidence) -> Result<Ensured, ApiError> {
         let store = self.stores.get(desired.kind)?;
         let done = |ensured: Ensured| move |is_written| if is_written { ensured } else { Ensured::Unchanged };
         if let Some(seen) = store.seen(&desired.key) {
-            return self.enforce(desired, &*seen).await.map(done(Ensured::Written));
+            return self.enforce(desired, &*seen, owner).await.map(done(Ensured::Written));
         }
         let Some(manifest) = &desired.manifest else {
             return Err(ApiError::transient("the object has just been deleted"));
@@ -182,7 +182,8 @@ impl Engine {
                 let metadata = object.get("metadata").cloned().unwrap_or_default();
                 let metadata: Metadata = serde_json::from_value(metadata).unwrap_or_default();
                 let desired = Desired { fields: unseen_fields(desired, &object), ..desired.clone() };
-                self.enforce(&desired, &Found { metadata, object }).await.map(done(Ensured::Adopted))
+                let found = Found { metadata, object };
+                self.enforce(&desired, &found, owner).await.map(done(Ensured::Adopted))
             }
             Err(error) => Err(error),
         }
@@ -190,11 +191,17 @@ impl Engine {
 
     /// Restores the enforced fields of an existing object with one merge patch. Sends nothing if they are
     /// right, and returns whether it did.
-    async fn enforce(&self, desired: &Desired, seen: &dyn AnyObject) -> Result<bool, ApiError> {
+    async fn enforce(
+        &self,
+        desired: &Desired,
+        seen: &dyn AnyObject,
+        owner: &Evidence,
+    ) -> Result<bool, ApiError> {
         let metadata = seen.metadata();
         match owner_of(metadata, desired) {
             Owner::Us => {}
             Owner::Predecessor => {
+                self.collect(desired, metadata, owner).await?;
                 let message = format!(
                     "{} {} of a deleted {} of the same name is still being removed",
                     desired.kind.kind, desired.key.name, desired.owner.kind

@@ -79,7 +79,8 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
             Err(ended) => return ended,
         };
         let effects = plan.effects.iter().map(|effect| reconciler.perform(&observed, effect));
-        let (applied, effects) = join!(self.context.engine.apply(&plan), join_all(effects));
+        let owner = Evidence::object(observed.as_ref());
+        let (applied, effects) = join!(self.context.engine.apply(&plan, &owner), join_all(effects));
         let is_unchanged = !applied.is_written && effects.is_empty();
         let Applied { is_incomplete, failures, .. } = applied;
         let outcome = Outcome { is_applied: true, failures, effects };

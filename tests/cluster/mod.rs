@@ -221,13 +221,23 @@ impl Cluster {
         self.wait_for("kube-apiserver", objects::apiserver_ready)
     }
 
+    /// Kills the controller manager: nothing is collected, bound or scheduled.
+    pub fn stop_controller_manager(&self) {
+        locked(&self.controller_manager).take();
+    }
+
+    /// Starts the controller manager.
+    pub fn start_controller_manager(&self) -> Result<()> {
+        *locked(&self.controller_manager) = Some(self.programs.kube_controller_manager()?);
+        Ok(())
+    }
+
     /// Installs the CRDs of `KubeVirt` and CDI in a cluster that was started without them.
     pub fn install_kubevirt(&self) -> Result<()> {
         self.install(&files_of(&self.programs.assets.kubevirt_crds)?)?;
-        // Restarted, because the garbage collector of a running controller manager learns new kinds only every 30 s.
-        let manager = &mut *locked(&self.controller_manager);
-        manager.take();
-        *manager = Some(self.programs.kube_controller_manager()?);
+        // The garbage collector of a running controller manager learns new kinds only every 30 s.
+        self.stop_controller_manager();
+        self.start_controller_manager()?;
         if self.options.simulate { self.start_stand_in(true) } else { Ok(()) }
     }
 

@@ -18,7 +18,7 @@ use crate::controllers::shared::nfs_volume::{
 };
 use crate::controllers::shared::references::MY_DRIVE_SECRET;
 use crate::kinds::{NfsClaim, NfsClaimKind, SecretKind};
-use crate::runtime::plan::{Desired, KindInfo, Ownership, Plan, to_value};
+use crate::runtime::plan::{Desired, KindInfo, Ownership, Plan, Removal, to_value};
 use crate::runtime::problem::Problem;
 
 /// The component of the personal volume.
@@ -51,6 +51,19 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
     plan.ensure.push(desired_claim(observed, &settings.config.my_drive, builder, claim, provisioned));
     plan.patches.extend(claim.and_then(|claim| growth(claim, &settings.config.my_drive.size, MY_DRIVE)));
     let Some(claim) = claim.filter(|claim| is_bound(claim)) else { return };
+    let names = observed.names();
+    let config = &settings.config.my_drive;
+    let meta =
+        ChildMeta { namespace: &config.namespace, name: &names.provision, component: MY_DRIVE, wave: 1 };
+    let existing = observed.children.job.as_deref();
+    let wanted_job = || job(existing, &names.claim, &config.provisioning_image, builder, meta);
+    if !is_usable(observed, claim) {
+        // A pod holds the claim even when it has succeeded, so its Job goes first: the engine deletes that of a former
+        // Tenant if the garbage collector does not. The next claim needs a Job of its own.
+        plan.remove.extend(own_job.map(|job| Removal::of(job, MY_DRIVE)));
+        plan.ensure.extend(existing.filter(|_| own_job.is_none()).map(|_| wanted_job()));
+        return;
+    }
     match data(observed) {
         Ok(data) => plan.ensure.push(secret(observed, builder, &data)),
         Err(problem) => plan.problems.push(problem),
@@ -70,13 +83,15 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
     }
     // A Job that runs is left alone; one of another owner is refused by the apply engine.
     if own_job.is_none() {
-        let names = observed.names();
-        let config = &settings.config.my_drive;
-        let meta =
-            ChildMeta { namespace: &config.namespace, name: &names.provision, component: MY_DRIVE, wave: 1 };
-        let existing = observed.children.job.as_deref();
-        plan.ensure.push(job(existing, &names.claim, &config.provisioning_image, builder, meta));
+        plan.ensure.push(wanted_job());
     }
+}
+
+/// Whether a claim is that of this Tenant and stays. One that is being deleted, or that a former Tenant of the same name
+/// controls, may have the data of somebody else: its location is told to nobody.
+fn is_usable(observed: &Observed, claim: &NfsClaim) -> bool {
+    let is_ours = claim.controller_uid().is_none_or(|uid| uid == observed.tenant.uid());
+    is_ours && !claim.is_terminating()
 }
 
 /// The name conflict if the claim belongs to another Tenant.

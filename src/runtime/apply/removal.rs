@@ -1,13 +1,19 @@
 //! Deletions: what is deleted, and whether it is gone then.
 
 use http::Method;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
+use tracing::info;
 
 use super::{Engine, Failure, failure, path};
 use crate::api::meta::Metadata;
+use crate::runtime::clock;
 use crate::runtime::error::{ApiError, decoded};
-use crate::runtime::plan::Removal;
+use crate::runtime::plan::{Desired, Evidence, Removal};
+
+/// How long the garbage collector is left to delete what belonged to a deleted object, once another one has its name.
+const COLLECTION: SignedDuration = SignedDuration::from_secs(30);
 
 impl Engine {
     /// Deletes an object, if all is so that the removal is founded on.
@@ -19,6 +25,32 @@ impl Engine {
             }
         }
         failure(&removal.component, removal.kind, &removal.key, self.remove(removal).await)
+    }
+
+    /// Deletes an object that is in the way, under the name of `desired`, and was that of a deleted object with the name of
+    /// `owner`. The garbage collector does that, but it misses the end of an object that is made anew while its watch is
+    /// interrupted, until the controller manager is started again. So nothing is done in the first 30 seconds of `owner`.
+    pub(super) async fn collect(
+        &self,
+        desired: &Desired,
+        metadata: &Metadata,
+        owner: &Evidence,
+    ) -> Result<(), ApiError> {
+        let Evidence::Object(kind, key) = owner else { return Ok(()) };
+        let owner_seen = self.stores.get(*kind)?.seen(key);
+        let is_due = owner_seen.is_some_and(|seen| is_left(metadata, seen.metadata(), desired, clock::now()));
+        let Some(version) = metadata.resource_version.as_ref().filter(|_| is_due) else { return Ok(()) };
+        let (kind, name, of) = (desired.kind.kind, &desired.key, &desired.owner.kind);
+        info!(kind, %name, "deleting what a deleted {of} of the same name has left");
+        let removal = Removal {
+            kind: desired.kind,
+            key: desired.key.clone(),
+            component: desired.component.clone(),
+            uid: metadata.uid.to_string(),
+            resource_version: version.to_string(),
+            founded_on: vec![owner.clone()],
+        };
+        self.remove_guarded(&removal).await.map_or(Ok(()), |failure| Err(failure.error))
     }
 
     /// Deletes an object, with uid and resource version as preconditions; nothing is sent for one that is being deleted
@@ -46,6 +78,16 @@ impl Engine {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether the garbage collector has left an object whose owner was deleted: nobody deletes it, although the present owner
+/// of that name has existed for some time.
+fn is_left(metadata: &Metadata, owner: &Metadata, desired: &Desired, now: Timestamp) -> bool {
+    let made = owner.creation_timestamp.as_ref().map(|made| made.0);
+    metadata.deletion_timestamp.is_none()
+        && owner.uid == *desired.owner.uid
+        && owner.deletion_timestamp.is_none()
+        && made.is_some_and(|made| now.duration_since(made) >= COLLECTION)
 }
 
 /// What is read of the answer to a deletion.
@@ -98,5 +140,28 @@ mod tests {
             assert_eq!(is_being_deleted(&removal, answer.as_bytes()), Ok(expected), "{answer}");
         }
         is_being_deleted(&removal, b"<html>").expect_err("no answer of an API server");
+    }
+
+    #[test]
+    fn what_nobody_deletes_half_a_minute_later_is_left_over() {
+        let metadata = |json: Value| -> Metadata { serde_json::from_value(json).expect("metadata") };
+        let desired = crate::runtime::apply::tests::desired();
+        let owner = || json!({"uid": "u1", "creationTimestamp": "2026-01-01T00:00:00Z"});
+        let leaving = |mut object: Value| {
+            object["deletionTimestamp"] = "2026-01-01T00:00:10Z".into();
+            object
+        };
+        for (left, owner, second, expected) in [
+            (json!({}), owner(), 29, false),
+            (json!({}), owner(), 30, true),
+            (leaving(json!({})), owner(), 59, false),
+            (json!({}), leaving(owner()), 59, false),
+            (json!({}), json!({"uid": "u2", "creationTimestamp": "2026-01-01T00:00:00Z"}), 59, false),
+            (json!({}), json!({"uid": "u1"}), 59, false),
+        ] {
+            let now: Timestamp = format!("2026-01-01T00:00:{second}Z").parse().expect("a time");
+            let found = is_left(&metadata(left.clone()), &metadata(owner.clone()), &desired, now);
+            assert_eq!(found, expected, "{left} {owner} {second}");
+        }
     }
 }

@@ -17,7 +17,7 @@ fn owner(uid: &str) -> OwnerReference {
     }
 }
 
-fn desired() -> Desired {
+pub fn desired() -> Desired {
     Desired {
         kind: KindInfo { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" },
         key: ObjectKey::new("ns", "i"),

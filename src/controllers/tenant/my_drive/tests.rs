@@ -143,3 +143,41 @@ fn a_volume_follows_its_tenant_to_another_selector() {
     observed.children.claim = Some(claim_with(&json!({"metadata": {"labels": former, "annotations": null}})));
     assert_eq!(known_by(&observed).len(), 2, "one without a name is ours only with the selector");
 }
+
+#[test]
+fn a_claim_that_goes_is_not_used_and_its_job_goes_first() {
+    let job = |tenant: &str| {
+        object(json!({
+            "metadata": {"name": "ada-rossi-drive-provision", "uid": "j1", "ownerReferences": owners(tenant)},
+            "status": {"succeeded": 1},
+        }))
+    };
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    let former = json!({"metadata": {"ownerReferences": owners("u0"), "labels": {labels::VOLUME_PROVISIONING: "completed"}}});
+    let bound_with = |more: &Value| {
+        let mut observed = observed(&json!({}), &[]);
+        bound(&mut observed, &nfs());
+        let mut value =
+            serde_json::to_value(&**observed.children.claim.as_ref().expect("bound")).expect("JSON");
+        merge::apply(&mut value, more);
+        observed.children.claim = Some(object(value));
+        observed
+    };
+    let removed =
+        |plan: &Plan<Effect>| -> Vec<&str> { plan.remove.iter().map(|removal| removal.kind.kind).collect() };
+    for claim in [&deleted, &former] {
+        let mut observed = bound_with(claim);
+        assert_eq!(
+            kinds(&planned(&observed)),
+            ["PersistentVolumeClaim"],
+            "{claim}: no Secret, and no Job for it"
+        );
+        observed.children.job = Some(job("u1"));
+        let plan = planned(&observed);
+        assert_eq!((kinds(&plan), removed(&plan)), (vec!["PersistentVolumeClaim"], vec!["Job"]), "{claim}");
+        // That of a former Tenant is in the way of ours.
+        observed.children.job = Some(job("u0"));
+        let plan = planned(&observed);
+        assert_eq!((kinds(&plan), removed(&plan)), (vec!["PersistentVolumeClaim", "Job"], vec![]), "{claim}");
+    }
+}
