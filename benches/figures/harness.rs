@@ -69,8 +69,13 @@ impl Bench {
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<Result<_, _>>()?;
         crds.sort();
-        let cluster =
-            Cluster::start(Options { crds, simulate: false, load_balancer: false, ..Options::default() })?;
+        let cluster = Cluster::start(Options {
+            crds,
+            simulate: false,
+            load_balancer: false,
+            default_collections: true,
+            ..Options::default()
+        })?;
         let (namespace, rbac) =
             (root.join("manifests/00-namespace.yaml"), root.join("manifests/10-rbac.yaml"));
         cluster.apply_files(&[&namespace, &rbac])?;

@@ -75,6 +75,9 @@ pub struct Options {
     /// Whether only who may delete an object may name another one as its owner, so that the garbage collector deletes it
     /// with that one (the admission plugin `OwnerReferencesPermissionEnforcement`, which many clusters have not).
     pub owner_references_guarded: bool,
+    /// Whether the programs collect garbage as often as they do by default. Tests save processor time: the heap of an API
+    /// server that serves one of them is small, and would be collected all the time.
+    pub default_collections: bool,
     /// How long an import, a boot and a shut-down of a simulated virtual machine take, each.
     pub machine_delay: Duration,
     /// How long each program has to become ready.
@@ -92,6 +95,7 @@ impl Default for Options {
             gateway: false,
             load_balancer: true,
             owner_references_guarded: true,
+            default_collections: false,
             machine_delay: Duration::from_millis(300),
             timeout: Duration::from_mins(1),
         }
@@ -129,6 +133,7 @@ impl Cluster {
             ports: Ports::reserve(&assets::cache_dir()?)?,
             dir,
             owner_references_guarded: options.owner_references_guarded,
+            default_collections: options.default_collections,
         };
         let cluster = Self {
             stand_in: Mutex::new(None),

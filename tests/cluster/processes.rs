@@ -80,9 +80,6 @@ impl Process {
 /// Starts a program with its output appended to `log`.
 fn child(program: &Path, args: &[String], environment: &[(String, String)], log: &Path) -> Result<Child> {
     let mut command = bound_to_parent(program);
-    // For the programs in Go: the heaps of an API server that serves one test are small, and would be collected all the
-    // time.
-    command.env("GOGC", "400");
     command.args(args).envs(environment.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
     let file = File::options().create(true).append(true).open(log)?;
     command.stdout(file.try_clone()?).stderr(file);

@@ -25,6 +25,8 @@ pub struct Programs {
     pub ports: Ports,
     /// Whether the API server guards owner references.
     pub owner_references_guarded: bool,
+    /// Whether they collect garbage as often as they do by default.
+    pub default_collections: bool,
 }
 
 impl Programs {
@@ -53,7 +55,8 @@ impl Programs {
     }
 
     fn start(&self, name: &'static str, program: &Path, args: &[String]) -> Result<Process> {
-        Process::start(name, program, args, self.dir.join(format!("{name}.log")))
+        let environment: &[(&str, &str)] = if self.default_collections { &[] } else { &[("GOGC", "400")] };
+        Process::start_with(name, program, args, environment, self.dir.join(format!("{name}.log")))
     }
 
     /// Starts etcd, without fsync: nothing here has to survive a power failure.
