@@ -296,6 +296,13 @@ pub fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
+/// The time from `begin` to the first write of some entries that is not about the lease, in seconds.
+pub fn lead(begin: Timestamp, entries: &[AuditEntry]) -> f64 {
+    let first = entries.iter().filter(|entry| entry.is_write() && entry.resource != "leases");
+    let first = first.map(|entry| entry.stage_timestamp).min().unwrap_or(begin);
+    (first - begin).total(jiff::Unit::Second).unwrap_or(f64::NAN)
+}
+
 /// The time from `begin` to the last write of some entries that is not about the lease, in seconds.
 pub fn wall(begin: Timestamp, entries: &[AuditEntry]) -> f64 {
     let last = entries.iter().filter(|entry| entry.is_write() && entry.resource != "leases");

@@ -17,7 +17,7 @@ use crate::lab::{Lab, templates, wait_until};
 /// after five minutes at the latest.
 const REST: Duration = Duration::from_mins(8);
 /// How long nothing must be written until the world counts as at rest.
-const QUIET: Duration = Duration::from_secs(5);
+const QUIET: Duration = Duration::from_secs(3);
 /// What users have made, and what is copied to another control plane.
 const USERS: &str = "workspaces,tenants,templates,sharedvolumes,instances.crownlabs.polito.it";
 /// The kinds that are compared.
