@@ -7,7 +7,7 @@ use serde_json::json;
 use tracing::info;
 
 use super::{Engine, Failure, failure, path};
-use crate::api::meta::Metadata;
+use crate::api::meta::{Metadata, Owner};
 use crate::runtime::clock;
 use crate::runtime::error::{ApiError, decoded};
 use crate::runtime::plan::{Desired, Evidence, Removal};
@@ -84,7 +84,12 @@ impl Engine {
 /// of that name has existed for some time.
 fn is_left(metadata: &Metadata, owner: &Metadata, desired: &Desired, now: Timestamp) -> bool {
     let made = owner.creation_timestamp.as_ref().map(|made| made.0);
+    // The collector keeps what has another owner, too. A kind of the same name in another API group is not ours.
+    let group =
+        |api_version: &str| api_version.split_once('/').map_or(String::new(), |(group, _)| group.to_owned());
+    let is_of_kind = |other: &Owner| group(&other.api_version) == group(&desired.owner.api_version);
     metadata.deletion_timestamp.is_none()
+        && matches!(&*metadata.owner_references, [only] if is_of_kind(only))
         && owner.uid == *desired.owner.uid
         && owner.deletion_timestamp.is_none()
         && made.is_some_and(|made| now.duration_since(made) >= COLLECTION)
@@ -151,13 +156,24 @@ mod tests {
             object["deletionTimestamp"] = "2026-01-01T00:00:10Z".into();
             object
         };
+        let former = |api_version: &str| json!({"apiVersion": api_version, "kind": "Instance", "name": "i", "uid": "u0"});
+        let v1 = "crownlabs.polito.it/v1alpha1";
+        let left = |owners: &[Value]| json!({"ownerReferences": owners});
         for (left, owner, second, expected) in [
-            (json!({}), owner(), 29, false),
-            (json!({}), owner(), 30, true),
-            (leaving(json!({})), owner(), 59, false),
-            (json!({}), leaving(owner()), 59, false),
-            (json!({}), json!({"uid": "u2", "creationTimestamp": "2026-01-01T00:00:00Z"}), 59, false),
-            (json!({}), json!({"uid": "u1"}), 59, false),
+            (left(&[former(v1)]), owner(), 29, false),
+            (left(&[former(v1)]), owner(), 30, true),
+            (left(&[former("capsule.clastix.io/v1")]), owner(), 59, false),
+            (left(&[former(v1), former("v1")]), owner(), 59, false),
+            (left(&[]), owner(), 59, false),
+            (leaving(left(&[former(v1)])), owner(), 59, false),
+            (left(&[former(v1)]), leaving(owner()), 59, false),
+            (
+                left(&[former(v1)]),
+                json!({"uid": "u2", "creationTimestamp": "2026-01-01T00:00:00Z"}),
+                59,
+                false,
+            ),
+            (left(&[former(v1)]), json!({"uid": "u1"}), 59, false),
         ] {
             let now: Timestamp = format!("2026-01-01T00:00:{second}Z").parse().expect("a time");
             let found = is_left(&metadata(left.clone()), &metadata(owner.clone()), &desired, now);
