@@ -41,7 +41,7 @@ demo: $(if $(AUTOMATION)$(BASTION),prerequisites,control-plane-prerequisites) ##
 	$(CARGO) build --release --locked --bin crownlabs
 	$(CARGO) run --locked --example demo -- $(if $(DETACH),--detach)
 
-bench: control-plane-prerequisites ## The figures of the README, measured here; table and JSON in target/bench
+bench: prerequisites ## The figures of the README, measured here; table and JSON in target/bench
 	$(CARGO) build --release --locked --bin crownlabs
 	$(CARGO) bench --locked --bench figures
 

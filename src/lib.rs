@@ -48,8 +48,11 @@ pub mod testing {
     pub use crate::clients::mail;
     pub use crate::clients::prometheus;
     pub use crate::config::{ConfigDuration, MailConfig, MailTls, MailTransport};
+    pub use crate::controllers::SshTrackerLoop;
     pub use crate::runtime::clock;
     pub use crate::runtime::gate::Gate;
+    pub use crate::runtime::readiness::Readiness;
+    pub use crate::runtime::replica::{Replica, Replicas};
     pub use crate::webhook::certificate::authority::Authority;
     pub use crate::webhook::certificate::bundle::Bundle;
 }

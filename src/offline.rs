@@ -19,7 +19,7 @@ use crate::api::labels::selector_string;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::{GROUP, Kind};
 use crate::config::{Config, tree};
-use crate::controllers::{Built, LOOPS, Planned, Setup};
+use crate::controllers::{Built, BuiltLoop, LOOPS, Planned, Setup};
 use crate::kinds::{NamespaceKind, SecretKind};
 use crate::runtime::clock;
 use crate::runtime::gate::Gate;
@@ -99,45 +99,66 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
 
 /// The same for documents, each with the name of its file.
 fn plan_documents(documents: Vec<(String, Value)>, config: &Config) -> anyhow::Result<Output> {
-    // Nobody is asked: every address counts as confirmed.
-    let mut setup = Setup::new(config, Gate::closed());
-    let mut factory = StoreFactory::default();
-    let enabled = LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled);
-    let built =
-        enabled.map(|entry| (entry.build)(&mut setup, &mut factory)).collect::<Result<Vec<_>, _>>()?;
-    // Replica loops make no objects.
-    let loops = built.into_iter().filter_map(|built| match built {
-        Built::Leader(built) => Some(built),
-        Built::Replica(_) => None,
-    });
-    // What Workspaces and Tenants get, Instances need.
-    let (of_cluster, in_namespaces): (Vec<_>, Vec<_>) = loops.partition(|built| !built.is_namespaced());
-    if let Some(file) = setup.files.iter().find(|file| !file.is_readable()) {
-        anyhow::bail!("{}: {} cannot be read", file.key, file.path.display());
-    }
-    let mut output = Output::default();
-    let mut cluster = Cluster { factory, config, seen: BTreeSet::new(), namespaces: BTreeSet::new() };
-    for (name, document) in documents {
-        for document in items(document) {
-            if let Some(message) = cluster.take(document)? {
-                output.messages.push(format!("{name}: {message}"));
+    Planning::new(documents, config)?.plan()
+}
+
+/// The loops that make objects, and the cluster that they look at.
+struct Planning<'a> {
+    cluster: Cluster<'a>,
+    /// The loops of cluster-scoped kinds: what Workspaces and Tenants get, Instances need.
+    of_cluster: Vec<Box<dyn BuiltLoop>>,
+    in_namespaces: Vec<Box<dyn BuiltLoop>>,
+    /// What was not looked at.
+    messages: Vec<String>,
+}
+
+impl<'a> Planning<'a> {
+    fn new(documents: Vec<(String, Value)>, config: &'a Config) -> anyhow::Result<Self> {
+        // Nobody is asked: every address counts as confirmed.
+        let mut setup = Setup::new(config, Gate::closed());
+        let mut factory = StoreFactory::default();
+        let enabled = LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled);
+        let built =
+            enabled.map(|entry| (entry.build)(&mut setup, &mut factory)).collect::<Result<Vec<_>, _>>()?;
+        // Replica loops make no objects.
+        let loops = built.into_iter().filter_map(|built| match built {
+            Built::Leader(built) => Some(built),
+            Built::Replica(_) => None,
+        });
+        let (of_cluster, in_namespaces): (Vec<_>, Vec<_>) = loops.partition(|built| !built.is_namespaced());
+        if let Some(file) = setup.files.iter().find(|file| !file.is_readable()) {
+            anyhow::bail!("{}: {} cannot be read", file.key, file.path.display());
+        }
+        let mut cluster = Cluster { factory, config, seen: BTreeSet::new(), namespaces: BTreeSet::new() };
+        let mut messages = Vec::new();
+        for (name, document) in documents {
+            for document in items(document) {
+                if let Some(message) = cluster.take(document)? {
+                    messages.push(format!("{name}: {message}"));
+                }
             }
         }
+        cluster.begin()?;
+        Ok(Self { cluster, of_cluster, in_namespaces, messages })
     }
-    cluster.begin()?;
-    let mut printed = BTreeSet::new();
-    for planned in of_cluster.iter().flat_map(|built| built.plan(clock::now())) {
-        let namespaces = planned.made.iter().filter(|made| made["kind"] == NamespaceKind::KIND);
-        for object in namespaces.chain(&planned.foreseen) {
-            cluster.provide(object)?;
+
+    fn plan(&mut self) -> anyhow::Result<Output> {
+        let Self { cluster, of_cluster, in_namespaces, messages } = self;
+        let mut output = Output { objects: Vec::new(), messages: std::mem::take(messages) };
+        let mut printed = BTreeSet::new();
+        for planned in of_cluster.iter().flat_map(|built| built.plan(clock::now())) {
+            let namespaces = planned.made.iter().filter(|made| made["kind"] == NamespaceKind::KIND);
+            for object in namespaces.chain(&planned.foreseen) {
+                cluster.provide(object)?;
+            }
+            output.add(planned, cluster.config, &mut printed);
         }
-        output.add(planned, config, &mut printed);
+        cluster.provide_namespaces()?;
+        for planned in in_namespaces.iter().flat_map(|built| built.plan(clock::now())) {
+            output.add(planned, cluster.config, &mut printed);
+        }
+        Ok(output)
     }
-    cluster.provide_namespaces()?;
-    for planned in in_namespaces.iter().flat_map(|built| built.plan(clock::now())) {
-        output.add(planned, config, &mut printed);
-    }
-    Ok(output)
 }
 
 /// The kinds whose namespaces must be there before a loop looks at them.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod endings;
 mod golden;
 
 use std::io::Write;
@@ -208,44 +209,6 @@ fn the_plan_of_the_samples_is_as_reviewed() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr), "", "every sample can be made");
     insta::assert_snapshot!(text(&output.stdout));
-}
-
-#[test]
-fn when_instances_end_is_told() {
-    let config = "apiVersion: config.crownlabs.polito.it/v1alpha1
-kind: ControllerManagerConfiguration
-selector: {crownlabs.polito.it/operator-selector: local}
-controllers: {expiration: {enabled: true, notifications: false}}
-";
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("crownlabs.yaml");
-    std::fs::write(&file, config).expect("written");
-    let instance = |name: &str, created: &str| {
-        format!(
-            "---
-apiVersion: crownlabs.polito.it/v1alpha2
-kind: Instance
-metadata: {{name: {name}, namespace: tenant-ada, creationTimestamp: \"{created}\"}}
-spec:
-  template.crownlabs.polito.it/TemplateRef: {{name: web, namespace: workspace-tea}}
-  tenant.crownlabs.polito.it/TenantRef: {{name: ada}}
-"
-        )
-    };
-    let template = "---
-apiVersion: crownlabs.polito.it/v1alpha2
-kind: Template
-metadata: {name: web, namespace: workspace-tea}
-spec: {prettyName: web, description: web, deleteAfter: 100d, environmentList: []}
-";
-    let input =
-        [template, &instance("old", "2020-01-01T00:00:00Z"), &instance("young", "2999-01-01T00:00:00Z")];
-    let output = crownlabs(&["plan", "--config", &file.display().to_string(), "-f", "-"], &input.concat());
-    let messages = text(&output.stderr);
-    assert!(output.status.success(), "{messages}");
-    assert!(messages.contains("Instance tenant-ada/old: the Instance is deleted now"), "{messages}");
-    let later = "Instance tenant-ada/young: overdue at 2999-04-11T00:00:00Z; then the Instance is deleted";
-    assert!(messages.contains(later), "{messages}");
 }
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples");

@@ -105,16 +105,13 @@ fn flooded(figures: &mut Figures, tracker: &Tracker) {
     figures.add("capture: counting a new destination", each * 1e6, "µs", None);
 }
 
-/// The same traffic with `tcpdump -w /dev/null`, if it is installed.
+/// The same traffic with `tcpdump -w /dev/null`.
 fn compared(figures: &mut Figures, here: &Namespace) -> Result<()> {
     let filter = "outbound and tcp dst port 22 and tcp[13] & 0x17 = 2";
     let arguments = ["-n", "-i", "any", "-s", "1600", "-w", "/dev/null", filter];
     let mut command = Command::new("tcpdump");
     command.args(arguments).stderr(Stdio::piped());
-    let Ok(mut tcpdump) = here.run(|| command.spawn()) else {
-        eprintln!("tcpdump is not installed: nothing to compare with");
-        return Ok(());
-    };
+    let mut tcpdump = here.run(|| command.spawn()).context("tcpdump, with which the capture is compared")?;
     let listens = || {
         fs::read_to_string(format!("/proc/{}/net/packet", tcpdump.id()))
             .is_ok_and(|text| text.lines().count() > 1)

@@ -26,26 +26,8 @@ kind: Namespace
 metadata: {name: tenant-bench, labels: {crownlabs.polito.it/operator-selector: bench}}
 ---
 apiVersion: v1
-kind: Namespace
-metadata: {name: tenant-before}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: tenant-after}
----
-apiVersion: v1
 kind: Secret
 metadata: {name: mydrive-info, namespace: tenant-bench}
-stringData: {server-name: nfs.example.org, path: /exports/ada}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: mydrive-info, namespace: tenant-before}
-stringData: {server-name: nfs.example.org, path: /exports/ada}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: mydrive-info, namespace: tenant-after}
 stringData: {server-name: nfs.example.org, path: /exports/ada}
 ---
 apiVersion: crownlabs.polito.it/v1alpha2

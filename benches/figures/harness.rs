@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 
 /// The Templates of the fixtures. Instance number `n` is made from number `n % 3`.
 pub const TEMPLATES: [&str; 3] = ["container", "vm", "vm-persistent"];
+/// The namespace of the Instances.
+pub const NAMESPACE: &str = "tenant-bench";
 /// How many requests the bench sends at the same time; the daemon reconciles as many Instances at the same time.
 pub const CONCURRENCY: usize = 16;
 /// The beginning of the daemon's user agent.
@@ -73,13 +75,13 @@ impl Bench {
             crds,
             simulate: false,
             load_balancer: false,
-            default_collections: true,
+            spare: false,
             ..Options::default()
         })?;
         let (namespace, rbac) =
             (root.join("manifests/00-namespace.yaml"), root.join("manifests/10-rbac.yaml"));
         cluster.apply_files(&[&namespace, &rbac])?;
-        cluster.apply_yaml(FIXTURES)?;
+        cluster.apply(FIXTURES)?;
         let client = cluster.client().await?;
         let daemon_client = cluster.service_account_client("crownlabs-system", "crownlabs").await?;
         let kubeconfig = cluster.service_account_kubeconfig("crownlabs-system", "crownlabs")?;
@@ -121,8 +123,8 @@ impl Bench {
     }
 
     /// Creates `count` Instances with the numbers from `from` on, a third of them from each Template.
-    pub async fn instances(&self, namespace: &str, from: usize, count: usize) -> Result<()> {
-        let path = format!("/apis/crownlabs.polito.it/v1alpha2/namespaces/{namespace}/instances");
+    pub async fn instances(&self, from: usize, count: usize) -> Result<()> {
+        let path = instances_path();
         let creations = (from..from + count).map(|n| {
             let body = instance(&format!("bench-{n:05}"), TEMPLATES[n % TEMPLATES.len()]);
             let path = path.clone();
@@ -313,6 +315,11 @@ pub fn wall(begin: Timestamp, entries: &[AuditEntry]) -> f64 {
 #[expect(clippy::disallowed_methods, reason = "a bench measures by the wall clock, like the audit log")]
 pub fn now() -> Timestamp {
     Timestamp::now()
+}
+
+/// The path of the Instances.
+pub fn instances_path() -> String {
+    format!("/apis/crownlabs.polito.it/v1alpha2/namespaces/{NAMESPACE}/instances")
 }
 
 /// An Instance of a Template of the fixtures.

@@ -28,7 +28,7 @@ pub async fn rounds(figures: &mut Figures) -> Result<()> {
         bench.send("PATCH", &path, &json!({"spec": {"cleanup": {"stopAfterInactivity": IDLE}}})).await?;
     }
     eprintln!("rounds of checks: {COUNT} running Instances …");
-    bench.instances("tenant-bench", 0, COUNT).await?;
+    bench.instances(0, COUNT).await?;
     bench.settle()?;
     let prometheus = PrometheusServer::start(&samples())?;
     let mark = bench.cluster.audit().mark()?;

@@ -46,6 +46,7 @@ controllers:
         std::thread::sleep(Duration::from_millis(100));
     }
     daemon.await_idle()?;
+    figures.add("keys of 10000 Tenants: all of them written", first_write(&bench)?, "ms", Some(100.0));
     let before = daemon.processor_seconds()?;
     let mut times = Vec::new();
     for change in 0..CHANGES {
@@ -64,10 +65,19 @@ controllers:
     times.sort_by(f64::total_cmp);
     // It waits 50 ms for more changes.
     let median = times.get(CHANGES / 2).copied().unwrap_or(f64::NAN);
-    figures.add("keys of 10000 Tenants: change until the file is there", median, "ms", Some(150.0));
+    figures.add("keys of 10000 Tenants: change until the file is there", median, "ms", Some(100.0));
     figures.add("keys of 10000 Tenants: processor time of a change", each, "ms", Some(100.0));
     figures.add("keys of 10000 Tenants: peak memory", daemon.peak_mebibytes()?, "MiB", Some(60.0));
     Ok(())
+}
+
+/// How long the first write of the file took, from the Tenants in memory to the disk, in milliseconds, as the log of the
+/// daemon says.
+fn first_write(bench: &Bench) -> Result<f64> {
+    let log = fs::read_to_string(bench.dir.join("daemon.log"))?;
+    let line = log.lines().find(|line| line.contains("the keys of the bastion are written"));
+    let time = line.and_then(|line| line.split("milliseconds=").nth(1)).context("the line with the time")?;
+    time.split_whitespace().next().context("the time")?.parse().context("a number")
 }
 
 /// A new public key of that type.

@@ -13,6 +13,7 @@ mod cluster;
 mod capture;
 mod exposure;
 mod fixtures;
+mod floor;
 mod harness;
 mod inactivity;
 mod instances;

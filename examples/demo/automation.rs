@@ -1,15 +1,16 @@
-//! Instances that nobody uses or that are too old: `AUTOMATION=1`. A real Prometheus has the traffic of one of them, and
-//! mails go into a folder.
+//! Instances that nobody uses or that are too old: `AUTOMATION=1`. A real Prometheus scrapes the traffic of one of them,
+//! and mails go into a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::cluster::Cluster;
-use crate::cluster::prometheus::{PrometheusServer, Samples};
-use crate::{NAMESPACE, PATIENCE, interrupted_already, now, run};
+use crate::cluster::exporter::{Counter, Exporter};
+use crate::cluster::prometheus::PrometheusServer;
+use crate::{NAMESPACE, PATIENCE, interrupted_already, run};
 
 /// The Instance with traffic.
 const USED: &str = "used-1";
@@ -23,30 +24,20 @@ const OLD: &str = "old-1";
 /// What the loops need.
 pub struct Automation {
     prometheus: PrometheusServer,
+    exporter: Exporter,
     mails: PathBuf,
 }
 
 impl Automation {
-    /// Starts a Prometheus if the variable `AUTOMATION` is set. Its traffic goes on for half an hour.
+    /// Starts a Prometheus, and an exporter that it scrapes every second, if the variable `AUTOMATION` is set.
     pub fn start(folder: &Path) -> Result<Option<Self>> {
         if !std::env::var("AUTOMATION").is_ok_and(|value| !value.is_empty() && value != "0") {
             return Ok(None);
         }
         println!("starting Prometheus …");
-        let begin = now().as_second();
-        let times = || (begin - 3_600..begin + 1_800).step_by(5);
-        let mut samples = Samples::default();
-        for up in [
-            r#"up{service="ingress-nginx-external-controller-metrics"}"#,
-            r#"up{container="bastion-operator-tracker-sidecar"}"#,
-            r#"up{container="webssh"}"#,
-        ] {
-            samples.series(up, times().map(|time| (time, 1)));
-        }
-        let labels = format!(r#"exported_namespace="{NAMESPACE}",exported_service="{USED}""#);
-        let requests = format!("nginx_ingress_controller_requests{{{labels}}}");
-        samples.series(&requests, times().map(|time| (time, time - begin + 3_600)));
-        Ok(Some(Self { prometheus: PrometheusServer::start(&samples)?, mails: folder.join("mails") }))
+        let exporter = Exporter::start()?;
+        let prometheus = PrometheusServer::scraping_all(&exporter.targets())?;
+        Ok(Some(Self { prometheus, exporter, mails: folder.join("mails") }))
     }
 
     /// The keys below `controllers`, with short times.
@@ -72,6 +63,8 @@ impl Automation {
         run(cluster, &["delete", "instance", "-n", NAMESPACE, "desktop-1", "golden-image-1"])?;
         println!("\n{USED} has traffic, {UNUSED} and {UNUSED_WEB} have none, {OLD} is too old soon\n");
         cluster.apply(&objects())?;
+        // Until the demo ends.
+        self.exporter.begin(&Counter::requests(NAMESPACE, USED));
         let begin = Instant::now();
         let mut printed = 0;
         loop {
@@ -84,9 +77,10 @@ impl Automation {
                 anyhow::ensure!(used, "{USED} has been stopped");
                 printed += self.print(printed)?;
                 println!(
-                    "\n{UNUSED} is stopped, {UNUSED_WEB} and {OLD} are deleted, {USED} runs, after {:.0} s and \
-                     {printed} mails, which are in {}",
+                    "\n{UNUSED} is stopped, {UNUSED_WEB} and {OLD} are deleted, {USED} runs, after {:.0} s, {:.0} \
+                     requests to it and {printed} mails, which are in {}",
                     begin.elapsed().as_secs_f64(),
+                    self.requests()?,
                     self.mails.join("new").display()
                 );
                 return Ok(());
@@ -94,6 +88,12 @@ impl Automation {
             anyhow::ensure!(begin.elapsed() < PATIENCE, "not within {PATIENCE:?}: the ends of the Instances");
             std::thread::sleep(std::time::Duration::from_millis(250));
         }
+    }
+
+    /// How many requests to [`USED`] Prometheus knows of.
+    fn requests(&self) -> Result<f64> {
+        let query = format!(r#"nginx_ingress_controller_requests{{exported_service="{USED}"}}"#);
+        self.prometheus.value(&query)?.with_context(|| format!("Prometheus has nothing about {USED}"))
     }
 
     /// Prints the subject and the line with the deadline of each mail after the first `printed`. Returns how many.

@@ -103,7 +103,7 @@ pub fn log_in(cluster: &Cluster, keycloak: Option<&KeycloakServer>, tenant: &str
 /// Tries to create three Instances where two are allowed; then the Tenant leaves the Workspace.
 pub fn quota(cluster: &Cluster, keycloak: Option<&KeycloakServer>) -> Result<()> {
     println!("\nbob.bianchi enrols in a course that gives two machines\n");
-    cluster.apply_yaml(SMALL)?;
+    cluster.apply(SMALL)?;
     log_in(cluster, keycloak, "bob.bianchi")?;
     let hard = "{.status.hard.count/instances\\.crownlabs\\.polito\\.it}";
     wait("his quota", || {
@@ -117,7 +117,7 @@ pub fn quota(cluster: &Cluster, keycloak: Option<&KeycloakServer>) -> Result<()>
              tenant-bob-bianchi}}, spec: {{template.crownlabs.polito.it/TemplateRef: {{name: notebook, namespace: \
              workspace-netlab}}, tenant.crownlabs.polito.it/TenantRef: {{name: bob.bianchi}}}}}}"
         );
-        match (name, cluster.apply_yaml(&machine)) {
+        match (name, cluster.apply(&machine)) {
             ("third", Ok(())) => anyhow::bail!("the third machine should be refused"),
             ("third", Err(refusal)) => {
                 println!("  third: refused: {}", refusal.root_cause().to_string().trim());

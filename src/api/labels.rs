@@ -116,8 +116,6 @@ pub const ALERTS_SENT: &str = "crownlabs.polito.it/number-alerts-sent";
 pub const CUSTOM_NUMBER_ALERTS: &str = "crownlabs.polito.it/custom-number-alerts";
 /// On an Instance: the time of its last use.
 pub const LAST_ACTIVITY: &str = "crownlabs.polito.it/last-activity";
-/// On an Instance: the time at which its use was last checked.
-pub const LAST_ACTIVITY_CHECK: &str = "crownlabs.polito.it/last-activity-check-timestamp";
 /// On an Instance: the time of the last warning about its inactivity.
 pub const LAST_NOTIFICATION: &str = "crownlabs.polito.it/last-notification-timestamp";
 /// On an Instance: whether it was running when it was last checked.
@@ -128,12 +126,6 @@ pub const LAST_POWERED_OFF: &str = "crownlabs.polito.it/last-powered-off-timesta
 pub const EXPIRY_WARNED: &str = "crownlabs.polito.it/sent-expiring-warning-notification";
 /// On an Instance: the time at which the user was warned that it expires.
 pub const EXPIRY_WARNED_AT: &str = "crownlabs.polito.it/expiring-warning-notification-timestamp";
-/// On a stopped Instance: the time of the last warning that it will be deleted.
-pub const LAST_DESTRUCTION_NOTIFICATION: &str = "crownlabs.polito.it/last-destruction-notification-timestamp";
-/// On a stopped Instance: the number of warnings that it will be deleted.
-pub const DESTRUCTION_ALERTS_SENT: &str = "crownlabs.polito.it/destruction-alerts-sent";
-/// On an Instance: the time after which it is deleted if it stays stopped.
-pub const DELETE_AFTER_INACTIVITY: &str = "crownlabs.polito.it/delete-after-inactivity";
 /// On a Tenant: `true` if the account in Keycloak that has its name is its own, although the e-mail address differs; set
 /// by administrators.
 pub const ADOPT_ACCOUNT: &str = "crownlabs.polito.it/adopt-account";

@@ -38,7 +38,8 @@ pub struct Promise {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, schema_with = "wire::date_time")]
     pub sending: Option<Time>,
-    /// Time of the next warning, if nobody uses the instance before.
+    /// Time from which the next warning is due, if nothing withdraws it before; absent once all warnings were accepted,
+    /// and where nobody is warned.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, schema_with = "wire::date_time")]
     pub next_warning: Option<Time>,

@@ -54,9 +54,9 @@ pub fn checked(text: &str) -> Result<&str, PublicKeyError> {
 /// # Errors
 /// The same as those of [`checked`].
 pub fn canonical(text: &str) -> Result<String, PublicKeyError> {
-    let (_, key) = parsed(text)?;
-    let bare = PublicKey::from(key.key_data().clone());
-    bare.to_openssh().map_err(|_| PublicKeyError::Unreadable)
+    let (_, mut key) = parsed(text)?;
+    key.set_comment("");
+    key.to_openssh().map_err(|_| PublicKeyError::Unreadable)
 }
 
 /// The text of a key without the white space around it, and the key.

@@ -1,5 +1,5 @@
 //! The packet socket and the ring that it shares with the kernel (`packet(7)`, and the kernel's document
-//! `networking/packet_mmap`). All `unsafe` code of the crate is in this file.
+//! `networking/packet_mmap`). All `unsafe` code of the crate, but for a test, is in this file.
 
 #![allow(unsafe_code, reason = "system calls that no crate offers, and memory that the kernel writes")]
 #![allow(

@@ -23,8 +23,9 @@ pub enum Verdict {
     Keep {
         /// The status of the answer, from 200 to 299.
         code: u16,
-        /// The end of the exam, in whole seconds, if the answer names it.
-        deadline: Option<Timestamp>,
+        /// The end of the exam, in whole seconds, if the answer names it; or why that cannot be read, as the end of a
+        /// sentence that repeats nothing of the answer.
+        deadline: Result<Option<Timestamp>, String>,
     },
     /// It is not needed any more.
     Gone {
@@ -56,8 +57,8 @@ impl StatusClient {
         Ok(Self { http: HttpClient::for_any_url(ca_file, timeout, LONGEST_ANSWER)? })
     }
 
-    /// Queries a URL: any status from 200 to 299 with an empty body or the expected object keeps the Instance, 404
-    /// and 410 end it whatever the body is, and everything else is a failure.
+    /// Queries a URL: any status from 200 to 299 keeps the Instance, 404 and 410 end it, whatever the body is, and
+    /// everything else is a failure.
     pub async fn check(&self, url: &str) -> Verdict {
         let Some(url) = parse(url) else {
             return failed("it is not an http or https URL");
@@ -76,14 +77,12 @@ impl StatusClient {
             let has_answered = body.is_ok_and(|body| decode(&body).is_ok());
             return Verdict::Failed { reason: format!("it answered {code}"), has_answered };
         }
-        match body {
-            Ok(body) if body.trim_ascii().is_empty() => Verdict::Keep { code, deadline: None },
-            Ok(body) => match decode(&body) {
-                Ok(deadline) => Verdict::Keep { code, deadline },
-                Err(problem) => failed(format!("it answered {code}, but {problem}")),
-            },
-            Err(error) => failed(format!("it answered {code}, but {error}")),
-        }
+        let deadline = match body {
+            Ok(body) if body.trim_ascii().is_empty() => Ok(None),
+            Ok(body) => decode(&body),
+            Err(error) => Err(error.to_string()),
+        };
+        Verdict::Keep { code, deadline }
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration::ConfigDuration;
 use super::formats;
-use super::query_template::{QueryTemplate, Subject};
+use super::query_template::{QueryTemplate, Subject, check_expression};
 use super::rules::Rule;
 use super::types::Config;
 
@@ -149,7 +149,7 @@ pub(super) const RULES: &[Rule] = &[
             "integrations.prometheus.queries.nginxAvailable",
             "integrations.prometheus.queries.nginxData",
         ],
-        broken: |config| unavailable(config, "nginxData"),
+        broken: |config| bad_availability(config, "nginxData"),
         expected: EXPECTED_AVAILABLE,
     },
     Rule {
@@ -157,7 +157,7 @@ pub(super) const RULES: &[Rule] = &[
             "integrations.prometheus.queries.bastionSshAvailable",
             "integrations.prometheus.queries.bastionSshData",
         ],
-        broken: |config| unavailable(config, "bastionSshData"),
+        broken: |config| bad_availability(config, "bastionSshData"),
         expected: EXPECTED_AVAILABLE,
     },
     Rule {
@@ -165,7 +165,7 @@ pub(super) const RULES: &[Rule] = &[
             "integrations.prometheus.queries.webSshAvailable",
             "integrations.prometheus.queries.webSshData",
         ],
-        broken: |config| unavailable(config, "webSshData"),
+        broken: |config| bad_availability(config, "webSshData"),
         expected: EXPECTED_AVAILABLE,
     },
     Rule {
@@ -204,10 +204,12 @@ fn bad_template(config: &Config, data_key: &str) -> Option<String> {
     QueryTemplate::parse(source.data, source.subject).err().map(|error| error.to_string())
 }
 
-/// The problem that a query of data has no query of availability.
-fn unavailable(config: &Config, data_key: &str) -> Option<String> {
+/// What is wrong with the query of availability of a source that is not off.
+fn bad_availability(config: &Config, data_key: &str) -> Option<String> {
     let sources = config.integrations.prometheus.queries.sources();
-    let source = sources.into_iter().find(|source| source.data_key == data_key)?;
-    (!source.data.is_empty() && source.available.trim().is_empty())
-        .then(|| format!("{data_key} is given and its query of availability is empty"))
+    let source = sources.into_iter().find(|source| source.data_key == data_key && !source.data.is_empty())?;
+    if source.available.trim().is_empty() {
+        return Some(format!("{data_key} is given and its query of availability is empty"));
+    }
+    check_expression(source.available).err().map(|error| error.to_string())
 }

@@ -10,11 +10,14 @@
 use std::fmt::Write as _;
 
 mod error;
+mod expression;
+mod pattern;
 mod scan;
 #[cfg(test)]
 mod tests;
 
 pub use error::TemplateError;
+pub(super) use expression::check_expression;
 use scan::{Matcher, Piece};
 
 /// The characters of what is put in: names of Kubernetes, IPv4 and IPv6 addresses.
@@ -75,8 +78,8 @@ impl QueryTemplate {
     /// Takes a query apart.
     ///
     /// # Errors
-    /// When the query is not a counter with label matchers, or its verbs are not there or not those of the
-    /// subject: then there is no query for all Instances.
+    /// When the query is not a counter with label matchers, a regular expression cannot be read, or its verbs are
+    /// not there or not those of the subject: then there is no query for all Instances.
     pub fn parse(text: &str, subject: Subject) -> Result<Self, TemplateError> {
         let (metric, matchers) = scan::scan(text)?;
         let mut selector = format!("{metric}{{");
@@ -90,6 +93,7 @@ impl QueryTemplate {
                 labels.push(matcher.label.clone());
                 opened(matcher, &mut verbs)?
             } else {
+                pattern::check(matcher)?;
                 (matcher.operator, matcher.text())
             };
             // Writing to a String cannot fail.
@@ -168,7 +172,9 @@ fn opened(matcher: &Matcher, verbs: &mut Vec<Verb>) -> Result<(&'static str, Str
     let found = (first..first + count)
         .map(|verb| Verb { label: matcher.label.clone(), pattern: Some(pattern(Some(verb))) });
     verbs.extend(found);
-    Ok(("=~", pattern(None)))
+    let pattern = pattern(None);
+    pattern::check_text(&matcher.label, &pattern)?;
+    Ok(("=~", pattern))
 }
 
 /// Refuses a value from which its verbs cannot be extracted.

@@ -1,8 +1,10 @@
 //! Tests of whole files: what is read, and which faults are reported.
 
+mod automation;
 mod described;
 mod faults;
 mod mail;
+mod queries;
 
 use std::collections::BTreeMap;
 

@@ -30,7 +30,8 @@ mod web_ssh;
 mod workspace;
 
 pub use shared::accounts::Accounts;
-pub use table::{Built, LOOPS, Planned};
+pub use ssh_tracker::SshTrackerLoop;
+pub use table::{Built, BuiltLoop, LOOPS, Planned};
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -11,11 +11,15 @@ use crate::api::Kind;
 use crate::config::Controllers;
 use crate::config::loops::{Toggle, for_each_loop};
 use crate::runtime::ObjectKey;
+#[cfg(test)]
+use crate::runtime::apply::rewritten;
 use crate::runtime::context::Connections;
 use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::driver::Driver;
 use crate::runtime::merge;
 use crate::runtime::plan::{Plan, to_value};
+#[cfg(test)]
+use crate::runtime::reconciler::Outcome;
 use crate::runtime::reconciler::Reconciler;
 use crate::runtime::replica::{Replica, ReplicaLoop};
 use crate::runtime::store::StoreFactory;
@@ -111,6 +115,10 @@ pub trait BuiltLoop {
     /// The plans for all its objects, in the order of their names, as if no child existed yet.
     fn plan(&self, now: Timestamp) -> Vec<Planned>;
 
+    /// The objects as they are after one more reconcile each: those that are made or changed, each with what is written.
+    #[cfg(test)]
+    fn next_pass(&self, now: Timestamp) -> Vec<(Value, String)>;
+
     /// Whether its objects are in namespaces.
     fn is_namespaced(&self) -> bool;
 
@@ -128,7 +136,7 @@ struct BuiltReconciler<R: Reconciler> {
 fn replica<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
     let mut set = StoreSet::new(R::NAME, factory);
     let built = R::build(setup, &mut set)?;
-    Ok(Built::Replica(Replica::new(built, set.finish())))
+    Ok(Built::Replica(Replica::new(built, set.finish().needs)))
 }
 
 /// Builds a loop of the leader.
@@ -165,6 +173,12 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
         keys.into_iter().map(plan).collect()
     }
 
+    #[cfg(test)]
+    fn next_pass(&self, now: Timestamp) -> Vec<(Value, String)> {
+        let observed = (self.stores.keys)().into_iter().filter_map(|key| self.reconciler.observe(&key));
+        observed.flat_map(|observed| written::<R>(&observed, &self.settings, &self.stores, now)).collect()
+    }
+
     fn is_namespaced(&self) -> bool {
         R::Kind::NAMESPACED
     }
@@ -184,6 +198,43 @@ fn patched<R: Reconciler>(observed: &R::Observed, plan: &Plan<R::Effect>) -> Val
         merge::apply(&mut patched, &patch.patch);
     }
     patched
+}
+
+/// What a reconcile writes, as [`BuiltLoop::next_pass`] has it. Nothing fails, and effects have no result.
+#[cfg(test)]
+fn written<R: Reconciler>(
+    observed: &R::Observed,
+    settings: &R::Settings,
+    stores: &DeclaredStores,
+    now: Timestamp,
+) -> Vec<(Value, String)> {
+    let (plan, object) = ((R::PLAN)(observed, settings, now), observed.as_ref());
+    let mut found = Vec::new();
+    for desired in &plan.ensure {
+        match rewritten(desired, &stores.written) {
+            Ok(None) => {}
+            Ok(Some((patch, object))) => {
+                found.push((object, format!("{} {}: {patch}", desired.kind.kind, desired.key)));
+            }
+            Err(_) => {
+                let made = desired.manifest.as_ref().map(|manifest| manifest.json().clone());
+                let what = format!("{} {} is made", desired.kind.kind, desired.key);
+                found.push((made.unwrap_or_default(), what));
+            }
+        }
+    }
+    let outcome = Outcome::default();
+    let status = to_value(&(R::REPORT)(observed, settings, &plan, &outcome, now).status);
+    let before = to_value(object);
+    let mut after = patched::<R>(observed, &plan);
+    if status != to_value(&object.status) {
+        after["status"] = status;
+    }
+    if after != before {
+        let difference = merge::difference(&before, &after).unwrap_or_default();
+        found.push((after, format!("{} {}: {difference}", R::Kind::KIND, ObjectKey::of(object))));
+    }
+    found
 }
 
 /// The objects that a plan creates.

@@ -48,7 +48,7 @@ const COUNTERS: [(&str, &str); 15] = [
     ("bastion_ssh_tracker_freezes_total", "Number of times that the ring of the SSH tracker was full"),
 ];
 /// Gauges and their help texts.
-const GAUGES: [(&str, &str); 17] = [
+const GAUGES: [(&str, &str); 18] = [
     (
         "controller_runtime_max_concurrent_reconciles",
         "Maximum number of concurrent reconciles per controller",
@@ -83,6 +83,7 @@ const GAUGES: [(&str, &str); 17] = [
         "store_staleness_seconds",
         "Seconds for which the watch of a kind has been broken; 0 while it follows the cluster",
     ),
+    ("keycloak_up", "Whether Keycloak answers: 1, or 0 while it does not"),
     ("bastion_web_ssh_sessions", "Number of terminals that are open in browsers"),
     ("automation_mails_waiting", "Number of mails to tenants that no server has accepted yet per controller"),
     ("bastion_ssh_tracker_running", "Whether the SSH tracker captures packets"),

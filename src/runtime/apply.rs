@@ -359,5 +359,24 @@ fn is_within(component: &str, components: &BTreeSet<String>) -> bool {
     components.contains(component) || components.iter().any(part_of)
 }
 
+/// What the engine would send for an object of a plan that is in its store: the patch, and the object with it; `None` if
+/// nothing.
+///
+/// # Errors
+/// When the object is not in its store: it would be created.
+#[cfg(test)]
+pub fn rewritten(desired: &Desired, stores: &WrittenStores) -> Result<Option<(Value, Value)>, ApiError> {
+    let absent = || ApiError::NotFound(desired.key.to_string());
+    let seen = stores.get(desired.kind)?.seen(&desired.key).ok_or_else(absent)?;
+    match owner_of(seen.metadata(), desired) {
+        Owner::Us => Ok(repair(desired, &*seen).map(|(patch, _)| {
+            let mut object = seen.json();
+            merge::apply(&mut object, &patch);
+            (patch, object)
+        })),
+        Owner::Predecessor | Owner::Foreign(_) => Ok(None),
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,11 @@
 //! The clients of the API server: `kube`'s client for reads and watches, [`Writer`] for the writes of the loops,
 //! [`UserReader`] for reads in the name of a user. All send our `User-Agent` and count their requests in the metrics;
 //! the first two refuse writes while the lease is not held.
+//!
+//! Whatever `kube`'s client is asked for (lists, watches, the lease, events, look-ups), it does not repeat a request that was
+//! refused with `Retry-After` before that time. Of the writes of the loops, the queue waits with the whole object.
 
+mod pauses;
 mod user_reader;
 
 pub use user_reader::UserReader;
@@ -25,6 +29,7 @@ use metrics::{Counter, Histogram, counter, histogram};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt};
 
+use self::pauses::Pauses;
 use super::clock;
 use super::error::{ApiError, NotLeader, with_sources};
 use super::gate::Gate;
@@ -55,7 +60,7 @@ fn prepared(mut config: Config) -> Config {
 pub fn build(config: Config, gate: Gate) -> kube::Result<Client> {
     let config = prepared(config);
     let metrics = RequestMetrics::new(&config);
-    Ok(ClientBuilder::try_from(config)?.with_layer(&Gated { gate, metrics }).build())
+    Ok(ClientBuilder::try_from(config)?.with_layer(&Gated::new(gate, metrics)).build())
 }
 
 /// Sends the writes of the loops: with the same authentication, HTTP and TLS as `kube`'s client, but without
@@ -213,21 +218,27 @@ fn known<K: Eq + std::hash::Hash, V: Clone>(
 struct Gated {
     gate: Gate,
     metrics: RequestMetrics,
+    pauses: Pauses,
+}
+
+impl Gated {
+    fn new(gate: Gate, metrics: RequestMetrics) -> Self {
+        Self { gate, metrics, pauses: Pauses::default() }
+    }
 }
 
 impl<S> Layer<S> for Gated {
     type Service = GatedService<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        GatedService { inner, gate: self.gate.clone(), metrics: self.metrics.clone() }
+        GatedService { inner, shared: self.clone() }
     }
 }
 
 #[derive(Clone)]
 struct GatedService<S> {
     inner: S,
-    gate: Gate,
-    metrics: RequestMetrics,
+    shared: Gated,
 }
 
 impl<S, B> Service<Request<Body>> for GatedService<S>
@@ -246,97 +257,31 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let method = request.method().clone();
-        if method != Method::GET && !self.gate.is_open() {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let Gated { gate, metrics, pauses } = self.shared.clone();
+        if method != Method::GET && !gate.is_open() {
             return Either::Left(ready(Err(Box::new(NotLeader))));
         }
-        let metrics = self.metrics.clone();
-        let begin = Instant::now();
+        // Nothing is sent before it is awaited.
         let answer = self.inner.call(request);
         Either::Right(Box::pin(async move {
+            pauses.wait(&method, &path).await;
+            if method != Method::GET && !gate.is_open() {
+                return Err(Box::new(NotLeader) as BoxError);
+            }
+            let begin = Instant::now();
             // `kube` itself would wait for ever: one connection that hangs must cost no more than one attempt.
             let answer = tokio::time::timeout(REQUEST_TIMEOUT, answer).await;
             let answer = answer.unwrap_or_else(|_| Err(Box::new(NoAnswer)));
             let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
             metrics.count(&method, code, begin.elapsed());
+            if let Ok(answer) = &answer {
+                pauses.note(&method, &path, answer.status(), answer.headers());
+            }
             answer
         }))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use futures::FutureExt;
-    use serde_json::json;
-    use tower::service_fn;
-
-    use super::*;
-
-    fn answered(code: u16, retry_after: u32, body: &str) -> Answered {
-        Answered { code, retry_after, body: Bytes::copy_from_slice(body.as_bytes()) }
-    }
-
-    #[test]
-    fn a_refusal_has_the_message_of_the_api_server_or_of_whoever_answers_for_it() {
-        let status =
-            json!({"kind": "Status", "code": 422, "reason": "Invalid", "message": "spec.x: no"}).to_string();
-        assert_eq!(refusal(&answered(422, 0, &status)), ApiError::Invalid("spec.x: no".to_owned()));
-        for (asked, expected) in
-            [(0, None), (1, Some(Duration::from_secs(1))), (7, Some(Duration::from_secs(7)))]
-        {
-            let error = refusal(&answered(503, asked, " too busy\n"));
-            let message = "HTTP 503: too busy".to_owned();
-            assert_eq!(error, ApiError::Transient { message, retry_after: expected });
-        }
-        // Of the two places that may ask for a pause, the longer one counts.
-        let status =
-            json!({"kind": "Status", "code": 429, "message": "slowly", "details": {"retryAfterSeconds": 5}})
-                .to_string();
-        for (asked, expected) in [(0, 5), (4, 5), (6, 6)] {
-            let error = refusal(&answered(429, asked, &status));
-            assert_eq!(error.retry_after(), Duration::from_secs(expected));
-        }
-    }
-
-    #[test]
-    fn only_reads_pass_a_closed_gate() {
-        let gate = Gate::closed();
-        let metrics =
-            RequestMetrics { host: "here".into(), durations: Arc::default(), totals: Arc::default() };
-        let inner = service_fn(|_: Request<Body>| ready(Ok::<_, BoxError>(Response::new(()))));
-        let mut service = Gated { gate: gate.clone(), metrics }.layer(inner);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let _inside = runtime.enter();
-        let mut passes = |method: &Method| {
-            let request = Request::builder().method(method).body(Body::empty()).expect("a request");
-            let answer = service.call(request).now_or_never().expect("it answers at once");
-            answer.map(drop).map_err(|error| error.is::<NotLeader>())
-        };
-        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-            assert_eq!(passes(&method), Err(true), "{method}");
-        }
-        assert_eq!(passes(&Method::GET), Ok(()));
-        gate.open_until(std::time::Instant::now() + Duration::from_mins(1));
-        assert_eq!((passes(&Method::POST), passes(&Method::GET)), (Ok(()), Ok(())));
-    }
-
-    #[test]
-    fn requests_are_counted_by_code() {
-        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
-        let handle = recorder.handle();
-        metrics::with_local_recorder(&recorder, || {
-            let metrics =
-                RequestMetrics { host: "here".into(), durations: Arc::default(), totals: Arc::default() };
-            for code in [Some(200), Some(200), Some(409), None] {
-                metrics.count(&Method::PUT, code, Duration::from_millis(1));
-            }
-        });
-        let text = handle.render();
-        for (code, count) in [("200", 2), ("409", 1), ("<error>", 1)] {
-            let line = format!(
-                "rest_client_requests_total{{code=\"{code}\",method=\"PUT\",host=\"here\"}} {count}\n"
-            );
-            assert!(text.contains(&line), "{line}{text}");
-        }
-    }
-}
+mod tests;

@@ -65,4 +65,15 @@ mod tests {
         assert_eq!(judged_and_stated(at(50), Some((at(95), ago))), (at(50), at(100)), "behind");
         assert_eq!(judged_and_stated(at(50), Some((Timestamp::MAX, ago))), (at(50), at(50)), "no such time");
     }
+
+    #[test]
+    fn the_date_of_an_answer_is_the_time_of_the_api_server() {
+        let begin = local();
+        // A time that is true for the other tests of this process, too.
+        state(&begin.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
+        state("tomorrow");
+        assert!(STATED.lock().expect("no panic").is_some(), "the date is known");
+        let (minute, stated) = (SignedDuration::from_mins(1), stated());
+        assert!(stated.duration_since(begin).abs() < minute, "{stated}, not {begin}");
+    }
 }

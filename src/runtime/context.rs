@@ -82,3 +82,95 @@ impl Connections {
         Context { engine, events, resync: self.resync }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use http::{Request, Response};
+    use http_body_util::{BodyExt, Full};
+    use hyper::body::{Bytes, Incoming};
+    use hyper::server::conn::http1;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioIo;
+    use kube::Config;
+    use serde_json::{Value, json};
+    use tokio::net::TcpListener;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::api::instance::{Instance, InstanceKind};
+    use crate::runtime::client;
+    use crate::runtime::gate::Gate;
+    use crate::runtime::store::Store;
+    use crate::runtime::watch::Selection;
+
+    fn instance(phase: &str) -> Value {
+        json!({
+            "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance",
+            "metadata": {"name": "box", "namespace": "ns", "uid": "u1", "resourceVersion": "7"},
+            "spec": {}, "status": {"phase": phase},
+        })
+    }
+
+    /// Whether the status was written, and whether the event was answered.
+    #[derive(Default)]
+    struct Seen {
+        status: Notify,
+        event: AtomicBool,
+    }
+
+    /// An API server that does not answer to an event before the status has been written.
+    async fn answer(
+        seen: Arc<Seen>,
+        request: Request<Incoming>,
+    ) -> Result<Response<Full<Bytes>>, Infallible> {
+        let is_event = request.uri().path().contains("/events");
+        let body = request.into_body().collect().await.expect("a body").to_bytes();
+        if !is_event {
+            seen.status.notify_one();
+            return Ok(Response::new(Full::from(instance("Ready").to_string())));
+        }
+        // When its sender gives up, this ends here.
+        seen.status.notified().await;
+        seen.event.store(true, Ordering::SeqCst);
+        Ok(Response::new(Full::new(body)))
+    }
+
+    async fn serve(seen: Arc<Seen>) -> Config {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let seen = Arc::clone(&seen);
+                let service = service_fn(move |request| answer(Arc::clone(&seen), request));
+                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+            }
+        });
+        let mut config = Config::new(format!("http://{address}").parse().expect("a URL"));
+        config.root_cert = Some(Vec::new());
+        config
+    }
+
+    #[tokio::test]
+    async fn an_event_without_an_answer_does_not_delay_the_status() {
+        let seen = Arc::<Seen>::default();
+        let config = serve(Arc::clone(&seen)).await;
+        let connections = Connections {
+            client: client::build(config.clone(), Gate::open()).expect("a client"),
+            writer: Writer::new(config, Gate::open()).expect("a writer"),
+            identity: "test".to_owned(),
+            resync: (Duration::from_hours(1), Duration::from_hours(2)),
+        };
+        let mut stores = WrittenStores::default();
+        stores.add::<InstanceKind>(&Arc::new(Store::new(true)), &Selection::All);
+        let context = connections.context("test", "Test", stores);
+        let read = |value: Value| -> Instance { serde_json::from_value(value).expect("an Instance") };
+        let (before, after) = (read(instance("Starting")), read(instance("Ready")));
+        let notes = [EventNote::warning("Reason", "a message")];
+        assert_eq!(context.publish(&before, &notes, &after.status).await, Ok(true));
+        assert!(seen.event.load(Ordering::SeqCst), "the event was given up before the status was written");
+    }
+}

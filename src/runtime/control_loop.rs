@@ -143,3 +143,63 @@ async fn announce(name: &str, state: &LoopState, events: &Recorder, subject: &Ob
     warn!(controller = name, crds, "CRDs are not installed");
     events.publish_about(subject, &EventNote::warning("WaitingForCRD", message)).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use tokio::sync::mpsc;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::kinds::NamespaceKind;
+    use crate::runtime::ObjectKey;
+    use crate::runtime::controller::ReconcileError;
+    use crate::runtime::queue::Action;
+    use crate::runtime::store::StoreFactory;
+    use crate::runtime::store_set::StoreSet;
+    use crate::runtime::watch::Selection;
+
+    /// Tells what it prepares and reconciles.
+    struct Telling(mpsc::UnboundedSender<String>);
+
+    impl ReconcileKey for Telling {
+        const NAME: &'static str = "telling";
+
+        async fn prepare(&self) {
+            self.0.send("prepared".to_owned()).expect("somebody listens");
+        }
+
+        async fn reconcile(&self, key: &ObjectKey) -> Result<Action, ReconcileError> {
+            self.0.send(key.name.to_string()).expect("somebody listens");
+            Ok(Action::AwaitChange)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_works_from_the_end_of_the_first_lists_until_it_is_stopped() {
+        let limit = Duration::from_mins(1);
+        let mut factory = StoreFactory::default();
+        let mut set = StoreSet::new("telling", &mut factory);
+        let namespaces = set.store::<NamespaceKind>(&Selection::All).objects(|_| true).get();
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let control_loop = Arc::new(ControlLoop::new(Telling(tell), set.finish(), 2));
+        let running = Arc::clone(&control_loop);
+        let running = tokio::spawn(async move { running.run().await });
+        namespaces.begin_list();
+        let namespace = json!({"metadata": {"name": "a", "uid": "1", "resourceVersion": "1"}});
+        namespaces.list_object(serde_json::from_value(namespace).expect("a namespace"));
+        timeout(limit, control_loop.settled()).await.expect_err("the first list has not ended");
+        assert!(told.is_empty() && !control_loop.is_working());
+        namespaces.end_list();
+        timeout(limit, control_loop.settled()).await.expect("the first list has ended");
+        for expected in ["prepared", "a"] {
+            assert_eq!(timeout(limit, told.recv()).await, Ok(Some(expected.to_owned())));
+        }
+        assert!(control_loop.is_working());
+        control_loop.stop();
+        timeout(limit, running).await.expect("it ends").expect("no panic");
+        assert!(!control_loop.is_working());
+    }
+}

@@ -232,3 +232,6 @@ fn ended(error: ApiError, what: &str) -> Ended {
         error => Err(ReconcileError { message: format!("{what}{error}"), retry_after: error.retry_after() }),
     }
 }
+
+#[cfg(test)]
+mod tests;

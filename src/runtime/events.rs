@@ -96,3 +96,53 @@ impl Recorder {
         warn!(name, reason = note.reason, error = failed, "an event could not be published");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::tenant::TenantKind;
+    use crate::kinds::ServiceKind;
+    use crate::runtime::api_server::ApiServer;
+
+    fn object<T: Kind>(namespace: &str) -> Object<T> {
+        let metadata = json!({"name": "a", "namespace": namespace, "uid": "u1"});
+        serde_json::from_value(json!({"metadata": metadata})).expect("an object")
+    }
+
+    #[tokio::test]
+    async fn an_event_names_its_object() {
+        let api = ApiServer::start(|asked| (201, asked.body.clone())).await;
+        let recorder = Recorder::new(api.client(), "Tests", "replica-1");
+        let note = EventNote::warning("Odd", "this is odd");
+        recorder.publish(&object::<ServiceKind>("ns"), &note).await;
+        recorder.publish(&object::<TenantKind>(""), &note).await;
+        let about = |namespace: &str, regarding: Value| {
+            (format!("POST /apis/events.k8s.io/v1/namespaces/{namespace}/events?"), regarding)
+        };
+        let expected = [
+            about(
+                "ns",
+                json!({"apiVersion": "v1", "kind": "Service", "name": "a", "namespace": "ns", "uid": "u1"}),
+            ),
+            about(
+                "default",
+                json!({"apiVersion": KindInfo::of::<TenantKind>().api_version(), "kind": "Tenant", "name": "a", "uid": "u1"}),
+            ),
+        ];
+        let asked = api.asked();
+        let found = asked.iter().map(|asked| (asked.line.clone(), asked.body["regarding"].clone()));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        let body = &asked[0].body;
+        for (member, expected) in [
+            ("reason", "Odd"),
+            ("note", "this is odd"),
+            ("type", "Warning"),
+            ("reportingController", "Tests"),
+            ("reportingInstance", "replica-1"),
+        ] {
+            assert_eq!(body[member], expected, "{member}");
+        }
+    }
+}

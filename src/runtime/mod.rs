@@ -12,6 +12,8 @@
 //! | [`files`], [`replace`], [`http_server`], [`task`] | files that are read again when they change, and files that are replaced as a whole; the HTTP servers; tasks that must not end |
 //! | [`metrics`], [`clock`], [`key`] | metrics; the clock; the key of an object |
 
+#[cfg(test)]
+mod api_server;
 pub mod apply;
 pub mod client;
 pub mod clock;
@@ -37,6 +39,8 @@ pub mod reconciler;
 pub mod replace;
 pub mod replica;
 pub mod resume;
+#[cfg(test)]
+pub mod silent;
 pub mod store;
 pub mod store_set;
 pub mod task;

@@ -315,4 +315,23 @@ mod tests {
             assert_eq!(outcome.effect_failures().count(), failed_effects, "{outcome:?}");
         }
     }
+
+    #[test]
+    fn a_counter_is_there_before_it_counts() {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        let counter = Counter { name: "things_total", labels: vec![("kind", "odd".to_owned())] };
+        let shows = |value: u32| {
+            let line = format!("things_total{{kind=\"odd\"}} {value}");
+            let text = handle.render();
+            assert!(text.lines().any(|shown| shown == line), "{line} not in:\n{text}");
+        };
+        metrics::with_local_recorder(&recorder, || {
+            counter.start();
+            shows(0);
+            counter.increment();
+            counter.start();
+            shows(1);
+        });
+    }
 }

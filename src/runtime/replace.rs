@@ -114,4 +114,16 @@ mod tests {
         assert!(path.join("occupied").is_dir());
         assert_eq!(fs::read_dir(folder.path()).expect("read").count(), 1, "no draft is left");
     }
+
+    #[test]
+    fn what_is_in_the_place_of_the_draft_and_cannot_be_removed_is_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("keys");
+        replace(&path, b"one", 0o644).expect("written");
+        fs::create_dir(folder.path().join(".keys.new")).expect("a folder in the place of the draft");
+        for content in [b"one", b"two"] {
+            replace(&path, content, 0o644).expect_err("the next change could not be written");
+        }
+        assert_eq!(fs::read(&path).expect("read"), b"one");
+    }
 }

@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use super::readiness::{self, LoopState, Need, Readiness};
-use super::store_set::DeclaredStores;
 
 /// A replica loop has this long to end once the process is asked to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
@@ -73,10 +72,10 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// A loop that reads these stores.
-    pub fn new<R: ReplicaLoop>(built: R, stores: DeclaredStores) -> Self {
+    /// A loop that begins once what it needs is there.
+    pub fn new<R: ReplicaLoop>(built: R, needs: Vec<Need>) -> Self {
         let run = |health, stop| async move { built.run(health, stop).await }.boxed();
-        Self { name: R::NAME, needs: stores.needs, run: Box::new(run) }
+        Self { name: R::NAME, needs, run: Box::new(run) }
     }
 
     /// Waits for the stores of the loop, then runs it until `stop`. Readiness names the CRDs that are missing.

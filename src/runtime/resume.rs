@@ -162,17 +162,20 @@ mod tests {
         }
     }
 
-    /// What an API server was asked, and whether it refuses watches.
-    type Asked = Arc<Mutex<(Vec<String>, bool)>>;
+    /// What an API server was asked, and what it refuses: the requests whose path contains this.
+    type Asked = Arc<Mutex<(Vec<String>, &'static str)>>;
+
+    /// Part of no path.
+    const NOTHING: &str = "nothing";
 
     /// An API server at the version `present`.
     fn server(present: &'static str) -> (Client, Asked) {
-        let seen = Arc::new(Mutex::new((Vec::new(), false)));
+        let seen = Arc::new(Mutex::new((Vec::new(), NOTHING)));
         let noted = Arc::clone(&seen);
         let service = service_fn(move |request: Request<Body>| {
             let path = request.uri().to_string();
             let mut noted = noted.lock().expect("no panic");
-            let code = if noted.1 && path.contains("watch=true") { 503 } else { 200 };
+            let code = if path.contains(noted.1) { 503 } else { 200 };
             noted.0.push(path);
             let list = json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": present}, "items": []});
             let answer = Response::builder().status(code).body(Body::from(list.to_string().into_bytes()));
@@ -203,18 +206,24 @@ mod tests {
             assert!(!send(&client, WATCH).await.contains("410"), "{present}");
             assert_eq!(asked().len(), 2);
             // The next one follows a watch that ended early, and the one after that a watch that was refused.
-            for refused in [false, true] {
+            for refused in [NOTHING, "watch=true"] {
                 seen.lock().expect("no panic").1 = refused;
                 let answer = send(&client, WATCH).await;
                 assert_eq!(answer.contains("\"code\":410"), is_refused, "{present}: {answer}");
                 let expected = if is_refused { vec![HEAD] } else { vec![HEAD, WATCH] };
                 assert_eq!(asked(), expected, "{present}, {is_checked}");
             }
-            seen.lock().expect("no panic").1 = false;
+            seen.lock().expect("no panic").1 = NOTHING;
             send(&client, "/api/v1/pods?limit=500").await;
             asked();
             send(&client, WATCH).await;
             assert_eq!(asked(), [WATCH], "after a list nothing is checked");
+            // A list that was refused says nothing about where the API server is.
+            seen.lock().expect("no panic").1 = "limit=500";
+            send(&client, "/api/v1/pods?limit=500").await;
+            asked();
+            send(&client, WATCH).await;
+            assert_eq!(asked()[0], HEAD, "{present}");
         }
     }
 }

@@ -102,9 +102,7 @@ impl WatchHealth {
                     let answer = client.send(request).await?;
                     answer.map(|body| Either::Left(Heard { body, health: health.clone() }))
                 } else {
-                    // A list may hang after its first byte, too.
-                    let whole = tokio::time::timeout(REQUEST_TIMEOUT, whole(&client, request)).await;
-                    whole.unwrap_or_else(|_| Err(Box::new(NoAnswer)))?.map(Either::Right)
+                    whole(&client, request).await?.map(Either::Right)
                 };
                 if answer.status().is_success() {
                     health.works();
@@ -119,10 +117,11 @@ impl WatchHealth {
     }
 }
 
-/// The answer to a request, once all of it is there.
+/// The answer to a request, once all of it is there. The client sees to it that the answer begins in time, without the
+/// pauses that the API server asks for; but it may hang after its first byte, too.
 async fn whole(client: &Client, request: Request<Body>) -> Result<Response<Full<Bytes>>, BoxError> {
     let (parts, body) = client.send(request).await?.into_parts();
-    let body = body.collect().await?.to_bytes();
+    let body = tokio::time::timeout(REQUEST_TIMEOUT, body.collect()).await.map_err(|_| NoAnswer)??.to_bytes();
     Ok(Response::from_parts(parts, Full::new(body)))
 }
 
@@ -239,6 +238,16 @@ mod tests {
         let readiness = Readiness::default();
         readiness.complete();
         let watches = vec![("pods", one.clone()), ("pods", other.clone()), ("nodes", fine)];
+        let log = tempfile::NamedTempFile::new().expect("a file");
+        let written = log.reopen().expect("the same file");
+        // Only for this thread, on which the whole test runs.
+        let _guard = tracing::subscriber::set_default(
+            tracing_subscriber::fmt().with_ansi(false).with_writer(Arc::new(written)).finish(),
+        );
+        let logged = || {
+            let text = std::fs::read_to_string(log.path()).expect("the log");
+            ["the watch is broken", "the watch works again"].map(|line| text.matches(line).count())
+        };
         let task = tokio::spawn(report(watches, readiness.clone()));
         let line = async |seconds: u64| {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -250,6 +259,7 @@ mod tests {
         one.broke("no answer");
         other.broke("refused");
         assert_eq!(line(30).await, "ready");
+        assert_eq!(logged(), [0, 0]);
         let said = line(30).await;
         assert!(said.starts_with("[!] watch of pods: broken for ") && said.ends_with(": refused"), "{said}");
         other.works();
@@ -258,8 +268,15 @@ mod tests {
             said.starts_with("[!] watch of pods: broken for ") && said.ends_with(": no answer"),
             "{said}"
         );
+        assert_eq!(logged(), [1, 0], "once");
         one.works();
         assert_eq!(line(10).await, "ready");
+        assert_eq!(logged(), [1, 1]);
+        one.broke("no answer");
+        assert_ne!(line(70).await, "ready");
+        one.works();
+        assert_eq!(line(70).await, "ready");
+        assert_eq!(logged(), [2, 2]);
         task.abort();
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::{Api, Client};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
 use super::decision::Decision;
@@ -59,7 +59,7 @@ struct Fetched {
     templates: HashMap<ObjectKey, Arc<Template>>,
 }
 
-/// How long a look-up may take, and how long they may go on together: the API server waits for a decision.
+/// How long the look-ups for one decision may take together: the API server waits for it.
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// Evaluates rules over the stores, and reads from the API server what is missing there.
@@ -97,22 +97,19 @@ impl Lookup {
 
     async fn fetch(&self, missing: BTreeSet<Missing>) -> Fetched {
         let mut fetched = Fetched::default();
-        let begin = Instant::now();
+        let end = Instant::now() + DEADLINE;
         for each in missing {
-            if begin.elapsed() > DEADLINE {
-                break;
-            }
             match each {
                 Missing::Tenant(name) => {
-                    let found = self.get(&ObjectKey::new("", &name)).await;
+                    let found = self.get(&ObjectKey::new("", &name), end).await;
                     fetched.tenants.extend(found.map(|found| (name, found)));
                 }
                 Missing::Workspace(name) => {
-                    let found = self.get(&ObjectKey::new("", &name)).await;
+                    let found = self.get(&ObjectKey::new("", &name), end).await;
                     fetched.workspaces.extend(found.map(|found| (name, found)));
                 }
                 Missing::Template(key) => {
-                    let found = self.get(&key).await;
+                    let found = self.get(&key, end).await;
                     fetched.templates.extend(found.map(|found| (key, found)));
                 }
             }
@@ -120,7 +117,7 @@ impl Lookup {
         fetched
     }
 
-    async fn get<T: Kind>(&self, key: &ObjectKey) -> Option<Arc<Object<T>>> {
+    async fn get<T: Kind>(&self, key: &ObjectKey, end: Instant) -> Option<Arc<Object<T>>> {
         // A user has written the reference: nothing can have a name that is not valid.
         let is_valid = check_object_name(&key.name).is_ok()
             && (!T::NAMESPACED || check_dns_label(&key.namespace).is_ok());
@@ -132,7 +129,7 @@ impl Lookup {
         } else {
             Api::all(self.client.clone())
         };
-        let failed = match timeout(DEADLINE, api.get_opt(&key.name)).await {
+        let failed = match timeout_at(end, api.get_opt(&key.name)).await {
             Ok(Ok(found)) => return found.map(|found| Arc::new(found.object)),
             Ok(Err(error)) => with_sources(&error),
             Err(_) => "the API server did not answer in time".to_owned(),
@@ -190,5 +187,66 @@ impl View for StoreView<'_> {
 
     fn instances(&self, namespace: &str) -> Vec<Arc<Instance>> {
         self.stores.instances.by::<ByNamespace>(namespace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::silent::SilentServer;
+    use crate::webhook::decision::Denial;
+
+    /// Look-ups at a server, with stores that are empty.
+    fn lookup(server: &SilentServer) -> Lookup {
+        let stores = Stores {
+            tenants: Arc::new(Store::new(true)),
+            workspaces: Arc::new(Store::new(true)),
+            templates: Arc::new(Store::new(true)),
+            instances: Arc::new(Store::new(true)),
+            namespaces: Arc::new(Store::new(true)),
+        };
+        Lookup::new(stores, Client::try_from(server.config()).expect("a client"))
+    }
+
+    /// A rule that needs a Tenant, a Workspace and a Template of these names.
+    fn needs<'a>(namespace: &'a str, name: &'a str) -> impl Fn(&dyn View) -> Decision + 'a {
+        move |view| {
+            let found = (view.tenant(name), view.workspace(name), view.template(namespace, name));
+            match found {
+                (Some(_), Some(_), Some(_)) => Decision::allowed(),
+                _ => Decision::denied(Denial::forbidden("something is missing")),
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn look_ups_that_are_never_answered_end_within_two_seconds() {
+        let server = SilentServer::start();
+        let lookup = lookup(&server);
+        let begin = Instant::now();
+        let decision = lookup.decide(needs("workspace-tea", "ada")).await;
+        assert!(!decision.is_allowed());
+        assert_eq!(begin.elapsed().as_secs(), 2, "all three together");
+        assert!(server.was_asked());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_can_be_no_name_is_not_looked_up() {
+        let server = SilentServer::start();
+        let lookup = lookup(&server);
+        let begin = Instant::now();
+        for name in ["", "my vm", "..", "../x", "a/b", "x?y", "x#y", "x%2Fy", "UPPER"] {
+            assert!(!lookup.decide(needs("workspace-tea", name)).await.is_allowed(), "{name}");
+        }
+        // Only a Template is in a namespace.
+        for namespace in ["", "my vm", "..", "../x", "a/b", "x?y", "x#y", "x%2Fy", "a.b", "UPPER"] {
+            let rule = |view: &dyn View| match view.template(namespace, "small") {
+                Some(_) => Decision::allowed(),
+                None => Decision::denied(Denial::forbidden("it is missing")),
+            };
+            assert!(!lookup.decide(rule).await.is_allowed(), "{namespace}");
+        }
+        assert_eq!(begin.elapsed(), Duration::ZERO, "nothing is waited for");
+        assert!(!server.was_asked());
     }
 }

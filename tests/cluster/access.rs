@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use kube::Client;
 use kube::api::PropagationPolicy;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -82,6 +82,12 @@ impl Cluster {
         self.background.run(async move { direct.delete(&kind, &namespace, &name, policy).await })?
     }
 
+    /// Deletes all objects of a kind in a namespace, and what they own as `policy` says.
+    pub fn delete_all(&self, kind: &str, namespace: &str, policy: PropagationPolicy) -> Result<()> {
+        let (direct, [kind, namespace]) = (self.direct()?, [kind, namespace].map(str::to_owned));
+        self.background.run(async move { direct.delete_all(&kind, &namespace, policy).await })?
+    }
+
     /// Whether the authorizer allows a user something: see [`Direct::may`].
     pub fn may(&self, user: User, verb: &str, resource: &str, namespace: &str, name: &str) -> Result<bool> {
         let direct = self.direct()?;
@@ -99,36 +105,19 @@ impl Cluster {
         Ok(Arc::clone(direct.insert(Arc::new(Direct::new(client)))))
     }
 
-    /// Applies manifest files (server-side), and waits until the CRDs among them are established.
+    /// Applies manifest files (server-side). Their CRDs must be installed already.
     pub fn apply_files(&self, files: &[&Path]) -> Result<()> {
-        let texts = files
-            .iter()
-            .map(|file| fs::read_to_string(file).with_context(|| format!("reading {}", file.display())));
-        let texts: Vec<String> = texts.collect::<Result<_>>()?;
-        self.apply_yaml(&texts.join("\n---\n"))
-    }
-
-    /// Applies manifests (server-side), and waits until the CRDs among them are established.
-    pub fn apply_yaml(&self, manifests: &str) -> Result<()> {
-        let file = tempfile::NamedTempFile::new_in(self.dir())?;
-        fs::write(file.path(), manifests)?;
-        let mut kubectl = self.kubectl();
-        kubectl.args(["apply", "--server-side", "--force-conflicts", "-f"]).arg(file.path());
-        output_of(&mut kubectl)?;
-        let mut crds = self.kubectl();
-        crds.args(["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"]);
-        if manifests.contains("kind: CustomResourceDefinition") {
-            output_of(&mut crds).map(drop)
-        } else {
-            Ok(())
-        }
+        files.iter().try_for_each(|file| {
+            let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+            self.apply(&text).with_context(|| file.display().to_string())
+        })
     }
 
     /// A token of a service account, valid for a day.
     pub fn token(&self, namespace: &str, service_account: &str) -> Result<String> {
-        let mut kubectl = self.kubectl();
-        kubectl.args(["create", "token", service_account, "--duration=24h", "--namespace", namespace]);
-        Ok(output_of(&mut kubectl)?.trim().to_owned())
+        let (direct, [namespace, account]) =
+            (self.direct()?, [namespace, service_account].map(str::to_owned));
+        self.background.run(async move { direct.token(&namespace, &account).await })?
     }
 
     /// Writes a kubeconfig with a token of a service account that exists.
@@ -156,15 +145,4 @@ pub async fn client_of(kubeconfig: &Path, user_agent: &'static str) -> Result<Cl
     let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(user_agent)));
     Ok(Client::try_from(config)?)
-}
-
-/// Runs `kubectl` and returns what it printed; the error contains what it wrote to standard error.
-fn output_of(command: &mut Command) -> Result<String> {
-    let output = command.stdin(Stdio::null()).output()?;
-    if !output.status.success() {
-        let arguments: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("`kubectl {}` failed: {}", arguments.join(" "), said.trim());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

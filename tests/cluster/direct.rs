@@ -7,9 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context as _, Result, anyhow};
 use futures::future::try_join_all;
 use http::Request;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::{
-    DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy, ValidationDirective,
+    DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, PropagationPolicy,
+    ValidationDirective,
 };
 use kube::discovery::{ApiCapabilities, ApiResource, Discovery, Scope};
 use kube::{Api, Client};
@@ -79,13 +82,14 @@ impl Direct {
             field_validation: Some(ValidationDirective::Strict),
             ..PatchParams::apply(MANAGER).force()
         };
-        for object in serde_saphyr::from_multiple::<Value>(yaml).context("the YAML")? {
+        let objects = serde_saphyr::from_multiple::<Value>(yaml).context("the YAML")?;
+        for object in objects.iter().filter(|object| !object.is_null()) {
             let (kind, metadata) = (object["kind"].as_str().unwrap_or_default(), &object["metadata"]);
             let name = metadata["name"].as_str().context("an object without a name")?;
             let namespace = metadata["namespace"].as_str().unwrap_or_default();
             let version = object["apiVersion"].as_str().unwrap_or_default();
             let api = self.api(&self.served(&format!("{kind}.{version}")).await?, namespace);
-            api.patch(name, &params, &Patch::Apply(&object))
+            api.patch(name, &params, &Patch::Apply(object))
                 .await
                 .with_context(|| format!("{kind} {name}"))?;
         }
@@ -126,6 +130,24 @@ impl Direct {
         let params = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
         let answer = api.delete(name, &params).await.with_context(|| format!("{kind} {name}"))?;
         Ok(answer.left().and_then(|object| object.metadata.uid))
+    }
+
+    /// Deletes all objects of a kind in a namespace, and what they own as `policy` says, in one request.
+    pub async fn delete_all(&self, kind: &str, namespace: &str, policy: PropagationPolicy) -> Result<()> {
+        let api = self.api(&self.served(kind).await?, namespace);
+        let params = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
+        let answer = api.delete_collection(&params, &ListParams::default()).await;
+        answer.map(drop).with_context(|| format!("all {kind} in {namespace}"))
+    }
+
+    /// A token of a service account, valid for a day.
+    pub async fn token(&self, namespace: &str, service_account: &str) -> Result<String> {
+        let api: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
+        let day = TokenRequestSpec { expiration_seconds: Some(24 * 3600), ..TokenRequestSpec::default() };
+        let request = TokenRequest { spec: Some(day), ..TokenRequest::default() };
+        let answer = api.create_token_request(service_account, &PostParams::default(), &request).await;
+        let status = answer.with_context(|| format!("a token of {service_account}"))?.status;
+        status.and_then(|status| status.token).context("a token request without an answer")
     }
 
     /// Whether the authorizer allows a user something. `resource` is a plural name, with a subresource behind a slash.

@@ -16,6 +16,7 @@ pub mod browser;
 mod certificates;
 mod crds;
 pub mod direct;
+pub mod exporter;
 mod folders;
 pub mod keycloak;
 mod kubeconfig;
@@ -75,9 +76,10 @@ pub struct Options {
     /// Whether only who may delete an object may name another one as its owner, so that the garbage collector deletes it
     /// with that one (the admission plugin `OwnerReferencesPermissionEnforcement`, which many clusters have not).
     pub owner_references_guarded: bool,
-    /// Whether the programs collect garbage as often as they do by default. Tests save processor time: the heap of an API
-    /// server that serves one of them is small, and would be collected all the time.
-    pub default_collections: bool,
+    /// Whether the programs save processor time, as tests want it and a bench does not: they collect garbage less often
+    /// (the heap of an API server that serves one of them is small, and would be collected all the time), and the
+    /// controllers of which nothing here has objects do not run.
+    pub spare: bool,
     /// How long an import, a boot and a shut-down of a simulated virtual machine take, each.
     pub machine_delay: Duration,
     /// How long each program has to become ready.
@@ -95,7 +97,7 @@ impl Default for Options {
             gateway: false,
             load_balancer: true,
             owner_references_guarded: true,
-            default_collections: false,
+            spare: true,
             machine_delay: Duration::from_millis(300),
             timeout: Duration::from_mins(1),
         }
@@ -133,7 +135,7 @@ impl Cluster {
             ports: Ports::reserve(&assets::cache_dir()?)?,
             dir,
             owner_references_guarded: options.owner_references_guarded,
-            default_collections: options.default_collections,
+            spare: options.spare,
         };
         let cluster = Self {
             stand_in: Mutex::new(None),

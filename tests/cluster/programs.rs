@@ -13,6 +13,29 @@ use super::kubeconfig::{self, Credentials};
 use super::ports::Ports;
 use super::processes::Process;
 
+/// The controllers that have nothing to do on a cluster of the tests, but watch what others write.
+const IDLE_CONTROLLERS: [&str; 19] = [
+    "certificatesigningrequest-approving-controller",
+    "certificatesigningrequest-cleaner-controller",
+    "certificatesigningrequest-signing-controller",
+    "cronjob-controller",
+    "daemonset-controller",
+    "endpointslice-mirroring-controller",
+    "ephemeral-volume-controller",
+    "horizontal-pod-autoscaler-controller",
+    "legacy-serviceaccount-token-cleaner-controller",
+    "persistentvolume-attach-detach-controller",
+    "persistentvolume-expander-controller",
+    "podcertificaterequest-cleaner-controller",
+    "replicationcontroller-controller",
+    "resourceclaim-controller",
+    "selinux-warning-controller",
+    "statefulset-controller",
+    "ttl-controller",
+    "validatingadmissionpolicy-status-controller",
+    "volumeattributesclass-protection-controller",
+];
+
 /// What is needed to start the programs of one cluster.
 pub struct Programs {
     /// Where the programs are.
@@ -25,8 +48,8 @@ pub struct Programs {
     pub ports: Ports,
     /// Whether the API server guards owner references.
     pub owner_references_guarded: bool,
-    /// Whether they collect garbage as often as they do by default.
-    pub default_collections: bool,
+    /// Whether they save processor time.
+    pub spare: bool,
 }
 
 impl Programs {
@@ -55,7 +78,7 @@ impl Programs {
     }
 
     fn start(&self, name: &'static str, program: &Path, args: &[String]) -> Result<Process> {
-        let environment: &[(&str, &str)] = if self.default_collections { &[] } else { &[("GOGC", "400")] };
+        let environment: &[(&str, &str)] = if self.spare { &[("GOGC", "400")] } else { &[] };
         Process::start_with(name, program, args, environment, self.dir.join(format!("{name}.log")))
     }
 
@@ -119,11 +142,18 @@ impl Programs {
         self.start("kube-apiserver", &self.assets.kube_apiserver, &args)
     }
 
-    /// Starts the controller manager with every controller that it starts by default.
+    /// Starts the controller manager with the controllers that it starts by default, or with those that have something
+    /// to do here.
     pub fn kube_controller_manager(&self) -> Result<Process> {
         let kubeconfig = self.kubeconfig("system:kube-controller-manager", None)?;
         let file = |name: &str| self.certificates.file(name).display().to_string();
+        let without: String = if self.spare {
+            IDLE_CONTROLLERS.map(|name| format!(",-{name}")).concat()
+        } else {
+            String::new()
+        };
         let args = [
+            format!("--controllers=*{without}"),
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--root-ca-file={}", file("ca.crt")),
             format!("--service-account-private-key-file={}", file("service-accounts.key")),

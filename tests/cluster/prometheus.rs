@@ -1,5 +1,5 @@
-//! A real Prometheus with samples that a test chooses, of any time: they are written into its storage before it starts,
-//! so that no test waits for scrapes. It scrapes nothing.
+//! A real Prometheus: with samples that a test chooses, of any time, which are written into its storage before it starts,
+//! so that no test waits for scrapes; or one that scrapes a daemon, or an [`Exporter`](super::exporter::Exporter).
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::assets;
@@ -33,6 +34,19 @@ impl Samples {
     }
 }
 
+/// What is scraped.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The name of the job.
+    pub job: &'static str,
+    /// Host and port.
+    pub address: String,
+    /// The path of its metrics.
+    pub path: &'static str,
+    /// Labels of all its series, in addition to `job` and `instance`.
+    pub labels: &'static [(&'static str, &'static str)],
+}
+
 /// A running Prometheus. When it is dropped, the server ends and its data is removed.
 pub struct PrometheusServer {
     _process: Process,
@@ -42,13 +56,11 @@ pub struct PrometheusServer {
 }
 
 impl PrometheusServer {
-    /// Starts a server that has these samples, and waits until it answers.
+    /// Starts a server that has these samples and scrapes nothing, and waits until it answers.
     pub fn start(samples: &Samples) -> Result<Self> {
         let folder = temporary_dir()?;
-        let (input, data, config) =
-            (folder.path().join("samples"), folder.path().join("data"), folder.path().join("prometheus.yml"));
+        let (input, data) = (folder.path().join("samples"), folder.path().join("data"));
         std::fs::write(&input, format!("{}# EOF\n", samples.text))?;
-        std::fs::write(&config, "")?;
         let mut blocks = Command::new("promtool");
         blocks
             .args(["tsdb", "create-blocks-from", "--max-block-duration=1000h", "--quiet", "openmetrics"])
@@ -56,6 +68,36 @@ impl PrometheusServer {
             .arg(&data);
         assets::run_logged(&mut blocks, &folder.path().join("promtool.log"))
             .context("Prometheus and promtool are needed (on Debian: prometheus)")?;
+        Self::start_in(folder, "")
+    }
+
+    /// Starts a server that scrapes the metrics at this address every second, and waits until it answers.
+    pub fn scraping(address: &str) -> Result<Self> {
+        Self::scraping_all(&[Target {
+            job: "daemon",
+            address: address.to_owned(),
+            path: "/metrics",
+            labels: &[],
+        }])
+    }
+
+    /// The same with several targets.
+    pub fn scraping_all(targets: &[Target]) -> Result<Self> {
+        let jobs = targets.iter().map(|Target { job, address, path, labels }| {
+            let labels: Vec<String> =
+                labels.iter().map(|(name, value)| format!("{name}: '{value}'")).collect();
+            let labels = labels.join(", ");
+            format!(
+                "- {{job_name: {job}, scrape_interval: 1s, metrics_path: {path}, \
+                 static_configs: [{{targets: ['{address}'], labels: {{{labels}}}}}]}}\n"
+            )
+        });
+        Self::start_in(temporary_dir()?, &format!("scrape_configs:\n{}", jobs.collect::<String>()))
+    }
+
+    fn start_in(folder: TempDir, configuration: &str) -> Result<Self> {
+        let (data, config) = (folder.path().join("data"), folder.path().join("prometheus.yml"));
+        std::fs::write(&config, configuration)?;
         let ports = Ports::reserve(&assets::cache_dir()?)?;
         let port = ports.first();
         let args = [
@@ -87,6 +129,15 @@ impl PrometheusServer {
     /// The URL of the server.
     pub fn url(&self) -> String {
         format!("http://{}", self.address())
+    }
+
+    /// The value of a query whose result is one series; `None` where it has none.
+    pub fn value(&self, query: &str) -> Result<Option<f64>> {
+        let query = query.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
+        let answer: Value =
+            serde_json::from_str(&page(&self.address(), &format!("/api/v1/query?query={query}"))?)?;
+        let value = answer.pointer("/data/result/0/value/1").and_then(Value::as_str);
+        value.map(|value| value.parse().context("a number")).transpose()
     }
 
     /// How many requests the server has answered, by itself counted, without those for its metrics.

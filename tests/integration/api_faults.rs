@@ -114,23 +114,39 @@ fn hanging_events(lab: &Lab, proxy: &Proxy) {
     lab.delete_all("instances", NAMESPACE);
 }
 
-/// A server that asks for four seconds of peace gets them.
+/// A server that asks for four seconds of peace gets them, from writes and from watches.
 fn a_busy_server(lab: &Lab, proxy: &Proxy) {
-    let services = |method: &Method, path: &str| *method == Method::POST && path.contains("/services?");
-    proxy.reset();
-    proxy.set(Fault::Status { code: 429, retry_after: Some(4), matching: matching(services) });
-    lab.apply(&instance("fault", "patient", "standalone"));
+    let services: Asked = |method, path| *method == Method::POST && path.contains("/services?");
+    let templates: Asked = |method, path| *method == Method::GET && path.contains("/templates?");
+    for code in [429, 503] {
+        for (what, asked) in [("services", services), ("templates", templates)] {
+            proxy.reset();
+            proxy.set(Fault::Status { code, retry_after: Some(4), matching: matching(asked) });
+            proxy.drop_watches();
+            let name = format!("patient-{code}-{what}");
+            lab.apply(&instance("fault", &name, "standalone"));
+            let attempts = attempts(proxy, asked);
+            assert!(attempts[2] - attempts[0] >= Duration::from_secs(7), "{code} {what}: {attempts:?}");
+            proxy.set(Fault::None);
+            lab.await_phase(NAMESPACE, &name, "Ready");
+        }
+    }
+    lab.delete_all("instances", NAMESPACE);
+}
+
+/// Whether a request is one of those that are refused.
+type Asked = fn(&Method, &str) -> bool;
+
+/// When the first three of these requests were answered.
+fn attempts(proxy: &Proxy, asked: Asked) -> Vec<Instant> {
     let mut attempts = Vec::new();
     while attempts.len() < 3 {
         wait_until(PATIENCE, || {
             let log = proxy.request_log();
-            let sent = log.iter().filter(|request| services(&request.method, &request.path)).count();
+            let sent = log.iter().filter(|request| asked(&request.method, &request.path)).count();
             (sent > attempts.len()).then_some(()).ok_or_else(|| format!("{sent} attempts"))
         });
         attempts.push(Instant::now());
     }
-    assert!(attempts[2] - attempts[0] >= Duration::from_secs(7), "{attempts:?}");
-    proxy.set(Fault::None);
-    lab.await_phase(NAMESPACE, "patient", "Ready");
-    lab.delete_all("instances", NAMESPACE);
+    attempts
 }

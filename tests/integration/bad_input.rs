@@ -1,5 +1,6 @@
 //! Bad input is reported in a sentence, and it is not reconciled again and again.
 
+use crate::cluster::audit::{Mark, by_agent};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
@@ -47,15 +48,56 @@ fn bad_input_is_reported_until_it_is_corrected() {
     let config = "controllers: {instance: {websiteBaseUrl: bad.example.com}}\n";
     let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: FIXTURES, config });
     bad_templates(&lab);
+    let mark = lab.cluster.audit().mark().expect("the audit log");
     faults_are_reported(&lab);
+    names_that_nothing_can_have_are_reported(&lab);
+    assert_no_strange_request(&lab, mark);
     corrected_input_is_used(&lab);
     // Nothing that is refused is tried again and again.
     let retries = |metrics: &str| {
-        let line = metrics.lines().find(|line| line.starts_with("controller_runtime_reconcile_errors_total"));
-        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).unwrap_or(f64::MAX)
+        let series = "controller_runtime_reconcile_errors_total{controller=\"instance\"} ";
+        metrics.lines().find_map(|line| line.strip_prefix(series)?.parse::<f64>().ok())
     };
-    assert!(retries(&daemon.metrics()) < 20.0, "{}", daemon.metrics());
+    let retries = retries(&daemon.metrics()).expect("the loop of Instances counts its errors");
+    assert!(retries < 20.0, "{retries}: {}", daemon.metrics());
     lab.delete_fixtures(FIXTURES);
+}
+
+/// Names that no object can have, as users may write them.
+pub const STRANGE_NAMES: [(&str, &str); 4] =
+    [("spaced", "my vm"), ("nameless", ""), ("climbing", "../"), ("asking", "x?y=1")];
+
+/// Asserts that no daemon has sent a request with one of the [`STRANGE_NAMES`] since `mark`.
+pub fn assert_no_strange_request(lab: &Lab, mark: Mark) {
+    let entries = lab.cluster.audit().since(mark).expect("the audit log");
+    let asked: Vec<&str> = by_agent(&entries, "crownlabs/").map(|entry| entry.request_uri.as_str()).collect();
+    assert!(!asked.is_empty(), "the daemons ask for something");
+    for uri in asked {
+        let path = uri.split('?').next().unwrap_or_default();
+        let is_strange = path.ends_with('/')
+            || ["/..", "%2E", "%2F", "my vm", "my%20vm", "my+vm", "x?y", "x%3Fy"].iter().any(|part| {
+                // Selectors of lists are encoded in the query.
+                path.contains(part) || (part.contains('?') && uri.contains(part))
+            });
+        assert!(!is_strange, "{uri}");
+    }
+}
+
+/// A Template or Tenant whose name nothing can have is not found, which the status says.
+fn names_that_nothing_can_have_are_reported(lab: &Lab) {
+    for (name, strange) in STRANGE_NAMES {
+        let quoted = format!("\"{strange}\"");
+        lab.apply(&instance(FIXTURES, name, &quoted));
+        let message = lab.await_fault(NAMESPACE, name, "TemplateNotFound");
+        assert_eq!(message, format!("Template workspace-{FIXTURES}/{strange} not found"));
+        let of_nobody = format!("{name}-tenant");
+        lab.apply(
+            &instance(FIXTURES, &of_nobody, "standalone")
+                .replace("TenantRef: {name: bad}", &format!("TenantRef: {{name: {quoted}}}")),
+        );
+        let message = lab.await_fault(NAMESPACE, &of_nobody, "TenantNotFound");
+        assert_eq!(message, format!("Tenant {strange} not found"));
+    }
 }
 
 /// Creates Templates of which no Instance can be made.

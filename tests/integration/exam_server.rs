@@ -1,7 +1,7 @@
-//! The server of an exam: it answers at each path as a test tells it, and counts the requests.
+//! The server of an exam: it answers at each path as a test tells it, counts the requests, and takes uploads.
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -29,6 +29,21 @@ pub struct ExamServer {
 struct State {
     answers: HashMap<String, Answer>,
     requests: HashMap<String, usize>,
+    answered: u64,
+    uploads: Vec<Upload>,
+}
+
+/// A form with a file that was accepted.
+struct Upload {
+    path: String,
+    file: String,
+}
+
+/// A request.
+struct Request {
+    method: String,
+    path: String,
+    body: String,
 }
 
 impl ExamServer {
@@ -67,34 +82,84 @@ impl ExamServer {
     pub fn requests(&self, path: &str) -> usize {
         lock(&self.state).requests.get(path).copied().unwrap_or_default()
     }
+
+    /// Counts the requests at all paths that were answered so far, those with [`Answer::Endless`] and [`Answer::Hang`]
+    /// excepted. Whoever has read an answer finds it counted.
+    pub fn answered(&self) -> impl Fn() -> u64 + Send + Sync + use<> {
+        let state = Arc::clone(&self.state);
+        move || lock(&state).answered
+    }
+
+    /// The names of the files that were posted to a path and accepted with a status of 200 to 299, in this order.
+    pub fn uploads(&self, path: &str) -> Vec<String> {
+        let state = lock(&self.state);
+        let uploads = state.uploads.iter().filter(|upload| upload.path == path);
+        uploads.map(|upload| upload.file.clone()).collect()
+    }
 }
 
 fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
-    let mut buffer = [0; 4_096];
-    let length = stream.read(&mut buffer)?;
-    let head = String::from_utf8_lossy(&buffer[..length]).into_owned();
-    let target = head.split(' ').nth(1).unwrap_or_default();
+/// Reads a request with its body.
+fn read(stream: &TcpStream) -> std::io::Result<Request> {
+    let mut reader = BufReader::new(stream);
+    let (mut first, mut length) = (String::new(), 0);
+    reader.read_line(&mut first)?;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 || line.trim_end().is_empty() {
+            break;
+        }
+        let value = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+        length = value.map_or(length, |(_, value)| value.trim().parse().unwrap_or_default());
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let mut words = first.split(' ').map(str::to_owned);
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = target.split('?').next().unwrap_or_default().trim_start_matches('/').to_owned();
+    Ok(Request { method, path, body: String::from_utf8_lossy(&body).into_owned() })
+}
+
+impl Request {
+    /// The name of the file in the form field `binfile`, if the request is an upload.
+    fn file(&self) -> Option<String> {
+        let (_, field) =
+            self.body.split_once("name=\"binfile\"; filename=\"").filter(|_| self.method == "POST")?;
+        Some(field.split('"').next()?.to_owned())
+    }
+}
+
+fn answer(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
+    let request = read(&stream)?;
+    let path = &request.path;
     let answer = {
         let mut state = lock(state);
         *state.requests.entry(path.clone()).or_default() += 1;
-        state.answers.get(&path).cloned().unwrap_or(Answer::Body(500, ""))
+        state.answers.get(path).cloned().unwrap_or(Answer::Body(500, ""))
     };
     match answer {
-        Answer::Body(status, body) => write!(
-            stream,
-            "HTTP/1.1 {status} \r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-            body.len()
-        ),
+        Answer::Body(status, body) => {
+            let head = format!("HTTP/1.1 {status} \r\ncontent-length: {}", body.len());
+            // Locked while it is sent, so that whoever has the answer finds it counted.
+            let mut state = lock(state);
+            if let Some(file) = request.file().filter(|_| (200..300).contains(&status)) {
+                state.uploads.push(Upload { path: path.clone(), file });
+            }
+            write!(stream, "{head}\r\nconnection: close\r\n\r\n{body}")?;
+            state.answered += 1;
+            Ok(())
+        }
         Answer::Redirect(path) => {
+            let mut state = lock(state);
             write!(
                 stream,
                 "HTTP/1.1 302 \r\nlocation: /{path}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-            )
+            )?;
+            state.answered += 1;
+            Ok(())
         }
         Answer::Endless => {
             stream.write_all(b"HTTP/1.1 200 \r\nconnection: close\r\n\r\n")?;
@@ -104,6 +169,7 @@ fn answer(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
         }
         Answer::Hang => {
             // Until the client gives up.
+            let mut buffer = [0; 4_096];
             while stream.read(&mut buffer)? > 0 {}
             Ok(())
         }

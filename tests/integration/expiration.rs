@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
+use crate::termination::await_condition;
 
 /// The time between the warning and the deletion.
 const INTERVAL: Duration = Duration::from_secs(4);
@@ -40,6 +41,24 @@ pub fn mails(folder: &Path) -> Vec<(Timestamp, String)> {
 /// The time between two times.
 pub fn passed(since: Timestamp, until: Timestamp) -> Duration {
     Duration::try_from(until.duration_since(since)).expect("not before")
+}
+
+/// An Instance in the namespace of the Workspace of the fixtures, whose Tenant has a name of its own.
+pub fn elsewhere(fixtures: &str, name: &str, template: &str, tenant: &str) -> String {
+    instance(fixtures, name, template)
+        .replace(&format!("namespace: tenant-{fixtures}"), &format!("namespace: workspace-{fixtures}"))
+        .replace(&format!("TenantRef: {{name: {fixtures}}}"), &format!("TenantRef: {{name: {tenant}}}"))
+}
+
+/// A Tenant with an address.
+fn tenant(name: &str) -> String {
+    format!(
+        "apiVersion: crownlabs.polito.it/v1alpha2
+kind: Tenant
+metadata: {{name: {name}}}
+spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org}}
+"
+    )
 }
 
 /// Lets the Instances of a Template expire at an age.
@@ -170,6 +189,84 @@ fn the_instances_of_an_exempt_namespace_stay() {
     exempt("null");
     lab.await_gone("instances", namespace, "kept");
     assert_eq!(mails(folder.path()).len(), 2);
+    drop(daemon);
+    lab.delete_fixtures(name);
+}
+
+#[test]
+fn an_instance_is_looked_at_when_its_namespace_becomes_ours_and_when_its_tenant_appears() {
+    let lab = Lab::shared();
+    let name = "latecomer";
+    lab.create_fixtures(name);
+    let namespace = "tenant-latecomer";
+    let select = |value: &str| {
+        let labels = format!(r#"{{"crownlabs.polito.it/operator-selector": {value}}}"#);
+        lab.patch("namespaces", "", namespace, &format!(r#"{{"metadata": {{"labels": {labels}}}}}"#));
+    };
+    select("null");
+    lab.delete("tenants", "", &[name]);
+    lab.apply(&tenant("latecomer-other"));
+    expire(&lab, name, "container", "1s");
+    lab.apply(&instance(name, "late", "container"));
+    // What is done to this one would have been done to the other.
+    lab.apply(&elsewhere(name, "marker", "container", "latecomer-other"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let kubeconfig = lab.service_account();
+    let config = config(folder.path(), "1s");
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    lab.await_gone("instances", "workspace-latecomer", "marker");
+    assert_eq!(lab.get("instances", namespace, "late").expect("not ours")["status"], Value::Null);
+    select(&format!("\"{name}\""));
+    await_condition(&lab, namespace, "late", "Expiring", "TenantNotFound");
+    assert_eq!(mails(folder.path()).len(), 2, "those about the other: {}", daemon.log());
+    lab.apply(&tenant(name));
+    lab.await_gone("instances", namespace, "late");
+    assert_eq!(mails(folder.path()).len(), 4, "{}", daemon.log());
+    drop(daemon);
+    lab.delete_fixtures(name);
+}
+
+#[test]
+fn a_template_that_breaks_holds_back_its_mail_and_no_other() {
+    let lab = Lab::shared();
+    let name = "template";
+    lab.create_fixtures(name);
+    expire(&lab, name, "container", "1s");
+    let (folder, templates) =
+        (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    for file in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("config/mail")).expect("templates") {
+        let file = file.expect("a file");
+        fs::copy(file.path(), templates.path().join(file.file_name())).expect("copied");
+    }
+    let config = config(folder.path(), &format!("{}s", INTERVAL.as_secs()));
+    let config = config.replace(
+        "{transport: file,",
+        &format!("{{transport: file, templateDir: \"{}\",", templates.path().display()),
+    );
+    let kubeconfig = lab.service_account();
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    let namespace = "tenant-template";
+    lab.apply(&instance(name, "warned", "container"));
+    wait_until(PATIENCE, || match mails(folder.path()).len() {
+        0 => Err(format!("a warning: {}", daemon.log())),
+        _ => Ok(()),
+    });
+    let warning = templates.path().join("instautoctrl_expiration_warning_notification.yaml");
+    let good = fs::read(&warning).expect("a template");
+    fs::write(&warning, "to: a\nsubject: b\nplaintext_content: c\n").expect("written");
+    lab.apply(&instance(name, "old", "container"));
+    let condition = await_condition(&lab, namespace, "old", "Expiring", "MailTemplateInvalid");
+    let message = condition["message"].as_str().unwrap_or_default();
+    let expected = format!("the mail has no usable template: {}: html_content is missing", warning.display());
+    assert!(message.starts_with(&expected), "{condition}");
+    // The last mail has another template.
+    lab.await_gone("instances", namespace, "warned");
+    assert_eq!(mails(folder.path()).len(), 2, "{}", daemon.log());
+    let kept = lab.get("instances", namespace, "old").expect("it was not warned about");
+    assert_eq!(kept["status"]["expiration"]["warnings"].as_i64(), None, "{kept}");
+    fs::write(&warning, good).expect("written");
+    lab.await_gone("instances", namespace, "old");
+    assert_eq!(mails(folder.path()).len(), 4, "{}", daemon.log());
     drop(daemon);
     lab.delete_fixtures(name);
 }

@@ -6,16 +6,24 @@ use std::time::Duration;
 use crownlabs::testing::clock;
 use serde_json::Value;
 
+use crate::cluster::exporter::{Counter, Exporter};
 use crate::cluster::prometheus::{PrometheusServer, Samples};
 use crate::daemon::{Daemon, Options};
-use crate::expiration::{mails, passed};
+use crate::expiration::{elsewhere, mails, passed};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
 /// The time without use after which an Instance is overdue.
-const IDLE: &str = "20s";
+const IDLE: Duration = Duration::from_secs(20);
 /// The time between the warning and the stop.
 const INTERVAL: Duration = Duration::from_secs(4);
 const NAMESPACE: &str = "tenant-idle";
+
+/// Whether each of the sources is there, as Prometheus knows it.
+const AVAILABLE: [&str; 3] = [
+    r#"up{service="ingress-nginx-external-controller-metrics"}"#,
+    r#"up{container="bastion-operator-tracker-sidecar"}"#,
+    r#"up{container="webssh"}"#,
+];
 
 /// A Prometheus in which all sources are there from an hour ago until half an hour from now, and in which the Instance
 /// `busybee` in this namespace is used all the time.
@@ -23,11 +31,7 @@ pub fn prometheus(namespace: &str) -> PrometheusServer {
     let now = clock::now().as_second();
     let times = || (now - 3_600..now + 1_800).step_by(5);
     let mut samples = Samples::default();
-    for up in [
-        r#"up{service="ingress-nginx-external-controller-metrics"}"#,
-        r#"up{container="bastion-operator-tracker-sidecar"}"#,
-        r#"up{container="webssh"}"#,
-    ] {
+    for up in AVAILABLE {
         samples.series(up, times().map(|time| (time, 1)));
     }
     let requests = |service: &str| {
@@ -66,7 +70,7 @@ fn what_nobody_uses_is_warned_about_and_ended_and_what_is_used_stays() {
     let lab = Lab::shared();
     lab.create_fixtures("idle");
     for template in ["container", "container-persistent"] {
-        allow_idle(&lab, "idle", template, IDLE);
+        allow_idle(&lab, "idle", template, &format!("{}s", IDLE.as_secs()));
     }
     for (name, template) in
         [("busybee", "container-persistent"), ("paused", "container-persistent"), ("ended", "container")]
@@ -118,4 +122,103 @@ fn what_nobody_uses_is_warned_about_and_ended_and_what_is_used_stays() {
     assert_eq!(mails(folder.path()).len(), 4);
     drop(daemon);
     lab.delete_fixtures("idle");
+}
+
+#[test]
+fn the_instances_of_an_exempt_namespace_stay_until_it_is_exempt_no_more() {
+    let lab = Lab::shared();
+    let (name, namespace) = ("spared", "tenant-spared");
+    lab.create_fixtures(name);
+    let exempt = |value: &str| {
+        let labels = format!(r#"{{"crownlabs.polito.it/instance-inactivity-ignore": {value}}}"#);
+        lab.patch("namespaces", "", namespace, &format!(r#"{{"metadata": {{"labels": {labels}}}}}"#));
+    };
+    // Whatever the case of the value: to exempt too many is the safe direction.
+    exempt("\"True\"");
+    allow_idle(&lab, name, "container", "5s");
+    lab.apply(&instance(name, "kept", "container"));
+    // What is done to this one would have been done to the other.
+    lab.apply(&elsewhere(name, "marker", "container", name));
+    let prometheus = prometheus(namespace);
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = config(folder.path(), &prometheus, INTERVAL);
+    let kubeconfig = lab.service_account();
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    lab.await_gone("instances", "workspace-spared", "marker");
+    let kept = lab.get("instances", namespace, "kept").expect("it is exempt");
+    assert_eq!((&kept["spec"]["running"], &kept["status"]["inactivity"]), (&Value::Bool(true), &Value::Null));
+    assert_eq!(mails(folder.path()).len(), 2, "those about the other: {}", daemon.log());
+    // Once the exemption ends, the Instance is looked at again at once.
+    exempt("null");
+    lab.await_gone("instances", namespace, "kept");
+    let sent = mails(folder.path());
+    assert_eq!(sent.len(), 4, "{}", daemon.log());
+    assert!(passed(sent[2].0, sent[3].0) >= INTERVAL, "{sent:?}");
+    drop(daemon);
+    lab.delete_fixtures(name);
+}
+
+/// A Prometheus that scrapes an exporter, and has done so for some seconds.
+fn scraping(exporter: &Exporter) -> PrometheusServer {
+    let prometheus = PrometheusServer::scraping_all(&exporter.targets()).expect("a Prometheus");
+    for up in AVAILABLE {
+        wait_until(PATIENCE, || match prometheus.value(&format!("count_over_time({up}[1m])")) {
+            Ok(Some(scrapes)) if scrapes >= 5.0 => Ok(()),
+            other => Err(format!("five scrapes of {up}: {other:?}")),
+        });
+    }
+    prometheus
+}
+
+#[test]
+fn whoever_leaves_an_instance_that_prometheus_has_seen_in_use_is_warned() {
+    let lab = Lab::shared();
+    let (fixtures, namespace) = ("scraped", "tenant-scraped");
+    lab.create_fixtures(fixtures);
+    allow_idle(&lab, fixtures, "container-persistent", &format!("{}s", IDLE.as_secs()));
+    let exporter = Exporter::start().expect("an exporter");
+    // It was used before anybody looked, and never since.
+    exporter.count(&Counter::requests(namespace, "forsaken"));
+    let prometheus = scraping(&exporter);
+    let in_use = [
+        ("browsed", "10.7.0.1", "ingress", Counter::requests(namespace, "browsed")),
+        ("tunnelled", "10.7.0.2", "ssh", Counter::ssh("10.7.0.2")),
+        ("typed-into", "10.7.0.3", "webSsh", Counter::web_ssh("10.7.0.3")),
+    ];
+    for (name, address, _, counter) in &in_use {
+        exporter.begin(counter);
+        lab.apply(&instance(fixtures, name, "container-persistent"));
+        lab.patch_status("instances", namespace, name, &format!(r#"{{"status": {{"ip": "{address}"}}}}"#));
+    }
+    lab.apply(&instance(fixtures, "forsaken", "container-persistent"));
+    let folder = tempfile::tempdir().expect("a folder");
+    // Nobody is stopped meanwhile.
+    let config = config(folder.path(), &prometheus, Duration::from_mins(10));
+    let kubeconfig = lab.service_account();
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: fixtures, config: &config });
+    let warned = |name: &str| {
+        wait_until(PATIENCE, || {
+            let sent = mails(folder.path());
+            let found = sent.into_iter().find(|(_, mail)| mail.contains(name));
+            found
+                .map(|(accepted, _)| accepted)
+                .ok_or_else(|| format!("a mail about {name}: {}", daemon.log()))
+        })
+    };
+    warned("forsaken");
+    // The others are as old: they would be overdue too if their use had not been seen.
+    exporter.end_all();
+    let last = clock::now();
+    for (_, _, _, counter) in &in_use {
+        exporter.count(counter);
+    }
+    for (name, _, source, _) in &in_use {
+        let accepted = warned(name);
+        assert!(accepted >= last + IDLE, "{name} is warned about at {accepted}, was used at {last}");
+        let object = lab.await_value("instances", namespace, name, "/status/inactivity/witness", source);
+        assert_eq!(object["spec"]["running"], Value::Bool(true));
+    }
+    assert_eq!(mails(folder.path()).len(), 4, "a warning for each");
+    drop(daemon);
+    lab.delete_fixtures(fixtures);
 }

@@ -204,12 +204,28 @@ impl Lab {
 
     /// Deletes all objects of a kind in a namespace and waits for their end.
     pub fn delete_all(&self, kind: &str, namespace: &str) {
-        self.delete(kind, namespace, &as_strs(&self.names(kind, namespace)));
+        self.delete_all_as(kind, namespace, PropagationPolicy::Background);
     }
 
     /// The same as [`Lab::delete_in_foreground`] for all objects of a kind in a namespace.
     pub fn delete_all_in_foreground(&self, kind: &str, namespace: &str) {
-        self.delete_in_foreground(kind, namespace, &as_strs(&self.names(kind, namespace)));
+        self.delete_all_as(kind, namespace, PropagationPolicy::Foreground);
+    }
+
+    fn delete_all_as(&self, kind: &str, namespace: &str, policy: PropagationPolicy) {
+        self.begin_delete_all(kind, namespace, policy);
+        wait_until(PATIENCE, || {
+            let ends = |object: &Value| !object["metadata"]["deletionTimestamp"].is_null();
+            match self.list(kind, namespace).into_iter().find(ends) {
+                Some(object) => Err(format!("the end of {kind} {}", object["metadata"])),
+                None => Ok(()),
+            }
+        });
+    }
+
+    fn begin_delete_all(&self, kind: &str, namespace: &str, policy: PropagationPolicy) {
+        let begun = self.cluster.delete_all(kind, namespace, policy);
+        begun.unwrap_or_else(|error| panic!("deletion: {error:#}"));
     }
 
     /// Deletes some objects without waiting for their end.
@@ -243,12 +259,6 @@ impl Lab {
     ) -> Option<String> {
         let left = self.cluster.delete(kind, namespace, name, policy.clone());
         left.unwrap_or_else(|error| panic!("deletion: {error:#}"))
-    }
-
-    /// The names of the objects of a kind in a namespace.
-    fn names(&self, kind: &str, namespace: &str) -> Vec<String> {
-        let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        self.list(kind, namespace).iter().map(name).collect()
     }
 
     /// Waits until an object does not exist.
@@ -299,13 +309,9 @@ spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org}}
     /// Deletes the namespaces of [`Lab::create_fixtures`] without waiting for their end.
     pub fn delete_fixtures(&self, name: &str) {
         let (workspace, tenant) = (format!("workspace-{name}"), format!("tenant-{name}"));
-        self.begin_delete("instances", &tenant, &as_strs(&self.names("instances", &tenant)));
+        self.begin_delete_all("instances", &tenant, PropagationPolicy::Background);
         self.begin_delete("namespaces", "", &[&workspace, &tenant]);
     }
-}
-
-fn as_strs(names: &[String]) -> Vec<&str> {
-    names.iter().map(String::as_str).collect()
 }
 
 /// The [`TEMPLATES`] in the namespace `workspace-<name>`: a small one for each type of environment.

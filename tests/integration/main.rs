@@ -52,5 +52,6 @@ mod takeover;
 mod tenants;
 mod termination;
 mod trust;
+mod uploader;
 mod web_ssh;
 mod webhook;

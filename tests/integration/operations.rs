@@ -2,8 +2,22 @@
 
 use std::time::Duration;
 
-use crate::daemon::{Daemon, Options, config};
+use serde_json::json;
+
+use crate::daemon::{Daemon, Options, config, free_port, post};
 use crate::lab::{Lab, instance};
+use crate::tenants::tenant;
+
+/// Lines of the metrics where no Tenant or Workspace has failed: who watches for an increase needs the zero.
+const INTERNAL_ERRORS: [&str; 6] = [
+    "# HELP tenant_operator_internal_errors Number of failures in what Tenants and Workspaces need by controller and \
+     reason\n",
+    "tenant_operator_internal_errors{controller=\"tenant\",reason=\"labels\"} 0\n",
+    "tenant_operator_internal_errors{controller=\"tenant\",reason=\"mydrive\"} 0\n",
+    "tenant_operator_internal_errors{controller=\"tenant\",reason=\"keycloak\"} 0\n",
+    "tenant_operator_internal_errors{controller=\"tenant\",reason=\"status\"} 0\n",
+    "tenant_operator_internal_errors{controller=\"workspace\",reason=\"workspaces\"} 0\n",
+];
 
 #[test]
 fn probes_metrics_log_filter_and_stop() {
@@ -40,7 +54,10 @@ fn probes_metrics_log_filter_and_stop() {
         "process_resident_memory_bytes",
         "process_open_fds",
         "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total ",
-    ] {
+    ]
+    .into_iter()
+    .chain(INTERNAL_ERRORS)
+    {
         assert!(metrics.contains(name), "{name} is missing:\n{metrics}");
     }
     // A new log filter is used while the daemon runs.
@@ -59,6 +76,28 @@ fn probes_metrics_log_filter_and_stop() {
     assert!(status.success(), "{status}");
     assert!(daemon.log().contains("stopped"), "{}", daemon.log());
     lab.delete_fixtures("ops");
+}
+
+#[test]
+fn events_about_accounts_are_taken_also_where_the_accounts_are_not_ours() {
+    let (lab, port) = (Lab::shared(), free_port());
+    let kubeconfig = lab.service_account();
+    let config = format!("keycloakEvents: {{listen: \"127.0.0.1:{port}\"}}\n");
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "events", config: &config });
+    lab.apply(&tenant("events", "events", ""));
+    lab.await_ready("tenants", "events");
+    let event = |name: &str| {
+        let event = json!({"type": "access.CUSTOM_REQUIRED_ACTION", "authDetails": {"username": name}});
+        post(port, "/tenant-webhook", &event.to_string()).0
+    };
+    // Each event wakes its Tenant: without one, it would be looked at again after an hour.
+    for _ in 0..3 {
+        let before = daemon.reconciles("tenant");
+        assert_eq!(event("events"), 200);
+        daemon.wait_for("a reconcile", |daemon| daemon.reconciles("tenant") > before);
+    }
+    assert_eq!((event("nobody"), post(port, "/tenant-webhook", "no event").0), (200, 400));
+    lab.delete("tenant", "", &["events"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The samples of the project.
+//! The samples of the project, and its manifests that no other test applies.
 
 use serde_json::Value;
 
@@ -7,6 +7,7 @@ use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::Lab;
 use crate::webhook;
 
+const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests");
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples");
 
 #[test]
@@ -36,4 +37,47 @@ fn all_samples_are_applied_by_one_command_to_an_empty_cluster() {
     // To the environments of a Template, the API server has added defaults, which kubectl cannot tell from a change.
     let mut others = again.lines().filter(|line| !line.starts_with("template.crownlabs.polito.it/"));
     assert!(others.all(|line| line.ends_with(" unchanged")), "{again}");
+}
+
+#[test]
+fn the_network_policy_is_for_the_pods_of_the_deployment_and_for_ports_that_they_have() {
+    let lab = Lab::shared();
+    let read = |name: &str| -> Value {
+        let file = format!("{MANIFESTS}/{name}");
+        // The API server accepts it, without fields that it does not know.
+        lab.kubectl(&["apply", "--dry-run=server", "--validate=strict", "-f", &file]);
+        serde_saphyr::from_str(&std::fs::read_to_string(file).expect("the manifest")).expect("YAML")
+    };
+    let (policy, deployment) = (read("60-network-policy.yaml"), read("30-deployment.yaml"));
+    assert_eq!(policy["metadata"]["namespace"], deployment["metadata"]["namespace"]);
+    let template = &deployment["spec"]["template"];
+    let selected = policy["spec"]["podSelector"]["matchLabels"].as_object().expect("labels");
+    assert!(!selected.is_empty());
+    for (label, value) in selected {
+        assert_eq!(&template["metadata"]["labels"][label], value, "{label}");
+    }
+    let names = |ports: &Value, member: &str| -> Vec<String> {
+        let name = |port: &Value| port[member].as_str().expect("a name").to_owned();
+        ports.as_array().into_iter().flatten().map(name).collect()
+    };
+    let offered = names(&template["spec"]["containers"][0]["ports"], "name");
+    let rules = policy["spec"]["ingress"].as_array().expect("rules");
+    let mut admitted: Vec<String> = rules.iter().flat_map(|rule| names(&rule["ports"], "port")).collect();
+    admitted.sort();
+    assert_eq!(
+        admitted,
+        {
+            let mut offered = offered;
+            offered.sort();
+            offered
+        },
+        "every port once"
+    );
+    // Pods reach the webhooks by no rule.
+    let of_webhook =
+        rules.iter().filter(|rule| names(&rule["ports"], "port").contains(&"webhook".to_owned()));
+    for rule in of_webhook {
+        let from = rule["from"].as_array().expect("not from anywhere");
+        assert!(from.iter().all(|peer| peer["ipBlock"]["except"].is_array()), "{rule}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::bad_input::{STRANGE_NAMES, assert_no_strange_request};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
@@ -146,6 +147,19 @@ fn check_job(job: &Value, owner: &Value) {
     );
 }
 
+/// Snapshots of Instances whose names nothing can have are refused, and nothing is asked for under these names.
+fn instances_that_nothing_can_be(lab: &Lab, fixtures: &str) {
+    let namespace = format!("tenant-{fixtures}");
+    let mark = lab.cluster.audit().mark().expect("the audit log");
+    for (name, strange) in STRANGE_NAMES {
+        lab.apply(&snapshot(fixtures, name, &format!("\"{strange}\""), "a"));
+        let message = await_reason(lab, &namespace, name, "Failed", "ValidationError");
+        let sentence = format!("instance {strange} not found in namespace {namespace}.");
+        assert!(message.starts_with(&sentence), "{message}");
+    }
+    assert_no_strange_request(lab, mark);
+}
+
 #[test]
 fn a_refused_snapshot_says_why() {
     let lab = Lab::shared();
@@ -165,6 +179,7 @@ fn a_refused_snapshot_says_why() {
         &stopped("borrowed", "vm-persistent").replace("TenantRef: {name: snapbad}", "TenantRef: {name: eve}"),
     );
     lab.kubectl(&["create", "job", "-n", namespace, "taken", "--image=busybox"]);
+    instances_that_nothing_can_be(&lab, "snapbad");
     for (name, of, image, sentence) in [
         ("missing", "nobody", "a", "instance nobody not found in namespace tenant-snapbad."),
         ("brief", "brief", "a", "environment main is not a persistent VM."),

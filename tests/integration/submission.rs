@@ -1,16 +1,31 @@
-//! The upload of what a student has made. The pods of the Jobs are simulated: they succeed as soon as they run.
+//! The upload of what a student has made. The pods of the Jobs are simulated: they succeed as soon as they run, or upload
+//! what the test lets them.
 
 use serde_json::{Value, json};
 
 use crate::cluster::audit::{AuditEntry, Mark};
 use crate::daemon::{Daemon, Options};
 use crate::exam_server::{Answer, ExamServer};
-use crate::lab::{Lab, PATIENCE, wait_until};
+use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::termination::{await_condition, await_event, exam};
+use crate::uploader::Uploader;
 
 const COMPLETED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-completed";
 const REQUESTED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-requested";
 const DESTINATION: &str = "  customizationUrls: {contentDestination: \"https://x.example/up?key=secret\"}\n";
+
+/// The configuration of the loop alone, without patience.
+pub const ALONE: &str = "controllers: {instance: {enabled: false}, publicExposure: {enabled: false}, \
+                     sharedVolume: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}, \
+                     snapshot: {enabled: false}, submission: {enabled: true, maxAttempts: 2, retryDelay: 0s}}\n";
+
+/// A stopped Instance whose upload is requested, and that was never started.
+pub fn requested(fixtures: &str, destination: &str) -> String {
+    let instance = instance(fixtures, "exam", "container-persistent");
+    let labels = "{crownlabs.polito.it/instance-submission-requested: \"true\"}";
+    let spec = format!("  running: false\n  contentUrls: {{default: {{destination: \"{destination}\"}}}}\n");
+    format!("{}{spec}", instance.replace("metadata: {", &format!("metadata: {{labels: {labels}, ")))
+}
 
 /// Requests an upload, as the termination loop or a person does.
 pub fn request(lab: &Lab, namespace: &str, name: &str) {
@@ -257,6 +272,30 @@ fn a_job_that_fails_is_replaced_a_bounded_number_of_times() {
     let object = lab.get("instances", namespace, "exam").expect("there");
     assert_eq!(object.pointer(attempts), Some(&json!(1)));
     lab.delete_fixtures("subfail");
+}
+
+#[test]
+fn a_pod_that_dies_after_its_upload_is_replaced_and_uploads_again() {
+    let lab = Lab::shared();
+    lab.create_fixtures("subpod");
+    let (namespace, server) = ("tenant-subpod", ExamServer::start());
+    server.set("up", Answer::Body(200, ""));
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "subpod", config: ALONE });
+    lab.apply(&requested("subpod", &server.url("up")));
+    let mut uploader = Uploader::new(&lab, namespace);
+    let pod = wait_until(PATIENCE, || uploader.pods().pop().ok_or_else(|| "a pod".to_owned()));
+    assert!(uploader.post(&pod));
+    lab.begin_delete("pods", namespace, &[pod["metadata"]["name"].as_str().expect("a name")]);
+    let object = wait_until(PATIENCE, || {
+        uploader.run();
+        let object = lab.get("instances", namespace, "exam").expect("there");
+        let is_completed = object.pointer(COMPLETED) == Some(&json!("true"));
+        if is_completed { Ok(object) } else { Err(object["status"].to_string()) }
+    });
+    assert_eq!(server.uploads("up"), ["exam.zip", "exam.zip"]);
+    assert_eq!(object["status"]["automation"]["submissionAttempts"], 1, "by the same Job");
+    lab.delete_fixtures("subpod");
 }
 
 #[test]

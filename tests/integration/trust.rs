@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
+use crate::submission::request;
+use crate::termination::{await_condition, exam};
 
 /// The condition of an Instance of that type, as its status and message.
 fn condition(lab: &Lab, namespace: &str, name: &str, type_: &str) -> Option<(String, String)> {
@@ -28,7 +30,7 @@ fn await_mismatch(lab: &Lab, namespace: &str, name: &str) {
 /// The objects of the namespace that an Instance could have, without what controllers write into them.
 fn objects(lab: &Lab, namespace: &str) -> Vec<Value> {
     let mut all =
-        lab.list("deployments,services,ingresses,virtualmachines,persistentvolumeclaims", namespace);
+        lab.list("deployments,services,ingresses,virtualmachines,persistentvolumeclaims,jobs", namespace);
     for object in &mut all {
         object["status"] = Value::Null;
         object["metadata"]["resourceVersion"] = Value::Null;
@@ -52,7 +54,8 @@ spec: {firstName: Grace, lastName: Rossi, email: grace@example.org, workspaces: 
 ",
     );
     let admin = lab.admin();
-    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: name, config: "" });
+    let config = "controllers: {submission: {enabled: true}}\n";
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: name, config });
     lab.apply(&instance(name, "honest", "container"));
     lab.await_phase(namespace, "honest", "Ready");
     let before = objects(&lab, namespace);
@@ -64,6 +67,13 @@ spec: {firstName: Grace, lastName: Rossi, email: grace@example.org, workspaces: 
     assert!(sly.contains("trust-teacher"), "{sly}");
     lab.apply(&sly);
     await_mismatch(&lab, namespace, "sly");
+    // Neither is anything uploaded in the name of another.
+    let upload = "  running: false\n  customizationUrls: {contentDestination: \"https://x.example/up\"}\n";
+    let upload = exam(name, "upload", "container-persistent", upload);
+    lab.apply(&upload.replace("TenantRef: {name: trust}", "TenantRef: {name: trust-teacher}"));
+    request(&lab, namespace, "upload");
+    let refused = await_condition(&lab, namespace, "upload", "Submitted", "TenantMismatch");
+    assert_eq!(refused["status"], "Unknown");
     lab.patch("instances", namespace, "honest", &tenant("trust-teacher"));
     await_mismatch(&lab, namespace, "honest");
     lab.patch("instances", namespace, "honest", r#"{"spec": {"running": false}}"#);
@@ -79,7 +89,10 @@ spec: {firstName: Grace, lastName: Rossi, email: grace@example.org, workspaces: 
         wait_until(PATIENCE, || generation(name));
     }
     assert_eq!(objects(&lab, namespace), before);
-    // Corrected, it is as any other.
+    // Corrected, they are as any other.
+    lab.patch("instances", namespace, "upload", &tenant(name));
+    await_condition(&lab, namespace, "upload", "Submitted", "SubmissionCompleted");
+    assert!(lab.get("jobs", namespace, "upload-submitter").is_some());
     lab.patch("instances", namespace, "sly", &tenant(name));
     lab.await_phase(namespace, "sly", "Ready");
     assert_eq!(condition(&lab, namespace, "sly", "TenantMismatch"), None);

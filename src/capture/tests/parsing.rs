@@ -1,10 +1,40 @@
 //! The parser agrees with `etherparse`, whatever the bytes.
 
+use std::fs;
+use std::path::Path;
+
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
 use super::reference::{PORT, WANTED, outgoing, reference};
+use crate::capture::block::Packets;
 use crate::capture::packet::{IPV4, IPV6, Packet, Wanted, attempt};
+
+/// What the fuzzer has found worth keeping.
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let files = fs::read_dir(folder).expect("the corpus").map(|file| file.expect("a file").path());
+    files.map(|file| fs::read(file).expect("read")).collect()
+}
+
+#[test]
+fn what_the_fuzzer_has_kept_is_read_as_by_another_parser() {
+    let (packets, blocks) = (corpus("packet"), corpus("block"));
+    assert!(!packets.is_empty() && !blocks.is_empty());
+    for bytes in packets {
+        for protocol in [IPV4, IPV6] {
+            assert_eq!(
+                attempt(&outgoing(protocol, &bytes), WANTED),
+                reference(protocol, &bytes),
+                "{bytes:?}"
+            );
+        }
+    }
+    for bytes in blocks {
+        // Each packet has a header of its own: the next one begins behind this one.
+        assert!(Packets::new(&bytes).count() <= bytes.len(), "{bytes:?}");
+    }
+}
 
 /// A packet of TCP or UDP with all that can vary, valid.
 pub fn valid() -> impl Strategy<Value = (u16, Vec<u8>)> {
@@ -115,7 +145,7 @@ proptest! {
         put(packet, &next.to_ne_bytes());
         put(packet + 12, &length.to_ne_bytes());
         put(packet + 26, &begin.to_ne_bytes());
-        let count = crate::capture::block::Packets::new(&block).count();
+        let count = Packets::new(&block).count();
         prop_assert!(count <= 512);
     }
 }

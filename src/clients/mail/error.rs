@@ -117,6 +117,24 @@ impl Refused {
 }
 
 impl MailError {
+    /// All values of [`MailError::reason`].
+    pub const REASONS: [&'static str; 14] = [
+        "MailNotLeader",
+        "MailRecipientInvalid",
+        "MailTemplateInvalid",
+        "MailSettingsInvalid",
+        "MailServerUnreachable",
+        "MailTimeout",
+        "MailCertificateRefused",
+        "MailLoginRefused",
+        "MailServerUnavailable",
+        "MailConnectionRefused",
+        "MailSenderRefused",
+        "MailRecipientRefused",
+        "MailRefused",
+        "MailFolderUnusable",
+    ];
+
     /// A bounded word for metrics, conditions and events.
     pub fn reason(&self) -> &'static str {
         match self {

@@ -96,6 +96,12 @@ impl Mailer {
         for doubt in templates.check()? {
             warn!("{doubt}");
         }
+        // `increase()` sees the first mail of a kind, and the first failure, only if there was a 0 before.
+        for kind in MailKind::ALL {
+            for result in [ACCEPTED].into_iter().chain(MailError::REASONS) {
+                count(kind, result, 0);
+            }
+        }
         Ok(Self { shared: Arc::new(Shared { config: config.clone(), zone, templates, transport, gate }) })
     }
 
@@ -107,8 +113,7 @@ impl Mailer {
     pub async fn send(&self, mail: &Mail) -> Result<(), MailError> {
         let begin = Instant::now();
         let result = self.deliver(mail).await;
-        let outcome = result.as_ref().err().map_or("success", MailError::reason);
-        counter!("crownlabs_mails_total", "kind" => mail.kind.label(), "result" => outcome).increment(1);
+        count(mail.kind, result.as_ref().err().map_or(ACCEPTED, MailError::reason), 1);
         histogram!("crownlabs_mail_duration_seconds").record(begin.elapsed());
         result
     }
@@ -147,6 +152,14 @@ impl Mailer {
         };
         Ok(templates.load(mail.kind)?.render(&letter))
     }
+}
+
+/// The value of the label `result` for mails that were accepted.
+const ACCEPTED: &str = "success";
+
+/// Counts mails of a kind with this result.
+fn count(kind: MailKind, result: &'static str, number: u64) {
+    counter!("crownlabs_mails_total", "kind" => kind.label(), "result" => result).increment(number);
 }
 
 /// A name of 32 letters and digits that stands for the key of a mail.

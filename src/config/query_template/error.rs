@@ -1,6 +1,6 @@
-//! Why there is no query for all Instances.
+//! What is wrong with a query.
 
-/// Why a query of data is refused.
+/// Why a query is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// It is something other than a metric with label matchers.
@@ -33,6 +33,23 @@ pub enum TemplateError {
     /// A verb is in a place of a regular expression where a name cannot be recognised.
     #[error("in the regular expression of {0}, a verb is in brackets, after a backslash or repeated")]
     Pattern(String),
+    /// A regular expression cannot be read.
+    #[error("the regular expression of {label} cannot be read: {problem}")]
+    Unreadable {
+        /// The label.
+        label: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A bracket that is not closed.
+    #[error("{0} is not closed")]
+    Unclosed(char),
+    /// A closing bracket where none is open.
+    #[error("{0} closes nothing")]
+    Unopened(char),
+    /// Quotes or label matchers that are wrong, in an expression that need not be a metric with label matchers.
+    #[error("{0}")]
+    Syntax(&'static str),
     /// Too few or too many verbs.
     #[error("it has {0} verbs (%s or %q)")]
     VerbCount(usize),

@@ -46,7 +46,7 @@ enum Token {
 
 /// The metric and the matchers of a query.
 pub(super) fn scan(text: &str) -> Result<(String, Vec<Matcher>), TemplateError> {
-    let mut scanner = Scanner { tokens: tokens(text)?, at: 0 };
+    let mut scanner = Scanner::of(tokens(text)?);
     scanner.skip_space();
     let metric = scanner.word(':');
     if metric.is_empty() {
@@ -93,30 +93,48 @@ fn tokens(text: &str) -> Result<Vec<Token>, TemplateError> {
     Ok(tokens)
 }
 
-struct Scanner {
+/// Reads from the beginning to the end.
+pub(super) struct Scanner {
     tokens: Vec<Token>,
     at: usize,
 }
 
 impl Scanner {
+    fn of(tokens: Vec<Token>) -> Self {
+        Self { tokens, at: 0 }
+    }
+
+    /// Of a text without verbs, in which a percent sign has no meaning.
+    pub(super) fn without_verbs(text: &str) -> Self {
+        Self::of(text.chars().map(Token::Char).collect())
+    }
+
     fn peek(&self) -> Option<Token> {
         self.tokens.get(self.at).copied()
     }
 
-    fn take(&mut self, wanted: char) -> bool {
+    /// The next character; `None` at the end, and at a verb.
+    pub(super) fn next_char(&self) -> Option<char> {
+        match self.peek() {
+            Some(Token::Char(next)) => Some(next),
+            _ => None,
+        }
+    }
+
+    pub(super) fn take(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(Token::Char(wanted));
         self.at += usize::from(found);
         found
     }
 
-    fn skip_space(&mut self) {
+    pub(super) fn skip_space(&mut self) {
         while matches!(self.peek(), Some(Token::Char(' ' | '\t' | '\n' | '\r'))) {
             self.at += 1;
         }
     }
 
     /// What is wrong here: a verb is named, because it is what the administrator came for.
-    fn unexpected(&self, otherwise: &'static str) -> TemplateError {
+    pub(super) fn unexpected(&self, otherwise: &'static str) -> TemplateError {
         match self.peek() {
             Some(Token::Verb(verb)) => TemplateError::Place(verb),
             _ => TemplateError::NotASelector(otherwise),
@@ -124,7 +142,7 @@ impl Scanner {
     }
 
     /// A name of letters, digits, underscores and `extra`; empty if there is none.
-    fn word(&mut self, extra: char) -> String {
+    pub(super) fn word(&mut self, extra: char) -> String {
         let mut word = String::new();
         while let Some(Token::Char(next)) = self.peek()
             && (next == '_' || next == extra || next.is_ascii_alphabetic())
@@ -144,6 +162,11 @@ impl Scanner {
         if label == "__name__" {
             return Err(TemplateError::NotASelector("the name of the metric stands before the braces"));
         }
+        self.constraint(label)
+    }
+
+    /// What follows the label of a matcher.
+    pub(super) fn constraint(&mut self, label: String) -> Result<Matcher, TemplateError> {
         self.skip_space();
         let operator = if self.take('=') {
             if self.take('~') { "=~" } else { "=" }
@@ -160,7 +183,8 @@ impl Scanner {
         Ok(Matcher { label, operator, pieces: self.value()? })
     }
 
-    fn value(&mut self) -> Result<Vec<Piece>, TemplateError> {
+    /// A text in quotes, or `%q`.
+    pub(super) fn value(&mut self) -> Result<Vec<Piece>, TemplateError> {
         let quote = match self.peek() {
             Some(Token::Verb('q')) => {
                 self.at += 1;

@@ -125,6 +125,26 @@ fn what_has_no_query_for_all_instances_is_refused() {
 }
 
 #[test]
+fn regular_expressions_that_cannot_be_read_are_refused() {
+    let unreadable = |label: &str, problem: &str| TemplateError::Unreadable {
+        label: label.to_owned(),
+        problem: problem.to_owned(),
+    };
+    let regular_expressions = [
+        (r#"c{a=~"(%s",b=%q}"#, unreadable("a", "unclosed group")),
+        (r#"c{a=%q,b=~"%s)"}"#, unreadable("b", "unopened group")),
+        (r#"c{a=%q,b=%q,code=~"["}"#, unreadable("code", "unclosed character class")),
+        (r#"c{a=%q,b=%q,code!~"*"}"#, unreadable("code", "repetition operator missing expression")),
+        (r#"c{a=%q,b=~"%s.**"}"#, unreadable("b", "a repetition is repeated")),
+    ];
+    for (text, error) in regular_expressions {
+        assert_eq!(service(text), Err(error), "{text}");
+    }
+    // The text of = and != is none.
+    assert!(service(r#"c{a="(%s",b=%q,c!="["}"#).is_ok());
+}
+
+#[test]
 fn a_machine_has_one_or_two_values() {
     assert!(address("c{ip=%q}").is_ok());
     assert!(address(r#"c{target=~"%s:22"}"#).is_ok());
@@ -155,7 +175,75 @@ fn the_defaults_and_the_documented_queries_are_right() {
     assert!(found >= 6, "{found}");
 }
 
+#[test]
+fn expressions_of_any_form_are_accepted() {
+    let page = include_str!("../../../docs/prometheus-queries.md");
+    let documented = page.lines().filter_map(|line| line.trim().split_once("Available: "));
+    let documented: Vec<&str> = documented.map(|(_, query)| query.trim_matches('\'')).collect();
+    assert!(documented.len() >= 4, "{documented:?}");
+    let defaults = PrometheusQueries::default();
+    let defaults = defaults.sources().map(|source| source.available.to_owned());
+    for text in defaults.iter().map(String::as_str).chain(documented) {
+        assert_eq!(check_expression(text), Ok(()), "{text}");
+    }
+    for text in [
+        "up",
+        "vector(1)",
+        "count(up{}) or vector(0)",
+        "count by (job) (rate(c{a!='x', b=~`\\d+(a|b)[^/]*?`,}[5m:1m] offset 1h)) > bool 100 % 7",
+        "sum({__name__=~\"up|c\", \"a.b\"=\"}\", \"my.metric\"}) # a comment with ( and \"",
+        "count(up{ # the Ingress\n  service = \"ingress\" # here\n})",
+        "label_replace(up, \"a\", \"$1\", \"b\", \"(.*)\\\\.x\")",
+        "count(up{a=\"(\", b!=\"[\"}) == 1",
+        "\"text with ) and }\"",
+    ] {
+        assert_eq!(check_expression(text), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn expressions_that_no_prometheus_can_read_are_refused() {
+    for (text, problem) in [
+        ("count(up{", "{ is not closed"),
+        ("count(up{a", "{ is not closed"),
+        ("count(up{a=\"x\"", "{ is not closed"),
+        ("count(up", "( is not closed"),
+        ("count(up[5m)", "[ is not closed"),
+        ("count(up))", ") closes nothing"),
+        ("up]", "] closes nothing"),
+        ("count(up})", "} closes nothing"),
+        ("count(up{a=\"x)", "a quote is not closed"),
+        ("'", "a quote is not closed"),
+        ("up # \"\n'", "a quote is not closed"),
+        ("up{a=x}", "the value of a label is not in quotes"),
+        ("up{a}", "a matcher has none of =, !=, =~ and !~"),
+        ("up{=\"x\"}", "a matcher does not begin with the name of a label"),
+        ("up{,}", "a matcher does not begin with the name of a label"),
+        ("up{a=\"x\" b=\"y\"}", "after a matcher comes neither , nor }"),
+        ("up{a=~\"x\\.y\"}", "the escape \\. is not supported; put the value in backquotes"),
+        ("up{a=~\"(x\"}", "the regular expression of a cannot be read: unclosed group"),
+        ("up{a!~'x)'}", "the regular expression of a cannot be read: unopened group"),
+        ("up{a=~`x++`}", "the regular expression of a cannot be read: a repetition is repeated"),
+        (
+            "up{\"a.b\"=~\"[\"}",
+            "the regular expression of a label in quotes cannot be read: unclosed character class",
+        ),
+    ] {
+        let error = check_expression(text).expect_err(text);
+        assert_eq!(error.to_string(), problem, "{text}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn what_is_in_quotes_is_no_bracket_of_an_expression(value in "\\PC*|[a(){}\\[\\]\"'`#\\\\\n\t]{0,12}") {
+        let value = quoted(&value);
+        let text = format!("count(label_replace(up{{a={value}, b!={value}}}, \"c\", {value}, \"d\", \"\"))");
+        prop_assert_eq!(check_expression(&text), Ok(()));
+        let unclosed = check_expression(&format!("count(up{{a={value}}}"));
+        prop_assert_eq!(unclosed, Err(TemplateError::Unclosed('(')));
+    }
+
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC*|[ac{}=~!\"'`%sq,\\\\\\[\\]/ ]{0,40}") {
         if let Ok(template) = service(&text) {

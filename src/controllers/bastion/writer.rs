@@ -111,6 +111,7 @@ impl Writer {
     }
 
     fn write_now(&self) -> std::io::Result<()> {
+        let begin = Instant::now();
         let mut kept = locked(&self.file);
         // Names that come while the Tenants are read are read again at the next write.
         let mut names = self.changed.take();
@@ -129,7 +130,8 @@ impl Writer {
         gauge!("bastion_keys").set(precise(keys));
         gauge!("bastion_keys_skipped").set(precise(skipped));
         if is_new {
-            info!(keys, skipped, "the keys of the bastion are written");
+            let milliseconds = begin.elapsed().as_millis();
+            info!(keys, skipped, %milliseconds, "the keys of the bastion are written");
         }
         Ok(())
     }

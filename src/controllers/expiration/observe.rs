@@ -14,7 +14,7 @@ use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
 use crate::controllers::shared::ending::{Ending, Way};
-use crate::controllers::shared::promise::{Terms, time, withdrawn};
+use crate::controllers::shared::promise::{Terms, accepted, later, standing, time};
 
 /// The condition: whether the Instance is about to be deleted for its age.
 pub const EXPIRING: &str = "Expiring";
@@ -44,24 +44,20 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// The promise as it is stored; where there is none, the one that the annotations of the Go operator make.
-    /// `now` counts as the time of a warning without a time.
-    pub fn promise(&self, now: Timestamp) -> Promise {
-        if let Some(stored) = &self.instance.status.expiration {
-            return (**stored).clone();
-        }
+    /// The promise as it is stored. A warning of which only the annotations tell counts, too: it is the Go operator's,
+    /// or this loop's, which ended before it could write the status. `now` counts as the time of a warning without a
+    /// time. One that is later than `now` by more than an interval is none.
+    fn promise(&self, terms: &Terms, now: Timestamp) -> Promise {
+        let stored = self.instance.status.expiration.as_deref().cloned().unwrap_or_default();
         let warned_at = self.instance.annotation(labels::EXPIRY_WARNED_AT);
-        let at = warned_at.and_then(|text| text.parse::<Timestamp>().ok());
-        if warned_at.is_none_or(str::is_empty) && self.instance.annotation(labels::EXPIRY_WARNED).is_none() {
-            return Promise::default();
+        let is_warned = warned_at.is_some_and(|text| !text.is_empty())
+            || self.instance.annotation(labels::EXPIRY_WARNED).is_some();
+        let at = warned_at.and_then(|text| text.parse::<Timestamp>().ok()).unwrap_or(now);
+        if stored.warnings > 0 || !is_warned || at > later(now, terms.interval) {
+            return stored;
         }
-        let at = at.map_or(now, |at| at.min(now));
-        Promise {
-            warnings: 1,
-            last_warning: time(at),
-            witness: "annotation".to_owned(),
-            ..Promise::default()
-        }
+        let witness = if stored.sending.is_some() { stored.witness.clone() } else { "annotation".to_owned() };
+        Promise { witness, ..accepted(terms, &stored, at) }
     }
 
     /// The end of the Instance for its age; `None` where it has none. An error where the Template's age cannot be
@@ -70,21 +66,22 @@ impl Observed {
         let Some(template) = self.template.as_ref().filter(|_| !self.is_exempt) else { return Ok(None) };
         let after = Lifetime::parse(template.spec.max_age())?;
         let created = self.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
-        let Lifetime::After(age) = after else { return Ok(None) };
-        let stored = self.promise(now);
+        if after == Lifetime::Never {
+            return Ok(None);
+        }
         let config = &settings.config;
-        let is_overdue = now >= crate::controllers::shared::promise::later(created, age);
-        let promise = if is_overdue { stored } else { withdrawn(&stored) };
+        let terms = Terms {
+            after,
+            warnings: u32::from(config.notifications),
+            interval: config.notification_interval.get(),
+            final_mail: config.notifications,
+        };
+        let promise = standing(&terms, created, self.promise(&terms, now), now);
         Ok(Some(Ending {
             way: WAY,
             instance: &self.instance,
             tenant: self.tenant.as_deref(),
-            terms: Terms {
-                after,
-                warnings: u32::from(config.notifications),
-                interval: config.notification_interval.get(),
-                final_mail: config.notifications,
-            },
+            terms,
             since: created,
             promise: Promise { since: time(created), ..promise },
         }))

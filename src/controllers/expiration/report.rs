@@ -1,16 +1,20 @@
 //! The report of an Instance's expiration: a pure function.
 
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::Settings;
 use super::observe::{EXPIRING, Observed};
-use crate::api::instance::InstanceKind;
+use crate::api::instance::{Instance, InstanceKind};
+use crate::api::labels;
+use crate::api::promise::Promise;
 use crate::controllers::shared::ending::{Effect, observation, tell};
+use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::{self, Observation};
-use crate::runtime::plan::Plan;
+use crate::runtime::plan::{ObjectPatch, Plan};
 use crate::runtime::reconciler::{Outcome, Report};
 
-/// The report. Nothing is written about an Instance that is not overdue and was never warned.
+/// The report. Nothing is written about an Instance that is not overdue and was never warned about.
 pub fn report(
     observed: &Observed,
     settings: &Settings,
@@ -22,7 +26,6 @@ pub fn report(
     let old = &instance.status;
     let mut status = old.clone();
     let mut events = Vec::new();
-    let mut requeue_at_once = false;
     let mut condition: Option<Observation> =
         plan.problems.first().map(|problem| observation(problem, EXPIRING));
     status.expiration = None;
@@ -31,7 +34,6 @@ pub fn report(
         let told = tell(&ending, &before, plan, outcome, !plan.remove.is_empty(), now);
         if told.promise.warnings > 0 || !plan.effects.is_empty() || told.problem.is_some() {
             condition = Some(told.condition);
-            requeue_at_once = outcome.is_applied && outcome.is_success() && told.promise != before;
             status.expiration = Some(Box::new(told.promise));
         }
         events = told.events;
@@ -39,5 +41,24 @@ pub fn report(
     let retired: &[&str] = if condition.is_some() { &[] } else { &[EXPIRING] };
     let generation = instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, condition.as_slice(), retired, generation, now);
-    Report { requeue_at_once, ..Report::new(status, events) }
+    // What is due next follows from the new promise; the gauges show it, too.
+    let has_changed = status.expiration != old.expiration;
+    let requeue_at_once = has_changed && outcome.is_applied && outcome.is_success();
+    let patch = annotations(instance, status.expiration.as_deref());
+    Report { patch, requeue_at_once, ..Report::new(status, events) }
+}
+
+/// The annotations in which the Go operators keep that the tenant was warned, both in one write. They are written and
+/// removed before the status, so that a promise that was withdrawn is never read from them again.
+fn annotations(instance: &Instance, promise: Option<&Promise>) -> Option<ObjectPatch> {
+    let keys = [labels::EXPIRY_WARNED, labels::EXPIRY_WARNED_AT];
+    let warned = promise.filter(|promise| promise.warnings > 0).and_then(|told| told.last_warning.as_ref());
+    if warned.is_none() && keys.iter().all(|key| instance.annotation(key).is_none()) {
+        return None;
+    }
+    let annotations = json!({
+        labels::EXPIRY_WARNED: warned.map(|_| "true"),
+        labels::EXPIRY_WARNED_AT: warned.map(|time| rfc3339(time.0)),
+    });
+    ObjectPatch::of(instance, &json!({"metadata": {"annotations": annotations}}))
 }

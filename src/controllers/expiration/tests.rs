@@ -1,5 +1,7 @@
 //! Tests of the plan and the report of expiration.
 
+mod contract;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -17,6 +19,7 @@ use crate::clients::mail::MailKind;
 use crate::config::ExpirationConfig;
 use crate::controllers::shared::ending::Effect;
 use crate::runtime::clock::rfc3339;
+use crate::runtime::merge;
 use crate::runtime::plan::{Plan, Requeue};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome};
@@ -180,4 +183,136 @@ fn nothing_is_written_about_an_instance_that_is_not_overdue() {
     let made = plan(&young, &settings(true), at(NOW));
     let told = report(&young, &settings(true), &made, &Outcome::default(), at(NOW));
     assert_eq!((told.status, told.events.len()), (young.instance.status.clone(), 0));
+}
+
+/// One look at the Instance: its report is written. Returns whether there was something to be written.
+fn look(observed: &mut Observed) -> bool {
+    let made = plan(observed, &settings(true), at(NOW));
+    let told = report(observed, &settings(true), &made, &Outcome::default(), at(NOW));
+    let before = Arc::clone(&observed.instance);
+    let mut object = serde_json::to_value(&*before).expect("JSON");
+    if let Some(patch) = &told.patch {
+        merge::apply(&mut object, &patch.patch);
+    }
+    let mut after: Instance = serde_json::from_value(object).expect("an Instance");
+    after.status = told.status;
+    observed.instance = Arc::new(after);
+    told.patch.is_some() || observed.instance.status != before.status
+}
+
+fn with_age(observed: &Observed, age: &str) -> Observed {
+    let mut observed = observed.clone();
+    Arc::make_mut(observed.template.as_mut().expect("a Template")).spec.delete_after = age.to_owned();
+    observed
+}
+
+fn annotations(observed: &Observed) -> [Option<&str>; 2] {
+    [labels::EXPIRY_WARNED, labels::EXPIRY_WARNED_AT].map(|key| observed.instance.annotation(key))
+}
+
+#[test]
+fn a_withdrawn_promise_does_not_come_back() {
+    let (mut timed, mut untimed, mut stored) = (observed(40 * DAY), observed(40 * DAY), observed(40 * DAY));
+    with_annotations(&mut timed, &[(labels::EXPIRY_WARNED_AT, rfc3339(at(NOW - 5 * DAY)))]);
+    with_annotations(&mut untimed, &[(labels::EXPIRY_WARNED, "true".to_owned())]);
+    with_promise(
+        &mut stored,
+        Promise {
+            warnings: 1,
+            last_warning: Some(Time(at(NOW - 5 * DAY))),
+            deadline: Some(Time(at(NOW - 4 * DAY))),
+            ..Promise::default()
+        },
+    );
+    assert!(look(&mut stored), "the annotations");
+    for (origin, warned) in [("with a time", timed), ("without", untimed), ("status", stored)] {
+        let exempt = Observed { is_exempt: true, ..warned.clone() };
+        let orphan = Observed { template: None, ..warned.clone() };
+        let of = |age| with_age(&warned, age);
+        let cases = [
+            ("exempt", exempt),
+            ("orphan", orphan),
+            ("never", of("never")),
+            ("longer", of("60d")),
+            ("unreadable", of("soon")),
+        ];
+        for (case, mut withdrawn) in cases {
+            assert!(look(&mut withdrawn), "{origin}, {case}");
+            assert_eq!(annotations(&withdrawn), [None, None], "{origin}, {case}");
+            assert_eq!(withdrawn.instance.status.expiration, None, "{origin}, {case}");
+            assert!(!look(&mut withdrawn), "{origin}, {case}: nothing is written twice");
+            let back = Observed { instance: withdrawn.instance, ..warned.clone() };
+            assert_eq!(judged(&back), "warn", "{origin}, {case}");
+        }
+    }
+}
+
+#[test]
+fn a_warning_from_a_time_when_the_template_allowed_less_does_not_count() {
+    // It has been overdue for ten days; the warning, and its deadline, are from before that.
+    let mut warned = observed(40 * DAY);
+    with_annotations(&mut warned, &[(labels::EXPIRY_WARNED_AT, rfc3339(at(NOW - 12 * DAY)))]);
+    assert_eq!(judged(&warned), "warn");
+    let mut stored = observed(40 * DAY);
+    with_promise(
+        &mut stored,
+        Promise {
+            warnings: 1,
+            last_warning: Some(Time(at(NOW - 12 * DAY))),
+            deadline: Some(Time(at(NOW - 11 * DAY))),
+            ..Promise::default()
+        },
+    );
+    assert_eq!(judged(&stored), "warn");
+    // Nor does one from a time that has not come.
+    with_annotations(&mut warned, &[(labels::EXPIRY_WARNED_AT, rfc3339(at(NOW + 2 * DAY)))]);
+    assert_eq!(judged(&warned), "warn");
+}
+
+#[test]
+fn the_go_operators_promise_gets_the_deadline_that_its_mail_has_named() {
+    let time = || rfc3339(at(NOW - 60));
+    let named = Some(Time(at(NOW - 60 + DAY)));
+    for (key, value, deadline) in [
+        (labels::EXPIRY_WARNED_AT, time(), named),
+        (labels::EXPIRY_WARNED, "true".to_owned(), Some(Time(at(NOW + DAY)))),
+    ] {
+        let mut warned = observed(40 * DAY);
+        with_annotations(&mut warned, &[(key, value)]);
+        let made = plan(&warned, &settings(true), at(NOW));
+        let told = report(&warned, &settings(true), &made, &Outcome::default(), at(NOW));
+        assert!(told.requeue_at_once, "the gauges show the deadline");
+        let message = &*told.status.conditions[0].message;
+        let end = rfc3339(deadline.as_ref().expect("a time").0);
+        assert!(message.ends_with(&format!("the Instance is deleted at {end}")), "{message}");
+        assert!(look(&mut warned) && !look(&mut warned), "{key}");
+        assert_eq!(warned.instance.status.expiration.as_ref().expect("a promise").deadline, deadline);
+        let since = rfc3339(at(deadline.expect("a time").0.as_second() - DAY));
+        assert_eq!(annotations(&warned), [Some("true"), Some(&*since)]);
+    }
+}
+
+#[test]
+fn an_accepted_warning_is_written_into_both_annotations() {
+    let overdue = observed(30 * DAY);
+    let made = plan(&overdue, &settings(true), at(NOW));
+    let told = |outcome| report(&overdue, &settings(true), &made, &outcome, at(NOW));
+    let before = told(Outcome::pending());
+    assert_eq!(before.patch, None, "nothing was accepted yet");
+    let accepted = told(Outcome { effects: vec![EffectOutcome::done(at(NOW + 5))], ..Outcome::default() });
+    let written = json!({labels::EXPIRY_WARNED: "true", labels::EXPIRY_WARNED_AT: rfc3339(at(NOW + 5))});
+    let patch = accepted.patch.expect("a patch").patch;
+    assert_eq!(patch, json!({"metadata": {"annotations": written}}));
+    // The process dies before it writes the status: the warning is not sent again, and its deadline holds.
+    let mut dead = overdue.clone();
+    let instance = Arc::make_mut(&mut dead.instance);
+    instance.status = before.status.clone();
+    let times =
+        [(labels::EXPIRY_WARNED, "true".to_owned()), (labels::EXPIRY_WARNED_AT, rfc3339(at(NOW + 5)))];
+    with_annotations(&mut dead, &times);
+    assert_eq!(judged(&dead), "wait");
+    assert!(look(&mut dead) && !look(&mut dead));
+    let promise = dead.instance.status.expiration.clone().expect("a promise");
+    assert_eq!(promise.deadline, before.status.expiration.expect("a promise").sending);
+    assert_eq!((promise.warnings, promise.last_warning), (1, Some(Time(at(NOW + 5)))));
 }

@@ -15,7 +15,7 @@ use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
 use crate::controllers::shared::ending::{Ending, Way, warnings};
-use crate::controllers::shared::promise::{Terms, earlier, later, time, withdrawn};
+use crate::controllers::shared::promise::{Terms, earlier, standing, time, withdrawn};
 
 /// The condition: whether a running Instance is about to be stopped because nobody uses it.
 pub const INACTIVE: &str = "Inactive";
@@ -71,30 +71,26 @@ impl Observed {
         let config = &settings.config;
         let running = self.instance.spec.running;
         let text = if running { template.spec.max_idle() } else { template.spec.max_off() };
-        let after @ Lifetime::After(time_limit) = Lifetime::parse(text)? else { return Ok(None) };
-        if !running && !self.is_persistent() {
+        let after = Lifetime::parse(text)?;
+        if after == Lifetime::Never || !running && !self.is_persistent() {
             return Ok(None);
         }
         let Some(basis) = (if running { Some(self.used(now)) } else { self.stopped(now) }) else {
             return Ok(None);
         };
         let since = basis.since.as_ref().map_or(now, |since| since.0);
-        let promise = if now >= later(since, time_limit) { basis } else { withdrawn(&basis) };
         let interval =
             if running { config.notification_interval } else { config.destruction_notification_interval };
         let number = if config.notifications { warnings(template, config.max_number_of_alerts) } else { 0 };
+        let terms =
+            Terms { after, warnings: number, interval: interval.get(), final_mail: config.notifications };
         Ok(Some(Ending {
             way: self.way(),
             instance: &self.instance,
             tenant: self.tenant.as_deref(),
-            terms: Terms {
-                after,
-                warnings: number,
-                interval: interval.get(),
-                final_mail: config.notifications,
-            },
+            terms,
             since,
-            promise,
+            promise: standing(&terms, since, basis, now),
         }))
     }
 
@@ -120,7 +116,8 @@ impl Observed {
     }
 
     /// The promise of a running Instance, counted from its last use. A use that is later than the stored one
-    /// withdraws what was promised; so does a change of the spec, such as a start.
+    /// withdraws what was promised; so does a change of the spec, such as a start. A clock that is behind moves nothing
+    /// to an earlier time.
     fn used(&self, now: Timestamp) -> Promise {
         let generation = self.instance.metadata.generation.unwrap_or_default();
         let started = |since| Promise {
@@ -131,7 +128,7 @@ impl Observed {
         };
         let mut basis = match &self.instance.status.inactivity {
             Some(stored) if stored.generation == generation => (**stored).clone(),
-            Some(_) => started(now),
+            Some(stored) => started(stored.since.as_ref().map_or(now, |known| known.0.max(now))),
             None => self.annotated(generation).unwrap_or_else(|| {
                 let created = self.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
                 let is_new = created > earlier(now, NEW) && !self.was_stopped();
@@ -141,7 +138,9 @@ impl Observed {
         if let Some((used, source)) = self.last_use()
             && basis.since.as_ref().is_none_or(|since| since.0 < used)
         {
-            basis = Promise { since: time(used.min(now)), witness: source.to_owned(), ..withdrawn(&basis) };
+            let since = basis.since.as_ref().map_or(Timestamp::MIN, |since| since.0);
+            let since = time(used.min(now).max(since));
+            basis = Promise { since, witness: source.to_owned(), ..withdrawn(&basis) };
         }
         basis
     }
@@ -196,10 +195,24 @@ impl Observed {
         })
     }
 
+    /// The promise of a running Instance that is withdrawn when it does not end any more: the stored one, or the warnings
+    /// that only the annotations of the Go operator tell of.
+    pub fn promised(&self) -> Option<Promise> {
+        let stored = self.instance.status.inactivity.as_deref().cloned();
+        let generation = self.instance.metadata.generation.unwrap_or_default();
+        stored.or_else(|| self.annotated(generation).filter(|told| told.warnings > 0))
+    }
+
+    /// Whether only the annotations of the Go operator tell of warnings.
+    pub fn leaves_warnings(&self) -> bool {
+        self.instance.status.inactivity.is_none() && self.promised().is_some()
+    }
+
     /// The promise of a stopped Instance; `None` while it is not known since when it is stopped.
     fn stopped(&self, now: Timestamp) -> Option<Promise> {
         let since = self.instance.annotation(labels::LAST_POWERED_OFF)?.parse::<Timestamp>().ok()?;
-        let since = since.min(now);
+        // In whole seconds, as the status has it.
+        let since = time(since)?.0.min(now);
         let stored = self.instance.status.destruction.as_deref();
         let same = stored.filter(|stored| stored.since.as_ref().is_some_and(|known| known.0 == since));
         let started = Promise { since: time(since), ..Promise::default() };

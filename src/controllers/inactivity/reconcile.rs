@@ -44,7 +44,14 @@ impl Definition for InactivityReconciler {
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
-        foretell(observed.ending(settings, now), now)
+        let mut remarks = foretell(observed.ending(settings, now), now);
+        if observed.instance.spec.running {
+            let unknown = "; Prometheus, which was not asked, may know of a later use";
+            for remark in &mut remarks {
+                remark.push_str(unknown);
+            }
+        }
+        remarks
     }
 }
 

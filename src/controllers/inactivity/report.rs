@@ -12,7 +12,7 @@ use crate::api::instance::InstanceKind;
 use crate::api::labels;
 use crate::api::promise::Promise;
 use crate::controllers::shared::ending::{Effect, Ending, observation, tell};
-use crate::controllers::shared::promise::{later, withdrawn};
+use crate::controllers::shared::promise::{later, next_warning, withdrawn};
 use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::plan::{ObjectPatch, Plan};
@@ -36,30 +36,31 @@ pub fn report(
     let instance = &observed.instance;
     let old = &instance.status;
     let mut status = old.clone();
-    let mut told_conditions: Vec<Observation> = Vec::new();
-    let (mut events, mut patch) = (Vec::new(), None);
+    let (mut told_conditions, mut events) = (Vec::<Observation>::new(), Vec::new());
+    let mut patch;
     // The condition that stays as it is: the times in it are as old as those in the stored promise.
     let mut kept = None;
     let has_checked = plan.effects.contains(&Effect::Check) && outcome.is_applied;
     let mut requeue_at_once = has_checked;
     let acts = !plan.remove.is_empty() || !plan.patches.is_empty();
     let running = instance.spec.running;
-    match observed.ending(settings, now) {
-        Err(_) => told_conditions.extend(plan.problems.first().map(|problem| observation(problem, INACTIVE))),
-        Ok(None) => {
+    let ending = observed.ending(settings, now);
+    let unreadable = ending.as_ref().err().and(plan.problems.first());
+    told_conditions.extend(unreadable.map(|problem| observation(problem, INACTIVE)));
+    match ending.ok().flatten() {
+        None => {
             // First the annotations, from which a promise without a status is read.
-            let kept = old.inactivity.as_deref().map(withdrawn);
-            patch = kept.filter(|_| running).and_then(|kept| annotations(observed, &kept));
-            status.inactivity = None;
-            status.destruction = None;
+            let kept = observed.promised().filter(|_| running);
+            patch = kept.and_then(|kept| annotations(observed, &withdrawn(&kept)));
+            (status.inactivity, status.destruction) = (None, None);
+            requeue_at_once |= outcome.is_applied && status != *old;
         }
-        Ok(Some(ending)) => {
+        Some(ending) => {
             let before = if running { &old.inactivity } else { &old.destruction };
             let told =
                 tell(&ending, before.as_deref().unwrap_or(&Promise::default()), plan, outcome, acts, now);
-            let is_new = !has_checked
-                && (is_to_be_stored(&ending, before.as_deref(), &told.promise, now)
-                    || running && observed.was_stopped());
+            let is_new =
+                !has_checked && is_to_be_stored(observed, &ending, before.as_deref(), &told.promise, now);
             let known = old.conditions.iter().find(|known| known.type_.as_str() == told.condition.type_);
             let has_turned = known.is_none_or(|known| known.reason.as_str() != told.condition.reason);
             if is_new || told.problem.is_some() || before.is_some() && has_turned {
@@ -68,22 +69,20 @@ pub fn report(
                 kept = Some(ending.way.condition);
             }
             let promise = if is_new { Some(Box::new(told.promise.clone())) } else { before.clone() };
-            requeue_at_once |=
-                outcome.is_applied && outcome.is_success() && is_new && !plan.effects.is_empty();
+            let has_moved = told.promise.deadline != before.as_deref().and_then(|told| told.deadline.clone());
+            let is_done = outcome.is_applied && outcome.is_success();
+            requeue_at_once |= is_done && is_new && (has_moved || !plan.effects.is_empty());
             (status.inactivity, status.destruction) = if running { (promise, None) } else { (None, promise) };
             patch = (is_new && running).then(|| annotations(observed, &told.promise)).flatten();
             events = told.events;
         }
     }
-    // This loop stops an Instance and sets the annotation in one write, while the promise is stored: both tell who did it.
-    let has_stopped = !running && observed.was_stopped() && old.inactivity.is_some();
     if !running && observed.is_watched() && !observed.was_stopped() {
-        // A start begins a new time without use, even if it is seen only later. The annotation follows the promise's end.
-        let annotations = json!({"metadata": {"annotations": {labels::LAST_RUNNING: "false"}}});
-        patch = ObjectPatch::of(&**instance, &annotations).filter(|_| old.inactivity.is_none());
+        // A start begins a new time without use, even if it is seen only later.
+        patch = switched_off(observed);
         requeue_at_once |= old.inactivity.is_some() && outcome.is_applied;
     }
-    status.conditions = conditions(observed, told_conditions, kept, has_stopped, now);
+    status.conditions = conditions(observed, told_conditions, kept, now);
     Report { patch, requeue_at_once, ..Report::new(status, events) }
 }
 
@@ -93,12 +92,12 @@ fn conditions(
     observed: &Observed,
     mut told: Vec<Observation>,
     kept: Option<&str>,
-    has_stopped: bool,
     now: Timestamp,
 ) -> Vec<Condition> {
     let instance = &observed.instance;
     let old = &instance.status.conditions;
-    if has_stopped {
+    // This loop stops an Instance and sets the annotation in one write, while the promise is stored: both tell who did it.
+    if !instance.spec.running && observed.was_stopped() && instance.status.inactivity.is_some() {
         let message = "Nobody has used the Instance for the time that its Template allows; start it to go on";
         told.push(Observation::new(INACTIVE, true, STOPPED, message));
     }
@@ -114,21 +113,44 @@ fn conditions(
 
 /// Whether a promise differs so much from the stored one that it is written. While nobody has to be warned, that is
 /// once a day at most.
-fn is_to_be_stored(ending: &Ending<'_>, stored: Option<&Promise>, new: &Promise, now: Timestamp) -> bool {
+fn is_to_be_stored(
+    observed: &Observed,
+    ending: &Ending<'_>,
+    stored: Option<&Promise>,
+    new: &Promise,
+    now: Timestamp,
+) -> bool {
+    let running = ending.instance.spec.running;
+    // With the promise, the annotations are written.
+    if running && (observed.was_stopped() || new.warnings == 0 && observed.leaves_warnings()) {
+        return true;
+    }
     let since = |promise: &Promise| promise.since.as_ref().map_or(Timestamp::MIN, |time| time.0);
     let Some(stored) = stored else {
         let created = ending.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
         return unstamped(new) != Promise::default() || now >= later(created, FIRST_STAMP);
     };
+    let counted = stored.since.as_ref().map_or(ending.since, |since| since.0);
     unstamped(stored) != unstamped(new)
+        || stored.next_warning != next_warning(&ending.terms, counted, stored)
         || stored.generation != new.generation
         || since(new) >= later(since(stored), STAMP)
         || since(new) < since(stored)
 }
 
-/// A promise without what it counts from.
+/// A promise without what it counts from, and without what follows from that.
 fn unstamped(promise: &Promise) -> Promise {
-    Promise { since: None, witness: String::new(), generation: 0, ..promise.clone() }
+    Promise { since: None, witness: String::new(), generation: 0, next_warning: None, ..promise.clone() }
+}
+
+/// The annotations of an Instance that somebody else has stopped: first its warnings are withdrawn, so that a start at that
+/// moment does not bring them back; that it is off follows the end of the promise.
+fn switched_off(observed: &Observed) -> Option<ObjectPatch> {
+    if let Some(stored) = &observed.instance.status.inactivity {
+        return annotations(observed, &withdrawn(stored));
+    }
+    let off = json!({"metadata": {"annotations": {labels::LAST_RUNNING: "false"}}});
+    ObjectPatch::of(&*observed.instance, &off)
 }
 
 /// The annotations in which the Go operator keeps the same, so that it can take over.

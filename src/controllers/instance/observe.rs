@@ -108,7 +108,9 @@ impl Observed {
             .find(|volume| volume.name() == reference.name && volume.namespace() == reference.namespace)
     }
 
-    /// Whether the Tenant of the Instance manages the Workspace of its Template.
+    /// Whether the Tenant of the Instance manages the Workspace of its Template. This counts in namespaces that are no
+    /// Tenant's, too: only managers of Workspaces and administrators may create Instances there, and they may create them
+    /// in the namespace of that Tenant as well.
     pub fn owner_is_manager(&self) -> bool {
         let owner = &self.instance.spec.tenant_ref.name;
         self.managers.iter().any(|manager| manager.name() == owner)

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::promise::{self, Due, Terms, later};
+use super::promise::{self, Due, Next, Terms, later};
 use crate::api::condition::Condition;
 use crate::api::instance::{Instance, InstanceKind};
-use crate::api::lifetime::{Lifetime, LifetimeError};
+use crate::api::lifetime::LifetimeError;
 use crate::api::promise::Promise;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
@@ -118,8 +118,9 @@ impl Ending<'_> {
         };
         let Some(tenant) = self.tenant else {
             let name = &self.instance.spec.tenant_ref.name;
-            let message =
-                format!("Tenant {name} does not exist: nobody can be warned, so the Instance stays");
+            let message = format!(
+                "Tenant {name} does not exist, or the namespace is not his: nobody can be warned, so the Instance stays"
+            );
             return Some(Err(Problem::fault(self.way.condition, "TenantNotFound", message)));
         };
         let left = u32::try_from(i64::from(self.terms.warnings).saturating_sub(self.promise.warnings.max(0)));
@@ -146,7 +147,11 @@ impl Ending<'_> {
         outcome: Option<&EffectOutcome<Timestamp>>,
         now: Timestamp,
     ) -> Promise {
-        let Some(mail) = mail else { return self.promise.clone() };
+        let promise = mail.map_or_else(|| self.promise.clone(), |mail| self.after_mail(mail, outcome, now));
+        Promise { next_warning: promise::next_warning(&self.terms, self.since, &promise), ..promise }
+    }
+
+    fn after_mail(&self, mail: &Mail, outcome: Option<&EffectOutcome<Timestamp>>, now: Timestamp) -> Promise {
         let accepted = outcome.and_then(|outcome| outcome.result);
         if mail.kind == self.way.last {
             let until = || promise::time(later(now, self.terms.interval));
@@ -161,32 +166,36 @@ impl Ending<'_> {
     /// The condition that tells the promise. `problem` is why nothing can be decided now.
     pub fn condition(&self, promise: &Promise, now: Timestamp, problem: Option<&Problem>) -> Observation {
         let Way { condition, action, .. } = self.way;
-        let is_overdue =
-            !matches!(self.terms.after, Lifetime::After(after) if now < later(self.since, after));
         if let Some(problem) = problem {
             return observation(problem, condition);
         }
-        let end = promise.deadline.as_ref().map(|deadline| rfc3339(deadline.0));
-        match (promise.warnings, end) {
-            (warnings, Some(end)) if warnings > 0 => {
-                let of = self.terms.warnings;
-                let message = format!(
-                    "{warnings} of {of} warnings were accepted by the mail server; {action} at {end}"
-                );
-                Observation::new(condition, true, WARNED, message)
-            }
-            _ if is_overdue => {
-                Observation::new(condition, true, OVERDUE, format!("{action} after the warnings"))
-            }
-            _ => {
-                let after = match self.terms.after {
-                    Lifetime::After(after) => rfc3339(later(self.since, after)),
-                    Lifetime::Never => String::new(),
-                };
-                let message = format!("counted since {}; overdue at {after}", rfc3339(self.since));
-                Observation::new(condition, false, NOT_OVERDUE, message)
-            }
+        let next = promise::next(&self.terms, self.since, promise);
+        if promise.warnings > 0
+            && let Some(deadline) = &promise.deadline
+        {
+            let then = match next {
+                Next::Warning(time) => {
+                    format!("the next one is due at {}; {action} at {}", rfc3339(time), rfc3339(deadline.0))
+                }
+                Next::End(time) => format!("{action} at {}", rfc3339(time)),
+                Next::Never => format!("{action} never"),
+            };
+            let (warnings, of) = (promise.warnings, self.terms.warnings);
+            let message = format!("{warnings} of {of} warnings were accepted by the mail server; {then}");
+            return Observation::new(condition, true, WARNED, message);
         }
+        let what = if matches!(next, Next::Warning(_)) { "a warning is due" } else { action };
+        let (is_overdue, reason, message) = match promise::due(&self.terms, self.since, promise, now) {
+            Due::Never => (false, NOT_OVERDUE, format!("{action} never")),
+            Due::At(time) => {
+                let message = format!("counted since {}; {what} at {}", rfc3339(self.since), rfc3339(time));
+                (false, NOT_OVERDUE, message)
+            }
+            Due::Warn(_) => (true, OVERDUE, format!("{action} after the warnings")),
+            Due::Final(_) => (true, OVERDUE, format!("{action} after a last mail")),
+            Due::Act => (true, OVERDUE, format!("{action} now")),
+        };
+        Observation::new(condition, is_overdue, reason, message)
     }
 
     /// The event about what has just changed. `acts` says whether the plan stops or deletes the Instance.
@@ -265,11 +274,17 @@ fn again(known: &Condition, way: Way) -> Observation {
 pub fn foretell(ending: Result<Option<Ending<'_>>, LifetimeError>, now: Timestamp) -> Vec<String> {
     let Ok(Some(ending)) = ending else { return Vec::new() };
     let action = ending.way.action;
-    vec![match ending.due(now) {
-        Due::Never => format!("{action} never"),
-        Due::At(time) => format!("overdue at {}; then {action}", rfc3339(time)),
-        Due::Warn(deadline) => format!("a warning is due; {action} at {} at the earliest", rfc3339(deadline)),
-        Due::Final(_) | Due::Act => format!("{action} now"),
+    let (when, due) = match ending.due(now) {
+        Due::At(time) => (format!("at {}", rfc3339(time)), ending.due(time)),
+        due => ("now".to_owned(), due),
+    };
+    vec![match due {
+        Due::Warn(deadline) => {
+            format!("a warning is due {when}; {action} at {} at the earliest", rfc3339(deadline))
+        }
+        Due::Final(_) => format!("{action} {when}, after a last mail"),
+        Due::Act => format!("{action} {when}"),
+        Due::Never | Due::At(_) => format!("{action} never"),
     }]
 }
 

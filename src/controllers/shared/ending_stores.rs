@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::references::{ByTemplate, ByTenant, is_exempt, template_key};
+use super::tenancy::foreign_tenant;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::template::{Template, TemplateKind};
+use crate::api::tenancy::tenant_of;
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::kinds::{Namespace, NamespaceKind};
 use crate::runtime::ObjectKey;
@@ -44,7 +46,7 @@ pub struct Found {
     pub instance: Arc<Instance>,
     /// Its Template; `None` while it does not exist.
     pub template: Option<Arc<Template>>,
-    /// Its Tenant; `None` while it does not exist.
+    /// Its Tenant, who is warned; `None` while it does not exist, and where the namespace is that of another.
     pub tenant: Option<Arc<Tenant>>,
     /// Whether an administrator has exempted the namespace.
     pub is_exempt: bool,
@@ -63,8 +65,10 @@ impl EndingStores {
         });
         let instances = &instances.index::<ByTemplate>().index::<ByTenant>().index::<ByNamespace>().get();
         let ours = selector.clone();
-        let side =
-            move |namespace: &Namespace| (namespace.has_labels(&ours), is_exempt(namespace, D::EXEMPT));
+        let side = move |namespace: &Namespace| {
+            let owner = tenant_of(namespace).map(str::to_owned);
+            (namespace.has_labels(&ours), is_exempt(namespace, D::EXEMPT), owner)
+        };
         let templates = set.store(&all).wakes_by::<ByTemplate, _, _>(instances, |change| {
             change.object_if(D::of_template).map(|template| ObjectKey::of(&**template))
         });
@@ -94,9 +98,65 @@ impl EndingStores {
         let reference = template_key(&instance);
         namespace.has_labels(&self.selector).then(|| Found {
             template: self.templates.get(&reference.namespace, &reference.name),
-            tenant: self.tenants.get("", &instance.spec.tenant_ref.name),
+            tenant: self
+                .tenants
+                .get("", &instance.spec.tenant_ref.name)
+                .filter(|_| foreign_tenant(&instance, &namespace).is_none()),
             is_exempt: is_exempt(&namespace, self.exempt),
             instance,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::Object;
+    use crate::runtime::queue::Action;
+    use crate::runtime::store::StoreFactory;
+
+    struct Nothing;
+
+    impl Dependencies for Nothing {
+        const EXEMPT: &'static str = "exempt";
+
+        fn of_instance(_: &Instance) -> impl PartialEq {}
+
+        fn of_template(_: &Template) -> impl PartialEq {}
+    }
+
+    fn object<T: crate::api::Kind>(value: &serde_json::Value) -> Object<T> {
+        serde_json::from_value(value.clone()).expect("an object")
+    }
+
+    #[tokio::test]
+    async fn who_is_named_is_not_warned_about_an_instance_in_the_namespace_of_another() {
+        let mut factory = StoreFactory::default();
+        let mut set = StoreSet::new("test", &mut factory);
+        let stores = EndingStores::declare::<Nothing>(&mut set, &BTreeMap::new());
+        let queue = Arc::clone(set.queue());
+        stores.tenants.apply_event(object(&json!({"metadata": {"name": "grace", "uid": "t"}})));
+        stores.instances.apply_event(object(&json!({
+            "metadata": {"name": "box", "namespace": "tenant-ada", "uid": "i"},
+            "spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": "grace"}},
+        })));
+        let key = ObjectKey::new("tenant-ada", "box");
+        let mut version = 0;
+        // The owner of the namespace by its label, and whether Grace is warned.
+        for (owner, is_warned) in [(None, true), (Some("ada"), false), (Some("grace"), true)] {
+            version += 1;
+            let labels = owner.map_or_else(|| json!({}), |owner| json!({"crownlabs.polito.it/name": owner}));
+            stores.namespaces.apply_event(object(&json!({"metadata": {
+                "name": "tenant-ada", "uid": "n", "resourceVersion": version.to_string(), "labels": labels,
+            }})));
+            let found = stores.find(&key).expect("it is ours");
+            assert_eq!(found.tenant.is_some(), is_warned, "{owner:?}");
+            assert!(queue.waiting() > 0, "{owner:?}: the change of the label is noticed");
+            let job = queue.next().await.expect("it is open");
+            assert_eq!(job.key, key);
+            queue.done(job, Action::AwaitChange);
+        }
     }
 }

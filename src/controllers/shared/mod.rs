@@ -25,6 +25,8 @@ pub mod account_work;
 pub mod accounts;
 pub mod addresses;
 pub mod children;
+#[cfg(test)]
+pub mod contract;
 pub mod durations;
 pub mod ending;
 pub mod ending_stores;

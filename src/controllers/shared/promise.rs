@@ -7,7 +7,9 @@
 //! - Nothing is stopped or deleted before the stored deadline has passed and all warnings are accepted.
 //! - The mail that the deadline has passed is tried for one interval; then the end comes without it.
 //!
-//! [`due`] is the one function that says what comes next. Plans, reports, `crownlabs plan` and metrics call it.
+//! [`next`] is the one function that says what comes next and when, and [`due`] what of that is to be done at a time.
+//! Plans, conditions, `nextWarning` in the status and `crownlabs plan` are made from them. Events and metrics tell what
+//! is stored: the deadline, before which [`next`] ends nothing.
 
 use std::time::Duration;
 
@@ -36,6 +38,17 @@ pub struct Terms {
     pub final_mail: bool,
 }
 
+/// What comes next, whatever the time is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing.
+    Never,
+    /// A warning, from this time on.
+    Warning(Timestamp),
+    /// The end, from this time on; the last mail comes before it.
+    End(Timestamp),
+}
+
 /// What is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
@@ -51,28 +64,75 @@ pub enum Due {
     Act,
 }
 
-/// What is due at `now`. `since` is the time from which [`Terms::after`] counts.
-pub fn due(terms: &Terms, since: Timestamp, promise: &Promise, now: Timestamp) -> Due {
-    let Lifetime::After(after) = terms.after else { return Due::Never };
+/// What comes next. `since` is the time from which [`Terms::after`] counts.
+pub fn next(terms: &Terms, since: Timestamp, promise: &Promise) -> Next {
+    let Lifetime::After(after) = terms.after else { return Next::Never };
     let overdue = later(since, after);
-    if now < overdue {
-        return Due::At(overdue);
+    let last = promise.last_warning.as_ref().filter(|_| promise.warnings > 0);
+    let rested = last.map_or(overdue, |time| later(time.0, terms.interval).max(overdue));
+    if number(promise) < terms.warnings {
+        return Next::Warning(rested);
     }
-    let accepted = u32::try_from(promise.warnings.max(0)).unwrap_or(u32::MAX);
-    let rested = promise.last_warning.as_ref().map_or(overdue, |time| later(time.0, terms.interval));
-    if accepted < terms.warnings {
-        if now < rested && accepted > 0 {
-            return Due::At(rested);
+    Next::End(promise.deadline.as_ref().map_or(rested, |deadline| deadline.0.max(rested)))
+}
+
+/// What is due at `now`.
+pub fn due(terms: &Terms, since: Timestamp, promise: &Promise, now: Timestamp) -> Due {
+    match next(terms, since, promise) {
+        Next::Never => Due::Never,
+        Next::Warning(time) | Next::End(time) if now < time => Due::At(time),
+        Next::Warning(_) => {
+            Due::Warn(deadline(terms, promise, terms.warnings.saturating_sub(number(promise)), now))
         }
-        return Due::Warn(deadline(terms, promise, terms.warnings - accepted, now));
+        Next::End(end) => {
+            let is_given_up = promise.sending.as_ref().is_some_and(|until| now >= until.0);
+            let is_told = !terms.final_mail || promise.final_mail.is_some() || is_given_up;
+            if is_told { Due::Act } else { Due::Final(end) }
+        }
     }
-    let rested = if accepted == 0 { overdue } else { rested };
-    let end = promise.deadline.as_ref().map_or(rested, |deadline| deadline.0.max(rested));
-    if now < end {
-        return Due::At(end);
+}
+
+/// The time from which the next warning is due, as a status holds it; `None` where none is left.
+pub fn next_warning(terms: &Terms, since: Timestamp, promise: &Promise) -> Option<Time> {
+    match next(terms, since, promise) {
+        Next::Warning(at) => time(at),
+        Next::Never | Next::End(_) => None,
     }
-    let is_given_up = promise.sending.as_ref().is_some_and(|until| now >= until.0);
-    if terms.final_mail && promise.final_mail.is_none() && !is_given_up { Due::Final(end) } else { Due::Act }
+}
+
+/// The number of warnings that were accepted.
+fn number(promise: &Promise) -> u32 {
+    u32::try_from(promise.warnings.max(0)).unwrap_or(u32::MAX)
+}
+
+/// The promise that counts at `now`:
+///
+/// - Warnings without a deadline, which are the Go operator's, get the one that its mails have named.
+/// - Where fewer warnings suffice now, one that was being sent may have been accepted all the same: the deadline in it
+///   counts.
+/// - While the Instance is not overdue, what was promised is withdrawn. So is a promise whose deadline is not after
+///   the time at which the Instance is overdue: since it was made, the Template has come to allow more time.
+pub fn standing(terms: &Terms, since: Timestamp, mut promise: Promise, now: Timestamp) -> Promise {
+    let Lifetime::After(after) = terms.after else { return withdrawn(&promise) };
+    if let Some(last) = promise.last_warning.as_ref().filter(|_| promise.warnings > 0) {
+        let named = end(terms, number(&promise), last.0);
+        promise.deadline = promise.deadline.or_else(|| time(named));
+    }
+    if number(&promise) >= terms.warnings && promise.next_warning.is_some() {
+        let sending = promise.sending.take().map(|sending| sending.0);
+        let named = sending.into_iter().chain(promise.deadline.map(|deadline| deadline.0)).max();
+        promise.deadline = named.and_then(time);
+    }
+    let overdue = later(since, after);
+    let is_void = promise.deadline.as_ref().is_some_and(|deadline| deadline.0 <= overdue);
+    if now < overdue || is_void { withdrawn(&promise) } else { promise }
+}
+
+/// The earliest end after `sent` warnings, of which the last one was accepted at `last`: the intervals that are left, and
+/// the one after the last warning in any case.
+fn end(terms: &Terms, sent: u32, last: Timestamp) -> Timestamp {
+    let left = terms.warnings.saturating_sub(sent).saturating_add(1);
+    later(last, terms.interval.saturating_mul(left))
 }
 
 /// The deadline of a warning after which `left` intervals must pass, this one's included. One that is being sent
@@ -92,16 +152,12 @@ fn deadline(terms: &Terms, promise: &Promise, left: u32, now: Timestamp) -> Time
 /// The promise after the mail server has accepted, at `accepted`, the warning that is being sent.
 pub fn accepted(terms: &Terms, promise: &Promise, accepted: Timestamp) -> Promise {
     let warnings = promise.warnings.max(0).saturating_add(1);
-    let sent = u32::try_from(warnings).unwrap_or(u32::MAX);
-    // The intervals that are left, and the one after the last warning in any case.
-    let left = terms.warnings.saturating_sub(sent).saturating_add(1);
-    let needed = later(accepted, terms.interval.saturating_mul(left));
+    let needed = end(terms, u32::try_from(warnings).unwrap_or(u32::MAX), accepted);
     let named = [&promise.sending, &promise.deadline].into_iter().flatten().map(|time| time.0);
     Promise {
         warnings,
         last_warning: time(accepted),
         sending: None,
-        next_warning: (sent < terms.warnings).then(|| later(accepted, terms.interval)).and_then(time),
         deadline: time(named.fold(needed, Timestamp::max)),
         ..promise.clone()
     }

@@ -22,6 +22,7 @@ pub struct Promises {
 /// What counts of one Instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
+    /// The stored deadline: what is due next is never the end before it.
     deadline: Option<Timestamp>,
     /// Whether a mail waits to be accepted.
     is_waiting: bool,

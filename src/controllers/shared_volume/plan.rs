@@ -16,7 +16,7 @@ use crate::controllers::shared::nfs_volume::{
 };
 use crate::controllers::shared::responsibility::{Responsibility, release};
 use crate::kinds::{DeploymentKind, NfsClaim, NfsClaimKind, SecretKind};
-use crate::runtime::plan::{Desired, Evidence, KindInfo, ObjectPatch, Plan};
+use crate::runtime::plan::{Desired, Evidence, KindInfo, ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
 
 /// The only component: all objects depend on the claim.
@@ -50,7 +50,10 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
         }
     };
     plan.ensure.push(desired_claim(observed, config, &size, provisioned));
-    let Some(claim) = claim else { return plan };
+    let Some(claim) = claim.filter(|claim| !claim.is_terminating()) else {
+        remove_job_first(observed, config, &mut plan);
+        return plan;
+    };
     plan.patches.extend(growth(claim, &size, VOLUME));
     plan.problems.extend(shrinks(claim, &size));
     if !is_bound(claim) {
@@ -143,6 +146,32 @@ fn desired_claim(
     claim
 }
 
+/// Plans the end of the Job of a claim that is being deleted, or that a former volume of the same name controls: a pod
+/// holds its claim even when it has succeeded. The engine deletes the Job of a former volume if the garbage collector does
+/// not. The next claim needs a Job of its own.
+fn remove_job_first(observed: &Observed, config: &SharedVolumeConfig, plan: &mut Plan) {
+    let Some(claim) = &observed.claim else { return };
+    if claim.is_terminating() {
+        let (namespace, name) = (claim.namespace(), claim.name());
+        let message = format!(
+            "PersistentVolumeClaim {namespace}/{name} is being removed; the volume gets a new one after that"
+        );
+        plan.problems.push(Problem::waiting(VOLUME, "ClaimTerminating", message));
+    }
+    match observed.own_job() {
+        Some(job) => plan.remove.push(Removal::of(job, VOLUME)),
+        None => plan.ensure.extend(observed.job.is_some().then(|| desired_job(observed, config))),
+    }
+}
+
+fn desired_job(observed: &Observed, config: &SharedVolumeConfig) -> Desired {
+    let volume = &observed.volume;
+    let meta =
+        ChildMeta { namespace: volume.namespace(), name: &observed.job_name, component: VOLUME, wave: 1 };
+    let claim = claim_name(volume.name());
+    job(observed.job.as_deref(), &claim, &config.provisioning_image, &builder(observed), meta)
+}
+
 /// Plans the Job that prepares the volume, or reports that it has failed.
 fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, plan: &mut Plan) {
     let own = observed.own_job();
@@ -157,9 +186,6 @@ fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, p
     }
     // A Job that runs is left alone; one of another owner is refused by the apply engine.
     if own.is_none() {
-        let meta =
-            ChildMeta { namespace: claim.namespace(), name: &observed.job_name, component: VOLUME, wave: 1 };
-        let existing = observed.job.as_deref();
-        plan.ensure.push(job(existing, claim.name(), &config.provisioning_image, &builder(observed), meta));
+        plan.ensure.push(desired_job(observed, config));
     }
 }

@@ -331,3 +331,36 @@ fn a_quota_that_gets_room_wakes_the_volumes_that_it_refused() {
     assert_eq!(quota(5, "4Gi", "3Gi"), ["course/refused"], "something was freed");
     assert_eq!(quota(6, "4Gi", "4Gi"), nobody, "and taken");
 }
+
+#[test]
+fn the_job_of_a_claim_that_goes_is_removed_first() {
+    let job = |owner: &str| {
+        let mut owners = owners();
+        owners[0]["uid"] = owner.into();
+        object(
+            &json!({"metadata": {"name": "shvol-data-one-provision", "uid": "j1", "ownerReferences": owners}}),
+        )
+    };
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    let mut former = json!({"metadata": {"ownerReferences": owners()}});
+    former["metadata"]["ownerReferences"][0]["uid"] = "v0".into();
+    for claim in [&deleted, &former] {
+        let mut observed = bound(&json!({}), claim);
+        let kinds = |plan: &Plan| -> [Vec<&str>; 2] {
+            [
+                plan.ensure.iter().map(|desired| desired.kind.kind).collect(),
+                plan.remove.iter().map(|removal| removal.kind.kind).collect(),
+            ]
+        };
+        let plan = planned(&observed);
+        assert_eq!(kinds(&plan), [vec!["PersistentVolumeClaim"], vec![]], "{claim}: no Job yet");
+        let reasons: Vec<&str> = plan.problems.iter().map(|problem| problem.reason).collect();
+        let told: &[&str] = if claim == &deleted { &["ClaimTerminating"] } else { &[] };
+        assert_eq!(reasons, told, "{claim}");
+        observed.job = Some(job("v1"));
+        assert_eq!(kinds(&planned(&observed)), [vec!["PersistentVolumeClaim"], vec!["Job"]], "{claim}");
+        // That of a former volume is in the way of ours.
+        observed.job = Some(job("v0"));
+        assert_eq!(kinds(&planned(&observed)), [vec!["PersistentVolumeClaim", "Job"], vec![]], "{claim}");
+    }
+}

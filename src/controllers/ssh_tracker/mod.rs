@@ -25,6 +25,13 @@ pub struct SshTrackerLoop {
     counter: Arc<ConnectionCounter>,
 }
 
+impl SshTrackerLoop {
+    /// A loop that captures with these settings.
+    pub fn new(settings: Settings, counter: Arc<ConnectionCounter>) -> Self {
+        Self { settings, counter }
+    }
+}
+
 impl ReplicaDefinition for SshTrackerLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
         let SshTrackerConfig { interface, port, snaplen, ipv6, by_instance, .. } =
@@ -39,7 +46,7 @@ impl ReplicaDefinition for SshTrackerLoop {
             wanted: Wanted { port, ipv6 },
             snap_length: snaplen,
         };
-        Ok(Self { settings, counter })
+        Ok(Self::new(settings, counter))
     }
 }
 

@@ -45,7 +45,7 @@ pub enum Decision {
     Close,
     /// An upload is requested again: the Jobs of the former request are deleted first.
     Clear,
-    /// The Template is missing or cannot be read.
+    /// The Template is missing or cannot be read, or the Instance names another Tenant than its namespace belongs to.
     Blocked(Problem),
     /// There is nothing to upload.
     NotEligible,
@@ -117,7 +117,11 @@ pub fn decide(observed: &Observed, config: &SubmissionConfig, now: Timestamp) ->
         (false, None) => idle(observed, now),
         (false, Some(_)) => Decision::Close,
         // Without a condition, a Job is one that the Go operator has made for this request.
-        (true, None) if stored_condition(instance).is_some() && observed.own_jobs().next().is_some() => {
+        (true, None)
+            if stored_condition(instance).is_some()
+                && observed.own_jobs().next().is_some()
+                && observed.foreign_tenant.is_none() =>
+        {
             Decision::Clear
         }
         (true, None) => work(observed, config, now, now),
@@ -161,6 +165,9 @@ pub fn status(instance: &Instance) -> InstanceStatus {
 
 /// The decision about a request that has been open `since` a time.
 fn work(observed: &Observed, config: &SubmissionConfig, since: Timestamp, now: Timestamp) -> Decision {
+    if let Some(problem) = &observed.foreign_tenant {
+        return Decision::Blocked(problem.clone());
+    }
     let key = template_key(&observed.instance);
     let blocked = |reason, what| {
         let message = format!("the upload waits: Template {key} {what}");

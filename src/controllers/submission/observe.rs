@@ -13,6 +13,7 @@ use crate::api::template::Template;
 use crate::controllers::shared::children::label_sized;
 use crate::controllers::shared::environments::{choose, destination};
 use crate::kinds::{Job, Pod, VirtualMachineInstance};
+use crate::runtime::problem::Problem;
 
 /// Condition: whether the content was uploaded; `Unknown` while a request is open.
 pub const SUBMITTED: &str = "Submitted";
@@ -25,6 +26,8 @@ pub struct Observed {
     pub instance: Arc<Instance>,
     /// Its Template, if it exists.
     pub template: Option<Arc<Template>>,
+    /// The problem that the Instance names another Tenant than its namespace belongs to.
+    pub foreign_tenant: Option<Problem>,
     /// The names of the workloads and claims that the Instance controls.
     pub workloads: BTreeSet<String>,
     /// The Jobs that the Instance controls, and others that have the names of its own.

@@ -8,6 +8,7 @@ use crate::api::instance::{Instance, InstanceKind};
 use crate::api::template::TemplateKind;
 use crate::api::{Kind, labels};
 use crate::controllers::shared::references::{ByInstance, ByTemplate, instance_of, template_key};
+use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{
     DeploymentKind, JobKind, NamespaceKind, PersistentVolumeClaimKind, PodKind, VirtualMachineInstanceKind,
     VirtualMachineKind,
@@ -85,10 +86,12 @@ impl Stores {
     /// What the stores have about an Instance; `None` when it does not exist, or is in a namespace that is not ours.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
-        self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
+        let namespace = self.namespaces.get("", &key.namespace);
+        let namespace = namespace.filter(|namespace| namespace.has_labels(&self.selector))?;
         let reference = template_key(&instance);
         let mut observed = Observed {
             template: self.templates.get(&reference.namespace, &reference.name),
+            foreign_tenant: foreign_tenant(&instance, &namespace),
             workloads: self.workloads(instance.uid()),
             jobs: self.jobs.by::<ByController>(instance.uid()),
             pods: self.pods.by::<ByInstance>(key),

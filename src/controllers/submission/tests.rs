@@ -66,6 +66,7 @@ fn observed(more: &Value) -> Observed {
     Observed {
         instance: object(&instance),
         template: Some(object(&template(&one()))),
+        foreign_tenant: None,
         workloads: ["exam-1".to_owned()].into(),
         jobs: Vec::new(),
         pods: Vec::new(),

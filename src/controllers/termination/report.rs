@@ -118,8 +118,12 @@ fn answered(check: &Check, at: Timestamp, verdict: &Verdict, host: &str) -> Opti
     let of = |succeeded, reason, message| News::new(succeeded, reason, message, check.generation);
     match verdict {
         Verdict::Keep { code, deadline } => {
-            let message = format!("{host} answered {code}: the Instance is kept");
-            let ends = deadline.map_or(Ends::NotKnown, Ends::At);
+            let (ends, doubt) = match deadline {
+                Ok(Some(at)) => (Ends::At(*at), String::new()),
+                Ok(None) => (Ends::NotKnown, String::new()),
+                Err(problem) => (Ends::AsBefore, format!("; the end of the exam cannot be read: {problem}")),
+            };
+            let message = format!("{host} answered {code}: the Instance is kept{doubt}");
             Some(News { checked: Some(at), ends, ..of(true, KEPT, message) })
         }
         Verdict::Failed { reason, has_answered } => {

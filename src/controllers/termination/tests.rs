@@ -77,7 +77,7 @@ fn checked(more: &Value, ago: i64, verdict: Verdict) -> Observed {
 }
 
 fn kept() -> Verdict {
-    Verdict::Keep { code: 200, deadline: None }
+    Verdict::Keep { code: 200, deadline: Ok(None) }
 }
 
 fn gone() -> Verdict {
@@ -203,7 +203,7 @@ fn an_exam_that_is_kept_shows_its_deadline_in_all_places() {
         "automation": {"terminationTime": "2026-01-01T00:00:00Z", "submissionTime": "2026-01-02T00:00:00Z"},
         "environments": [{"name": "main", "phase": "Ready"}],
     }});
-    let report = told(&checked(&old, 10, Verdict::Keep { code: 204, deadline }));
+    let report = told(&checked(&old, 10, Verdict::Keep { code: 204, deadline: Ok(deadline) }));
     let automation = |more: Value| {
         let mut times =
             json!({"lastCheckTime": "2026-03-04T04:59:50Z", "terminationTime": "2026-03-04T06:00:00Z"});
@@ -222,6 +222,28 @@ fn an_exam_that_is_kept_shows_its_deadline_in_all_places() {
     let stored = json!({"status": serde_json::to_value(&report.status).expect("JSON")});
     let again = checked(&stored, 10, kept());
     assert_eq!(told(&again).status, again.instance.status);
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_keeps_the_instance_and_the_known_end_of_the_exam() {
+    let known = at("2026-03-04T06:00:00Z");
+    let old = json!({"status": {"automation": {"terminationTime": "2026-03-04T06:00:00Z"}}});
+    let unreadable = || Verdict::Keep { code: 200, deadline: Err("the answer is not JSON".to_owned()) };
+    let observed = checked(&old, 10, unreadable());
+    let report = told(&observed);
+    let condition = &report.status.conditions[0];
+    assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("True", "Kept"));
+    assert_eq!(
+        condition.message.as_str(),
+        "exams.example.org answered 200: the Instance is kept; the end of the exam cannot be read: the answer is \
+         not JSON"
+    );
+    let automation = &report.status.automation;
+    assert_eq!(automation.termination_time.as_ref().map(|time| time.0), Some(known));
+    assert_eq!(automation.last_check_time.as_ref().map(|time| time.0), Some(at("2026-03-04T04:59:50Z")));
+    assert!(report.events.is_empty());
+    // It is queried again after the interval, as after any other answer that keeps it.
+    assert_eq!(decide(&observed, &config(), now()), decide(&checked(&old, 10, kept()), &config(), now()));
 }
 
 #[test]

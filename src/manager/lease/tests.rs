@@ -1,8 +1,15 @@
-//! What a standby makes of the events about the lease.
+//! What a standby makes of the events about the lease, and requests that hang or are refused.
 
+use std::sync::Mutex;
+
+use http::{Method, Request, Response};
 use kube::Config;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower::{BoxError, service_fn};
 
 use super::*;
+use crate::runtime::silent::SilentServer;
 
 fn election() -> Election {
     let client =
@@ -64,4 +71,101 @@ async fn a_lease_is_free_when_it_is_released_and_not_when_it_vanishes() {
         }
         assert_eq!(left(&observed), wanted, "{events:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_about_the_lease_that_hangs_costs_half_of_the_renew_deadline() {
+    let server = SilentServer::start();
+    let client = Client::try_from(server.config()).expect("a client");
+    let config = LeaderElection::default();
+    let half = Duration::from(config.renew_deadline) / 2;
+    let election = Election::new(client, config, "me".to_owned(), Gate::closed());
+    let mut observed = Observed::new();
+    let begin = tokio::time::Instant::now();
+    let error = election.put(&lease("me"), LeaseSpec::default()).await.expect_err("there is no answer");
+    assert!(matches!(error, LeaseError::Silent(limit) if limit == half), "{error}");
+    assert_eq!(begin.elapsed().as_secs(), half.as_secs());
+    election.read(&mut observed).await;
+    assert_eq!(begin.elapsed().as_secs(), 2 * half.as_secs());
+    assert!(server.was_asked() && !observed.is_known);
+}
+
+/// What was asked: the method, the last part of the path, and after how many seconds.
+type Log = Arc<Mutex<Vec<(Method, String, u64)>>>;
+
+/// An election over an API server that answers as `answer` says, by method and last part of the path; `None` for no answer.
+fn election_over(answer: impl Fn(&Method, &str) -> Option<(u16, Value)> + Send + 'static) -> (Election, Log) {
+    let (log, begin) = (Log::default(), tokio::time::Instant::now());
+    let asked = Arc::clone(&log);
+    let service = service_fn(move |request: Request<Body>| {
+        let last = request.uri().to_string().rsplit('/').next().unwrap_or_default().to_owned();
+        let method = request.method().clone();
+        let answer = answer(&method, &last);
+        asked.lock().expect("no panic").push((method, last, begin.elapsed().as_secs()));
+        async move {
+            let Some((code, body)) = answer else { return std::future::pending().await };
+            let answer = Response::builder().status(code).body(Body::from(body.to_string().into_bytes()));
+            answer.map_err(BoxError::from)
+        }
+    });
+    let client = Client::new(service, "default");
+    (Election::new(client, LeaderElection::default(), "me".to_owned(), Gate::closed()), log)
+}
+
+/// The lease as the API server has it.
+fn stored(holder: &str) -> Value {
+    let mut stored = serde_json::to_value(lease(holder)).expect("JSON");
+    stored["metadata"] =
+        json!({"name": LeaderElection::default().name, "namespace": "n", "resourceVersion": "7"});
+    stored
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_hangs_is_tried_again() {
+    let hangs = std::sync::atomic::AtomicBool::new(true);
+    let (election, log) = election_over(move |method, _| {
+        let answers = *method != Method::PUT || !hangs.swap(false, Ordering::SeqCst);
+        answers.then(|| (200, stored("me")))
+    });
+    let config = LeaderElection::default();
+    let [retry, deadline] =
+        [config.retry_period, config.renew_deadline].map(|time| Duration::from(time).as_secs());
+    let held = serde_json::from_value(stored("me")).expect("a Lease");
+    let holds = tokio::time::timeout(Duration::from_secs(2 * deadline), election.hold(held)).await;
+    assert!(holds.is_err(), "it holds on");
+    let times: Vec<u64> = log.lock().expect("no panic").iter().map(|(_, _, at)| *at).collect();
+    assert_eq!(times[..3], [retry, 2 * retry + deadline / 2, 3 * retry + deadline / 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_conflict_a_standby_reads_the_lease() {
+    let (election, log) = election_over(|method, last| {
+        if *method == Method::PUT {
+            let status = json!({
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                "reason": "Conflict", "code": 409, "message": "the object has been modified",
+            });
+            return Some((409, status));
+        }
+        if last.contains("watch=true") {
+            // It is stalled: nothing is shown.
+            return None;
+        }
+        let list = json!({
+            "kind": "LeaseList", "apiVersion": "coordination.k8s.io/v1", "metadata": {"resourceVersion": "7"},
+            "items": [stored("")],
+        });
+        // It was free when it was listed; meanwhile somebody else has taken it.
+        Some((200, if last.starts_with("leases?") { list } else { stored("other") }))
+    });
+    let leads = tokio::time::timeout(Duration::from_secs(5), election.lead()).await;
+    assert!(leads.is_err(), "the other one leads");
+    let log = log.lock().expect("no panic").clone();
+    let steps: Vec<(&str, &str)> = log
+        .iter()
+        .filter(|(_, last, _)| !last.starts_with("leases?"))
+        .map(|(method, last, _)| (method.as_str(), last.split('?').next().unwrap_or_default()))
+        .collect();
+    let name = LeaderElection::default().name;
+    assert_eq!(steps, [("PUT", &*name), ("GET", &*name)], "{log:?}");
 }

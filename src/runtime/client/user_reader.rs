@@ -56,3 +56,27 @@ impl UserReader {
         decoded(&self.0.send(request, TIMEOUT).await?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::kinds::ServiceKind;
+    use crate::runtime::api_server::ApiServer;
+
+    #[tokio::test]
+    async fn what_cannot_be_a_token_is_not_sent() {
+        let service = json!({"kind": "Service", "metadata": {"name": "s", "namespace": "ns"}});
+        let api = ApiServer::start(move |_| (200, service.clone())).await;
+        let reader = UserReader::new(&api.config).expect("a reader");
+        let read = async |token| reader.get::<ServiceKind>(token, &ObjectKey::new("ns", "s")).await;
+        for token in ["", " ", "two words", "a\tb", "a\nb", "t\u{f6}ken"] {
+            let error = read(token).await.expect_err("no token");
+            assert!(matches!(error, ApiError::Forbidden(_)), "{token:?}: {error}");
+        }
+        assert!(api.asked().is_empty(), "the anonymous user is not asked for");
+        assert_eq!(read("ey.J-h_b").await.expect("a Service").name(), "s");
+        assert_eq!(api.lines(), ["GET /api/v1/namespaces/ns/services/s"]);
+    }
+}

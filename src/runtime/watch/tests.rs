@@ -79,6 +79,39 @@ async fn a_list_whose_body_never_comes_costs_one_attempt() {
     assert!((30..35).contains(&waited), "{waited} s");
 }
 
+#[tokio::test(start_paused = true)]
+async fn only_the_selection_is_listed_page_by_page_and_watched() {
+    for (selection, selector) in [
+        (Selection::All, ""),
+        (Selection::label("a", "b"), "labelSelector=a%3Db"),
+        (Selection::named("a"), "fieldSelector=metadata.name%3Da"),
+    ] {
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let noted = Arc::clone(&asked);
+        let service = service_fn(move |request: Request<Body>| {
+            let line = request.uri().to_string();
+            let is_watch = line.contains("watch=true");
+            noted.lock().expect("no panic").push(line);
+            let body = if is_watch {
+                Either::Right(StreamBody::new(pending()))
+            } else {
+                Either::Left(Full::from(EMPTY_LIST))
+            };
+            std::future::ready(Ok::<Answer, Infallible>(Response::new(body)))
+        });
+        let store: Arc<Store<NamespaceKind>> = Arc::new(Store::new(true));
+        let running = run(Client::new(service, "default"), store, selection, WatchHealth::default(), true);
+        assert!(tokio::time::timeout(Duration::from_secs(1), running).await.is_err(), "it never ends");
+        let asked = asked.lock().expect("no panic").clone();
+        let [list, watch] = asked.as_slice() else { panic!("a list and a watch: {asked:?}") };
+        assert!(list.contains(&format!("limit={PAGE}")), "{list}");
+        for line in [list, watch] {
+            let is_selected = line.contains(selector) && (selector.is_empty() != line.contains("Selector="));
+            assert!(is_selected, "{selector} in {line}");
+        }
+    }
+}
+
 #[test]
 fn a_selection_is_the_same_in_a_request_and_for_an_object() {
     const NO: bool = false;

@@ -8,7 +8,8 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::client::conn::http1 as client;
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
+use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -21,10 +22,14 @@ use tokio_rustls::client::TlsStream;
 use super::*;
 use crate::runtime::clock;
 use crate::webhook::certificate::bundle::{Bundle, provider};
+use crate::webhook::certificate::clients::ClientVerifier;
 use crate::webhook::certificate::resolver::CertificateResolver;
 use crate::webhook::decision::Denial;
 
 const NAME: &str = "webhook.example.org";
+
+/// A certificate and its key.
+type Certified = (CertificateDer<'static>, PrivateKeyDer<'static>);
 
 fn bundle() -> Bundle {
     Bundle::create(&[NAME.to_owned()], clock::now()).expect("a bundle")
@@ -49,6 +54,11 @@ impl Server {
     }
 
     async fn start_with(limits: Limits) -> Self {
+        Self::start_for(limits, None).await
+    }
+
+    /// The same for clients whose certificate is accepted.
+    async fn start_for(limits: Limits, clients: Option<Arc<dyn ClientCertVerifier>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
         let address = listener.local_addr().expect("an address");
         let (resolver, stop) = (Arc::new(CertificateResolver::default()), watch::Sender::new(false));
@@ -72,7 +82,7 @@ impl Server {
         });
         let rules = Rules::from([("/admit", admit), ("/refuse", refuse), ("/panic", panic), ("/wait", wait)]);
         let certificate: Arc<dyn ResolvesServerCert> = Arc::<CertificateResolver>::clone(&resolver);
-        let task = tokio::spawn(serve(listener, certificate, None, rules, limits, stop.subscribe()));
+        let task = tokio::spawn(serve(listener, certificate, clients, rules, limits, stop.subscribe()));
         Self { address, resolver, stop, task, release, waiting, calls }
     }
 
@@ -85,13 +95,25 @@ impl Server {
 
     /// A connection that trusts the authorities of a bundle.
     async fn connect(&self, trusted: &Bundle) -> std::io::Result<TlsStream<TcpStream>> {
+        self.connect_as(trusted, None).await
+    }
+
+    /// The same by a client that shows a certificate.
+    async fn connect_as(
+        &self,
+        trusted: &Bundle,
+        client: Option<Certified>,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(trusted.authorities().iter().cloned());
         let config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .expect("versions")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+            .with_root_certificates(roots);
+        let config = match client {
+            Some((certificate, key)) => config.with_client_auth_cert(vec![certificate], key).expect("a key"),
+            None => config.with_no_client_auth(),
+        };
         let stream = TcpStream::connect(self.address).await?;
         let name = ServerName::try_from(NAME).expect("a name");
         TlsConnector::from(Arc::new(config)).connect(name, stream).await
@@ -176,6 +198,45 @@ async fn a_client_that_does_not_trust_the_authority_fails() {
     let (server, _) = Server::with_certificate().await;
     let error = server.connect(&bundle()).await.expect_err("another authority").to_string();
     assert!(error.contains("UnknownIssuer") || error.contains("BadSignature"), "{error}");
+}
+
+/// An authority of clients in PEM, and the certificate of a client that it has signed.
+fn authority_of_clients() -> (String, Certified) {
+    let key = KeyPair::generate().expect("a key");
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let trusted = params.self_signed(&key).expect("a certificate").pem();
+    let authority = Issuer::new(params, key);
+    let key = KeyPair::generate().expect("a key");
+    let mut params = CertificateParams::default();
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let certificate = params.signed_by(&key, &authority).expect("a certificate").der().clone();
+    (trusted, (certificate, PrivatePkcs8KeyDer::from(key.serialize_der()).into()))
+}
+
+#[tokio::test]
+async fn a_client_with_a_certificate_of_another_authority_is_refused() {
+    let ((trusted, ours), (_, theirs)) = (authority_of_clients(), authority_of_clients());
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), trusted).expect("written");
+    let (clients, _) = ClientVerifier::watched(file.path());
+    let (server, bundle) = (Server::start_for(LIMITS, Some(clients)).await, bundle());
+    server.resolver.set(bundle.certified().expect("a key"));
+    let mut answers = Vec::new();
+    for client in [Some(ours), Some(theirs), None] {
+        // A client of TLS 1.3 is told of a refusal when it has sent its first bytes.
+        let answer = async {
+            let stream = server.connect_as(&bundle, client).await.map_err(|error| error.to_string())?;
+            let (mut sender, connection) =
+                client::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+            tokio::spawn(connection);
+            let answer = sender.send_request(post("/admit", review())).await;
+            answer.map(|answer| answer.status().as_u16()).map_err(|error| error.to_string())
+        };
+        answers.push(answer.await.ok());
+    }
+    assert_eq!(answers, [Some(200), None, None]);
+    assert_eq!(server.calls.load(Ordering::SeqCst), 1, "no rule is asked by others");
 }
 
 #[tokio::test]

@@ -84,3 +84,31 @@ fn check_quantity(name: &str, amount: &RawQuantity, warnings: &mut Vec<String>) 
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// A Tenant with this many keys, each of the same length.
+    fn tenant(first: char, number: usize) -> Tenant {
+        let keys: Vec<String> = (0..number).map(|n| format!("{first}{n:010}")).collect();
+        serde_json::from_value(json!({"metadata": {"name": "ada"}, "spec": {"publicKeys": keys}}))
+            .expect("a Tenant")
+    }
+
+    #[test]
+    fn many_keys_are_judged_in_linear_time() {
+        // Each of the new keys compared with each of the old ones would be 10,000 million comparisons.
+        let (old, new) = (tenant('a', 100_000), tenant('b', 100_000));
+        let begin = Instant::now();
+        let warnings = check(Some(&old), &new).expect("as many as before");
+        assert_eq!(warnings.len(), 100_000, "none of them is known");
+        assert_eq!(check(Some(&new), &new), Ok(Vec::new()), "all of them are known");
+        let took = begin.elapsed();
+        assert!(took < Duration::from_secs(20), "{took:?}");
+    }
+}

@@ -11,7 +11,7 @@ use hyper::body::{Bytes, Incoming};
 use serde_json::json;
 
 use super::fault::{self, Fault};
-use super::{Answered, Shared};
+use super::{Answered, Passage, Shared};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Body = UnsyncBoxBody<Bytes, Error>;
@@ -68,6 +68,23 @@ async fn pass_on(shared: &Arc<Shared>, request: Request<Bytes>) -> Result<Respon
     if let Some(prefix) = hidden {
         let Some(rest) = path.strip_prefix(prefix) else { return refusal(404, None) };
         parts.uri = rest.parse()?;
+    }
+    if fault::is_write(&method) {
+        let passage = shared.state().passage();
+        match passage {
+            Passage::Pass => {}
+            Passage::Break => return Err("broken before a write".into()),
+            Passage::BreakAfter(action) => {
+                let shared = Arc::clone(shared);
+                // Done even if the client has gone meanwhile, whose request is then dropped.
+                let work = move || {
+                    action();
+                    shared.state().hook.take_if(|hook| hook.action.is_none());
+                };
+                tokio::task::spawn_blocking(work).await?;
+                return Err("broken before a write".into());
+            }
+        }
     }
     let answer = shared.upstream.send(Request::from_parts(parts, kube::client::Body::from(body))).await?;
     if fault::is_write(&method) && answer.status().is_success() {

@@ -67,10 +67,28 @@ struct State {
     silent: Option<Matcher>,
 }
 
-/// An action after the `n`-th write from now.
+/// An action that happens once.
 struct Hook {
-    n: u64,
-    action: Box<dyn FnOnce() + Send>,
+    when: When,
+    /// `None` while it happens.
+    action: Option<Action>,
+}
+
+type Action = Box<dyn FnOnce() + Send>;
+
+/// When the action of a hook happens.
+enum When {
+    /// After the `n`-th write from now.
+    After(u64),
+    /// Before the first write for which this is true.
+    Before(Box<dyn Fn() -> bool + Send>),
+}
+
+/// What is done with a write before the API server has it.
+enum Passage {
+    Pass,
+    Break,
+    BreakAfter(Action),
 }
 
 impl Proxy {
@@ -155,12 +173,27 @@ impl Proxy {
     /// Calls `action` once, after the API server has carried out the `n`-th write from now (counted from 1, as in
     /// [`writes`](Self::writes)) and before its answer is passed on; then breaks the client's connection.
     pub fn on_nth_write(&self, n: u64, action: impl FnOnce() + Send + 'static) {
-        self.shared.state().hook = Some(Hook { n, action: Box::new(action) });
+        self.hook(When::After(n), action);
     }
 
-    /// Undoes [`on_nth_write`](Self::on_nth_write). Returns whether the write had not happened yet.
+    /// Calls `action` once, before the first write (leases and events included) at which `is_due`. That write and those
+    /// that come while `action` runs do not reach the API server: their connections are broken.
+    pub fn before_write_when(
+        &self,
+        is_due: impl Fn() -> bool + Send + 'static,
+        action: impl FnOnce() + Send + 'static,
+    ) {
+        self.hook(When::Before(Box::new(is_due)), action);
+    }
+
+    fn hook(&self, when: When, action: impl FnOnce() + Send + 'static) {
+        self.shared.state().hook = Some(Hook { when, action: Some(Box::new(action)) });
+    }
+
+    /// Undoes [`on_nth_write`](Self::on_nth_write) or [`before_write_when`](Self::before_write_when). Returns whether the
+    /// write had not happened yet.
     pub fn clear_hook(&self) -> bool {
-        self.shared.state().hook.take().is_some()
+        self.shared.state().hook.take_if(|hook| hook.action.is_some()).is_some()
     }
 
     /// The requests answered since the start or the last [`reset`](Self::reset), in the order of their answers; a watch
@@ -188,12 +221,25 @@ impl State {
             return None;
         }
         self.writes += 1;
-        let hook = self.hook.as_mut()?;
-        hook.n = hook.n.saturating_sub(1);
-        if hook.n > 0 {
+        let Some(Hook { when: When::After(n), action }) = &mut self.hook else { return None };
+        *n = n.saturating_sub(1);
+        if *n > 0 {
             return None;
         }
-        self.hook.take().map(|hook| hook.action)
+        let action = action.take();
+        self.hook = None;
+        action
+    }
+
+    /// What is done with a write that comes now.
+    fn passage(&mut self) -> Passage {
+        match &mut self.hook {
+            Some(Hook { when: When::Before(_), action: None }) => Passage::Break,
+            Some(Hook { when: When::Before(is_due), action }) if is_due() => {
+                action.take().map_or(Passage::Break, Passage::BreakAfter)
+            }
+            _ => Passage::Pass,
+        }
     }
 }
 

@@ -77,6 +77,19 @@ fn is_whole(file: &Path, expected: &[String], last: &String) -> bool {
     has_last
 }
 
+/// Changes Tenants and the file while no daemon runs, and starts one: the file is that of the Tenants again.
+fn changed_without_a_daemon(lab: &Lab, options: &Options<'_>, file: &Path, lines: Vec<String>, key: &str) {
+    lab.delete("tenants", "", &["whole-00"]);
+    lab.apply(&tenant("whole-50", &[key.to_owned()]));
+    set_keys(lab, "whole-99", &[key]);
+    fs::write(file, format!("{key} whole-00\nno key at all\n{key} whole-99")).expect("written");
+    let daemon = Daemon::start(options);
+    await_written(&daemon);
+    let mut now: Vec<String> = lines.into_iter().filter(|line| !line.ends_with(" whole-00")).collect();
+    now.insert(now.len() - 1, format!("{key} whole-50"));
+    assert!(fs::read_to_string(file).expect("read") == now.join("\n"));
+}
+
 #[test]
 fn the_file_is_whole_wherever_the_daemon_is_killed() {
     // Its own control plane: a Tenant of another test would have the file written once more.
@@ -125,8 +138,7 @@ fn the_file_is_whole_wherever_the_daemon_is_killed() {
         }
     }
     assert!(had_old >= 5 && had_new >= 1 && left_over >= 3, "{had_old}, {had_new}, {left_over}");
-    let last_daemon = Daemon::start(&options);
-    await_written(&last_daemon);
+    changed_without_a_daemon(&lab, &options, &file, [expected.clone(), vec![last.clone()]].concat(), &other);
     let found: Vec<_> =
         fs::read_dir(&folder).expect("read").map(|entry| entry.expect("one").file_name()).collect();
     assert_eq!(found, ["keys"]);

@@ -31,7 +31,7 @@ struct Pod {
 impl Pod {
     /// Applies the manifest, and makes the folders.
     fn create(lab: &Lab) -> Self {
-        lab.cluster.apply_yaml(MANIFEST).expect("the manifest is accepted");
+        lab.cluster.apply(MANIFEST).expect("the manifest is accepted");
         let dir = TempDir::new().expect("a folder");
         let pod = Self { documents: serde_saphyr::from_multiple(MANIFEST).expect("YAML"), dir };
         fs::set_permissions(pod.path(""), Permissions::from_mode(0o755)).expect("our folder");
@@ -253,4 +253,32 @@ fn the_folders_of_the_manifest_are_those_of_the_configuration_and_of_the_server(
         (&json!("/auth-keys/keys"), &json!("/host-keys"))
     );
     assert!(shipped.contains("AuthorizedKeysFile /auth-keys/keys\n"));
+}
+
+#[test]
+fn the_pods_of_the_bastion_may_open_connections_to_machines_and_the_api_server_only() {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(MANIFEST).expect("YAML");
+    let of = |kind: &str| documents.iter().find(|document| document["kind"] == kind).expect("there");
+    let (policy, deployment) = (&of("NetworkPolicy")["spec"], of("Deployment"));
+    assert_eq!(
+        policy["podSelector"]["matchLabels"],
+        deployment["spec"]["template"]["metadata"]["labels"]
+            .as_object()
+            .map(|labels| json!({"app.kubernetes.io/name": labels["app.kubernetes.io/name"]}))
+            .expect("labels")
+    );
+    assert_eq!(policy["policyTypes"], json!(["Egress"]));
+    let rules = policy["egress"].as_array().expect("rules");
+    let to_ssh =
+        |rule: &&Value| rule["ports"].as_array().expect("ports").iter().any(|port| port["port"] == 22);
+    let ssh: Vec<&Value> = rules.iter().filter(to_ssh).collect();
+    let machines = json!([{
+        "namespaceSelector": {},
+        "podSelector": {"matchExpressions": [{"key": "crownlabs.polito.it/instance", "operator": "Exists"}]},
+    }]);
+    assert!(
+        ssh.len() == 1 && ssh[0]["to"] == machines && ssh[0]["ports"] == json!([{"port": 22}]),
+        "{ssh:?}"
+    );
+    assert!(rules.iter().all(|rule| rule["ports"].as_array().is_some_and(|ports| !ports.is_empty())));
 }

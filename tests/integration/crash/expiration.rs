@@ -1,11 +1,13 @@
-//! The daemon is killed after each of its writes for an expiring Instance: nobody is deleted before the deadline of a
-//! warning that was accepted.
+//! The daemon is killed after each of its writes and mails for an expiring Instance: nobody is deleted before the
+//! deadline of a warning that was accepted.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crownlabs::testing::clock;
+use jiff::Timestamp;
 
-use super::{Scenario, crash_after_every_write};
+use super::{Effects, Scenario, crash_after_every_write_and_effect};
 use crate::expiration::{config, expire, mails, passed};
 use crate::lab::{Lab, instance};
 
@@ -13,8 +15,27 @@ use crate::lab::{Lab, instance};
 /// same.
 const INTERVAL: Duration = Duration::from_secs(12);
 
+/// The mails in a folder: each is there as soon as it is accepted.
+pub fn accepted_mails(folder: &Path) -> Effects {
+    let folder = folder.to_owned();
+    Effects::new("mail", move || mails(&folder).len() as u64)
+}
+
+/// Asserts that a warning and one last mail were sent, and that an interval has passed since the warning. A warning that
+/// was not recorded is sent again, with another deadline.
+pub fn assert_promise_kept(sent: &[(Timestamp, String)], interval: Duration) {
+    let is_warning = |mail: &str| {
+        let subject = mail.lines().find(|line| line.starts_with("Subject: "));
+        subject.is_some_and(|subject| subject.contains("will be"))
+    };
+    let (warnings, last): (Vec<_>, Vec<_>) = sent.iter().partition(|(_, mail)| is_warning(mail));
+    assert!((1..=2).contains(&warnings.len()) && last.len() == 1, "{sent:?}");
+    let since = passed(warnings[warnings.len() - 1].0, clock::now());
+    assert!(since >= interval, "ended {since:?} after the warning: {sent:?}");
+}
+
 #[test]
-fn promises_survive_a_crash_after_every_write() {
+fn promises_survive_a_crash_after_every_write_and_mail() {
     let lab = Lab::shared();
     lab.create_fixtures("expcrash");
     expire(&lab, "expcrash", "container", "1s");
@@ -31,12 +52,7 @@ fn promises_survive_a_crash_after_every_write() {
             }),
             // The Instance is gone now.
             Box::new(|_| {
-                let sent = mails(folder.path());
-                let sent = &sent[before.get()..];
-                // The warning and the last mail; one of them may have been sent again, with another deadline.
-                assert!((2..=3).contains(&sent.len()), "{sent:?}");
-                let since = passed(sent[0].0, clock::now());
-                assert!(since >= INTERVAL, "deleted {since:?} after the warning: {sent:?}");
+                assert_promise_kept(&mails(folder.path())[before.get()..], INTERVAL);
             }),
         ],
         list: Box::new(|lab| lab.list("instances", "tenant-expcrash")),
@@ -44,8 +60,10 @@ fn promises_survive_a_crash_after_every_write() {
         is_complete: |_| false,
         configs: &[&loops],
     };
-    let writes = crash_after_every_write(&lab, &scenario);
+    let accepted = accepted_mails(folder.path());
+    let (writes, accepted) = crash_after_every_write_and_effect(&lab, &scenario, &accepted);
+    assert_eq!(accepted, 2, "a warning and a last mail");
     assert!(writes >= 3, "only {writes} writes");
-    println!("{writes} crashes");
+    println!("{} crashes", writes + accepted);
     lab.delete_fixtures("expcrash");
 }

@@ -1,5 +1,6 @@
 //! The daemon is killed after its n-th write, for every n, and started again; the resulting objects are the same each
-//! time. The code in this file knows no loop; each loop has a file with scenarios.
+//! time. It is also killed after the n-th of its effects outside of the cluster, where a scenario counts them. The code in
+//! this file knows no loop; each loop has a file with scenarios.
 
 mod expiration;
 mod exposure;
@@ -11,6 +12,7 @@ mod submission;
 mod tenants;
 mod termination;
 
+use std::fmt;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
@@ -48,6 +50,38 @@ pub struct Scenario<'a> {
     /// More lines of the daemon's configuration, for each step; the last entry is for all further steps. Where two
     /// steps differ, the daemon is restarted between them.
     pub configs: &'a [&'a str],
+}
+
+/// What happens outside of the cluster, such as a mail that is accepted or a request to an exam server that is answered.
+pub struct Effects {
+    name: &'static str,
+    count: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl Effects {
+    /// Those of one kind, which has this name in messages. `count` says how many there have been so far; what the daemon
+    /// knows of is among them.
+    pub fn new(name: &'static str, count: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self { name, count: Arc::new(count) }
+    }
+}
+
+/// When the daemon is killed; numbers are counted from 1.
+#[derive(Clone, Copy)]
+enum Moment<'a> {
+    /// After the API server has carried out a write, before its answer.
+    Write(u64),
+    /// After an effect, before the next write. So what the daemon knows of the effect is in its memory only.
+    Effect(u64, &'a Effects),
+}
+
+impl fmt::Display for Moment<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write(n) => write!(formatter, "write {n}"),
+            Self::Effect(n, effects) => write!(formatter, "{} {n}", effects.name),
+        }
+    }
 }
 
 /// The objects of a scenario as they are now, in a form that can be compared with another run.
@@ -109,18 +143,45 @@ pub fn crash_after_every_write(lab: &Lab, scenario: &Scenario<'_>) -> u64 {
 
 /// The same with a crash only after the writes that are `chosen` by their number, counted from 1.
 pub fn crash_after(lab: &Lab, scenario: &Scenario<'_>, chosen: impl Fn(u64) -> bool) -> u64 {
+    crash_at(lab, scenario, None, chosen).0
+}
+
+/// The same with a crash after every write and, in further runs, after every effect. Returns the numbers of both.
+pub fn crash_after_every_write_and_effect(
+    lab: &Lab,
+    scenario: &Scenario<'_>,
+    effects: &Effects,
+) -> (u64, u64) {
+    crash_at(lab, scenario, Some(effects), |_| true)
+}
+
+fn crash_at(
+    lab: &Lab,
+    scenario: &Scenario<'_>,
+    effects: Option<&Effects>,
+    chosen: impl Fn(u64) -> bool,
+) -> (u64, u64) {
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
+    let count = || effects.map_or(0, |effects| (effects.count)());
+    let before = count();
     let expected = run_without_crash(lab, &proxy, scenario);
-    let (writes, deletions) = (proxy.writes(), deletions(&proxy));
-    for n in (1..=writes).filter(|n| chosen(*n)) {
+    let (writes, done, deletions) = (proxy.writes(), count() - before, deletions(&proxy));
+    let after_writes = (1..=writes).filter(|n| chosen(*n)).map(Moment::Write);
+    let after_effects =
+        effects.into_iter().flat_map(|effects| (1..=done).map(move |n| Moment::Effect(n, effects)));
+    for moment in after_writes.chain(after_effects) {
         proxy.reset();
-        run_with_crash(lab, &proxy, scenario, &expected, n);
-        // Who deletes an object and makes it again has the same objects in the end.
+        run_with_crash(lab, &proxy, scenario, &expected, moment);
+        // Who deletes an object and makes it again has the same objects in the end, but has deleted it once more.
         let mut more = self::deletions(&proxy);
-        more.retain(|deleted| !deletions.contains(deleted));
-        assert_eq!(more, Vec::<String>::new(), "{}, crash after write {n}: deleted", scenario.name);
+        for deleted in &deletions {
+            if let Some(place) = more.iter().position(|other| other == deleted) {
+                more.swap_remove(place);
+            }
+        }
+        assert_eq!(more, Vec::<String>::new(), "{}, crash after {moment}: deleted", scenario.name);
     }
-    writes
+    (writes, done)
 }
 
 /// What the daemon has deleted, by its path. A deletion whose answer was lost counts too.
@@ -167,7 +228,7 @@ fn run_without_crash(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>) -> Vec<O
     expected
 }
 
-/// A daemon that the proxy kills after its n-th write.
+/// A daemon that the proxy kills once.
 struct Victim {
     daemon: Daemon,
     /// The process id of the daemon that runs now.
@@ -179,18 +240,26 @@ struct Victim {
 }
 
 impl Victim {
-    fn start(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, n: u64) -> Self {
+    fn start(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, moment: Moment<'_>) -> Self {
         let daemon = scenario.start(lab, proxy, 0);
         daemon.await_ready();
         let (sender, killed) = mpsc::channel();
         let id = Arc::new(AtomicU32::new(daemon.id()));
         let current = Arc::clone(&id);
-        proxy.on_nth_write(n, move || {
+        let kill = move || {
             let id = current.load(Ordering::SeqCst);
             // A daemon that the test has stopped meanwhile cannot be killed any more, which does not matter.
             Command::new("kill").args(["-s", "KILL", &id.to_string()]).status().expect("kill runs");
             let _ = sender.send(());
-        });
+        };
+        match moment {
+            Moment::Write(n) => proxy.on_nth_write(n, kill),
+            Moment::Effect(n, effects) => {
+                let count = Arc::clone(&effects.count);
+                let last = count() + n;
+                proxy.before_write_when(move || count() >= last, kill);
+            }
+        }
         Self { daemon, id, killed, log: None }
     }
 
@@ -201,9 +270,15 @@ impl Victim {
     }
 }
 
-/// Runs the steps with a crash after the n-th write, and waits after each step for the expected objects.
-fn run_with_crash(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, expected: &[Objects], n: u64) {
-    let mut victim = Victim::start(lab, proxy, scenario, n);
+/// Runs the steps with a crash at that moment, and waits after each step for the expected objects.
+fn run_with_crash(
+    lab: &Lab,
+    proxy: &Proxy,
+    scenario: &Scenario<'_>,
+    expected: &[Objects],
+    moment: Moment<'_>,
+) {
+    let mut victim = Victim::start(lab, proxy, scenario, moment);
     for (number, (step, expected)) in scenario.steps.iter().zip(expected).enumerate() {
         if scenario.has_new_config(number) {
             victim.daemon.stop();
@@ -225,7 +300,7 @@ fn run_with_crash(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, expected: &
                 return Ok(());
             }
             Err(format!(
-                "{}, crash after write {n}, step {number}: {}\nbefore:\n{}\nafter:\n{}",
+                "{}, crash after {moment}, step {number}: {}\nbefore:\n{}\nafter:\n{}",
                 scenario.name,
                 golden::all_differences(expected, &now).join("\n"),
                 tail(victim.log.as_deref().unwrap_or_default()),
@@ -233,8 +308,11 @@ fn run_with_crash(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, expected: &
             ))
         });
     }
-    // A run may do with fewer writes than the one without a crash: then this one is never made.
-    if victim.log.is_none() && !proxy.clear_hook() {
+    let is_killed = victim.log.is_some();
+    if !is_killed && proxy.clear_hook() {
+        // A run may do with fewer writes than the one without a crash: then this one is never made.
+        assert!(matches!(moment, Moment::Write(_)), "{}: there was no {moment}", scenario.name);
+    } else if !is_killed {
         victim.killed.recv_timeout(PATIENCE).expect("the daemon is killed at its write");
     }
 }

@@ -1,6 +1,7 @@
-//! The daemon is killed after each of its writes for uploads; each exam has exactly one successful upload, and one that
-//! fails is tried as often as configured, not more.
+//! The daemon is killed after each of its writes for uploads, and after each upload; each exam has exactly one successful
+//! upload, and one that fails is tried as often as configured, not more.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -8,31 +9,29 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::termination::without_times;
-use super::{Scenario, assert_jobs_made, crash_after_every_write};
-use crate::lab::{Lab, instance};
-use crate::submission::hold_jobs;
+use super::{
+    Effects, Scenario, Step, assert_jobs_made, crash_after_every_write, crash_after_every_write_and_effect,
+};
+use crate::exam_server::{Answer, ExamServer};
+use crate::lab::Lab;
+use crate::submission::{ALONE, hold_jobs, requested};
+use crate::uploader::Uploader;
 
-/// Only this loop runs.
-const CONFIG: &str = "controllers: {instance: {enabled: false}, publicExposure: {enabled: false}, \
-                      sharedVolume: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}, \
-                      snapshot: {enabled: false}, submission: {enabled: true, maxAttempts: 2, retryDelay: 0s}}\n";
-
-/// A stopped Instance whose upload is requested, and that was never started.
-fn requested(fixtures: &str) -> String {
-    let instance = instance(fixtures, "exam", "container-persistent");
-    let labels = "{crownlabs.polito.it/instance-submission-requested: \"true\"}";
-    let spec = "  running: false\n  contentUrls: {default: {destination: \"https://x.example\"}}\n";
-    format!("{}{spec}", instance.replace("metadata: {", &format!("metadata: {{labels: {labels}, ")))
-}
-
-/// Uploads an exam, then deletes it. `reason` is that of the condition at the end.
-fn scenario<'a>(fixtures: &'a str, namespace: &'a str, is_complete: fn(&Value) -> bool) -> Scenario<'a> {
+/// Uploads an exam, then deletes it after a check.
+fn scenario<'a>(
+    fixtures: &'a str,
+    namespace: &'a str,
+    destination: &'a str,
+    check: Step<'a>,
+    is_complete: fn(&Value) -> bool,
+) -> Scenario<'a> {
     Scenario {
         name: "uploads",
         fixtures,
         steps: vec![
-            Box::new(move |lab| lab.apply(&requested(fixtures))),
+            Box::new(move |lab| lab.apply(&requested(fixtures, destination))),
             Box::new(move |lab| {
+                check(lab);
                 lab.delete_all_in_foreground("instances", namespace);
             }),
         ],
@@ -49,7 +48,7 @@ fn scenario<'a>(fixtures: &'a str, namespace: &'a str, is_complete: fn(&Value) -
             objects.collect()
         }),
         is_complete,
-        configs: &[CONFIG],
+        configs: &[ALONE],
     }
 }
 
@@ -57,25 +56,48 @@ fn has_reason(object: &Value, reason: &str) -> bool {
     object["kind"] == "Job" || object["status"]["conditions"][0]["reason"] == reason
 }
 
+/// Repeats `chore` in a thread while `work` is done, whose result is returned.
+fn meanwhile<T>(mut chore: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                chore();
+                thread::sleep(Duration::from_millis(100));
+            }
+        });
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        is_over.store(true, Ordering::SeqCst);
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 #[test]
-fn an_upload_that_succeeds_survives_a_crash_after_every_write() {
+fn an_exam_is_uploaded_exactly_once_whatever_write_or_upload_is_the_last_one_of_a_process() {
     let lab = Lab::shared();
     let mark = lab.cluster.audit().mark().expect("the audit log");
     lab.create_fixtures("subcrash");
-    let namespace = "tenant-subcrash";
-    // The instance loop does not run; the pods of the Jobs wait for the claim.
-    lab.apply(&format!(
-        "apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {{name: exam, namespace: {namespace}}}
-spec: {{accessModes: [ReadWriteOnce], storageClassName: disks, resources: {{requests: {{storage: 1Gi}}}}}}
-"
-    ));
-    let scenario = scenario("subcrash", namespace, |object| has_reason(object, "SubmissionCompleted"));
-    let writes = crash_after_every_write(&lab, &scenario);
+    let (namespace, server) = ("tenant-subcrash", ExamServer::start());
+    server.set("up", Answer::Body(201, "thanks"));
+    let destination = server.url("up");
+    let before = Cell::new(0);
+    let check: Step<'_> = Box::new(|_| {
+        let arrived = server.uploads("up");
+        assert_eq!(arrived[before.get()..], ["exam.zip"], "in this run");
+        before.set(arrived.len());
+    });
+    let is_complete = |object: &Value| has_reason(object, "SubmissionCompleted");
+    let scenario = scenario("subcrash", namespace, &destination, check, is_complete);
+    let effects = Effects::new("upload", server.answered());
+    let mut uploader = Uploader::new(&lab, namespace);
+    let (writes, uploads) =
+        meanwhile(|| uploader.run(), || crash_after_every_write_and_effect(&lab, &scenario, &effects));
     assert!(writes >= 6, "only {writes} writes");
-    assert_jobs_made(&lab, mark, namespace, writes + 1);
-    println!("{writes} crashes");
+    assert_eq!(uploads, 1);
+    let runs = writes + uploads + 1;
+    assert_eq!(server.requests("up") as u64, runs, "one for each run, the last one included");
+    assert_jobs_made(&lab, mark, namespace, runs);
+    println!("{} crashes", writes + uploads);
     lab.delete_fixtures("subcrash");
 }
 
@@ -86,29 +108,20 @@ fn an_upload_that_fails_survives_a_crash_after_every_write() {
     lab.create_fixtures("subcrashfail");
     let namespace = "tenant-subcrashfail";
     hold_jobs(&lab, namespace);
-    let is_over = AtomicBool::new(false);
-    let writes = thread::scope(|scope| {
-        // Each Job fails a second after it was created.
-        scope.spawn(|| {
-            while !is_over.load(Ordering::SeqCst) {
-                for job in lab.list("jobs", namespace) {
-                    let name = job["metadata"]["name"].as_str().unwrap_or_default();
-                    if job["spec"]["activeDeadlineSeconds"].is_null() {
-                        // It may be deleted meanwhile.
-                        let patch = r#"{"spec": {"activeDeadlineSeconds": 1}}"#;
-                        let _ = lab.cluster.patch("jobs", namespace, name, None, patch);
-                    }
-                }
-                thread::sleep(Duration::from_millis(100));
+    // Each Job fails a second after it was created.
+    let fail = || {
+        for job in lab.list("jobs", namespace) {
+            let name = job["metadata"]["name"].as_str().unwrap_or_default();
+            if job["spec"]["activeDeadlineSeconds"].is_null() {
+                // It may be deleted meanwhile.
+                let patch = r#"{"spec": {"activeDeadlineSeconds": 1}}"#;
+                let _ = lab.cluster.patch("jobs", namespace, name, None, patch);
             }
-        });
-        let scenario = scenario("subcrashfail", namespace, |object| has_reason(object, "SubmissionFailed"));
-        let writes = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            crash_after_every_write(&lab, &scenario)
-        }));
-        is_over.store(true, Ordering::SeqCst);
-        writes.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    });
+        }
+    };
+    let is_complete = |object: &Value| has_reason(object, "SubmissionFailed");
+    let scenario = scenario("subcrashfail", namespace, "https://x.example", Box::new(|_| ()), is_complete);
+    let writes = meanwhile(fail, || crash_after_every_write(&lab, &scenario));
     assert!(writes >= 8, "only {writes} writes");
     assert_jobs_made(&lab, mark, namespace, 2 * (writes + 1));
     println!("{writes} crashes");

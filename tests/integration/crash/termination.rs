@@ -1,8 +1,9 @@
-//! The daemon is killed after each of its writes for exams with a status URL; the resulting objects are the same.
+//! The daemon is killed after each of its writes for exams with a status URL, and after each answer to its queries; the
+//! resulting objects are the same.
 
 use serde_json::Value;
 
-use super::{Scenario, crash_after_every_write};
+use super::{Effects, Scenario, crash_after_every_write_and_effect};
 use crate::exam_server::{Answer, ExamServer};
 use crate::lab::Lab;
 use crate::termination::exam;
@@ -23,7 +24,7 @@ pub fn without_times(mut object: Value) -> Value {
 }
 
 #[test]
-fn terminations_survive_a_crash_after_every_write() {
+fn terminations_survive_a_crash_after_every_write_and_query() {
     let lab = Lab::shared();
     lab.create_fixtures("termcrash");
     let (namespace, server) = ("tenant-termcrash", ExamServer::start());
@@ -57,8 +58,10 @@ fn terminations_survive_a_crash_after_every_write() {
         },
         configs: &[CONFIG],
     };
-    let writes = crash_after_every_write(&lab, &scenario);
+    let effects = Effects::new("answer", server.answered());
+    let (writes, answers) = crash_after_every_write_and_effect(&lab, &scenario, &effects);
     assert!(writes >= 4, "only {writes} writes");
-    println!("{writes} crashes");
+    assert_eq!(answers, 2, "a query for each Instance");
+    println!("{} crashes", writes + answers);
     lab.delete_fixtures("termcrash");
 }

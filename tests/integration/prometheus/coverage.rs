@@ -116,8 +116,9 @@ async fn uses_are_seen_from_before_the_source_has_its_name() {
 #[tokio::test]
 async fn a_query_that_fails_is_named() {
     let server = shared();
-    let available = "    queries: {webSshAvailable: 'count(up{'}\n";
-    let data = "    queries: {webSshData: 'c{ip=~\"(%s\"}'}\n";
+    // What only Prometheus knows: the names of functions and of classes of Unicode.
+    let available = "    queries: {webSshAvailable: 'number(up)'}\n";
+    let data = "    queries: {webSshData: 'c{ip=~\"%s\\\\pX\"}'}\n";
     for keys in [available, data] {
         let activity = seen(&client(&server.url(), keys), NOW - DAY).await;
         assert!(!activity.is_complete(), "{keys}");

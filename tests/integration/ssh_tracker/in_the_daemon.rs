@@ -6,7 +6,9 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
 use crate::cluster::network::{Sender, syn};
+use crate::cluster::prometheus::PrometheusServer;
 use crate::daemon::{Daemon, Options, free_port};
+use crate::inactivity::allow_idle;
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
 /// The configuration with the tracker of that port.
@@ -67,9 +69,63 @@ fn connections_are_counted_by_destination_and_by_instance() {
         if values.len() == 3 { Ok(()) } else { Err("the connection on loopback".to_owned()) }
     });
     assert_eq!(values, ["0", "1", "1"]);
+    for series in ["bastion_ssh_tracker_packets_total 4", "bastion_ssh_tracker_freezes_total 0"] {
+        let metrics = daemon.metrics();
+        assert!(metrics.lines().any(|line| line == series), "{series}: {metrics}");
+    }
     daemon.signal("TERM");
     assert!(daemon.wait(PATIENCE).expect("it ends").success());
     assert!(!daemon.log().contains("did not end in time"), "{}", daemon.log());
+    drop(daemon);
+    lab.delete_fixtures(name);
+}
+
+#[test]
+fn the_first_connection_is_an_increase_for_prometheus() {
+    let (lab, name, port) = (Lab::shared(), "increase", free_port());
+    lab.create_fixtures(name);
+    let (kubeconfig, config) = (lab.service_account(), config(port));
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    await_metric(&daemon, "bastion_ssh_tracker_running", 1);
+    let prometheus =
+        PrometheusServer::scraping(&format!("127.0.0.1:{}", daemon.port("metrics").expect("it serves")))
+            .expect("Prometheus starts");
+    let value = |query: &str| prometheus.value(query).expect("an answer");
+    wait_until(PATIENCE, || value("bastion_ssh_tracker_running").ok_or("a scrape".to_owned()));
+    let _server = TcpListener::bind(("127.0.0.1", port)).expect("a server");
+    drop(TcpStream::connect(("127.0.0.1", port)).expect("connected"));
+    let increase = format!(
+        r#"increase(bastion_ssh_connections{{destination_ip="127.0.0.1",destination_port="{port}"}}[5m])"#
+    );
+    wait_until(PATIENCE, || match value(&increase) {
+        Some(more) if more > 0.0 => Ok(()),
+        other => Err(format!("{increase} is {other:?}")),
+    });
+    drop(daemon);
+    lab.delete_fixtures(name);
+}
+
+#[test]
+fn a_connection_that_the_daemon_saw_is_a_use_while_prometheus_is_away() {
+    let (lab, name, port) = (Lab::shared(), "witnessed", free_port());
+    lab.create_fixtures(name);
+    // Overdue at once: it is looked at every second, and left running while its use is not known.
+    allow_idle(&lab, name, "container", "1s");
+    lab.apply(&instance(name, "one", "container"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = format!(
+        "controllers: {{sshTracker: {{enabled: true, port: {port}}}, inactivity: {{enabled: true, checkInterval: 1s}}}}
+integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}, \
+         prometheus: {{url: \"http://127.0.0.1:{}\", queryStep: 1s, timeout: 2s}}}}\n",
+        folder.path().display(),
+        free_port()
+    );
+    let kubeconfig = lab.service_account();
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    let object = lab.await_phase("tenant-witnessed", "one", "Ready");
+    await_metric(&daemon, "bastion_ssh_tracker_running", 1);
+    Sender::new("lo").send(&syn(object["status"]["ip"].as_str().expect("an address"), port, 1));
+    await_metric(&daemon, r#"automation_instances{controller="inactivity",witness="ssh"}"#, 1);
     drop(daemon);
     lab.delete_fixtures(name);
 }

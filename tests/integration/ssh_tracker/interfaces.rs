@@ -1,11 +1,12 @@
 //! Interfaces that come and go, and the end of the thread.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crownlabs::testing::State;
+use crownlabs::testing::{ConnectionCounter, Readiness, Replica, Replicas, SshTrackerLoop, State};
 
-use super::{PATIENCE, Tracker, counts};
+use super::{PATIENCE, Tracker, counts, settings};
 use crate::cluster::network::{Namespace, Sender, syn};
 use crate::lab::wait_until;
 
@@ -77,4 +78,48 @@ fn the_death_of_the_thread_is_noticed() {
     let states = tracker.capture.state();
     wait_until(PATIENCE, || states.has_changed().map_or(Ok(()), |_| Err("the end of the thread".to_owned())));
     assert!(!tracker.capture.stop());
+}
+
+/// Waits until readiness says this of the loop.
+async fn await_sentence(readiness: &Readiness, sentence: &str) {
+    let said = async {
+        while !readiness.report_of("sshTracker").is_some_and(|(_, said)| said.contains(sentence)) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let last = || readiness.report_of("sshTracker");
+    tokio::time::timeout(PATIENCE, said).await.unwrap_or_else(|_| panic!("{sentence}: {:?}", last()));
+}
+
+#[test]
+fn a_thread_that_died_is_reported_and_started_again() {
+    let here = Namespace::new();
+    let counter = Arc::new(ConnectionCounter::new("connections", "Connections"));
+    let has_died = AtomicBool::new(false);
+    counter.set_resolver(Arc::new(move |_| {
+        assert!(has_died.swap(true, Ordering::Relaxed), "a defect, for this test");
+        None
+    }));
+    let tracker = SshTrackerLoop::new(settings(None, true), Arc::clone(&counter));
+    here.run(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let readiness = Readiness::default();
+            let replicas = Replicas::start(vec![Replica::new(tracker, Vec::new())], &readiness);
+            await_sentence(&readiness, "[+] sshTracker: ready").await;
+            let sender = Sender::new("lo");
+            sender.send(&syn("10.1.0.2", 22, 1));
+            await_sentence(&readiness, "[!] sshTracker: the thread that captures has panicked").await;
+            await_sentence(&readiness, "[+] sshTracker: ready").await;
+            sender.send(&syn("10.1.0.3", 22, 2));
+            let address = "10.1.0.3".parse().expect("an address");
+            let seen = async {
+                while counter.last_seen(address).is_none() {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            };
+            tokio::time::timeout(PATIENCE, seen).await.expect("the new thread counts");
+            replicas.finish().await;
+        });
+    });
 }

@@ -21,6 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A destination that a test uses for nothing but to see that all that was sent before has been looked at.
 const LAST: &str = "10.99.0.1";
 
+/// The settings of a capture of port 22, of all devices or one.
+fn settings(interface: Option<&str>, ipv6: bool) -> Settings {
+    Settings { interface: interface.map(str::to_owned), wanted: Wanted { port: 22, ipv6 }, snap_length: 1600 }
+}
+
 /// A capture in a namespace, with its counter.
 struct Tracker {
     capture: Capture,
@@ -31,12 +36,7 @@ impl Tracker {
     /// Starts a capture of port 22 in a namespace, of all devices or one.
     fn spawn(namespace: &Namespace, interface: Option<&str>, ipv6: bool) -> Self {
         let counter = Arc::new(ConnectionCounter::new("connections", "Connections"));
-        let settings = Settings {
-            interface: interface.map(str::to_owned),
-            wanted: Wanted { port: 22, ipv6 },
-            snap_length: 1600,
-        };
-        let shared = Arc::clone(&counter);
+        let (settings, shared) = (settings(interface, ipv6), Arc::clone(&counter));
         let capture = namespace.run(|| Capture::start(settings, shared)).expect("a thread");
         Self { capture, counter }
     }

@@ -22,6 +22,9 @@ const MESSAGE: &str = "defaults_crownlabs_mail.eml";
 /// The file with the texts that all mails share.
 const FRAGMENTS: &str = "defaults_crownlabs_headers.yaml";
 
+/// The keys of a content file without which a mail would say nothing, or go out with a placeholder in its place.
+const NEEDED: [&str; 4] = ["to", "subject", "plaintext_content", "html_content"];
+
 /// Why a template cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {problem}")]
@@ -46,8 +49,12 @@ impl Templates {
     /// Reads all templates. Returns what may be a mistake in them, as sentences.
     pub(super) fn check(&self) -> Result<Vec<String>, TemplateError> {
         let mut doubts = Vec::new();
+        let mut undefined: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for kind in MailKind::ALL {
             let set = self.load(kind)?;
+            for key in set.undefined() {
+                undefined.entry(key).or_default().push(kind.file());
+            }
             let known = |name: &str| values::NAMES.contains(&name);
             for text in set.content.values() {
                 for name in placeholder::unknown(text, known) {
@@ -59,6 +66,12 @@ impl Templates {
                 }
             }
         }
+        doubts.extend(undefined.into_iter().map(|(key, files)| {
+            let files = files.join(", ");
+            format!(
+                "{MESSAGE}: {{ {key} }} stays as it is, because neither {FRAGMENTS} nor {files} has this key"
+            )
+        }));
         Ok(doubts)
     }
 
@@ -73,12 +86,19 @@ impl Templates {
                 file: self.name(MESSAGE),
                 problem: "there is no empty line between the headers and the text".to_owned(),
             })?;
-        Ok(TemplateSet {
+        let set = TemplateSet {
             head: head.to_owned(),
             body: body.to_owned(),
             fragments: self.texts(FRAGMENTS, false)?,
             content: self.texts(content, is_later)?,
-        })
+        };
+        match set.undefined().iter().find(|key| NEEDED.contains(&key.as_str())) {
+            None => Ok(set),
+            Some(key) => Err(TemplateError {
+                file: self.name(content),
+                problem: format!("{key} is missing, and {MESSAGE} has the placeholder {{ {key} }}"),
+            }),
+        }
     }
 
     /// The name of a file in messages.

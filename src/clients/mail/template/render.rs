@@ -2,14 +2,14 @@
 //! Tenants) is marked while the mail is put together, so that it can neither begin a header, nor end a part of
 //! the mail, nor make a line longer than mail servers accept. What administrators wrote stays as it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::header;
-use super::placeholder::{Piece, pieces};
+use super::placeholder::{Piece, pieces, unknown};
 use super::values::{self, ADDRESS};
 use crate::clients::mail::Mail;
 use crate::config::Mailbox;
@@ -117,6 +117,11 @@ impl TemplateSet {
             }
         }
         body
+    }
+
+    /// What looks like a placeholder of the mail as a whole and is in none of the files, each once.
+    pub(super) fn undefined(&self) -> BTreeSet<String> {
+        [&self.head, &self.body].into_iter().flat_map(|text| unknown(text, |key| self.knows(key))).collect()
     }
 
     fn knows(&self, key: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Settings, and the Maildir folder.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::config::ConfigDuration;
@@ -106,6 +106,58 @@ async fn one_bad_mail_does_not_stop_the_others() {
         assert!(error.to_string().starts_with("the address of Tenant ada cannot be used: it is "), "{error}");
     }
     mailer.send(&plain(MailKind::ExpirationWarning)).await.unwrap();
+}
+
+#[test]
+fn each_mail_and_each_failure_is_counted_from_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let metrics = recorder.handle();
+    metrics::with_local_recorder(&recorder, || {
+        Mailer::new(&file_config(folder.path()), Gate::open()).unwrap()
+    });
+    let text = metrics.render();
+    for kind in [
+        "inactivity_warning",
+        "inactivity_stopped",
+        "destruction_warning",
+        "destroyed",
+        "expiration_warning",
+        "expired",
+    ] {
+        for result in
+            ["success", "MailRefused", "MailServerUnreachable", "MailTemplateInvalid", "MailTimeout"]
+        {
+            let series = format!("crownlabs_mails_total{{kind=\"{kind}\",result=\"{result}\"}} 0\n");
+            assert!(text.contains(&series), "{series}{text}");
+        }
+    }
+}
+
+#[test]
+fn the_reasons_of_all_failures_are_known() {
+    let (server, problem, said) = (String::new, String::new, String::new);
+    let template = TemplateError { file: String::new(), problem: problem() };
+    let mut failures = vec![
+        MailError::NotLeader,
+        MailError::BadRecipient { tenant: String::new(), problem: problem() },
+        MailError::Template(template),
+        MailError::Settings(problem()),
+        MailError::Unreachable { server: server(), problem: problem() },
+        MailError::Timeout { server: server(), limit: Duration::ZERO },
+        MailError::Certificate { server: server(), problem: problem() },
+        MailError::Login { server: server(), said: said() },
+        MailError::Unavailable { server: server(), said: said() },
+        MailError::Folder { path: PathBuf::new(), problem: problem() },
+    ];
+    for what in [Refused::Connection, Refused::Sender, Refused::Recipient, Refused::Mail] {
+        failures.push(MailError::Refused { server: server(), what, said: said() });
+    }
+    let mut reasons: Vec<&str> = failures.iter().map(MailError::reason).collect();
+    let mut known = MailError::REASONS;
+    reasons.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(reasons, known);
 }
 
 #[tokio::test]

@@ -161,7 +161,7 @@ fn the_mails_about_destruction_have_built_in_templates_where_the_folder_has_none
     for kind in [MailKind::DestructionWarning, MailKind::Destroyed] {
         let mail = rendered(&templates, &plain(kind));
         assert!(mail.contains("deleted, with all data in it") && mail.contains("\r\nBye\r\n"), "{mail}");
-        write(&folder, kind.file(), "plaintext_content: ours");
+        write(&folder, kind.file(), "to: a\nplaintext_content: ours\nhtml_content: b\n");
         assert!(rendered(&templates, &plain(kind)).contains("\r\nours\r\n"));
     }
     fs::remove_file(folder.path().join(MailKind::InactivityStopped.file())).unwrap();
@@ -182,6 +182,14 @@ fn mistakes_are_named_with_their_file() {
         (kind, "to: { tenantEmail }\n", "to is not text; expected every value to be in quotes or behind |-"),
         (kind, "to: 5\n", "to is not text; expected every value to be in quotes or behind |-"),
         (kind, "to:\n", "to is not text; expected every value to be in quotes or behind |-"),
+        // Else the placeholders of the mail as a whole would be sent as they are.
+        (
+            kind,
+            "subject: a\nplaintext_content: b\nhtml_content: c\n",
+            "to is missing, and defaults_crownlabs_mail.eml has ",
+        ),
+        (kind, "to: a\nplaintext_content: b\n", "html_content is missing, and "),
+        (kind, "to: a\nplaintext_contents: b\nhtml_content: c\n", "plaintext_content is missing, and "),
         ("defaults_crownlabs_headers.yaml", "a: {b: c}\n", "a is not text; expected "),
         ("defaults_crownlabs_mail.eml", "", "it is empty"),
         (
@@ -199,6 +207,40 @@ fn mistakes_are_named_with_their_file() {
     let folder = folder();
     fs::write(folder.path().join("defaults_crownlabs_mail.eml"), b"A: \xff\n\nb").unwrap();
     assert_eq!(templates(folder.path()).check().unwrap_err().problem, "it is not UTF-8 text");
+}
+
+#[test]
+fn a_placeholder_of_the_whole_mail_that_no_file_defines_is_named() {
+    let folder = folder();
+    // A content file may do without the subject: it is in the shared file.
+    let content = CONTENT.replace("subject: \"overridden\"\n", "").replace("{TenantName} {unknown}", "");
+    for kind in MailKind::ALL {
+        write(&folder, kind.file(), &content);
+    }
+    let templates = templates(folder.path());
+    assert_eq!(templates.check().unwrap(), Vec::<String>::new());
+    let eml = EML.replacen("\n\n--", "\nX-Course: { course }\nX-Room: { room }\n\n--", 1);
+    write(&folder, "defaults_crownlabs_mail.eml", &eml);
+    write(&folder, MailKind::Expired.file(), &format!("course: tea\n{content}"));
+    let doubts = templates.check().unwrap();
+    assert_eq!(doubts.len(), 2, "{doubts:?}");
+    let others: Vec<&str> =
+        MailKind::ALL.into_iter().filter(|kind| *kind != MailKind::Expired).map(MailKind::file).collect();
+    assert_eq!(
+        doubts[0],
+        format!(
+            "defaults_crownlabs_mail.eml: {{ course }} stays as it is, because neither \
+             defaults_crownlabs_headers.yaml nor {} has this key",
+            others.join(", ")
+        )
+    );
+    assert!(
+        doubts[1].contains("{ room } stays as it is") && doubts[1].contains(MailKind::Expired.file()),
+        "{doubts:?}"
+    );
+    assert!(
+        rendered(&templates, &plain(MailKind::Expired)).contains("\r\nX-Course: tea\r\nX-Room: { room }\r\n")
+    );
 }
 
 #[test]

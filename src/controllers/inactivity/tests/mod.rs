@@ -1,8 +1,9 @@
 //! Tests of the plan and the report of inactivity.
 
 mod contract;
-mod random;
+mod destruction;
 mod table;
+mod withdrawal;
 
 use std::sync::Arc;
 
@@ -14,19 +15,14 @@ use super::Settings;
 use super::observe::{INACTIVE, Observed, Seen};
 use super::plan::plan;
 use super::report::report;
-use crate::api::instance::{Instance, InstanceKind};
+use crate::api::instance::Instance;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
 use crate::config::{ConfigDuration, InactivityConfig};
-use crate::controllers::shared::ending::{Effect, warnings};
-use crate::runtime::problem::Problem;
-use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome, Report};
-
-/// The time between two warnings, in seconds.
-const INTERVAL: i64 = 6 * 3_600;
-/// The number of warnings.
-const MAX: u32 = 2;
+use crate::controllers::shared::contract::{INTERVAL, MAX};
+use crate::controllers::shared::ending::Effect;
+use crate::runtime::reconciler::Outcome;
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).expect("a time")

@@ -3,15 +3,14 @@
 use super::*;
 use crate::api::labels;
 use crate::api::promise::Promise;
-use crate::controllers::inactivity::observe::ABANDONED;
 use crate::runtime::plan::Requeue;
 
-const DAY: i64 = 86_400;
+pub(super) const DAY: i64 = 86_400;
 /// The time at which all rows are judged.
-const NOW: i64 = 100 * DAY;
+pub(super) const NOW: i64 = 100 * DAY;
 
 /// What a plan does, in a word.
-fn what(plan: &crate::runtime::plan::Plan<Effect>) -> &'static str {
+pub(super) fn what(plan: &crate::runtime::plan::Plan<Effect>) -> &'static str {
     let mail = plan.effects.iter().find_map(|effect| match effect {
         Effect::Mail(mail) => Some(mail.kind),
         Effect::Check => None,
@@ -28,7 +27,7 @@ fn what(plan: &crate::runtime::plan::Plan<Effect>) -> &'static str {
 }
 
 /// An Instance with a promise: unused for so long, so many warnings, the last one so long ago, in seconds.
-fn observed(unused: i64, sent: i64, ago: Option<i64>) -> Observed {
+pub(super) fn observed(unused: i64, sent: i64, ago: Option<i64>) -> Observed {
     let mut instance = instance(NOW - 90 * DAY);
     let time = |ago: i64| Some(Time(at(NOW - ago)));
     instance.status.inactivity = Some(Box::new(Promise {
@@ -48,11 +47,11 @@ fn observed(unused: i64, sent: i64, ago: Option<i64>) -> Observed {
     }
 }
 
-fn judged(observed: &Observed, settings: &Settings) -> &'static str {
+pub(super) fn judged(observed: &Observed, settings: &Settings) -> &'static str {
     what(&plan(observed, settings, at(NOW)))
 }
 
-fn with_promise(observed: &mut Observed, change: impl FnOnce(&mut Promise)) {
+pub(super) fn with_promise(observed: &mut Observed, change: impl FnOnce(&mut Promise)) {
     let instance = Arc::make_mut(&mut observed.instance);
     change(instance.status.inactivity.as_mut().expect("a promise"));
 }
@@ -152,7 +151,7 @@ fn the_template_sets_the_number_of_warnings() {
 
 #[test]
 fn without_an_answer_of_every_source_nothing_happens() {
-    let mut blind = observed(9 * DAY, 2, Some(9 * DAY));
+    let mut blind = observed(9 * DAY, 2, Some(7 * DAY));
     let sound = blind.seen.clone().expect("seen");
     blind.seen = None;
     assert_eq!(judged(&blind, &settings()), "check");
@@ -215,7 +214,10 @@ fn a_start_begins_a_new_time_without_use() {
     stopped.status.inactivity = Some(Box::default());
     let made = plan(&restarted, &settings(), at(NOW));
     let told = report(&restarted, &settings(), &made, &Outcome::default(), at(NOW));
-    assert!(told.patch.is_none() && told.requeue_at_once && told.status.conditions.is_empty());
+    assert!(told.requeue_at_once && told.status.conditions.is_empty());
+    // The warnings are withdrawn; that it is off is written after the end of the promise.
+    let patch = told.patch.expect("the annotations").patch.to_string();
+    assert!(!patch.contains(r#""false""#), "{patch}");
     Arc::make_mut(&mut restarted.instance).status = told.status;
     let made = plan(&restarted, &settings(), at(NOW));
     let told = report(&restarted, &settings(), &made, &Outcome::default(), at(NOW));
@@ -265,50 +267,6 @@ fn exempt_never_and_unreadable_instances_are_left_alone() {
     assert_eq!(judged(&orphan, &settings()), "problem", "nobody can be warned");
     orphan.template = None;
     assert_eq!(judged(&orphan, &settings()), "wait");
-}
-
-/// An Instance that was stopped so long ago, of a Template that deletes after 10 days.
-fn stopped(ago: i64, persistent: bool) -> Observed {
-    let mut observed = observed(0, 0, None);
-    let instance = Arc::make_mut(&mut observed.instance);
-    instance.spec.running = false;
-    instance.status.inactivity = None;
-    let since = crate::runtime::clock::rfc3339(at(NOW - ago));
-    instance.metadata.annotations = [(labels::LAST_POWERED_OFF, since)].into_iter().collect();
-    let mut template = template("24h", persistent);
-    template.spec.cleanup.delete_after_inactivity = Some("10d".to_owned());
-    observed.template = Some(Arc::new(template));
-    observed.seen = None;
-    observed
-}
-
-#[test]
-fn a_stopped_instance_is_deleted_after_its_time() {
-    assert_eq!(judged(&stopped(9 * DAY, true), &settings()), "wait");
-    assert_eq!(judged(&stopped(10 * DAY, true), &settings()), "warn");
-    assert_eq!(judged(&stopped(90 * DAY, false), &settings()), "wait", "it has nothing that is kept");
-    let mut observed = stopped(20 * DAY, true);
-    let promise = Promise {
-        since: Some(Time(at(NOW - 20 * DAY))),
-        warnings: 2,
-        last_warning: Some(Time(at(NOW - DAY - 1))),
-        final_mail: Some(Time(at(NOW - 1))),
-        ..Promise::default()
-    };
-    Arc::make_mut(&mut observed.instance).status.destruction = Some(Box::new(promise));
-    let plan = plan(&observed, &settings(), at(NOW));
-    assert_eq!(what(&plan), "delete");
-    let told = report(&observed, &settings(), &plan, &Outcome::pending(), at(NOW));
-    assert!(told.status.conditions.iter().any(|condition| condition.type_ == ABANDONED));
-    assert_eq!(told.events[0].reason, "Destroyed");
-    // Stopped again later: what was promised before does not count.
-    let mut again = observed;
-    let since = crate::runtime::clock::rfc3339(at(NOW - 10 * DAY));
-    Arc::make_mut(&mut again.instance).metadata.annotations =
-        [(labels::LAST_POWERED_OFF, since)].into_iter().collect();
-    assert_eq!(judged(&again, &settings()), "warn");
-    let never = Observed { template: Some(Arc::new(template("24h", true))), ..again };
-    assert_eq!(judged(&never, &settings()), "wait");
 }
 
 #[test]

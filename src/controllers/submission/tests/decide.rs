@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::runtime::plan::{KindInfo, Requeue};
+use crate::runtime::problem::Problem;
 
 #[test]
 fn only_what_is_requested_and_not_completed_is_uploaded() {
@@ -36,6 +37,31 @@ fn what_cannot_be_uploaded_is_not_eligible() {
     };
     assert_eq!(blocked(&Observed { template: None, ..of(&one()) }), "TemplateNotFound");
     assert_eq!(blocked(&of(&json!(1))), "InvalidTemplate");
+}
+
+#[test]
+fn nothing_is_uploaded_in_the_name_of_another_tenant() {
+    let problem = Problem::fault("", "TenantMismatch", "the namespace is that of Tenant ada");
+    let foreign = |observed| Observed { foreign_tenant: Some(problem.clone()), ..observed };
+    let asked = foreign(observed(&json!({})));
+    assert_eq!(next(&asked), Decision::Blocked(problem.clone()));
+    let plan = planned(&asked);
+    assert_eq!((plan.ensure.len(), plan.remove.len(), plan.problems), (0, 0, vec![problem.clone()]));
+    // What exists is left as it is: a Job that runs, and those of a former request.
+    let running = foreign(with_job(observed(&open("Uploading", &json!({}))), 1, &json!({})));
+    let mut former = open("SubmissionCompleted", &json!({}));
+    former["status"]["conditions"] = json!([condition("True", "SubmissionCompleted")]);
+    for observed in [running, foreign(with_job(observed(&former), 1, &succeeded()))] {
+        let plan = planned(&observed);
+        assert_eq!((plan.ensure.len(), plan.remove.len(), plan.patches.len()), (0, 0, 0));
+    }
+    // The reason is in the condition.
+    let told = told(&asked, &Outcome::default());
+    let shown = told.status.conditions.iter().find(|condition| condition.type_ == "Submitted");
+    assert_eq!(shown.map(|shown| (&*shown.status, &*shown.reason)), Some(("Unknown", "TenantMismatch")));
+    // A request whose content is uploaded already ends.
+    let uploaded = foreign(observed(&open("Uploaded", &json!({}))));
+    assert_eq!(next(&uploaded), Decision::Label { completed: true });
 }
 
 #[test]

@@ -292,3 +292,32 @@ fn a_workspace_that_cannot_be_read_takes_no_role_from_anybody() {
     assert_eq!(labels["crownlabs.polito.it/workspace-a"], "user");
     assert_eq!(labels["crownlabs.polito.it/workspace-b"], "candidate", "a manager still sees the candidate");
 }
+
+#[test]
+fn labels_of_the_configuration_never_override_ours() {
+    let observed = observed(&json!({"createSandbox": true}), &[]);
+    let labels = |names: &[&str]| -> BTreeMap<String, String> {
+        names.iter().map(|name| ((*name).to_owned(), "x".to_owned())).collect()
+    };
+    let mut settings = settings();
+    let (selector, managed_by) = ("crownlabs.polito.it/operator-selector", "crownlabs.polito.it/managed-by");
+    let (type_, name, tenant) =
+        ("crownlabs.polito.it/type", "crownlabs.polito.it/name", "crownlabs.polito.it/tenant");
+    settings.config.namespace_labels = labels(&[selector, managed_by, type_, name, "extra"]);
+    settings.config.sandbox_labels = labels(&[managed_by, type_, tenant, "extra"]);
+    let plan = plan(&observed, &settings, at(0));
+    for (namespace, expected) in [
+        (
+            "tenant-ada-rossi",
+            json!({selector: "test", managed_by: "tenant", type_: "tenant", name: "ada.rossi", "extra": "x"}),
+        ),
+        (
+            "sandbox-ada-rossi",
+            json!({managed_by: "tenant", type_: "sandbox", tenant: "ada.rossi", "extra": "x"}),
+        ),
+    ] {
+        let found = plan.ensure.iter().find(|desired| desired.key.name == namespace);
+        let manifest = found.and_then(|desired| desired.manifest.as_ref()).expect("a namespace").json();
+        assert_eq!(manifest["metadata"]["labels"], expected, "{namespace}");
+    }
+}

@@ -1,0 +1,77 @@
+//! The faults that are reported for the queries of Prometheus.
+
+use super::*;
+
+#[test]
+fn queries_of_prometheus_are_checked() {
+    let text = "integrations:
+  prometheus:
+    url: https://prometheus.example.com/
+    timeout: 0s
+    queryStep: 500ms
+    queries:
+      nginxData: requests{service=%q}
+      bastionSshData: sum(connections{ip=%q})
+      webSshData: 'connections{ip=\"%d\"}'
+      webSshAvailable: ' '
+";
+    let service = "expected a counter with the namespace and the Service, in this order, as \
+                   requests{namespace=%q, service=%q}, or \"\" for none";
+    let address = "expected a counter with the IP address, as connections{ip=%q}, or with the namespace and the \
+                   Instance, as connections{namespace=%q, instance=%q}, or \"\" for none";
+    let queries = "integrations.prometheus.queries";
+    let expected = [
+        "f.yaml:6: integrations.prometheus.timeout: 0s is too short; expected more than 0s".to_owned(),
+        "f.yaml:7: integrations.prometheus.queryStep: 500ms is not possible; expected whole seconds, from 1s to 1h"
+            .to_owned(),
+        format!("f.yaml:9: {queries}.nginxData: it has 1 verbs (%s or %q); {service}"),
+        format!(
+            "f.yaml:10: {queries}.bastionSshData: it is not the name of a metric with label matchers in braces \
+             (there is no {{ after the name of the metric); {address}"
+        ),
+        format!("f.yaml:11: {queries}.webSshData: %d is none of %s, %q, %v and %%; {address}"),
+        format!(
+            "f.yaml:12: {queries}.webSshAvailable: webSshData is given and its query of availability is empty; \
+             expected a query such as count(up{{container=\"webssh\"}}), or an empty query of data"
+        ),
+    ];
+    assert_eq!(faults_below(text), expected);
+    let off = "queries: {nginxData: '', bastionSshData: '', webSshData: ''}";
+    let expected = "f.yaml:3: integrations.prometheus.queries: all queries of data are empty; \
+                    expected at least one, because without any every Instance would seem to be unused";
+    assert_eq!(
+        faults_below(&format!("integrations: {{prometheus: {{url: 'http://p', {off}}}}}\n")),
+        [expected]
+    );
+    // While there is no server, nothing is required.
+    parsed(&format!("integrations: {{prometheus: {{{off}}}}}\n"));
+}
+
+#[test]
+fn queries_that_prometheus_cannot_read_are_refused_with_their_line() {
+    let text = "integrations:
+  prometheus:
+    queries:
+      nginxAvailable: count(up{service=\"ingress\"
+      bastionSshAvailable: 'count(up{container=~\"bastion|)\"})'
+      webSshData: connections{destination_ip=~\"(%s\"}
+";
+    let queries = "integrations.prometheus.queries";
+    let available = "expected a query such as count(up{container=\"webssh\"}), or an empty query of data";
+    let address = "expected a counter with the IP address, as connections{ip=%q}, or with the namespace and the \
+                   Instance, as connections{namespace=%q, instance=%q}, or \"\" for none";
+    let expected = [
+        format!("f.yaml:6: {queries}.nginxAvailable: {{ is not closed; {available}"),
+        format!(
+            "f.yaml:7: {queries}.bastionSshAvailable: the regular expression of container cannot be read: unopened \
+             group; {available}"
+        ),
+        format!(
+            "f.yaml:8: {queries}.webSshData: the regular expression of destination_ip cannot be read: unclosed group; \
+             {address}"
+        ),
+    ];
+    assert_eq!(faults_below(text), expected);
+    // The query of availability of a source that is off is not asked.
+    parsed("integrations: {prometheus: {queries: {webSshAvailable: 'count(up{', webSshData: ''}}}\n");
+}

@@ -1,0 +1,48 @@
+//! The promise of the loop over random faults.
+
+use super::*;
+use crate::api::lifetime::LifetimeError;
+use crate::config::ConfigDuration;
+use crate::controllers::expiration::ExpirationReconciler;
+use crate::controllers::shared::contract::{Automation, INTERVAL, Sight, Stage, keep_promises};
+use crate::controllers::shared::ending::Ending;
+
+/// How many random plans of faults are run; with those of inactivity, 10,000.
+const PLANS: u64 = 3_500;
+
+struct Expiration;
+
+impl Automation for Expiration {
+    type Reconciler = ExpirationReconciler;
+
+    fn settings() -> Settings {
+        let mut settings = settings(true);
+        settings.config.notification_interval = ConfigDuration::from_secs(INTERVAL.unsigned_abs());
+        settings
+    }
+
+    fn observed(sight: Sight) -> Observed {
+        let Sight { instance, template, tenant, is_exempt, round: _ } = sight;
+        Observed { instance, template, tenant: Some(tenant), is_exempt }
+    }
+
+    fn ending<'a>(
+        observed: &'a Observed,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Result<Option<Ending<'a>>, LifetimeError> {
+        observed.ending(settings, now)
+    }
+
+    fn stage(_: &Instance) -> Stage {
+        Stage::Age
+    }
+}
+
+#[test]
+fn nobody_is_deleted_for_his_age_unwarned_whatever_fails() {
+    let ends = keep_promises::<Expiration>(PLANS);
+    println!("ends among the faults: {ends:?}");
+    let ends = ends.get(&Stage::Age).copied().unwrap_or_default();
+    assert!(std::env::var("CONTRACT_SEED").is_ok() || ends > 1_000, "{ends}");
+}

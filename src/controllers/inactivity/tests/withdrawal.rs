@@ -1,0 +1,194 @@
+//! What was promised and is withdrawn stays so; and what the status says of a promise.
+
+use super::table::{DAY, NOW, judged, observed, what, with_promise};
+use super::*;
+use crate::api::labels;
+use crate::runtime::clock::rfc3339;
+use crate::runtime::{merge, plan::Requeue};
+
+/// An Instance without a status that the Go operator has warned about so often, the last time so long ago. It is
+/// unused for five days.
+fn annotated(sent: i64, ago: i64) -> Observed {
+    let mut observed = observed(0, 0, None);
+    let instance = Arc::make_mut(&mut observed.instance);
+    instance.status.inactivity = None;
+    instance.metadata.annotations = [
+        (labels::LAST_ACTIVITY, rfc3339(at(NOW - 5 * DAY))),
+        (labels::ALERTS_SENT, sent.to_string()),
+        (labels::LAST_NOTIFICATION, rfc3339(at(NOW - ago))),
+        (labels::LAST_RUNNING, "true".to_owned()),
+    ]
+    .into_iter()
+    .collect();
+    observed
+}
+
+/// One look at the Instance: its report is written. Returns whether there was something to be written.
+fn look(observed: &mut Observed) -> bool {
+    let made = plan(observed, &settings(), at(NOW));
+    let told = report(observed, &settings(), &made, &Outcome::default(), at(NOW));
+    let before = Arc::clone(&observed.instance);
+    let mut object = serde_json::to_value(&*before).expect("JSON");
+    if let Some(patch) = &told.patch {
+        merge::apply(&mut object, &patch.patch);
+    }
+    let mut after: Instance = serde_json::from_value(object).expect("an Instance");
+    after.status = told.status;
+    observed.instance = Arc::new(after);
+    told.patch.is_some() || observed.instance.status != before.status
+}
+
+#[test]
+fn a_withdrawn_promise_does_not_come_back() {
+    let stored = || {
+        let mut observed = annotated(2, INTERVAL);
+        Arc::make_mut(&mut observed.instance).status =
+            super::table::observed(5 * DAY, 2, Some(INTERVAL)).instance.status.clone();
+        observed
+    };
+    for (origin, warned) in [("annotations", annotated(2, INTERVAL)), ("status", stored())] {
+        assert_eq!(judged(&warned, &settings()), "final mail", "{origin}");
+        let exempt = Observed { is_exempt: true, ..warned.clone() };
+        let orphan = Observed { template: None, ..warned.clone() };
+        let of = |idle| Observed { template: Some(Arc::new(template(idle, true))), ..warned.clone() };
+        let cases = [
+            ("exempt", exempt),
+            ("orphan", orphan),
+            ("never", of("never")),
+            ("longer", of("6d")),
+            ("unreadable", of("soon")),
+        ];
+        for (case, mut withdrawn) in cases {
+            assert!(look(&mut withdrawn), "{origin}, {case}");
+            assert!(!look(&mut withdrawn), "{origin}, {case}: nothing is written twice");
+            let annotation = |key| withdrawn.instance.annotation(key).map(ToOwned::to_owned);
+            assert_eq!(annotation(labels::ALERTS_SENT).as_deref(), Some("0"), "{origin}, {case}");
+            assert_eq!(
+                annotation(labels::LAST_ACTIVITY),
+                Some(rfc3339(at(NOW - 5 * DAY))),
+                "{origin}, {case}"
+            );
+            let back = Observed { instance: withdrawn.instance, ..warned.clone() };
+            assert_eq!(judged(&back, &settings()), "warn", "{origin}, {case}");
+        }
+    }
+}
+
+#[test]
+fn a_promise_of_a_young_instance_that_was_withdrawn_does_not_come_back() {
+    let mut young = annotated(2, INTERVAL);
+    Arc::make_mut(&mut young.instance).metadata.creation_timestamp = Some(Time(at(NOW - 60)));
+    young.template = Some(Arc::new(template("6d", true)));
+    assert!(look(&mut young));
+    young.template = Some(Arc::new(template("24h", true)));
+    assert_eq!(judged(&young, &settings()), "warn");
+}
+
+#[test]
+fn warnings_from_a_time_when_the_template_allowed_less_do_not_count() {
+    // It has been overdue since yesterday; the warnings, and their deadline, are from days before.
+    let mut longer = annotated(2, 4 * DAY);
+    longer.template = Some(Arc::new(template("4d", true)));
+    assert_eq!(judged(&longer, &settings()), "warn");
+    let mut longer = observed(5 * DAY, 2, Some(4 * DAY));
+    longer.template = Some(Arc::new(template("4d", true)));
+    assert_eq!(judged(&longer, &settings()), "warn");
+    // The deadline, an interval after the last warning, is later than the time at which it was overdue.
+    let mut warned = observed(5 * DAY, 2, Some(DAY + 60));
+    warned.template = Some(Arc::new(template("4d", true)));
+    assert_eq!(judged(&warned, &settings()), "final mail");
+}
+
+#[test]
+fn the_go_operators_promise_gets_the_deadline_that_its_mail_has_named() {
+    // Two intervals after the first of two warnings, one after the second; more than all are as if it were all.
+    for (sent, intervals) in [(1, 2), (2, 1), (7, 1)] {
+        let mut observed = annotated(sent, 60);
+        let made = plan(&observed, &settings(), at(NOW));
+        let told = report(&observed, &settings(), &made, &Outcome::default(), at(NOW));
+        assert!(told.requeue_at_once, "the gauges show the deadline");
+        assert!(look(&mut observed) && !look(&mut observed), "{sent}");
+        let promise = observed.instance.status.inactivity.clone().expect("a promise");
+        let due = |number: i64| Some(Time(at(NOW - 60 + number * INTERVAL)));
+        assert_eq!(promise.deadline, due(intervals), "{sent}");
+        assert_eq!(promise.next_warning, due(1).filter(|_| sent == 1), "{sent}");
+    }
+}
+
+#[test]
+fn the_status_and_the_condition_say_when_the_next_warning_is_sent() {
+    let mut hours = settings();
+    hours.config.max_number_of_alerts = 3;
+    for (sent, ago) in [(0, None), (1, Some(60)), (2, Some(INTERVAL - 60))] {
+        let observed = observed(if sent == 0 { DAY - 60 } else { 2 * DAY }, sent, ago);
+        let made = plan(&observed, &hours, at(NOW));
+        let told = report(&observed, &hours, &made, &Outcome::default(), at(NOW));
+        let next = told.status.inactivity.expect("a promise").next_warning.expect("a time").0;
+        assert_eq!(
+            made.requeue,
+            Requeue::After(std::time::Duration::try_from(next.duration_since(at(NOW))).expect("later"))
+        );
+        let message = &*told.status.conditions[0].message;
+        assert!(message.contains(&format!("due at {}", rfc3339(next))), "{message}");
+        let at_time = |now: Timestamp| {
+            let seen = observed.seen.clone().map(|seen| Seen { until: now, ..seen });
+            what(&plan(&Observed { seen, ..observed.clone() }, &hours, now))
+        };
+        assert_eq!(at_time(next), "warn", "{sent}");
+        assert_ne!(at_time(at(next.as_second() - 1)), "warn", "{sent}");
+    }
+    // After the last warning there is no next one, and where nobody is warned there is none at all.
+    let mut silent = settings();
+    silent.config.notifications = false;
+    for (settings, observed) in [(hours, observed(2 * DAY, 3, Some(60))), (silent, observed(60, 0, None))] {
+        let made = plan(&observed, &settings, at(NOW));
+        let told = report(&observed, &settings, &made, &Outcome::default(), at(NOW));
+        assert_eq!(told.status.inactivity.expect("a promise").next_warning, None);
+    }
+}
+
+#[test]
+fn another_time_in_the_template_is_shown_at_once() {
+    let mut observed = observed(60, 0, None);
+    assert!(look(&mut observed), "the first look");
+    assert!(!look(&mut observed));
+    observed.template = Some(Arc::new(template("48h", true)));
+    assert!(look(&mut observed));
+    let promise = observed.instance.status.inactivity.clone().expect("a promise");
+    assert_eq!(promise.next_warning, Some(Time(at(NOW - 60 + 2 * DAY))));
+    assert!(!look(&mut observed));
+}
+
+#[test]
+fn a_clock_that_is_behind_moves_no_use_to_an_earlier_time() {
+    let since = |observed: &Observed| {
+        let ending = observed.ending(&settings(), at(NOW - 3_600)).expect("a time").expect("an end");
+        ending.since
+    };
+    // A start, or another change of the spec.
+    let mut started = observed(60, 1, Some(30));
+    Arc::make_mut(&mut started.instance).metadata.generation = Some(3);
+    assert_eq!(since(&started), at(NOW - 60));
+    // A use that a source of metrics has seen.
+    let mut used = observed(60, 1, Some(30));
+    used.seen.as_mut().expect("seen").last_use = Some((at(NOW - 10), "ssh"));
+    assert_eq!(since(&used), at(NOW - 60));
+    // A clock that is right dates a use by itself, and a start by the time at which it is seen.
+    let ending = used.ending(&settings(), at(NOW)).expect("a time").expect("an end");
+    assert_eq!(ending.since, at(NOW - 10));
+    with_promise(&mut started, |promise| promise.since = Some(Time(at(NOW - DAY))));
+    assert_eq!(since(&started), at(NOW - 3_600));
+}
+
+#[test]
+fn a_start_right_after_a_stop_does_not_bring_warnings_back() {
+    let mut warned = annotated(2, INTERVAL);
+    let stored = super::table::observed(5 * DAY, 2, Some(INTERVAL)).instance.status.clone();
+    let instance = Arc::make_mut(&mut warned.instance);
+    (instance.status, instance.spec.running) = (stored, false);
+    assert!(look(&mut warned), "the promise ends");
+    assert_eq!(warned.instance.status.inactivity, None);
+    // It is started before anybody has written that it was off.
+    Arc::make_mut(&mut warned.instance).spec.running = true;
+    assert_eq!(judged(&warned, &settings()), "warn");
+}

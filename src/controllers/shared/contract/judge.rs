@@ -1,0 +1,222 @@
+//! What was promised, as the Tenant knows it from his mails, and whether it is kept.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::world::World;
+use super::*;
+use crate::api::labels;
+use crate::api::lifetime::Lifetime;
+use crate::api::promise::Promise;
+use crate::clients::mail::{Mail, MailKind};
+
+/// From what to which end an Instance goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// It is stopped, or deleted, because nobody uses it.
+    Idle,
+    /// It is deleted because nobody starts it.
+    Off,
+    /// It is deleted for its age.
+    Age,
+}
+
+impl Stage {
+    const ALL: [Self; 3] = [Self::Idle, Self::Off, Self::Age];
+
+    pub fn promise(self, instance: &Instance) -> Option<&Promise> {
+        match self {
+            Self::Idle => instance.status.inactivity.as_deref(),
+            Self::Off => instance.status.destruction.as_deref(),
+            Self::Age => instance.status.expiration.as_deref(),
+        }
+    }
+
+    /// The time after which an Instance of this Template is overdue, in seconds; `None` for never.
+    pub fn limit(self, template: &Template) -> Result<Option<i64>, LifetimeError> {
+        let text = match self {
+            Self::Idle => template.spec.max_idle(),
+            Self::Off => template.spec.max_off(),
+            Self::Age => template.spec.max_age(),
+        };
+        Ok(match Lifetime::parse(text)? {
+            Lifetime::After(limit) => Some(i64::try_from(limit.as_secs()).expect("not for ever")),
+            Lifetime::Never => None,
+        })
+    }
+
+    /// The time from which the limit counts, where it is known.
+    pub fn since(self, instance: &Instance) -> Option<i64> {
+        let annotation = |key| instance.annotation(key)?.parse::<Timestamp>().ok();
+        let since = match self {
+            Self::Idle => {
+                let stored = self.promise(instance).and_then(|promise| Some(promise.since.as_ref()?.0));
+                stored.or_else(|| annotation(labels::LAST_ACTIVITY))
+            }
+            Self::Off => annotation(labels::LAST_POWERED_OFF),
+            Self::Age => instance.metadata.creation_timestamp.as_ref().map(|created| created.0),
+        };
+        since.map(Timestamp::as_second)
+    }
+
+    fn warning(self) -> MailKind {
+        match self {
+            Self::Idle => MailKind::InactivityWarning,
+            Self::Off => MailKind::DestructionWarning,
+            Self::Age => MailKind::ExpirationWarning,
+        }
+    }
+}
+
+/// A warning that the mail server has accepted, and that counts: what it promises was not withdrawn.
+pub struct Warning {
+    pub stage: Stage,
+    /// Which of the warnings it is, from 0 on.
+    pub number: i64,
+    /// The true time.
+    pub at: i64,
+    /// The time that the API server had then.
+    pub stated: i64,
+    pub deadline: i64,
+    /// The daemon that sent it, and which of its lives; `None` for the Go operator.
+    pub by: Option<(usize, u32)>,
+}
+
+impl Warning {
+    /// Asserts that an interval has passed. If the clock of the API server was behind, by which promises are dated, the
+    /// interval is shorter by that.
+    fn assert_rested(&self, now: i64) {
+        let Self { number, at, stated, .. } = *self;
+        assert!(at.min(stated) + INTERVAL <= now, "warning {number} was at {at}, and it is only {now}");
+    }
+}
+
+impl<A: Automation> World<A> {
+    /// The mail server accepts a mail of a daemon.
+    pub fn accept(&mut self, daemon: usize, mail: &Mail) {
+        let Some(stage) = Stage::ALL.into_iter().find(|stage| stage.warning() == mail.kind) else { return };
+        // The key is made of the Instance, the kind with the number, and the deadline.
+        let number = mail.key.split('/').nth(1).and_then(|kind| kind.rsplit_once('-'));
+        let number = number.and_then(|(_, number)| number.parse().ok()).expect("a number");
+        let by = Some((daemon, self.daemons[daemon].life));
+        for known in self.warnings.iter().filter(|known| known.stage == stage) {
+            if known.number < number {
+                known.assert_rested(self.now);
+            }
+            assert!(
+                known.number != number || known.by != by,
+                "warning {number} was sent at {} and, by the same process, at {}",
+                known.at,
+                self.now
+            );
+        }
+        let (at, stated, deadline) = (self.now, self.stated(), mail.deadline.as_second());
+        self.tell(&format!("daemon {daemon} sends {}", mail.key));
+        self.warnings.push(Warning { stage, number, at, stated, deadline, by });
+    }
+
+    /// Whether nothing is promised about an Instance: the Template, the namespace or the clock leave it alone. `None`
+    /// if the Template cannot be read.
+    pub fn is_left_alone(&self, stage: Stage, instance: &Instance, judged: i64) -> Option<bool> {
+        let Some(template) = self.template.as_deref().filter(|_| !self.is_exempt) else { return Some(true) };
+        let Some(limit) = stage.limit(template).ok()? else { return Some(true) };
+        Some(match (stage, stage.since(instance)) {
+            (Stage::Off, _) if !template.spec.environment_list[0].persistent => true,
+            (Stage::Off, None) => true,
+            (_, since) => since.is_some_and(|since| judged < since + limit),
+        })
+    }
+
+    /// A daemon has changed the status: may what is not in it any more be withdrawn?
+    pub fn assert_promises(&mut self, daemon: usize, old: &Instance, new: &Instance) {
+        let time = |time: &Option<Time>| time.as_ref().map(|time| time.0);
+        for stage in Stage::ALL {
+            let nothing = Promise::default();
+            let before = stage.promise(old).unwrap_or(&nothing);
+            let after = stage.promise(new).unwrap_or(&nothing);
+            // What was being sent stays, or has become the deadline: fewer warnings suffice now.
+            let is_earlier = after.warnings == before.warnings
+                && before.sending.is_some()
+                && time(&after.sending).max(time(&after.deadline)) < time(&before.sending);
+            let is_lower = time(&after.deadline) < time(&before.deadline);
+            if after.warnings >= before.warnings && !is_earlier {
+                // A deadline without a warning, because one was on its way, is withdrawn as a whole.
+                assert!(
+                    !is_lower || (after.warnings == 0 && after.deadline.is_none()),
+                    "the deadline moves from {:?} to {:?}",
+                    before.deadline,
+                    after.deadline
+                );
+                if !is_lower {
+                    continue;
+                }
+            }
+            assert!(
+                self.may_withdraw(stage, daemon, old),
+                "withdrawn without a reason at {}: {before:#?}\n{after:#?}",
+                self.now
+            );
+            self.warnings.retain(|warning| warning.stage != stage);
+        }
+    }
+
+    /// Whether there is a reason to withdraw what was promised about an Instance: it has turned out to be used or was
+    /// changed, it is left alone, or the Template has come to allow more time than the deadline.
+    fn may_withdraw(&self, stage: Stage, daemon: usize, instance: &Instance) -> bool {
+        let seconds = |time: &Option<Time>| time.as_ref().map(|time| time.0.as_second());
+        let since = |promise: &Promise| seconds(&promise.since);
+        let Some(promise) = stage.promise(instance) else { return true };
+        let has_turned = match stage {
+            Stage::Idle => {
+                Some(promise.generation) != instance.metadata.generation || self.used > since(promise)
+            }
+            Stage::Off => stage.since(instance) != since(promise),
+            Stage::Age => false,
+        };
+        let limit = self.template.as_deref().and_then(|template| stage.limit(template).ok()?);
+        let overdue = stage.since(instance).zip(limit).map(|(since, limit)| since + limit);
+        let is_longer = seconds(&promise.deadline).zip(overdue).is_some_and(|(end, overdue)| end <= overdue);
+        let judged = self.judged(daemon).as_second();
+        has_turned
+            || is_longer
+            || stage != A::stage(instance)
+            || self.is_left_alone(stage, instance, judged).unwrap_or(true)
+    }
+
+    /// The Instance is being stopped or deleted: has the daemon noticed what has happened to it, and is everything kept
+    /// that was promised? `before` is the Instance as it was.
+    pub fn end(&mut self, before: &Instance) {
+        let (now, stage) = (self.now, A::stage(before));
+        self.tell(&format!("the end: {stage:?}"));
+        assert!(!self.is_exempt, "ended although it is exempt");
+        let template = self.template.as_deref().expect("ended without a Template");
+        let limit = stage.limit(template).expect("ended by no duration").expect("ended although never");
+        if stage == Stage::Idle {
+            let noticed = stage.promise(before).map(|promise| promise.generation);
+            assert_eq!(noticed, before.metadata.generation, "a start or another change was not noticed");
+            if let Some(used) = self.used.filter(|_| !self.is_denied) {
+                assert!(now - used >= limit, "ended at {now}, used at {used}");
+            }
+        } else {
+            let since = stage.since(before).expect("counted from a time");
+            assert!(since + limit <= now, "ended at {now}, counted from {since}");
+        }
+        let promised = if stage == Stage::Age { 1 } else { self.number };
+        let warnings = || self.warnings.iter().filter(|warning| warning.stage == stage);
+        let numbers: BTreeSet<i64> = warnings().map(|warning| warning.number).collect();
+        assert!(numbers.len() >= promised, "ended at {now} after {numbers:?} of {promised} warnings");
+        for warning in warnings() {
+            assert!(warning.deadline <= now, "ended at {now} before the deadline {}", warning.deadline);
+            warning.assert_rested(now);
+        }
+        let stored = stage.promise(before).and_then(|promise| promise.deadline.as_ref());
+        let stored = stored.map(|deadline| deadline.0.as_second());
+        assert!(
+            stored.is_some_and(|stored| stored <= now) || stored.is_none() && promised == 0,
+            "ended at {now}, the stored deadline is {stored:?}"
+        );
+        self.warnings.clear();
+        self.ended.push(stage);
+    }
+}

@@ -1,0 +1,307 @@
+//! The virtual world, and the driver of the daemons in it.
+
+use serde_json::{Value, json};
+
+use super::judge::Warning;
+use super::random::Random;
+use super::*;
+use crate::api::meta::ResourceVersion;
+use crate::controllers::shared::notifier::AcceptedMails;
+use crate::runtime::ObjectKey;
+use crate::runtime::plan::ObjectPatch;
+use crate::runtime::problem::Problem;
+use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome, Report};
+
+/// A daemon that believes to lead.
+#[derive(Default)]
+pub struct Daemon {
+    /// What its store shows.
+    pub store: Option<Arc<Instance>>,
+    /// Its latest round of queries; lost when it restarts.
+    pub round: Option<Round>,
+    /// The mails of whose acceptance it knows; lost when it restarts.
+    pub mails: AcceptedMails,
+    /// By how many seconds its clock is wrong.
+    pub offset: i64,
+    /// How often it was restarted.
+    pub life: u32,
+}
+
+/// The world of one plan of faults.
+pub struct World<A: Automation> {
+    pub random: Random,
+    /// The true time.
+    pub now: i64,
+    /// By how many seconds the clock of the API server is wrong.
+    pub api_offset: i64,
+    /// What the API server holds.
+    pub stored: Option<Instance>,
+    version: u64,
+    pub template: Option<Arc<Template>>,
+    /// The number of warnings that the Template promises before an Instance is stopped.
+    pub number: usize,
+    pub is_exempt: bool,
+    tenant: Arc<Tenant>,
+    pub settings: <A::Reconciler as Reconciler>::Settings,
+    /// The last use that the sources of metrics know of.
+    pub used: Option<i64>,
+    /// Whether the sources have denied that use since.
+    pub is_denied: bool,
+    pub mail_is_away: bool,
+    pub metrics_are_away: bool,
+    /// The sources answer, and say that nothing was ever used.
+    pub metrics_are_empty: bool,
+    pub warnings: Vec<Warning>,
+    pub daemons: [Daemon; 2],
+    /// The faults have ended: no daemon crashes any more.
+    pub is_calm: bool,
+    /// Whether what happens to an Instance after its stop is still to be seen.
+    pub goes_on: bool,
+    /// By what it was stopped and deleted.
+    pub ended: Vec<Stage>,
+    /// Whether all that happens is printed.
+    pub is_told: bool,
+}
+
+/// Why a reconcile ends early.
+pub enum Interrupted {
+    /// The daemon has died, or there is no Instance any more.
+    Over,
+    /// The Instance has changed meanwhile: it is tried again.
+    Conflict,
+}
+
+pub type Observed<A> = <<A as Automation>::Reconciler as Reconciler>::Observed;
+
+impl<A: Automation> World<A> {
+    /// The world of the plan with this seed.
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let tenant = json!({"metadata": {"name": "ada"}, "spec": {"email": "ada@example.org"}});
+        let goes_on = random.one_in(3);
+        let mut world = Self {
+            random,
+            now: 0,
+            api_offset: 0,
+            stored: None,
+            version: 1,
+            template: None,
+            number: MAX as usize,
+            is_exempt: false,
+            tenant: Arc::new(serde_json::from_value(tenant).expect("a Tenant")),
+            settings: A::settings(),
+            used: None,
+            is_denied: false,
+            mail_is_away: false,
+            metrics_are_away: false,
+            metrics_are_empty: false,
+            warnings: Vec::new(),
+            daemons: [Daemon::default(), Daemon::default()],
+            is_calm: false,
+            goes_on,
+            ended: Vec::new(),
+            is_told: seed_asked().is_some(),
+        };
+        world.begin();
+        world
+    }
+
+    /// Prints something that happens, if this plan was asked for.
+    pub fn tell(&self, what: &str) {
+        if self.is_told {
+            println!("{:>7} {what}", self.now);
+        }
+    }
+
+    /// The time of the API server.
+    pub fn stated(&self) -> i64 {
+        self.now + self.api_offset
+    }
+
+    /// The time by which a daemon judges: the earlier one of its clock and the API server's.
+    pub fn judged(&self, daemon: usize) -> Timestamp {
+        at(self.now + self.daemons[daemon].offset.min(self.api_offset))
+    }
+
+    /// Writes the Instance: every write makes a new version.
+    pub fn store(&mut self, mut instance: Instance) {
+        self.version += 1;
+        instance.metadata.resource_version = Some(ResourceVersion::Number(self.version));
+        self.stored = Some(instance);
+    }
+
+    /// The watch of a daemon shows the newest version.
+    pub fn show(&mut self, daemon: usize) {
+        self.daemons[daemon].store = self.stored.clone().map(Arc::new);
+    }
+
+    /// What a daemon observes; `None` where its store has no Instance.
+    pub fn observed(&self, daemon: usize) -> Option<Observed<A>> {
+        let Daemon { store, round, .. } = &self.daemons[daemon];
+        Some(A::observed(Sight {
+            instance: store.clone()?,
+            template: self.template.clone(),
+            tenant: Arc::clone(&self.tenant),
+            is_exempt: self.is_exempt,
+            round: round.clone(),
+        }))
+    }
+
+    /// A daemon starts anew: what it had in memory is lost.
+    pub fn restart(&mut self, daemon: usize) {
+        let Daemon { store, offset, life, .. } = std::mem::take(&mut self.daemons[daemon]);
+        self.daemons[daemon] = Daemon { store, offset, life: life + 1, ..Daemon::default() };
+    }
+
+    /// Whether the daemon dies now.
+    fn crash(&mut self, daemon: usize) -> Result<(), Interrupted> {
+        if self.is_calm || !self.random.one_in(25) {
+            return Ok(());
+        }
+        self.tell(&format!("daemon {daemon} dies"));
+        self.restart(daemon);
+        Err(Interrupted::Over)
+    }
+
+    /// A write of a daemon: refused when its resource version is not that of the API server.
+    fn write(
+        &mut self,
+        daemon: usize,
+        version: Option<&str>,
+        change: impl FnOnce(&mut Instance),
+    ) -> Result<(), Interrupted> {
+        self.crash(daemon)?;
+        if !self.is_calm && self.random.one_in(25) {
+            // Somebody else changes the Instance at the same moment.
+            let touched = self.stored.clone().ok_or(Interrupted::Over)?;
+            self.store(touched);
+        }
+        let Some(current) = self.stored.clone() else { return Err(Interrupted::Over) };
+        if version.is_some_and(|version| Some(version) != current.resource_version().as_deref()) {
+            return Err(Interrupted::Conflict);
+        }
+        let mut changed = current.clone();
+        change(&mut changed);
+        if current.spec.running && !changed.spec.running {
+            changed.metadata.generation = changed.metadata.generation.map(|generation| generation + 1);
+            self.end(&current);
+        }
+        self.assert_promises(daemon, &current, &changed);
+        self.store(changed);
+        self.show(daemon);
+        self.crash(daemon)
+    }
+
+    /// Applies a patch, of which only annotations and `spec.running` occur here.
+    fn patch(&mut self, daemon: usize, patch: &ObjectPatch) -> Result<(), Interrupted> {
+        self.write(daemon, patch.resource_version.as_deref(), |instance| {
+            annotate(instance, &patch.patch["metadata"]["annotations"]);
+            if let Some(running) = patch.patch["spec"]["running"].as_bool() {
+                instance.spec.running = running;
+            }
+        })
+    }
+
+    fn publish(&mut self, daemon: usize, report: &Report<InstanceKind>) -> Result<(), Interrupted> {
+        if let Some(patch) = &report.patch {
+            self.patch(daemon, patch)?;
+        }
+        let Some(current) = self.daemons[daemon].store.clone() else { return Err(Interrupted::Over) };
+        if current.status == report.status {
+            return Ok(());
+        }
+        let status = report.status.clone();
+        self.write(daemon, current.resource_version().as_deref(), |instance| instance.status = status)
+    }
+
+    /// One reconcile, in the order of the driver. Returns whether there is another one at once.
+    pub fn reconcile(&mut self, daemon: usize) -> Result<bool, Interrupted> {
+        let plan = |world: &Self, observed: &Observed<A>| {
+            (<A::Reconciler as Reconciler>::PLAN)(observed, &world.settings, world.judged(daemon))
+        };
+        let report = |world: &Self, observed: &Observed<A>, made: &_, outcome: &_| {
+            let now = world.judged(daemon);
+            (<A::Reconciler as Reconciler>::REPORT)(observed, &world.settings, made, outcome, now)
+        };
+        let mut observed = self.observed(daemon).ok_or(Interrupted::Over)?;
+        let mut made = plan(self, &observed);
+        if !made.confirm.is_empty() {
+            self.show(daemon);
+            observed = self.observed(daemon).ok_or(Interrupted::Over)?;
+            made = plan(self, &observed);
+        }
+        if made.announce {
+            let told = report(self, &observed, &made, &Outcome::pending());
+            self.publish(daemon, &told)?;
+        }
+        let mut outcome = Outcome::default();
+        for effect in &made.effects {
+            let result = self.perform(daemon, effect)?;
+            outcome.effects.push(result);
+        }
+        for patch in &made.patches {
+            // The announcement has changed the version; the patch names that of the plan.
+            self.patch(daemon, patch)?;
+        }
+        for removal in &made.remove {
+            let current = self.stored.clone().ok_or(Interrupted::Over)?;
+            if current.resource_version().as_deref() != Some(&*removal.resource_version) {
+                return Err(Interrupted::Conflict);
+            }
+            self.end(&current);
+            self.stored = None;
+            self.show(daemon);
+        }
+        let Some(observed) = self.observed(daemon) else { return Ok(false) };
+        let instance: &Instance = observed.as_ref();
+        self.daemons[daemon].mails.settle(&ObjectKey::of(instance), A::stage(instance).promise(instance));
+        let told = report(self, &observed, &made, &outcome);
+        self.publish(daemon, &told)?;
+        Ok(told.requeue_at_once)
+    }
+
+    fn perform(&mut self, daemon: usize, effect: &Effect) -> Result<EffectOutcome<Timestamp>, Interrupted> {
+        self.crash(daemon)?;
+        let judged = self.judged(daemon);
+        let outcome = match effect {
+            Effect::Check => {
+                let used = self.used.filter(|_| !self.metrics_are_away && !self.metrics_are_empty);
+                self.daemons[daemon].round = Some(Round {
+                    since: (!self.metrics_are_away).then_some(Timestamp::MIN),
+                    until: judged,
+                    problems: self.metrics_are_away.then(|| "ingress: away".to_owned()).into_iter().collect(),
+                    last_use: used.map(|used| (at(used), "ingress")),
+                });
+                EffectOutcome::done(judged)
+            }
+            Effect::Mail(mail) => match self.daemons[daemon].mails.recall(mail) {
+                Some(accepted) => EffectOutcome::done(accepted),
+                None if self.mail_is_away => {
+                    let problem = Problem::fault("Mail", "MailRefused", "refused");
+                    EffectOutcome { result: None, error: Some(EffectError::Failed(problem)) }
+                }
+                None => {
+                    self.accept(daemon, mail);
+                    self.daemons[daemon].mails.remember(mail, at(self.stated()));
+                    EffectOutcome::done(at(self.stated()))
+                }
+            },
+        };
+        self.crash(daemon)?;
+        Ok(outcome)
+    }
+}
+
+/// Sets annotations, or removes those that are `null`.
+pub fn annotate(instance: &mut Instance, annotations: &Value) {
+    let known = instance.metadata.annotations.iter();
+    let mut all: BTreeMap<String, String> =
+        known.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    for (key, value) in annotations.as_object().into_iter().flatten() {
+        match value.as_str() {
+            Some(value) => all.insert(key.clone(), value.to_owned()),
+            None => all.remove(key),
+        };
+    }
+    instance.metadata.annotations = all.into_iter().collect();
+}

@@ -1,0 +1,221 @@
+//! In which order a reconcile reads and writes, and when the object is reconciled again.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::kinds::{Deployment, DeploymentKind, DeploymentStatus, ServiceKind};
+use crate::runtime::api_server::{ApiServer, Asked, refused};
+use crate::runtime::context::Connections;
+use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
+use crate::runtime::reconciler::{Measurement, PlanFn, ReportFn};
+use crate::runtime::store::{Store, WrittenStores};
+use crate::runtime::watch::Selection;
+
+/// The time between two reconciles of an object that does not change.
+const PERIOD: Duration = Duration::from_hours(1);
+
+/// A Deployment, and whether there is a Service of its name.
+#[derive(derive_more::AsRef)]
+struct Observed(#[as_ref(Deployment)] Arc<Deployment>, bool);
+
+/// What the loop plans, and whether it wants to be called again at once.
+#[derive(Default)]
+struct Script {
+    plan: Plan,
+    at_once: bool,
+}
+
+/// Writes a plan, and in the status whether there is a Service.
+struct Scripted {
+    deployments: Arc<Store<DeploymentKind>>,
+    services: Arc<Store<ServiceKind>>,
+}
+
+impl Reconciler for Scripted {
+    const NAME: &'static str = "scripted";
+    type Kind = DeploymentKind;
+    type Observed = Observed;
+    type Settings = Mutex<Script>;
+    type Effect = ();
+    const PLAN: PlanFn<Self> = |_, script, _| script.lock().expect("no panic").plan.clone();
+    const REPORT: ReportFn<Self> = |Observed(_, has_service), script, _, _, _| {
+        let status =
+            DeploymentStatus { ready_replicas: Some((*has_service).into()), ..DeploymentStatus::default() };
+        let labels = vec![("kind", "odd".to_owned())];
+        Report {
+            requeue_at_once: script.lock().expect("no panic").at_once,
+            counters: vec![Counter { name: "reports_total", labels: labels.clone() }],
+            measurements: vec![Measurement { name: "written_seconds", labels, value: 1.0 }],
+            ..Report::new(status, Vec::new())
+        }
+    };
+
+    fn read_first() -> Vec<(KindInfo, Selection)> {
+        vec![(KindInfo::of::<ServiceKind>(), Selection::All)]
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        let has_service = self.services.get(&key.namespace, &key.name).is_some();
+        Some(Observed(self.deployments.get(&key.namespace, &key.name)?, has_service))
+    }
+}
+
+fn deployment(version: u32, ready: i32) -> Value {
+    json!({
+        "kind": "Deployment", "status": {"readyReplicas": ready},
+        "metadata": {"name": "a", "namespace": "ns", "uid": "u1", "resourceVersion": version.to_string()},
+    })
+}
+
+/// An API server that carries out every request.
+fn accept(asked: &Asked) -> (u16, Value) {
+    match asked.body["status"]["readyReplicas"].as_i64() {
+        Some(ready) => (200, deployment(8, i32::try_from(ready).expect("a number"))),
+        None if asked.is("POST") => {
+            let metadata = json!({"name": "a", "namespace": "ns", "uid": "s1", "resourceVersion": "7"});
+            (201, json!({"kind": "Service", "metadata": metadata}))
+        }
+        None if asked.name() == "services" => (200, json!({"items": []})),
+        None => (200, deployment(6, 0)),
+    }
+}
+
+/// A driver of the Deployment `a`, whose status says that there is no Service.
+fn driver(api: &ApiServer) -> Driver<Scripted> {
+    let (deployments, services) = (Arc::new(Store::new(true)), Arc::new(Store::new(true)));
+    deployments.list_object(serde_json::from_value(deployment(5, 0)).expect("a Deployment"));
+    let mut stores = WrittenStores::default();
+    stores.add::<DeploymentKind>(&deployments, &Selection::All);
+    stores.add::<ServiceKind>(&services, &Selection::All);
+    let connections = Connections {
+        client: api.client(),
+        writer: api.writer(),
+        identity: "tests".to_owned(),
+        resync: (PERIOD, PERIOD),
+    };
+    let context = connections.context("scripted", "Scripted", stores);
+    Driver::new(Scripted { deployments, services }, Mutex::default(), context)
+}
+
+/// Reconciles the Deployment with this plan; returns what was asked, too.
+async fn reconciled(
+    driver: &Driver<Scripted>,
+    api: &ApiServer,
+    script: Script,
+) -> (Result<Action, ReconcileError>, Vec<Asked>) {
+    *driver.settings.lock().expect("no panic") = script;
+    let action = driver.reconcile(&ObjectKey::new("ns", "a")).await;
+    (action, api.asked())
+}
+
+/// A plan that wants a Service of the name of the Deployment.
+fn with_service() -> Plan {
+    let kind = KindInfo::of::<ServiceKind>();
+    let metadata = ObjectMeta { name: Some("a".to_owned()), ..ObjectMeta::default() };
+    let service = Desired {
+        kind,
+        key: ObjectKey::new("ns", "a"),
+        component: String::new(),
+        wave: 0,
+        manifest: Some(Manifest::new(kind, &metadata, &json!({}))),
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        owner: OwnerReference::default(),
+        ownership: Ownership::Kept,
+        identity: BTreeMap::new(),
+        known_by: None,
+        members: Vec::new(),
+        fields: Value::Null,
+    };
+    Plan { ensure: vec![service], ..Plan::default() }
+}
+
+#[tokio::test]
+async fn a_report_knows_what_was_written_before_it() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let shown = |name: &str| {
+        let begin = format!("{name}{{kind=\"odd\"}} ");
+        handle.render().lines().find_map(|line| line.strip_prefix(&begin)?.parse::<u32>().ok())
+    };
+    let api = ApiServer::start(accept).await;
+    let driver = driver(&api);
+    // There is nothing to write, and so nothing that took time.
+    let (action, asked) = reconciled(&driver, &api, Script::default()).await;
+    assert_eq!((action, asked), (Ok(Action::RequeueAfter(PERIOD)), Vec::new()));
+    assert_eq!((shown("reports_total"), shown("written_seconds_count")), (Some(1), None));
+    let (action, asked) = reconciled(&driver, &api, Script { plan: with_service(), at_once: false }).await;
+    assert_eq!(action, Ok(Action::RequeueAfter(PERIOD)));
+    assert_eq!(asked.len(), 2);
+    assert!(asked[0].is("POST /api/v1/namespaces/ns/services?"), "{asked:?}");
+    assert!(asked[1].is("PATCH /apis/apps/v1/namespaces/ns/deployments/a/status?"), "{asked:?}");
+    assert_eq!(asked[1].body["status"]["readyReplicas"], 1);
+    assert_eq!((shown("reports_total"), shown("written_seconds_count")), (Some(2), Some(1)));
+}
+
+#[tokio::test]
+async fn a_new_leader_reads_first_and_tries_again_after_longer_and_longer_pauses() {
+    let attempts = AtomicUsize::new(0);
+    let api = ApiServer::start(move |asked| match attempts.fetch_add(1, Ordering::SeqCst) {
+        0 | 1 => refused(503, "ServiceUnavailable", "too busy"),
+        _ => accept(asked),
+    })
+    .await;
+    let begin = Instant::now();
+    let driver = driver(&api);
+    let prepared = tokio::time::timeout(Duration::from_secs(10), driver.prepare()).await;
+    prepared.expect("the third attempt succeeds");
+    assert_eq!(api.lines(), ["GET /api/v1/services?limit=250"; 3]);
+    assert!(begin.elapsed() >= FIRST_READ_RETRY + 2 * FIRST_READ_RETRY, "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
+async fn what_is_to_be_confirmed_is_read_before_the_plan_is_carried_out() {
+    let api = ApiServer::start(accept).await;
+    let confirm = vec![(KindInfo::of::<DeploymentKind>(), ObjectKey::new("ns", "a"))];
+    let plan = Plan { confirm, ..with_service() };
+    let (_, asked) = reconciled(&driver(&api), &api, Script { plan, at_once: false }).await;
+    assert_eq!(asked[0].line, "GET /apis/apps/v1/namespaces/ns/deployments/a");
+    assert!(asked[1].is("POST /api/v1/namespaces/ns/services?"), "{asked:?}");
+}
+
+#[tokio::test]
+async fn the_next_reconcile_depends_on_the_plan_the_report_and_the_failures() {
+    let quota = || refused(403, "Forbidden", "exceeded quota: small");
+    let busy = || refused(503, "ServiceUnavailable", "too busy");
+    let soon = Duration::from_secs(5);
+    let again = |after| Some(Action::RequeueAfter(after));
+    for (requeue, at_once, refusal, expected) in [
+        (Requeue::Resync, false, None, again(PERIOD)),
+        (Requeue::Resync, true, None, again(Duration::ZERO)),
+        (Requeue::After(soon), false, None, again(soon)),
+        (Requeue::After(soon), true, None, again(Duration::ZERO)),
+        (Requeue::OnChange, false, None, Some(Action::AwaitChange)),
+        (Requeue::OnChange, true, None, again(Duration::ZERO)),
+        (Requeue::Resync, false, Some(quota()), again(QUOTA_RETRY)),
+        (Requeue::After(soon), false, Some(quota()), again(soon)),
+        (Requeue::OnChange, false, Some(quota()), again(QUOTA_RETRY)),
+        (Requeue::OnChange, false, Some(busy()), None),
+        (Requeue::After(soon), true, Some(busy()), None),
+    ] {
+        let refusal_of_posts = refusal.clone();
+        let api = ApiServer::start(move |asked| match &refusal_of_posts {
+            Some(refusal) if asked.is("POST") => refusal.clone(),
+            _ => accept(asked),
+        })
+        .await;
+        let plan = Plan { requeue, ..with_service() };
+        let (action, _) = reconciled(&driver(&api), &api, Script { plan, at_once }).await;
+        assert_eq!(action.as_ref().ok(), expected.as_ref(), "{requeue:?} {at_once} {refusal:?}: {action:?}");
+        if let Err(error) = action {
+            assert_eq!(error.message, "Service a: too busy");
+        }
+    }
+}

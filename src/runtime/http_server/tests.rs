@@ -1,0 +1,93 @@
+use std::sync::Mutex;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
+
+use super::*;
+
+#[tokio::test]
+async fn plain_requests_are_answered_until_the_end() {
+    let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let taken = bind("server.test", address).await.expect_err("in use").to_string();
+    assert!(taken.starts_with(&format!("server.test: cannot listen on {address}: ")), "{taken}");
+    let handler = read_only(|path| match path {
+        "/page" => Some(text(StatusCode::OK, "a page")),
+        "/panic" => panic!("a defect"),
+        _ => None,
+    });
+    let stop = Arc::new(Notify::new());
+    let asked = Arc::clone(&stop);
+    let limits = Limits { body: 4, ..Limits::default() };
+    let server = Server { limits, ..Server::new(handler) };
+    let task = tokio::spawn(server.serve(listener, async move { asked.notified().await }));
+    for (request, status, body) in [
+        ("GET /page", "200 OK", "a page"),
+        ("HEAD /page", "200 OK", ""),
+        ("GET /other", "404 Not Found", "no such page\n"),
+        ("POST /page", "405 Method Not Allowed", "only GET\n"),
+        ("GET /panic", "500 Internal Server Error", "defect of the daemon\n"),
+    ] {
+        let answer = exchange(address, request, "body").await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {answer}");
+        assert!(answer.ends_with(body), "{request}: {answer}");
+    }
+    assert!(exchange(address, "POST /page", "longer").await.starts_with("HTTP/1.1 413 "));
+    stop.notify_one();
+    task.await.expect("no panic");
+    TcpStream::connect(address).await.expect_err("the listener is closed");
+}
+
+async fn exchange(address: SocketAddr, request: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let length = body.len();
+    let head = format!("{request} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}");
+    stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    answer
+}
+
+#[tokio::test]
+async fn only_a_long_body_waits_for_the_other_long_ones() {
+    let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let (begun, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let paths = Arc::<Mutex<Vec<String>>>::default();
+    let (notify, held, noted) = (Arc::clone(&begun), Arc::clone(&release), Arc::clone(&paths));
+    let handler: Handler = Arc::new(move |request: Request<Bytes>| {
+        let (notify, held, noted) = (Arc::clone(&notify), Arc::clone(&held), Arc::clone(&noted));
+        async move {
+            noted.lock().expect("no panic").push(request.uri().path().to_owned());
+            if request.uri().path() == "/first" {
+                notify.notify_one();
+                held.notified().await;
+            }
+            text(StatusCode::OK, "read")
+        }
+        .boxed()
+    });
+    // Together, both long bodies are longer than what there is room for.
+    let limits = Limits { body: 2 * SHORT_BODY, long_bodies: 2 * SHORT_BODY, ..Limits::default() };
+    let server = Server { limits, ..Server::new(handler) };
+    tokio::spawn(server.serve(listener, std::future::pending()));
+    let send = |path: &'static str, length: usize| async move {
+        let answer = exchange(address, &format!("POST {path}"), &"x".repeat(length)).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{path}: {answer}");
+    };
+    let first = tokio::spawn(send("/first", SHORT_BODY + 1));
+    begun.notified().await;
+    let second = tokio::spawn(send("/second", SHORT_BODY + 1));
+    for _ in 0..10 {
+        send("/short", SHORT_BODY).await;
+        send("/short", 1).await;
+    }
+    release.notify_one();
+    for long in [first, second] {
+        long.await.expect("it is answered");
+    }
+    let paths = paths.lock().expect("no panic").clone();
+    let mut expected = vec!["/short"; 22];
+    (expected[0], expected[21]) = ("/first", "/second");
+    assert_eq!(paths, expected);
+}
