@@ -170,12 +170,20 @@ fn a_burst_of_changes_is_written_together_and_bad_keys_are_counted() {
     let most = begin.elapsed().as_millis() / 50 + 2;
     let written = writes() - before;
     assert!(u128::try_from(written).expect("small") <= most, "{written} writes, at most {most}");
-    let metrics = daemon.metrics();
-    let value = |name: &str| -> f64 {
-        let line = metrics.lines().find_map(|line| line.strip_prefix(name)).expect("the gauge");
-        line.trim().parse().expect("a number")
-    };
-    assert!(value("bastion_keys ") >= 50.0 && value("bastion_keys_skipped ") >= 100.0, "{metrics}");
+    // The gauges are set once the disk has the file, which can be read before.
+    wait_until(PATIENCE, || {
+        let metrics = daemon.metrics();
+        let value = |name: &str| -> f64 {
+            let line = metrics.lines().find_map(|line| line.strip_prefix(name)).expect("the gauge");
+            line.trim().parse().expect("a number")
+        };
+        let are = (value("bastion_keys "), value("bastion_keys_skipped "));
+        if are.0 >= 50.0 && are.1 >= 100.0 {
+            Ok(())
+        } else {
+            Err(format!("50 keys and 100 skipped, are {are:?}"))
+        }
+    });
     let names = names_of(&lab, "burst-");
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     lab.begin_delete("tenants", "", &names);
