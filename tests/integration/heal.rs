@@ -173,6 +173,11 @@ fn objects_of_others_are_never_touched() {
                 .ok_or_else(|| format!("{events:?}"))
         });
     }
+    // Who waits for a name gets it when what is in the way goes, whoever that belongs to.
+    lab.apply(&instance("other", "freed", "standalone"));
+    lab.await_fault(namespace, "freed", "NameConflict");
+    lab.delete("deployments", namespace, &["freed"]);
+    lab.await_phase(namespace, "freed", "Ready");
     // Neither are they touched when the younger Instances are stopped and deleted.
     for name in ["taken", "kept", "a-b"] {
         lab.patch("instances", namespace, name, r#"{"spec": {"running": false}}"#);
@@ -194,7 +199,7 @@ fn objects_of_others_are_never_touched() {
 }
 
 /// Creates objects under the names that Instances would use: a Service without an owner that is labelled as that of another
-/// Instance, and a Deployment of another controller with the daemon's label.
+/// Instance, and two Deployments of another controller with the daemon's label.
 fn create_objects_of_others(lab: &Lab) {
     lab.apply(&format!(
         "apiVersion: v1
@@ -209,12 +214,15 @@ metadata: {{name: keeper, namespace: {OTHER}}}
     ));
     let keeper = lab.get("configmaps", OTHER, "keeper").expect("made");
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "keeper", "uid": keeper["metadata"]["uid"], "controller": true});
-    lab.apply(
-        &json!({"apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": "kept", "namespace": OTHER, "ownerReferences": [owner],
+    let deployment = |name: &str| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": name, "namespace": OTHER, "ownerReferences": [owner],
                 "labels": {"crownlabs.polito.it/managed-by": "instance"}},
             "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}},
                 "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}})
-        .to_string(),
-    );
+        .to_string()
+    };
+    for name in ["kept", "freed"] {
+        lab.apply(&deployment(name));
+    }
 }

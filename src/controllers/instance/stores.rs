@@ -327,7 +327,30 @@ fn data_volumes(
 
 /// The store of a kind of objects that Instances own, indexed by their controller.
 fn children<T: Kind>(store: Declaration<'_, '_, T>, instances: &Arc<Store<InstanceKind>>) -> Arc<Store<T>> {
-    enqueue_instances(store.index::<ByController>(), instances).get()
+    let store = enqueue_instances(store.index::<ByController>(), instances);
+    enqueue_blocked(store, instances).get()
+}
+
+/// An object that goes, or gets another controller, adds all Instances whose objects may have its name, which begins with
+/// the canonical name of the Instance: one of them may have had a name conflict.
+fn enqueue_blocked<'s, 'f, T: Kind>(
+    store: Declaration<'s, 'f, T>,
+    instances: &Arc<Store<InstanceKind>>,
+) -> Declaration<'s, 'f, T> {
+    let instances = Arc::clone(instances);
+    store.on_change(move |change, queue| {
+        let Some(old) = &change.old else { return };
+        if change.new.as_ref().is_some_and(|new| new.controller_uid() == old.controller_uid()) {
+            return;
+        }
+        let name = old.name();
+        let ends = name.match_indices('-').map(|(end, _)| end).chain([name.len()]);
+        for canonical in ends.filter_map(|end| name.get(..end)) {
+            for key in instances.keys_by::<ByCanonicalName>(&ObjectKey::new(old.namespace(), canonical)) {
+                queue.add(key, Priority::Change);
+            }
+        }
+    })
 }
 
 /// A change adds the Instance that the object belongs to, by its labels or by its owner references, before or
