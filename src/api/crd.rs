@@ -12,7 +12,7 @@ use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
-use super::custom::{Column, CustomResource};
+use super::custom::{CATEGORY, Column, CustomResource};
 use super::image_list::ImageListKind;
 use super::instance::InstanceKind;
 use super::instance_snapshot::InstanceSnapshotKind;
@@ -79,7 +79,7 @@ fn definition<K: CustomResource>() -> CustomResourceDefinition {
         plural: K::PLURAL.to_owned(),
         singular: Some(K::KIND.to_ascii_lowercase()),
         short_names: list(K::SHORT_NAMES.iter().map(|name| (*name).to_owned())),
-        categories: None,
+        categories: Some(vec![CATEGORY.to_owned()]),
     };
     let version = CustomResourceDefinitionVersion {
         name: K::VERSION.to_owned(),

@@ -32,10 +32,18 @@ impl Column {
 pub const AGE: Column =
     Column { name: "Age", type_: "date", json_path: ".metadata.creationTimestamp", priority: 0 };
 
+/// The columns of `kubectl get -o wide` that say why an object is not ready, from its condition `Ready`.
+pub const REASON: Column = Column::wide("Reason", ".status.conditions[?(@.type==\"Ready\")].reason");
+/// See [`REASON`].
+pub const MESSAGE: Column = Column::wide("Message", ".status.conditions[?(@.type==\"Ready\")].message");
+
+/// The category of all our kinds: `kubectl get crownlabs` lists their objects.
+pub const CATEGORY: &str = "crownlabs";
+
 /// A kind that this project defines, as a custom resource.
 pub trait CustomResource: Kind<Spec: schemars::JsonSchema, Status: schemars::JsonSchema> {
     /// Short names for `kubectl`.
-    const SHORT_NAMES: &'static [&'static str] = &[];
+    const SHORT_NAMES: &'static [&'static str];
     /// Columns of `kubectl get`. If there are none, `kubectl` shows name and age.
     const COLUMNS: &'static [Column];
     /// The description of the kind in its definition: one sentence.

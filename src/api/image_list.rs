@@ -13,6 +13,7 @@ kind!(
 );
 
 impl CustomResource for ImageListKind {
+    const SHORT_NAMES: &'static [&'static str] = &["imglist"];
     const COLUMNS: &'static [Column] = &[Column::text("Registry Name", ".spec.registryName")];
     const DESCRIPTION: &'static str = "The images in a registry that templates can use.";
 }

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
-use super::custom::{AGE, Column, CustomResource};
+use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
 use super::object::kind;
 use super::promise::Promise;
 use super::reference::GenericRef;
@@ -38,6 +38,8 @@ impl CustomResource for InstanceKind {
         Column::wide("URL", ".status.url"),
         Column::wide("IP Address", ".status.ip"),
         Column::text("Ready In", ".status.initialReadyTime"),
+        REASON,
+        MESSAGE,
         AGE,
     ];
     const DESCRIPTION: &'static str = "A lab machine of a user: the virtual machines and \

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
-use super::custom::{AGE, Column, CustomResource};
+use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
 use super::object::kind;
 use super::reference::GenericRef;
 use super::wire::{self, wire_enum};
@@ -16,8 +16,14 @@ kind!(
 
 impl CustomResource for InstanceSnapshotKind {
     const SHORT_NAMES: &'static [&'static str] = &["isnap"];
-    const COLUMNS: &'static [Column] =
-        &[Column::text("Phase", ".status.phase"), Column::text("ImageName", ".spec.imageName"), AGE];
+    const COLUMNS: &'static [Column] = &[
+        Column::text("Phase", ".status.phase"),
+        Column::text("ImageName", ".spec.imageName"),
+        Column::wide("Instance", ".spec.instanceRef.name"),
+        REASON,
+        MESSAGE,
+        AGE,
+    ];
     const DESCRIPTION: &'static str = "A container image, made once from the disk of \
         a stopped virtual machine and pushed to the registry.";
 }

@@ -14,6 +14,7 @@ kind!(
 );
 
 impl CustomResource for PodConfigKind {
+    const SHORT_NAMES: &'static [&'static str] = &["podcfg"];
     const COLUMNS: &'static [Column] = &[];
     const DESCRIPTION: &'static str = "Additional network interfaces for the running pods of its \
         namespace that have the label podconfig with its name as value.";

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
-use super::custom::{AGE, Column, CustomResource};
+use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
 use super::object::kind;
 use super::quantity::RawQuantity;
 use super::wire::wire_enum;
@@ -20,6 +20,8 @@ impl CustomResource for SharedVolumeKind {
         Column::text("Pretty Name", ".spec.prettyName"),
         Column::text("Size", ".spec.size"),
         Column::text("Phase", ".status.phase"),
+        REASON,
+        MESSAGE,
         AGE,
     ];
     const DESCRIPTION: &'static str =

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
-use super::custom::{AGE, Column, CustomResource};
+use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
 use super::object::kind;
 use super::quantity::RawQuantity;
 use super::wire::{self, wire_enum};
@@ -19,12 +19,15 @@ kind!(
 );
 
 impl CustomResource for TenantKind {
+    const SHORT_NAMES: &'static [&'static str] = &["tnt"];
     const COLUMNS: &'static [Column] = &[
         Column::text("First Name", ".spec.firstName"),
         Column::text("Last Name", ".spec.lastName"),
         Column::wide("Email", ".spec.email"),
         Column::wide("Namespace", ".status.personalNamespace.name"),
         Column::text("Ready", ".status.ready"),
+        REASON,
+        MESSAGE,
         AGE,
     ];
     const DESCRIPTION: &'static str = "A user, and the workspaces that the user is enrolled in.";

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
-use super::custom::{AGE, Column, CustomResource};
+use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
 use super::object::kind;
 use super::quantity::RawQuantity;
 use super::wire::{self, wire_enum};
@@ -17,10 +17,13 @@ kind!(
 );
 
 impl CustomResource for WorkspaceKind {
+    const SHORT_NAMES: &'static [&'static str] = &["ws"];
     const COLUMNS: &'static [Column] = &[
         Column::text("Pretty Name", ".spec.prettyName"),
         Column::text("Namespace", ".status.namespace.name"),
         Column::text("Ready", ".status.ready"),
+        REASON,
+        MESSAGE,
         AGE,
     ];
     const DESCRIPTION: &'static str = "A course: a namespace for its templates, and a quota for its users.";

@@ -105,6 +105,7 @@ struct Started {
 /// Connects to the API server, and builds what runs.
 async fn start(options: Options) -> anyhow::Result<Started> {
     let metrics = telemetry::install()?;
+    process::record_start();
     let config = Arc::new(options.config);
     let readiness = Readiness::default();
     let exposed: Arc<OnceLock<Exposed>> = Arc::default();

@@ -10,6 +10,7 @@ use crate::runtime::metrics::precise;
 
 /// Clock ticks in a second, the unit of times in `/proc`: `USER_HZ`, which is 100 on Linux (`man 5 proc`).
 const TICKS: u64 = 100;
+const TICKS_IN_SECOND: f64 = 100.0;
 /// Bytes in a page of memory, the unit of sizes in `/proc/self/stat`.
 const PAGE: f64 = 4096.0;
 
@@ -21,6 +22,22 @@ pub fn identity() -> String {
     let random = fs::read_to_string("/proc/sys/kernel/random/uuid")
         .unwrap_or_else(|_| format!("{}-{}", std::process::id(), clock::now().as_nanosecond()));
     format!("{host}_{}", random.trim())
+}
+
+/// Sets the gauges that do not change while the process runs.
+pub fn record_start() {
+    gauge!("crownlabs_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    let machine = fs::read_to_string("/proc/stat").unwrap_or_default();
+    if let Some(start) = start_time(&stat(), &machine) {
+        gauge!("process_start_time_seconds").set(start);
+    }
+}
+
+/// The time at which the process started, in seconds since 1970: the time at which the machine did, and the ticks between.
+fn start_time(stat: &str, machine: &str) -> Option<f64> {
+    let booted = machine.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse::<u32>().ok()?;
+    let ticks = usize::try_from(field(stat, 22)?).ok()?;
+    Some(f64::from(booted) + precise(ticks) / TICKS_IN_SECOND)
 }
 
 /// Sets the gauges of the process to the present values. One that cannot be read keeps its last value.
@@ -56,7 +73,7 @@ fn stat() -> String {
 }
 
 /// A field of `/proc/self/stat` by its number in `man 5 proc`, from 3: 14 and 15 are the user and system
-/// time, 24 is the resident memory. Field 2, the name of the program in parentheses, may contain anything.
+/// time, 22 the start in ticks after that of the machine, 24 the resident memory. Field 2, the name of the program in parentheses, may contain anything.
 fn field(stat: &str, number: usize) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
@@ -79,6 +96,14 @@ mod tests {
         assert_eq!(field(stat, 24), Some(512));
         assert_eq!(cpu_time("7 (a) S 1"), None);
         assert_eq!(cpu_time(""), None);
+    }
+
+    #[test]
+    fn the_start_is_counted_from_that_of_the_machine() {
+        let stat = "7 (a) b (c) S 1 1 1 0 -1 4194560 100 0 0 0 1234 71 0 0 20 0 4 0 950 1000 512 1";
+        let machine = "cpu  1 2 3\nbtime 1700000000\nprocesses 9\n";
+        assert_eq!(start_time(stat, machine), Some(1_700_000_009.5));
+        assert_eq!((start_time(stat, "cpu 1\n"), start_time("", machine)), (None, None));
     }
 
     #[test]

@@ -10,10 +10,13 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// controller-runtime's buckets for the duration of a reconciliation, in seconds.
-const RECONCILE_BUCKETS: [f64; 35] = [
+const RECONCILE_BUCKETS: [f64; 40] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25,
-    1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 20.0, 30.0,
+    1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0,
+    50.0, 60.0,
 ];
+/// The default buckets of Prometheus' client for Go, which controller-runtime uses for reviews, in seconds.
+const REVIEW_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 /// client-go's buckets for times in a workqueue, in seconds.
 const QUEUE_BUCKETS: [f64; 12] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0];
 /// client-go's buckets for the duration of requests, in seconds.
@@ -48,7 +51,9 @@ const COUNTERS: [(&str, &str); 15] = [
     ("bastion_ssh_tracker_freezes_total", "Number of times that the ring of the SSH tracker was full"),
 ];
 /// Gauges and their help texts.
-const GAUGES: [(&str, &str); 18] = [
+const GAUGES: [(&str, &str); 20] = [
+    ("crownlabs_build_info", "The version of the program; always 1"),
+    ("process_start_time_seconds", "Start time of the process in seconds since 1970"),
     (
         "controller_runtime_max_concurrent_reconciles",
         "Maximum number of concurrent reconciles per controller",
@@ -102,7 +107,7 @@ const HISTOGRAMS: [(&str, &str, &[f64]); 9] = [
     (
         "controller_runtime_webhook_latency_seconds",
         "Latency in seconds of admission requests per webhook",
-        &REQUEST_BUCKETS,
+        &REVIEW_BUCKETS,
     ),
     (
         "workqueue_queue_duration_seconds",

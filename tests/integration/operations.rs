@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crownlabs::testing::clock;
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::daemon::{Daemon, Options, config, free_port, post};
@@ -19,11 +21,47 @@ const INTERNAL_ERRORS: [&str; 6] = [
     "tenant_operator_internal_errors{controller=\"workspace\",reason=\"workspaces\"} 0\n",
 ];
 
+/// Asserts that `kubectl get` lists all kinds, and says why an Instance is ready.
+fn assert_listed(lab: &Lab) {
+    let wide = lab.kubectl(&["get", "inst", "-n", "tenant-ops", "-o", "wide"]);
+    let row = wide.lines().find(|line| line.starts_with("one ")).unwrap_or_default();
+    assert!(wide.contains("REASON") && wide.contains("MESSAGE"), "{wide}");
+    assert!(row.contains("The environment can be used"), "{wide}");
+    let all = lab.kubectl(&["get", "crownlabs", "-n", "tenant-ops", "-o", "name"]);
+    assert!(all.contains("instance.crownlabs.polito.it/one"), "{all}");
+    lab.kubectl(&["get", "ws,tnt,tmpl,inst,isnap,shvol,imglist,podcfg", "-A"]);
+}
+
+/// Asserts that the process started after this time.
+fn assert_started(metrics: &str, began: Timestamp) {
+    let start = metrics.lines().find_map(|line| line.strip_prefix("process_start_time_seconds "));
+    let whole = start.and_then(|start| start.split('.').next()).expect("a start");
+    // The clock of the machine counts whole seconds since its own start.
+    let start = Timestamp::from_second(whole.parse().expect("a number")).expect("a time");
+    let tolerance = Duration::from_secs(2);
+    assert!(began - tolerance <= start && start <= clock::now() + tolerance, "{start}, not after {began}");
+}
+
+/// Asserts that the filter of the log can be changed, and that a file with faults changes nothing.
+fn assert_filter_changes(lab: &Lab, daemon: &Daemon) {
+    // A new log filter is used while the daemon runs.
+    assert!(!daemon.log().contains("DEBUG"), "{}", daemon.log());
+    let text = std::fs::read_to_string(daemon.config_file()).expect("the configuration");
+    std::fs::write(daemon.config_file(), format!("{text}log: {{filter: debug}}\n")).expect("written");
+    daemon.wait_for("the new filter", |daemon| daemon.log().contains("the log filter has changed"));
+    lab.patch("instances", "tenant-ops", "one", r#"{"spec": {"running": false}}"#);
+    daemon.wait_for("debug lines", |daemon| daemon.log().contains("DEBUG"));
+    // A file with faults is reported, and the configuration stays as it was.
+    std::fs::write(daemon.config_file(), "nonsense: [").expect("written");
+    daemon.wait_for("the complaint", |daemon| daemon.log().contains("cannot be used"));
+}
+
 #[test]
 fn probes_metrics_log_filter_and_stop() {
     let lab = Lab::shared();
     lab.create_fixtures("ops");
     let admin = lab.admin();
+    let began = clock::now();
     let mut daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "ops", config: "" });
     assert_eq!(daemon.page("/healthz"), (200, "ok\n".to_owned()));
     assert!(daemon.ready().1.contains("[+] instance: ready"), "{}", daemon.ready().1);
@@ -34,6 +72,7 @@ fn probes_metrics_log_filter_and_stop() {
     daemon.wait_for("the ready time", |daemon| {
         daemon.metrics().contains("instance_initial_ready_time_second_bucket")
     });
+    assert_listed(&lab);
     let metrics = daemon.metrics();
     for name in [
         "controller_runtime_reconcile_total{controller=\"instance\",result=\"success\"}",
@@ -53,6 +92,8 @@ fn probes_metrics_log_filter_and_stop() {
         "instance_initial_ready_time_second_bucket",
         "process_resident_memory_bytes",
         "process_open_fds",
+        concat!("crownlabs_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1\n"),
+        "controller_runtime_reconcile_time_seconds_bucket{controller=\"instance\",le=\"60\"}",
         "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total ",
     ]
     .into_iter()
@@ -60,16 +101,8 @@ fn probes_metrics_log_filter_and_stop() {
     {
         assert!(metrics.contains(name), "{name} is missing:\n{metrics}");
     }
-    // A new log filter is used while the daemon runs.
-    assert!(!daemon.log().contains("DEBUG"), "{}", daemon.log());
-    let text = std::fs::read_to_string(daemon.config_file()).expect("the configuration");
-    std::fs::write(daemon.config_file(), format!("{text}log: {{filter: debug}}\n")).expect("written");
-    daemon.wait_for("the new filter", |daemon| daemon.log().contains("the log filter has changed"));
-    lab.patch("instances", "tenant-ops", "one", r#"{"spec": {"running": false}}"#);
-    daemon.wait_for("debug lines", |daemon| daemon.log().contains("DEBUG"));
-    // A file with faults is reported, and the configuration stays as it was.
-    std::fs::write(daemon.config_file(), "nonsense: [").expect("written");
-    daemon.wait_for("the complaint", |daemon| daemon.log().contains("cannot be used"));
+    assert_started(&metrics, began);
+    assert_filter_changes(&lab, &daemon);
     assert_eq!(daemon.page("/healthz").0, 200);
     daemon.signal("TERM");
     let status = daemon.wait(Duration::from_secs(30)).expect("it ends within 30 s");
