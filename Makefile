@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
-.PHONY: help prerequisites build test soak lint generate demo bench image image-exporter ssh-bastion-image clean
+.PHONY: help prerequisites build test soak lint chart chart-test generate demo bench image image-exporter ssh-bastion-image clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -32,10 +32,19 @@ lint: ## Format, lints, and what may enter the dependency tree
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	./tests/deny.sh
 
-generate: ## The files that are made from the code: CRDs, default configuration
+generate: ## The files that are made from the code: CRDs, default configuration, schema of the chart
 	UPDATE_MANIFESTS=1 $(CARGO) test --locked --lib api::crd
 	$(CARGO) run --locked -- config default > config/crownlabs.yaml.new
 	mv config/crownlabs.yaml.new config/crownlabs.yaml
+	$(MAKE) chart
+
+chart: ## What is made from the chart or for it: values.schema.json, the kustomize base
+	$(CARGO) run --quiet --locked -- config schema | python3 tests/chart/schema.py > manifests/chart/values.schema.json.new
+	mv manifests/chart/values.schema.json.new manifests/chart/values.schema.json
+	./tests/chart.sh render
+
+chart-test: prerequisites ## The chart: lint, what it renders, and that the plain manifests are the same
+	./tests/chart.sh
 
 demo: $(if $(AUTOMATION)$(BASTION),prerequisites,control-plane-prerequisites) ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; AUTOMATION=1 shows how unused ones end, BASTION=1 a login by SSH
 	$(CARGO) build --release --locked --bin crownlabs

@@ -1,0 +1,121 @@
+{{- /* The alerts. Metrics with the names of controller-runtime are those of other programs, too: hence the matchers. */ -}}
+{{- define "crownlabs.alerts" -}}
+{{- $effective := include "crownlabs.effective" . | fromYaml }}
+{{- $namespaces := .Release.Namespace }}
+{{- if .Values.bastion.enabled }}
+{{- $namespaces = printf "%s|%s" $namespaces .Values.bastion.namespace }}
+{{- end }}
+{{- $of := default (printf "namespace=~%q,container=\"crownlabs\"" $namespaces) .Values.prometheusRule.matchers }}
+alerts:
+{{- if $effective.leaderElection.enabled }}
+- alert: CrownlabsNoLeader
+  expr: absent(leader_election_master_status{ {{- $of }},name={{ $effective.leaderElection.name | quote -}} } == 1)
+  for: 2m
+  labels: {severity: critical}
+  annotations:
+    summary: No replica of crownlabs leads
+    description: >-
+      No replica holds the Lease {{ $effective.leaderElection.name }}, or none is scraped: nothing is reconciled. Look at
+      the pods and their logs in {{ .Release.Namespace }}.
+{{- end }}
+- alert: CrownlabsStoreStale
+  expr: max by (namespace, pod, kind) (store_staleness_seconds{ {{- $of -}} }) > 300
+  for: 1m
+  labels: {severity: warning}
+  annotations:
+    summary: What crownlabs knows of {{ "{{ $labels.kind }}" }} objects is old
+    description: >-
+      The watch in {{ "{{ $labels.pod }}" }} has been broken for {{ "{{ $value | humanizeDuration }}" }}. Look at the API
+      server, at the rights of the account and at /readyz.
+- alert: CrownlabsReconcileErrors
+  expr: >-
+    sum by (controller) (rate(controller_runtime_reconcile_errors_total{ {{- $of -}} }[10m]))
+    / sum by (controller) (rate(controller_runtime_reconcile_total{ {{- $of -}} }[10m])) > 0.1
+  for: 15m
+  labels: {severity: warning}
+  annotations:
+    summary: Reconciles of the loop {{ "{{ $labels.controller }}" }} fail
+    description: >-
+      {{ "{{ $value | humanizePercentage }}" }} of them have failed for 15 minutes. The log and the events of the objects
+      say why.
+- alert: CrownlabsReconcilePanics
+  expr: sum by (controller) (increase(controller_runtime_reconcile_panics_total{ {{- $of -}} }[15m])) > 0
+  labels: {severity: warning}
+  annotations:
+    summary: The loop {{ "{{ $labels.controller }}" }} panics
+    description: An object makes the loop panic, and is not reconciled. This is a fault of crownlabs; the log names the object.
+- alert: CrownlabsReconcileStuck
+  expr: max by (namespace, pod, controller) (workqueue_longest_running_processor_seconds{ {{- $of -}} }) > 600
+  labels: {severity: warning}
+  annotations:
+    summary: A reconcile of the loop {{ "{{ $labels.controller }}" }} does not end
+    description: It has run for {{ "{{ $value | humanizeDuration }}" }} in {{ "{{ $labels.pod }}" }}.
+{{- if $effective.server.webhook.enabled }}
+- alert: CrownlabsWebhookCertificateExpiring
+  expr: >-
+    min by (namespace, pod) (crownlabs_webhook_certificate_expiration_timestamp_seconds{ {{- $of -}} } > 0) - time()
+    < 7 * 86400
+  for: 10m
+  labels: {severity: critical}
+  annotations:
+    summary: The certificate of the webhooks expires soon
+    description: >-
+      {{ "{{ $labels.pod }}" }} serves one that ends in {{ "{{ $value | humanizeDuration }}" }}. After that, Tenants cannot
+      be changed and Instances cannot be created. It should have been renewed long before: look at
+      {{ ternary "the log of the leader" "whoever writes the Secret of the certificate" (empty $effective.server.webhook.certificateDir) }}.
+- alert: CrownlabsWebhookErrors
+  expr: sum by (webhook) (rate(controller_runtime_webhook_requests_total{ {{- $of -}} ,code!="200"}[10m])) > 0
+  for: 10m
+  labels: {severity: warning}
+  annotations:
+    summary: Admission reviews of {{ "{{ $labels.webhook }}" }} fail
+    description: Some are answered with an error for 10 minutes, so what they are about cannot be stored. The log says why.
+{{- end }}
+{{- if $effective.integrations.keycloak.enabled }}
+- alert: CrownlabsKeycloakDown
+  expr: min by (namespace, pod) (keycloak_up{ {{- $of -}} }) == 0
+  for: 10m
+  labels: {severity: warning}
+  annotations:
+    summary: Keycloak does not answer
+    description: Accounts and roles wait until it does; everything else goes on.
+{{- end }}
+{{- if or $effective.controllers.inactivity.enabled $effective.controllers.expiration.enabled }}
+- alert: CrownlabsMailsWaiting
+  expr: sum by (controller) (automation_mails_waiting{ {{- $of -}} }) > 0
+  for: 1h
+  labels: {severity: warning}
+  annotations:
+    summary: Mails of the loop {{ "{{ $labels.controller }}" }} are not accepted
+    description: >-
+      {{ "{{ $value }}" }} mails have waited for an hour. No Instance is stopped or deleted before its Tenant is warned. The
+      conditions of the Instances say what the mail server has answered.
+- alert: CrownlabsDeadlineMissed
+  expr: max by (controller) (next_deadline_seconds{ {{- $of -}} } > 0) < time() - 3600
+  for: 5m
+  labels: {severity: warning}
+  annotations:
+    summary: The loop {{ "{{ $labels.controller }}" }} is late with a stop or deletion
+    description: It was due more than an hour ago. The conditions of the Instances say what it waits for.
+{{- end }}
+{{- if .Values.bastion.enabled }}
+{{- $tracker := (include "crownlabs.bastion.effective" . | fromYaml).controllers.sshTracker }}
+{{- if $tracker.enabled }}
+- alert: CrownlabsSshTrackerStopped
+  expr: min by (namespace, pod) (bastion_ssh_tracker_running{ {{- $of -}} }) == 0
+  for: 10m
+  labels: {severity: warning}
+  annotations:
+    summary: The SSH tracker captures nothing
+    description: >-
+      SSH connections through {{ "{{ $labels.pod }}" }} are not counted, so machines that are used only so look unused.
+      /readyz/sshTracker says why.
+- alert: CrownlabsSshTrackerDrops
+  expr: sum by (namespace, pod) (increase(bastion_ssh_tracker_drops_total{ {{- $of -}} }[15m])) > 0
+  labels: {severity: warning}
+  annotations:
+    summary: The SSH tracker loses packets
+    description: "{{ "{{ $labels.pod }}" }} has lost {{ "{{ $value }}" }} packets in 15 minutes: connections may not be counted."
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,105 @@
+{{- define "crownlabs.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "crownlabs.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else if contains (include "crownlabs.name" .) .Release.Name }}
+{{- .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "crownlabs.name" .) | trunc 50 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "crownlabs.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "crownlabs.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- required "serviceAccount.name: with serviceAccount.create: false, the name of an existing account is needed" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "crownlabs.bastion.fullname" -}}
+{{ include "crownlabs.fullname" . }}-bastion
+{{- end }}
+
+{{- define "crownlabs.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "crownlabs.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "crownlabs.bastion.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "crownlabs.name" . }}-bastion
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "crownlabs.releaseLabels" -}}
+app.kubernetes.io/part-of: crownlabs
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "crownlabs.labels" -}}
+{{ include "crownlabs.selectorLabels" . }}
+{{ include "crownlabs.releaseLabels" . }}
+{{- end }}
+
+{{- define "crownlabs.bastion.labels" -}}
+{{ include "crownlabs.bastion.selectorLabels" . }}
+{{ include "crownlabs.releaseLabels" . }}
+{{- end }}
+
+{{- /* The image of a dictionary with repository, tag and digest; the tag is the version of the chart if there is none. */ -}}
+{{- define "crownlabs.image" -}}
+{{- if .image.digest -}}
+{{ .image.repository }}@{{ .image.digest }}
+{{- else -}}
+{{ .image.repository }}:{{ default .root.Chart.AppVersion .image.tag }}
+{{- end -}}
+{{- end }}
+
+{{- /* The port of a listen address. */ -}}
+{{- define "crownlabs.port" -}}
+{{ regexFind "[0-9]+$" . }}
+{{- end }}
+
+{{- /* Anti-affinity and affinity: mode, labels, affinity. */ -}}
+{{- define "crownlabs.affinity" -}}
+{{- $own := dict }}
+{{- $term := dict "topologyKey" .topologyKey "labelSelector" (dict "matchLabels" .labels) }}
+{{- if eq .mode "soft" }}
+{{- $own = dict "podAntiAffinity" (dict "preferredDuringSchedulingIgnoredDuringExecution" (list (dict "weight" 100 "podAffinityTerm" $term))) }}
+{{- else if eq .mode "hard" }}
+{{- $own = dict "podAntiAffinity" (dict "requiredDuringSchedulingIgnoredDuringExecution" (list $term)) }}
+{{- end }}
+{{- with mergeOverwrite $own .affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- /* Constraints that name no pods are about the own ones: constraints, labels. */ -}}
+{{- define "crownlabs.topologySpread" -}}
+{{- with .constraints }}
+topologySpreadConstraints:
+{{- range . }}
+- {{ toYaml (merge (deepCopy .) (dict "labelSelector" (dict "matchLabels" $.labels))) | nindent 2 | trim }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* With hard anti-affinity and as many nodes as replicas, a new pod has no place before an old one has gone. */ -}}
+{{- define "crownlabs.strategy" -}}
+{{- if .strategy }}
+strategy:
+  {{- toYaml .strategy | nindent 2 }}
+{{- else if eq .mode "hard" }}
+strategy:
+  rollingUpdate: {maxSurge: 0, maxUnavailable: 1}
+{{- end }}
+{{- end }}

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""The checks of `tests/chart.sh`."""
+
+import json
+import re
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import yaml
+
+import render
+from render import CHART, NAMESPACE, ROOT, by_key, cleaned, comparable, documents, helm, rendered, rights, template, text
+
+CI = CHART / "ci"
+SETS = {"default": [], "plain": [CI / "plain.yaml"], "everything": [CI / "everything.yaml"], "nothing": [CI / "nothing.yaml"]}
+BASTION = {"bastion": {"enabled": True}}
+ROLE = "ClusterRole /crownlabs-controller-manager"
+BASE = ROOT / "manifests/kustomize/base"
+
+
+def kustomize_base():
+    """The plain manifests as the chart renders them, without the labels by which Helm finds its objects."""
+    found = [cleaned(document) for document in rendered(*SETS["plain"])]
+    head = "# Rendered from manifests/chart by `make chart`; do not edit.\n"
+    return head + yaml.dump_all(sorted(found, key=render.key), sort_keys=False, width=120)
+
+
+def off(*loops):
+    return {"config": {"controllers": {loop: {"enabled": False} for loop in loops}}}
+
+
+class Rendering(unittest.TestCase):
+    def test_every_set_of_values_is_linted(self):
+        for name, values in SETS.items():
+            with self.subTest(name):
+                options = [option for file in values for option in ("-f", file)]
+                done = helm("lint", "--strict", "--kube-version", render.KUBERNETES, CHART, *options)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_every_document_is_an_object_in_its_place(self):
+        for name, values in SETS.items():
+            for key, document in by_key(rendered(*values)).items():
+                with self.subTest(name, object=key):
+                    self.assertRegex(document["apiVersion"], r"^([a-z0-9.-]+/)?v1(beta1|alpha[12])?$")
+                    namespaced = document["kind"] not in render.CLUSTER_SCOPED
+                    self.assertEqual("namespace" in document["metadata"], namespaced)
+
+    def test_selectors_and_ports_are_those_of_the_pods(self):
+        for name, values in SETS.items():
+            found = rendered(*values)
+            pods = render.pods(found)
+            for document in found:
+                spec, kind = document.get("spec", {}), document["kind"]
+                if kind == "Service":
+                    labels, ports = spec["selector"], [port["targetPort"] for port in spec["ports"]]
+                elif kind == "NetworkPolicy":
+                    labels = spec["podSelector"]["matchLabels"]
+                    ports = [port["port"] for rule in spec.get("ingress", []) for port in rule["ports"]]
+                elif kind == "PodMonitor":
+                    labels, ports = spec["selector"]["matchLabels"], [end["port"] for end in spec["podMetricsEndpoints"]]
+                elif kind in ("PodDisruptionBudget", "Deployment"):
+                    labels, ports = spec["selector"]["matchLabels"], []
+                else:
+                    continue
+                with self.subTest(name, object=render.key(document)):
+                    selected = [
+                        pod for namespace, pod in pods.values()
+                        if namespace == document["metadata"]["namespace"] and labels.items() <= pod["metadata"]["labels"].items()
+                    ]
+                    self.assertEqual(len(selected), 1)
+                    open_ports = {port["name"] for c in selected[0]["spec"]["containers"] for port in c.get("ports") or []}
+                    self.assertLessEqual(set(ports), open_ports)
+
+    def test_the_package_renders_the_same(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = helm("package", CHART, "-d", folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            [package] = Path(folder).iterdir()
+            self.assertEqual(text(*SETS["everything"], chart=package), text(*SETS["everything"]))
+
+    def test_the_version_is_that_of_the_daemon(self):
+        version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
+        chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+        self.assertEqual((chart["version"], chart["appVersion"]), (version, version))
+
+    def test_the_pod_is_restricted_and_the_bastion_adds_one_capability(self):
+        pods = render.pods(rendered(*SETS["everything"]))
+        manager = pods[f"Deployment {NAMESPACE}/crownlabs"][1]["spec"]
+        [container] = manager["containers"]
+        context = {**manager["securityContext"], **container["securityContext"]}
+        self.assertTrue(context["runAsNonRoot"])
+        self.assertEqual(context["seccompProfile"], {"type": "RuntimeDefault"})
+        self.assertIs(context["allowPrivilegeEscalation"], False)
+        self.assertEqual(context["capabilities"], {"drop": ["ALL"]})
+        self.assertLessEqual({name for volume in manager["volumes"] for name in volume}, {"name", "configMap", "secret"})
+        bastion = pods["Deployment crownlabs-bastion/crownlabs-bastion"][1]["spec"]
+        added = {c["name"]: c["securityContext"]["capabilities"].get("add", []) for c in bastion["containers"]}
+        self.assertEqual(added, {"crownlabs": ["NET_RAW"], "sshd": []})
+        quiet = {"bastion": {"enabled": True, "config": {"controllers": {"sshTracker": {"enabled": False}}}}}
+        [daemon, _] = render.pods(rendered(quiet))["Deployment crownlabs-bastion/crownlabs-bastion"][1]["spec"]["containers"]
+        self.assertEqual(daemon["securityContext"]["capabilities"], {"drop": ["ALL"]})
+        self.assertTrue(daemon["securityContext"]["runAsNonRoot"])
+
+    def test_hard_anti_affinity_leaves_room_for_a_roll(self):
+        found = by_key(rendered({"podAntiAffinity": "hard"}))[f"Deployment {NAMESPACE}/crownlabs"]["spec"]
+        [term] = found["template"]["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        self.assertLessEqual(term["labelSelector"]["matchLabels"].items(), found["template"]["metadata"]["labels"].items())
+        self.assertEqual(found["strategy"]["rollingUpdate"], {"maxSurge": 0, "maxUnavailable": 1})
+
+    def test_two_releases_have_no_object_in_common(self):
+        alone = {"crds": {"install": False}, "clusterRoles": {"create": False}, "myDriveNamespace": {"create": False}}
+        one, other = by_key(rendered(alone)), by_key(rendered(alone, release="staging"))
+        self.assertEqual(set(one) & set(other), set())
+
+
+class Plain(unittest.TestCase):
+    maxDiff = None
+
+    def compare(self, files, values):
+        """Fails if the chart and the files differ in anything but labels that only describe an object."""
+        plain = by_key(document for file in files for document in documents(file.read_text()))
+        chart = by_key(rendered(*values))
+        chart = {key: document for key, document in chart.items() if document["kind"] != "CustomResourceDefinition"}
+        self.assertEqual(sorted(plain), sorted(chart))
+        for key, document in plain.items():
+            ours, theirs = comparable(chart[key]), comparable(document)
+            labels = ours["metadata"].get("labels", {})
+            for label in ("app.kubernetes.io/name", "app.kubernetes.io/part-of"):
+                if label not in theirs["metadata"].get("labels", {}):
+                    labels.pop(label, None)
+            if not labels:
+                ours["metadata"].pop("labels", None)
+            with self.subTest(key):
+                self.assertEqual(ours, theirs)
+
+    def test_the_plain_manifests_are_what_the_chart_renders(self):
+        files = sorted((ROOT / "manifests").glob("*.yaml"))
+        self.assertGreater(len(files), 7)
+        self.compare(files, SETS["plain"])
+
+    def test_the_plain_bastion_is_what_the_chart_renders(self):
+        files = [*sorted((ROOT / "manifests").glob("*.yaml")), ROOT / "manifests/bastion/bastion.yaml"]
+        self.compare(files, [*SETS["plain"], BASTION])
+
+    def test_the_defaults_differ_from_them_by_rights_of_loops_that_are_off(self):
+        default, plain = by_key(rendered()), by_key(rendered(*SETS["plain"]))
+        default = {key: document for key, document in default.items() if document["kind"] != "CustomResourceDefinition"}
+        self.assertEqual(set(plain) - set(default), {f"Namespace /{NAMESPACE}"})
+        self.assertEqual(set(default) - set(plain), set())
+        different = {key for key in default if comparable(default[key]) != comparable(plain[key])}
+        self.assertEqual(different, {ROLE})
+        missing = rights(plain[ROLE]) - rights(default[ROLE])
+        self.assertEqual(missing, {("crownlabs.polito.it", "instances", "", "delete")})
+
+    def test_the_crds_are_those_of_the_code(self):
+        crds = by_key(document for file in (ROOT / "manifests/crds").iterdir() for document in documents(file.read_text()))
+        found = {key: document for key, document in by_key(rendered()).items() if document["kind"] == "CustomResourceDefinition"}
+        for document in found.values():
+            self.assertEqual(document["metadata"].pop("annotations"), {"helm.sh/resource-policy": "keep"})
+        self.assertEqual(found, crds)
+        lost = {key: document for key, document in by_key(rendered({"crds": {"keep": False}})).items() if key in crds}
+        self.assertEqual(lost, crds)
+
+    def test_the_kustomize_base_is_what_the_chart_renders(self):
+        self.assertEqual((BASE / "crownlabs.yaml").read_text(), kustomize_base(), "run `make chart`")
+        listed = yaml.safe_load((BASE / "kustomization.yaml").read_text())["resources"]
+        self.assertEqual(listed, ["crownlabs.yaml"])
+
+
+class Rights(unittest.TestCase):
+    def of(self, *values):
+        return rights(by_key(rendered(*values))[ROLE])
+
+    def writes(self, found, group, resource):
+        return {verb for g, r, _, verb in found if (g, r) == (group, resource)} - {"get", "list", "watch"}
+
+    def test_a_loop_that_is_off_has_no_rights(self):
+        ours, all_on = "crownlabs.polito.it", self.of(*SETS["plain"])
+        alone = [
+            ("snapshot", ours, "instancesnapshots"), ("snapshot", ours, "instancesnapshots/status"),
+            ("sharedVolume", ours, "sharedvolumes"), ("sharedVolume", ours, "sharedvolumes/status"),
+            ("instance", "kubevirt.io", "virtualmachines"), ("instance", "apps", "deployments"),
+            ("instance", "networking.k8s.io", "ingresses"), ("instance", "gateway.networking.k8s.io", "httproutes"),
+            ("tenant", ours, "tenants/status"), ("tenant", "rbac.authorization.k8s.io", "clusterroles"),
+            ("tenant", "", "resourcequotas"), ("tenant", "", "limitranges"),
+            ("workspace", ours, "workspaces"), ("workspace", ours, "workspaces/status"),
+        ]
+        for loop, group, resource in alone:
+            with self.subTest(loop, resource=resource):
+                self.assertTrue(self.writes(all_on, group, resource))
+                found = {right for right in self.of(off(loop)) if right[3] != "bind"}
+                self.assertFalse(self.writes(found, group, resource))
+
+    def test_rights_that_loops_share_are_absent_once_all_of_them_are_off(self):
+        for resource, loops in {
+            ("", "services"): ("instance", "publicExposure"),
+            ("networking.k8s.io", "networkpolicies"): ("tenant", "publicExposure"),
+            ("batch", "jobs"): ("tenant", "sharedVolume", "snapshot"),
+            ("", "namespaces"): ("tenant", "workspace"),
+            ("", "secrets"): ("instance", "tenant"),
+        }.items():
+            with self.subTest(resource):
+                self.assertFalse(self.writes(self.of(off(*loops)), *resource))
+                for loop in loops:
+                    others = [other for other in loops if other != loop]
+                    self.assertTrue(self.writes(self.of(off(*others)), *resource), f"{loop} needs it")
+
+    def test_what_is_bound_follows_the_loops(self):
+        bound = lambda *values: {right[2] for right in self.of(*values) if right[3] == "bind"}
+        role = {"config": {"controllers": {"tenant": {"sandboxClusterRole": "own"}}}}
+        self.assertEqual(bound() - bound(role), {"crownlabs-sandbox"})
+        self.assertEqual(bound(role) - bound(), {"own"})
+        self.assertNotIn("crownlabs-manage-tenants", bound(off("workspace")))
+        self.assertEqual(bound(off("workspace", "tenant")), set())
+
+    def test_the_webhooks_bring_their_rights(self):
+        registers = lambda values: any(right[0] == "admissionregistration.k8s.io" for right in self.of(*values))
+        self.assertTrue(registers([]))
+        self.assertFalse(registers([{"config": {"server": {"webhook": {"enabled": False}}}}]))
+        self.assertFalse(registers([{"webhook": {"certManager": {"enabled": True}}}]))
+        # Without the loops whose rights include it, the Secret of the certificate has a Role.
+        few = by_key(rendered(off("instance", "tenant")))
+        role = rights(few[f"Role {NAMESPACE}/crownlabs-webhook"])
+        self.assertEqual(self.writes(role, "", "secrets"), {"create", "patch"})
+        self.assertNotIn(f"Role {NAMESPACE}/crownlabs-webhook", by_key(rendered()))
+
+    def test_only_what_is_in_namespaces_is_a_part_of_view_and_edit(self):
+        prefix, found = "rbac.authorization.k8s.io/aggregate-to-", {"view": set(), "edit": set()}
+        for document in rendered():
+            for label in document["metadata"].get("labels", {}):
+                if label.startswith(prefix):
+                    found[label.removeprefix(prefix)] |= rights(document)
+        self.assertEqual({right[3] for right in found["view"]}, {"get", "list", "watch"})
+        for allowed in found.values():
+            resources = {right[1].split("/")[0] for right in allowed}
+            self.assertEqual(resources, {"instances", "instancesnapshots", "templates", "sharedvolumes"})
+        plain = [d for d in rendered({"clusterRoles": {"aggregate": False}}) if prefix in json.dumps(d)]
+        self.assertEqual(plain, [])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["render"]:
+        (BASE / "crownlabs.yaml").write_text(kustomize_base())
+    else:
+        from configuration import Configuration, Monitoring  # noqa: F401
+
+        unittest.main()

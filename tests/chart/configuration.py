@@ -1,0 +1,227 @@
+"""The checks of what the chart makes of the configuration, and of alerts and dashboard."""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import yaml
+
+from render import CHART, NAMESPACE, ROOT, by_key, configuration, effective, key, pods, rendered, template, text
+
+EVERYTHING = CHART / "ci/everything.yaml"
+BASTION = {"bastion": {"enabled": True}}
+MAIN = f"ConfigMap {NAMESPACE}/crownlabs"
+OF_BASTION = "ConfigMap crownlabs-bastion/crownlabs-bastion"
+
+
+def run(*args, **options):
+    return subprocess.run([*map(str, args)], capture_output=True, text=True, cwd=ROOT, **options)
+
+
+def crownlabs(*args, **options):
+    """Runs the daemon's program: that of the variable CROWNLABS, or the one of this checkout."""
+    program = [os.environ["CROWNLABS"]] if "CROWNLABS" in os.environ else ["cargo", "run", "--quiet", "--locked", "--"]
+    return run(*program, *args, **options)
+
+
+class Configuration(unittest.TestCase):
+    def refusal(self, values):
+        done = template(values)
+        self.assertNotEqual(done.returncode, 0, "it is accepted")
+        return done.stderr
+
+    def test_the_schema_is_that_of_the_configuration(self):
+        schema = crownlabs("config", "schema", check=True).stdout
+        made = run("python3", "tests/chart/schema.py", input=schema, check=True).stdout
+        self.assertEqual((CHART / "values.schema.json").read_text(), made, "run `make chart`")
+
+    def test_every_key_of_the_values_is_in_the_schema(self):
+        schema = json.loads((CHART / "values.schema.json").read_text())
+
+        def missing(values, schema, path):
+            for name, value in values.items():
+                if name not in schema.get("properties", {}):
+                    if "properties" in schema:
+                        yield f"{path}{name}"
+                elif isinstance(value, dict):
+                    yield from missing(value, schema["properties"][name], f"{path}{name}.")
+
+        values = yaml.safe_load((CHART / "values.yaml").read_text())
+        self.assertEqual(list(missing(values, schema, "")), [])
+        unused = set(schema["properties"]) - set(values) - {"global"}
+        self.assertEqual(unused, set())
+
+    def test_wrong_values_are_refused_with_their_key(self):
+        for values, expected in [
+            ({"config": {"controllers": {"instance": {"concurency": 3}}}}, "'concurency' not allowed"),
+            ({"config": {"resync": {"min": "soon"}}}, "/config/resync/min"),
+            ({"config": {"resync": {"min": ""}}}, "/config/resync/min"),
+            ({"config": {"resync": {"min": "1m1h"}}}, "/config/resync/min"),
+            ({"bastion": {"config": {"resync": {"max": "5"}}}}, "/bastion/config/resync/max"),
+            ({"config": {"selector": {}}}, "/config/selector"),
+            ({"replica": 3}, "'replica' not allowed"),
+            ({"podAntiAffinity": "always"}, "/podAntiAffinity"),
+            ({"image": {"digest": "latest"}}, "/image/digest"),
+            ({"replicas": 2, "config": {"leaderElection": {"enabled": False}}}, "set replicas: 1"),
+            ({"config": {"leaderElection": {"namespace": "other"}}}, "leave this key out"),
+            ({"config": {"controllers": {"sshTracker": {"enabled": True}}}}, "set bastion.enabled"),
+            ({"bastion": {"enabled": True, "config": {"controllers": {"tenant": {"enabled": True}}}}}, "set it below config"),
+            ({"webhook": {"certManager": {"enabled": True}}, "config": {"server": {"webhook": {"enabled": False}}}}, "no webhooks"),
+            ({"podMonitor": {"enabled": True}, "config": {"server": {"metrics": ""}}}, "there are no metrics"),
+        ]:
+            with self.subTest(values):
+                self.assertIn(expected, self.refusal(values))
+
+    def test_durations_are_accepted(self):
+        for duration in ["1d", "1h30m", "90s", "1500ms", "1d2h3m4s5ms"]:
+            with self.subTest(duration):
+                values = {"config": {"server": {}, "controllers": {"termination": {"statusCheckInterval": duration}}}}
+                found = configuration(by_key(rendered(values))[MAIN])
+                self.assertEqual(found["controllers"]["termination"]["statusCheckInterval"], duration)
+
+    def test_the_daemon_accepts_what_is_rendered(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for values in ([], [BASTION], [EVERYTHING], [CHART / "ci/nothing.yaml"]):
+                for document in rendered(*values):
+                    if "crownlabs.yaml" not in document.get("data", {}):
+                        continue
+                    with self.subTest(values, document=key(document)):
+                        file = Path(folder, "configuration.yaml")
+                        file.write_text(document["data"]["crownlabs.yaml"])
+                        done = crownlabs("config", "check", file)
+                        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_selector_is_written_once(self):
+        values = {"config": {"selector": {"example.com/side": "staging"}}}
+        source = text(values, BASTION, {"crds": {"install": False}})
+        self.assertNotIn("operator-selector", source)
+        found = by_key(rendered(values, BASTION))
+        for config in (MAIN, OF_BASTION):
+            self.assertEqual(configuration(found[config])["selector"], {"example.com/side": "staging"})
+        of_instances = found["ValidatingWebhookConfiguration /crownlabs-webhook"]["webhooks"][1]["namespaceSelector"]
+        self.assertEqual(of_instances, {"matchLabels": {"example.com/side": "staging"}})
+
+    def test_a_change_of_the_configuration_rolls_the_pods_and_nothing_else_does(self):
+        def checksums(*values):
+            found = pods(rendered(BASTION, *values))
+            both = (f"Deployment {NAMESPACE}/crownlabs", "Deployment crownlabs-bastion/crownlabs-bastion")
+            return [found[name][1]["metadata"]["annotations"]["checksum/config"] for name in both]
+
+        [main, bastion] = checksums()
+        self.assertEqual(checksums({"replicas": 3, "podMonitor": {"enabled": True}}), [main, bastion])
+        other = checksums({"config": {"controllers": {"tenant": {"keepAlive": "2d"}}}})
+        self.assertEqual((other[0] == main, other[1] == bastion), (False, True))
+        other = checksums({"bastion": {"config": {"controllers": {"sshTracker": {"snaplen": 200}}}}})
+        self.assertEqual((other[0] == main, other[1] == bastion), (True, False))
+        other = checksums({"config": {"selector": {"a": "b"}}})
+        self.assertEqual((other[0] == main, other[1] == bastion), (False, False))
+
+    def test_every_secret_is_mounted_where_the_configuration_names_it(self):
+        found = by_key(rendered(EVERYTHING))
+        config = json.dumps(configuration(found[MAIN]))
+        pod = found[f"Deployment {NAMESPACE}/crownlabs"]["spec"]["template"]["spec"]
+        mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+        given = yaml.safe_load(EVERYTHING.read_text())
+        defaults = yaml.safe_load((CHART / "values.yaml").read_text())
+        not_given = set(defaults["secrets"]) - set(given["secrets"])
+        self.assertEqual(not_given, {"mailConfig", "webhookCertificate"}, "they exclude others")
+        files = [volume for volume in pod["volumes"] if volume["name"] != "configuration"]
+        self.assertEqual(len(files), len(given["secrets"]) + 2, "the templates of mails, the certificate of cert-manager")
+        for volume in files:
+            [item] = volume.get("secret", {}).get("items", [None])
+            path = mounts[volume["name"]] + (f"/{item['path']}" if item else "")
+            self.assertIn(f'"{path}"', config)
+        folders = {"secrets": {"mailConfig": {"name": "crownmail-configs"}, "webhookCertificate": {"name": "tls"}}}
+        made = configuration(by_key(rendered(folders))[MAIN])
+        self.assertEqual(made["integrations"]["mail"]["configDir"], "/etc/crownlabs-files/mail-config")
+        self.assertEqual(made["server"]["webhook"]["certificateDir"], "/etc/crownlabs-files/webhook")
+
+    def test_cert_manager_signs_for_the_service_and_writes_the_authority(self):
+        found = by_key(rendered({"webhook": {"certManager": {"enabled": True}}}))
+        certificate = found[f"Certificate {NAMESPACE}/crownlabs-webhook"]["spec"]
+        self.assertIn(f"crownlabs-webhook.{NAMESPACE}.svc", certificate["dnsNames"])
+        self.assertIn(f"Issuer {NAMESPACE}/{certificate['issuerRef']['name']}", found)
+        for kind in ("Mutating", "Validating"):
+            annotations = found[f"{kind}WebhookConfiguration /crownlabs-webhook"]["metadata"]["annotations"]
+            self.assertEqual(annotations, {"cert-manager.io/inject-ca-from": f"{NAMESPACE}/crownlabs-webhook"})
+        [volume] = [
+            volume["secret"]["secretName"]
+            for volume in found[f"Deployment {NAMESPACE}/crownlabs"]["spec"]["template"]["spec"]["volumes"]
+            if volume["name"] == "webhook"
+        ]
+        self.assertEqual(volume, certificate["secretName"])
+
+    def test_what_listens_nowhere_has_no_port_service_or_rule(self):
+        found = by_key(rendered({"config": {"server": {"keycloakEvents": {"listen": ""}, "webhook": {"enabled": False}}}}))
+        self.assertNotIn(f"Service {NAMESPACE}/crownlabs-keycloak-wh", found)
+        self.assertNotIn(f"Service {NAMESPACE}/crownlabs-webhook", found)
+        [rule] = found[f"NetworkPolicy {NAMESPACE}/crownlabs"]["spec"]["ingress"]
+        self.assertEqual([port["port"] for port in rule["ports"]], ["health", "metrics"])
+
+    def test_the_bastion_leaves_the_other_loops_to_the_other_pods(self):
+        found = by_key(rendered(BASTION))
+        main = effective(configuration(found[MAIN]))["controllers"]
+        bastion = effective(configuration(found[OF_BASTION]))["controllers"]
+        on = lambda loops: {name for name, loop in loops.items() if loop["enabled"]}
+        self.assertEqual(on(bastion), {"bastion", "sshTracker", "webSsh"})
+        self.assertEqual(on(main) & on(bastion), set())
+
+
+class Monitoring(unittest.TestCase):
+    def metrics(self):
+        """The metrics that the code describes, with the series that Prometheus makes of histograms."""
+        source = (ROOT / "src/manager/telemetry.rs").read_text()
+        source = source[source.index("const COUNTERS") : source.index("/// Installs")]
+        simple, histograms = source.split("const HISTOGRAMS")
+        name = r'\(\s*"([a-z_]+)",'
+        found = set(re.findall(name, simple))
+        for histogram in re.findall(name, histograms):
+            found |= {f"{histogram}_bucket", f"{histogram}_sum", f"{histogram}_count"}
+        return found
+
+    def rules(self):
+        [rule] = [document for document in rendered(EVERYTHING) if document["kind"] == "PrometheusRule"]
+        return rule["spec"]
+
+    def test_alerts_and_dashboard_use_metrics_of_the_code(self):
+        dashboard = json.loads((CHART / "files/dashboard.json").read_text())
+        expressions = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+        alerts = [rule["expr"] for group in self.rules()["groups"] for rule in group["rules"]]
+        self.assertGreater(min(len(expressions), len(alerts)), 10)
+        for expression in expressions + alerts:
+            used = re.findall(r"([a-zA-Z_]+)\{", expression)
+            with self.subTest(expression):
+                self.assertTrue(used)
+                self.assertLessEqual(set(used), self.metrics())
+
+    def test_an_alert_is_there_if_what_it_is_about_is(self):
+        def names(*values):
+            found = [document for document in rendered({"prometheusRule": {"enabled": True}}, *values)]
+            [rule] = [document for document in found if document["kind"] == "PrometheusRule"]
+            return {alert["alert"] for group in rule["spec"]["groups"] for alert in group["rules"]}
+
+        optional = {
+            "CrownlabsKeycloakDown", "CrownlabsMailsWaiting", "CrownlabsDeadlineMissed", "CrownlabsSshTrackerStopped",
+            "CrownlabsSshTrackerDrops",
+        }
+        everything = {alert["alert"] for group in self.rules()["groups"] for alert in group["rules"]}
+        self.assertEqual(everything - names(), optional)
+        without = names({"config": {"server": {"webhook": {"enabled": False}}}})
+        self.assertEqual(names() - without, {"CrownlabsWebhookCertificateExpiring", "CrownlabsWebhookErrors"})
+
+    def test_the_alerts_fire_when_they_should(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "rules.yaml").write_text(json.dumps(self.rules()))
+            Path(folder, "alerts.yaml").write_text((ROOT / "tests/chart/alerts.yaml").read_text())
+            done = run("promtool", "check", "rules", f"{folder}/rules.yaml")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            done = run("promtool", "test", "rules", f"{folder}/alerts.yaml")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_dashboard_is_rendered_as_it_is(self):
+        found = by_key(rendered(EVERYTHING))[f"ConfigMap {NAMESPACE}/crownlabs-dashboard"]
+        self.assertEqual(json.loads(found["data"]["crownlabs.json"]), json.loads((CHART / "files/dashboard.json").read_text()))

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Prints values.schema.json of the chart: values.schema.in.json with the schema of the configuration, which is read from
+standard input (`crownlabs config schema`), in place of `config` and `bastion.config`."""
+
+import copy
+import json
+import sys
+from pathlib import Path
+
+CHART = Path(__file__).resolve().parents[2] / "manifests/chart"
+# Go's regular expressions have no lookahead. At the beginning of a pattern, this one asks for at least one character.
+NOT_EMPTY = "^(?=.)"
+
+
+def for_go(node):
+    """Replaces the lookahead by a minimal length, in the whole schema."""
+    if isinstance(node, list):
+        for item in node:
+            for_go(item)
+    if not isinstance(node, dict):
+        return
+    pattern = node.get("pattern")
+    if isinstance(pattern, str):
+        if pattern.startswith(NOT_EMPTY):
+            node["pattern"] = "^" + pattern[len(NOT_EMPTY) :]
+            node["minLength"] = 1
+        if "(?" in node["pattern"]:
+            sys.exit(f"Go's regular expressions may not know this pattern: {pattern}")
+    for item in node.values():
+        for_go(item)
+
+
+def main():
+    config = json.load(sys.stdin)
+    for_go(config)
+    # The chart sets apiVersion and kind.
+    del config["$schema"], config["required"]
+    config.pop("title", None)
+    # The only loops of the bastion's pods; the chart refuses the others with a message.
+    schema = json.loads((CHART / "values.schema.in.json").read_text())
+    schema["properties"]["config"] = config
+    schema["properties"]["bastion"]["properties"]["config"] = copy.deepcopy(config)
+    json.dump(schema, sys.stdout, indent=1, ensure_ascii=False)
+    print()
+
+
+main()
