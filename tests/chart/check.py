@@ -207,6 +207,29 @@ class Rights(unittest.TestCase):
                     others = [other for other in loops if other != loop]
                     self.assertTrue(self.writes(self.of(off(*others)), *resource), f"{loop} needs it")
 
+    def test_each_loop_may_watch_the_stores_that_it_declares_and_nothing_else(self):
+        declared = re.compile(r'(\w+Kind),\s*\w+,\s*("[^"]*"|[\w:]*GROUP),\s*"\w+",\s*"\w+",\s*"(\w+)"')
+        sources = [path.read_text() for folder in ("api", "kinds") for path in (ROOT / "src" / folder).rglob("*.rs")]
+        kinds = {}
+        for name, group, plural in (found for source in sources for found in declared.findall(source)):
+            group = "crownlabs.polito.it" if group.endswith("GROUP") else group.strip('"')
+            kinds[name] = f"{group}/{plural}"
+        table = yaml.safe_load((CHART / "files/rights.yaml").read_text())
+        watches = lambda entries: {name for name, verbs in entries.items() if "watch" in verbs.split()}
+        loops = set(table) - {"common", "webhook"}
+        for loop in sorted(loops):
+            folder = ROOT / "src/controllers" / re.sub("([A-Z])", lambda letter: f"_{letter[0].lower()}", loop)
+            source = (folder / "stores.rs").read_text()
+            if "EndingStores" in source or "ending_stores" in source:
+                source += (ROOT / "src/controllers/shared/ending_stores.rs").read_text()
+            source = source.split("#[cfg(test)]")[0]
+            used = {kinds[name] for name in re.findall(r"\b[A-Z]\w+Kind\b", source)}
+            with self.subTest(loop):
+                self.assertEqual(watches(table[loop]) | watches(table["common"]), used)
+        # The loops of the bastion have rights of their own.
+        every = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"]
+        self.assertEqual(loops | {"bastion", "sshTracker", "webSsh"}, set(every))
+
     def test_what_is_bound_follows_the_loops(self):
         bound = lambda *values: {right[2] for right in self.of(*values) if right[3] == "bind"}
         role = {"config": {"controllers": {"tenant": {"sandboxClusterRole": "own"}}}}
