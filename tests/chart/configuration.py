@@ -71,6 +71,7 @@ class Configuration(unittest.TestCase):
             ({"config": {"controllers": {"sshTracker": {"enabled": True}}}}, "set bastion.enabled"),
             ({"bastion": {"enabled": True, "config": {"controllers": {"tenant": {"enabled": True}}}}}, "set it below config"),
             ({"webhook": {"certManager": {"enabled": True}}, "config": {"server": {"webhook": {"enabled": False}}}}, "no webhooks"),
+            ({"secrets": {"webhookCertificate": {"name": "tls"}}}, "set webhook.caBundle"),
             ({"podMonitor": {"enabled": True}, "config": {"server": {"metrics": ""}}}, "there are no metrics"),
         ]:
             with self.subTest(values):
@@ -136,7 +137,10 @@ class Configuration(unittest.TestCase):
             path = mounts[volume["name"]] + (f"/{item['path']}" if item else "")
             self.assertIn(f'"{path}"', config)
         folders = {"secrets": {"mailConfig": {"name": "crownmail-configs"}, "webhookCertificate": {"name": "tls"}}}
-        made = configuration(by_key(rendered(folders))[MAIN])
+        found = by_key(rendered(folders, {"webhook": {"caBundle": "QUJD"}}))
+        made = configuration(found[MAIN])
+        webhooks = found["ValidatingWebhookConfiguration /crownlabs-webhook"]["webhooks"]
+        self.assertEqual([webhook["clientConfig"]["caBundle"] for webhook in webhooks], ["QUJD", "QUJD"])
         self.assertEqual(made["integrations"]["mail"]["configDir"], "/etc/crownlabs-files/mail-config")
         self.assertEqual(made["server"]["webhook"]["certificateDir"], "/etc/crownlabs-files/webhook")
 
