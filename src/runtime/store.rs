@@ -9,6 +9,7 @@ mod index;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod versions;
 mod written;
 
 pub use self::factory::StoreFactory;
@@ -23,6 +24,7 @@ use tokio::sync::watch;
 
 use self::index::{Indexes, Query};
 use self::stored::StoredObject;
+use self::versions::{differs, is_newer, version};
 use super::key::{KeyRef, ObjectKey};
 use crate::api::text::Text;
 use crate::api::{Kind, Object};
@@ -74,6 +76,8 @@ pub struct Store<T: Kind> {
     state: watch::Sender<StoreState>,
     /// See [`Store::is_whole`].
     whole: bool,
+    /// The label that the objects have, with its value where it has to have one; `None` where they are selected otherwise.
+    label: Option<(&'static str, Option<&'static str>)>,
 }
 
 struct Entry<T: Kind> {
@@ -136,6 +140,7 @@ impl<T: Kind> Default for Store<T> {
             handlers: RwLock::default(),
             state: watch::Sender::new(StoreState::Syncing),
             whole: false,
+            label: None,
         }
     }
 }
@@ -216,8 +221,30 @@ impl<T: Kind> Store<T> {
     /// Takes the response to one of our own writes. It may arrive after the watch event of the deletion of
     /// the object (which the removal of the last finalizer causes): a response about an object that the
     /// store does not hold is ignored if the watch has already shown a later version.
+    ///
+    /// An object that has lost the label of the watch is removed: the watch shows nothing more of it, so it would stay as
+    /// it is here for ever.
     pub fn record(&self, object: Object<T>, origin: &'static str) {
-        self.upsert(object, Source::Response(origin));
+        if self.selects(&object) {
+            self.upsert(object, Source::Response(origin));
+            return;
+        }
+        let key = ObjectKey::of(&object);
+        let mut inner = self.write();
+        let is_known = inner.objects.get(&key).is_some_and(|entry| entry.object.open().uid() == object.uid());
+        let old = if is_known { take(&mut inner, &key) } else { None };
+        drop(inner);
+        if old.is_some() {
+            self.notify(&Change { old, new: None, origin: Some(origin) });
+        }
+    }
+
+    /// Whether the object has the label of the watch.
+    fn selects(&self, object: &Object<T>) -> bool {
+        self.label.is_none_or(|(key, value)| {
+            let found = object.metadata.labels.get(key);
+            found.is_some_and(|found| value.is_none_or(|value| found == value))
+        })
     }
 
     /// Removes an object that the API server has deleted at our request: it is gone, not only being deleted.
@@ -361,34 +388,4 @@ fn take<T: Kind>(inner: &mut Inner<T>, key: &ObjectKey) -> Option<Arc<Object<T>>
     let object = inner.objects.remove(key)?.object.open();
     inner.indexes.update(key, Some(&object), None);
     Some(object)
-}
-
-/// The resource version of an object as a number, comparable with those of all objects of its kind. Resource
-/// versions are integers that increase (Kubernetes API conventions since 1.35, and etcd revisions before).
-fn version<T: Kind>(object: &Object<T>) -> Option<u64> {
-    object.metadata.resource_version.as_ref()?.number()
-}
-
-/// Whether `new` is a later version than `old` of the same object; where versions are no numbers,
-/// any difference counts as later.
-fn is_newer<T: Kind>(new: &Object<T>, old: &Object<T>) -> bool {
-    match (version(new), version(old)) {
-        (Some(new), Some(old)) => new > old,
-        _ => new.metadata.resource_version != old.metadata.resource_version,
-    }
-}
-
-/// Whether anything but the version differs.
-fn differs<T: Kind>(old: &Object<T>, new: &Object<T>) -> bool {
-    let (a, b) = (&old.metadata, &new.metadata);
-    old.spec != new.spec
-        || old.status != new.status
-        || old.malformed != new.malformed
-        || a.uid != b.uid
-        || a.labels != b.labels
-        || a.annotations != b.annotations
-        || a.owner_references != b.owner_references
-        || a.finalizers != b.finalizers
-        || a.deletion_timestamp != b.deletion_timestamp
-        || a.generation != b.generation
 }

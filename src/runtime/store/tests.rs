@@ -4,11 +4,14 @@ mod parts;
 
 use std::sync::Mutex;
 
+use serde_json::json;
+
 use super::*;
 use crate::api::meta::ResourceVersion;
 use crate::kinds::{
     ClusterRoleKind, JobKind, NetworkPolicyKind, NfsClaimKind, Service, ServiceKind, ServiceSpec,
 };
+use crate::runtime::watch::Selection;
 
 fn service(name: &str, uid: &str, version: u64, ip: &str) -> Service {
     let mut object = Service::new(Some("ns"), name, ServiceSpec { cluster_ip: Some(ip.to_owned()) });
@@ -294,4 +297,28 @@ fn what_a_check_finds_is_compared_and_taken() {
     }
     let nothing = store.confirm(b"{}", Likeness::Existence, "check").expect_err("no object");
     assert!(nothing.to_string().contains("no list of deployments"), "{nothing}");
+}
+
+#[test]
+fn an_answer_about_what_the_watch_does_not_select_is_not_kept() {
+    let store = StoreFactory::default().store::<ServiceKind>(&Selection::label("managed-by", "instance"));
+    let answer = |version: u64, label: &str| -> Service {
+        let metadata = json!({"name": "a", "namespace": "ns", "uid": "1", "resourceVersion": version.to_string(),
+            "labels": {"managed-by": label}});
+        serde_json::from_value(json!({"metadata": metadata})).expect("a Service")
+    };
+    store.begin_list();
+    store.end_list();
+    store.record(answer(5, "instance"), "loop");
+    assert!(store.get("ns", "a").is_some());
+    // A user has taken the label away before our write: the answer to it is the last that we hear.
+    store.record(answer(7, "somebody"), "loop");
+    assert!(store.get("ns", "a").is_none());
+    // The same if the watch has shown its end before the answer comes.
+    store.record(answer(8, "instance"), "loop");
+    store.delete_event(&answer(9, "instance"));
+    store.record(answer(10, "somebody"), "loop");
+    assert!(store.get("ns", "a").is_none());
+    store.record(answer(11, "instance"), "loop");
+    assert!(store.get("ns", "a").is_some(), "it has the label again");
 }

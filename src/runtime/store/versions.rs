@@ -1,0 +1,33 @@
+//! Which of two versions of an object is the later one, and whether they differ.
+
+use crate::api::{Kind, Object};
+
+/// The resource version of an object as a number, comparable with those of all objects of its kind. Resource
+/// versions are integers that increase (Kubernetes API conventions since 1.35, and etcd revisions before).
+pub fn version<T: Kind>(object: &Object<T>) -> Option<u64> {
+    object.metadata.resource_version.as_ref()?.number()
+}
+
+/// Whether `new` is a later version than `old` of the same object; where versions are no numbers,
+/// any difference counts as later.
+pub fn is_newer<T: Kind>(new: &Object<T>, old: &Object<T>) -> bool {
+    match (version(new), version(old)) {
+        (Some(new), Some(old)) => new > old,
+        _ => new.metadata.resource_version != old.metadata.resource_version,
+    }
+}
+
+/// Whether anything but the version differs.
+pub fn differs<T: Kind>(old: &Object<T>, new: &Object<T>) -> bool {
+    let (a, b) = (&old.metadata, &new.metadata);
+    old.spec != new.spec
+        || old.status != new.status
+        || old.malformed != new.malformed
+        || a.uid != b.uid
+        || a.labels != b.labels
+        || a.annotations != b.annotations
+        || a.owner_references != b.owner_references
+        || a.finalizers != b.finalizers
+        || a.deletion_timestamp != b.deletion_timestamp
+        || a.generation != b.generation
+}
