@@ -6,18 +6,16 @@
 //!   saw its record change; the times written in it are for people.
 //! - A standby watches the lease and sleeps until the moment at which it would expire, so it acts
 //!   at once when the holder releases it or falls silent. It asks the API server nothing meanwhile, unless
-//!   the watch shows no renewal in time: then it reads the lease itself.
+//!   the watch shows no renewal in time: then it reads the lease itself, and goes on reading it twice in
+//!   each retry period for as long as the watch is behind, so that it never learns of the last renewal late.
 //! - A lease that is deleted while it is held is created again by its holder. Anybody else waits until the
 //!   deadline of a holder has passed, also where there never was a lease.
 //! - The holder's [`Gate`] stands open until `renewDeadline` after it *sent* its last successful
 //!   renewal, which is before any other could have seen the lease expire.
-//! - A watchdog thread, outside of the async runtime, ends the process when that moment passes.
+//! - A [`Watchdog`] thread, outside of the async runtime, ends the process when that moment passes.
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -29,12 +27,16 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 use metrics::gauge;
-use tracing::{debug, error, info, warn};
+use tracing::{debug, info, warn};
 
 use crate::config::LeaderElection;
 use crate::runtime::clock;
 use crate::runtime::error::with_sources;
 use crate::runtime::gate::Gate;
+
+mod watchdog;
+
+pub use watchdog::Watchdog;
 
 /// Takes part in the election for one lease.
 pub struct Election {
@@ -51,6 +53,8 @@ struct Observed {
     free_at: Instant,
     /// When the API server last said something about it.
     heard: Instant,
+    /// Whether a read has shown what the watch should have shown before, and has not yet.
+    is_watch_behind: bool,
     /// Whether anything is known yet.
     is_known: bool,
     /// Whether the list that has begun contains it; `None` before the first list.
@@ -60,7 +64,19 @@ struct Observed {
 impl Observed {
     fn new() -> Self {
         let now = Instant::now();
-        Self { lease: None, free_at: now, heard: now, is_known: false, is_listed: None }
+        Self {
+            lease: None,
+            free_at: now,
+            heard: now,
+            is_watch_behind: false,
+            is_known: false,
+            is_listed: None,
+        }
+    }
+
+    /// For how long nothing may be heard of the lease until it is read; its holder renews it every `retry`.
+    fn patience(&self, retry: Duration) -> Duration {
+        if self.is_watch_behind { retry / 2 } else { retry * 3 / 2 }
     }
 }
 
@@ -93,12 +109,13 @@ impl Election {
                     None => self.read(&mut observed).await,
                 }
                 wait = jittered(retry);
-            } else if observed.heard.elapsed() >= 2 * retry {
+            } else if observed.heard.elapsed() >= observed.patience(retry) {
                 // A leader renews once in that time: it is silent, or the watch is.
                 self.read(&mut observed).await;
                 wait = observed.free_at.saturating_duration_since(Instant::now());
             }
-            if let Ok(event) = tokio::time::timeout(wait.min(retry), events.next()).await {
+            let wait = wait.min(observed.patience(retry));
+            if let Ok(event) = tokio::time::timeout(wait, events.next()).await {
                 self.observe_event(&mut observed, event);
             }
         }
@@ -107,12 +124,17 @@ impl Election {
     /// Reads the lease, without the watch.
     async fn read(&self, observed: &mut Observed) {
         match self.within_deadline(self.leases.get_opt(&self.config.name)).await {
-            Ok(lease) => self.observe(observed, lease),
+            Ok(lease) => {
+                let before = observed.free_at;
+                self.observe(observed, lease);
+                observed.is_watch_behind |= observed.free_at != before;
+            }
             Err(error) => info!(error = with_sources(&error), "the lease could not be read"),
         }
     }
 
     fn observe_event(&self, observed: &mut Observed, event: Option<Result<Event<Lease>, watcher::Error>>) {
+        observed.is_watch_behind &= !matches!(event, Some(Ok(_)));
         match event {
             Some(Ok(Event::Apply(lease))) => self.observe(observed, Some(lease)),
             Some(Ok(Event::InitApply(lease))) => {
@@ -352,43 +374,6 @@ fn holder(lease: &Lease) -> Option<&str> {
 fn jittered(period: Duration) -> Duration {
     let nanos = u32::try_from(Timestamp::subsec_nanosecond(clock::now())).unwrap_or(0);
     period.mul_f64(0.5 + 0.5 * f64::from(nanos % 1000) / 1000.0)
-}
-
-/// Ends the process when the gate closes by time, even if the async runtime hangs or the process
-/// was stopped and continues. Started once this replica leads; dropped (and so ended) before a
-/// clean stop.
-pub struct Watchdog {
-    /// The thread ends when this is dropped.
-    _armed: Arc<()>,
-}
-
-impl Watchdog {
-    /// Starts the thread. Once `stopping` is set, the process was asked to end, and the lease may be lost.
-    ///
-    /// # Errors
-    /// When the system refuses a thread.
-    pub fn start(gate: Gate, stopping: Arc<AtomicBool>) -> std::io::Result<Self> {
-        let armed = Arc::new(());
-        let alive = Arc::downgrade(&armed);
-        thread::Builder::new().name("lease-watchdog".to_owned()).spawn(move || {
-            while let Some(left) = gate.remaining() {
-                if alive.upgrade().is_none() {
-                    return;
-                }
-                thread::sleep(left.min(Duration::from_secs(1)));
-            }
-            if alive.upgrade().is_none() {
-                return;
-            }
-            if stopping.load(Ordering::SeqCst) {
-                warn!("the lease was not renewed in time while the process was stopping; it ends at once");
-                std::process::exit(0);
-            }
-            error!("the lease was not renewed in time; the process ends");
-            std::process::exit(super::EXIT_LEASE_LOST.into());
-        })?;
-        Ok(Self { _armed: armed })
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a standby makes of the events about the lease, and requests that hang or are refused.
 
-use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use http::{Method, Request, Response};
 use kube::Config;
@@ -168,4 +169,24 @@ async fn after_a_conflict_a_standby_reads_the_lease() {
         .collect();
     let name = LeaderElection::default().name;
     assert_eq!(steps, [("PUT", &*name), ("GET", &*name)], "{log:?}");
+}
+
+#[tokio::test]
+async fn a_lease_is_read_often_while_its_watch_is_behind() {
+    let renewals = std::sync::atomic::AtomicI32::new(0);
+    let (election, _) = election_over(move |_, _| {
+        let mut renewed = stored("other");
+        renewed["spec"]["leaseTransitions"] = json!(renewals.fetch_add(1, Ordering::SeqCst));
+        Some((200, renewed))
+    });
+    let retry = Duration::from(LeaderElection::default().retry_period);
+    let mut observed = Observed::new();
+    election.observe_event(&mut observed, Some(Ok(Event::Apply(lease("other")))));
+    assert!(observed.patience(retry) > retry, "its holder renews it once in a retry period");
+    election.read(&mut observed).await;
+    assert_eq!(observed.patience(retry), retry / 2, "the watch had not shown this");
+    election.observe_event(&mut observed, None);
+    assert_eq!(observed.patience(retry), retry / 2, "nothing came");
+    election.observe_event(&mut observed, Some(Ok(Event::Apply(lease("other")))));
+    assert!(observed.patience(retry) > retry, "the watch goes on");
 }
