@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
-.PHONY: help prerequisites build test soak lint chart chart-test generate demo bench image image-exporter ssh-bastion-image clean
+.PHONY: help prerequisites build test soak lint chart chart-test ship-test generate demo bench image image-exporter ssh-bastion-image clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -15,8 +15,16 @@ prerequisites: ## What the build and the tests need: installed where that is pos
 control-plane-prerequisites:
 	@./tests/prerequisites.sh control-plane
 
-build: ## The release binary
-	$(CARGO) build --release --locked
+# What ships is static, so that it runs in an empty image, and does not name the folders in which it was built, so that it is
+# the same wherever that was. With --target the flags are not for build scripts.
+TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
+RELEASE := --release --locked --target $(TARGET) --bin crownlabs
+CARGO_HOME ?= $(HOME)/.cargo
+STATIC_FLAGS := -C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(CARGO_HOME)=cargo
+STATIC := RUSTFLAGS="$(STATIC_FLAGS)" $(CARGO)
+
+build: ## The release binary, target/TARGET/release/crownlabs: static, with nothing of this machine in it
+	$(STATIC) build $(RELEASE)
 
 # More tests at once than there are cores: most of the time most of them wait.
 TEST_THREADS ?= 6
@@ -30,6 +38,7 @@ soak: control-plane-prerequisites ## Two replicas that are killed, stopped and c
 lint: ## Format, lints, and what may enter the dependency tree
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) clippy --locked --test ship -- -D warnings
 	./tests/deny.sh
 
 generate: ## The files that are made from the code: CRDs, default configuration, schema of the chart
@@ -46,22 +55,27 @@ chart: ## What is made from the chart or for it: values.schema.json, the kustomi
 chart-test: prerequisites ## The chart: lint, what it renders, and that the plain manifests are the same
 	./tests/chart.sh
 
+ship-test: prerequisites ## What ships: the image, unpacked, and the chart, installed on a real control plane
+	./tests/ship.sh
+
 demo: $(if $(AUTOMATION)$(BASTION),prerequisites,control-plane-prerequisites) ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; AUTOMATION=1 shows how unused ones end, BASTION=1 a login by SSH
-	$(CARGO) build --release --locked --bin crownlabs
+	$(CARGO) build --locked --bin crownlabs --example demo
 	$(CARGO) run --locked --example demo -- $(if $(DETACH),--detach)
 
 bench: prerequisites ## The figures of the README, measured here; table and JSON in target/bench
-	$(CARGO) build --release --locked --bin crownlabs
-	$(CARGO) bench --locked --bench figures
+	$(STATIC) build $(RELEASE)
+	$(STATIC) bench --locked --target $(TARGET) --bench figures
 
-image: ## The container image
-	docker build -t crownlabs/crownlabs:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) .
+IMAGE_TAG = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+
+image: build ## The container image of the daemon
+	./images/build.sh crownlabs crownlabs/crownlabs:$(IMAGE_TAG) target/$(TARGET)/release/crownlabs
 
 image-exporter: ## The container image that exports the disks of snapshots
-	docker build -t crownlabs/img-exporter:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) images/img-exporter
+	./images/build.sh img-exporter crownlabs/img-exporter:$(IMAGE_TAG)
 
 ssh-bastion-image: ## The container image of the SSH server of the bastion
-	docker build -t crownlabs/ssh-bastion:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) images/ssh-bastion
+	./images/build.sh ssh-bastion crownlabs/ssh-bastion:$(IMAGE_TAG)
 
 clean: ## Removes what was built here (the control plane in the cache stays)
 	$(CARGO) clean

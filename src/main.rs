@@ -1,7 +1,7 @@
 //! The command line: parses, calls, exits.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -43,6 +43,11 @@ enum Command {
     /// Print, check or describe the configuration file.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Write the man pages, one for each command.
+    Man {
+        /// The folder; it is made if there is none.
+        folder: PathBuf,
+    },
     /// Print the completion script of a shell.
     Completion {
         /// The shell.
@@ -117,12 +122,19 @@ fn execute(command: Command) -> anyhow::Result<()> {
         Command::Config(ConfigCommand::Schema) => {
             print(&format!("{:#}\n", crownlabs::configuration_schema()))
         }
+        Command::Man { folder } => write_man_pages(&folder)
+            .with_context(|| format!("the man pages cannot be written into {}", folder.display())),
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "crownlabs", &mut script);
             print(&String::from_utf8_lossy(&script))
         }
     }
+}
+
+fn write_man_pages(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    clap_mangen::generate_to(Arguments::command().disable_help_subcommand(true), folder)
 }
 
 /// Prints. A closed pipe (`crownlabs crd | head`) ends the output and is no error.

@@ -1,20 +1,8 @@
 #!/usr/bin/env bash
 # Lints and renders the chart, and compares it with the plain manifests, the configuration and the metrics of the code.
 # `tests/chart.sh render` writes what is rendered from it: manifests/kustomize/base.
-# HELM names a helm to be used; otherwise it is built once from tests/cluster/go/helm, as the control plane is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if [ -z "${HELM:-}" ]; then
-	module=tests/cluster/go/helm
-	cache=${CROWNLABS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/crownlabs}
-	HELM=$cache/helm-$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -c1-16)/helm
-	if [ ! -x "$HELM" ]; then
-		echo "building helm once into $(dirname "$HELM")"
-		mkdir -p "$(dirname "$HELM")"
-		(cd "$module" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$HELM.new" helm.sh/helm/v3/cmd/helm)
-		mv "$HELM.new" "$HELM"
-	fi
-fi
-export HELM
+. tests/helm.sh
 exec python3 tests/chart/check.py "$@"

@@ -340,3 +340,25 @@ fn a_config_map_is_checked_and_used_as_the_configuration_in_it() {
     let output = crownlabs(&["plan", "--config", &file, "-f", SAMPLES], "");
     assert!(text(&output.stdout).contains("host: labs.example.net"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn each_command_has_a_man_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = folder.path().join("man");
+    let output = crownlabs(&["man", &pages.display().to_string()], "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for (name, sentence) in [
+        ("crownlabs.1", "One daemon that runs every control loop"),
+        ("crownlabs-run.1", "Run the control loops until SIGTERM"),
+        ("crownlabs-plan.1", "Files with custom resources in YAML or JSON"),
+        ("crownlabs-config-check.1", "every fault is named with its line"),
+    ] {
+        let page =
+            std::fs::read_to_string(pages.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(page.contains(".TH") && page.contains(sentence), "{name}: {page}");
+    }
+    // A folder that cannot be made is named.
+    let refused = crownlabs(&["man", "/dev/null/man"], "");
+    assert!(!refused.status.success());
+    assert!(text(&refused.stderr).contains("the man pages cannot be written into /dev/null/man"));
+}

@@ -244,11 +244,11 @@ struct Daemon {
     log: PathBuf,
 }
 
-/// The release binary `<target>/release/crownlabs`; this program is `<target>/debug/examples/demo`.
+/// The binary beside this program: `<target>/debug/crownlabs` where this is `<target>/debug/examples/demo`.
 fn program() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
-    let target = this.ancestors().nth(3).context("the demo runs from the target folder")?;
-    Ok(target.join("release/crownlabs"))
+    let folder = this.ancestors().nth(2).context("the demo runs from the target folder")?;
+    Ok(folder.join("crownlabs"))
 }
 
 impl Daemon {

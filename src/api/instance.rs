@@ -222,6 +222,11 @@ pub struct ContentUrls {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct InstanceStatus {
+    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
+    /// been looked at yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default, range(min = 0))]
+    pub observed_generation: Option<i64>,
     /// Phase of the instance: that of its environment, or a summary if there are several. `Importing`: a
     /// disk is being imported. `Starting`: the workload is starting. `ResourceQuotaExceeded`: the quota
     /// does not allow it now, and it is retried. `Running`: it runs and is not ready yet. `Ready`: it can

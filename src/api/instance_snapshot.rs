@@ -65,9 +65,14 @@ pub struct InstanceSnapshotSpec {
 
 /// Observed state of the snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct InstanceSnapshotStatus {
+    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
+    /// been looked at yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default, range(min = 0))]
+    pub observed_generation: Option<i64>,
     /// Phase of the snapshot. `Pending`: it waits, for example for the virtual machine to shut down.
     /// `Processing`: the image is being made. `Completed`: the image is in the registry. `Failed`: no image
     /// was made. Empty: not looked at yet. The condition `Ready` has the reason.

@@ -64,6 +64,11 @@ pub struct SharedVolumeSpec {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct SharedVolumeStatus {
+    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
+    /// been looked at yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default, range(min = 0))]
+    pub observed_generation: Option<i64>,
     /// Host name or IP address of the NFS server.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]

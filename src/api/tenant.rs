@@ -134,6 +134,11 @@ pub struct TenantQuota {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct TenantStatus {
+    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
+    /// been looked at yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default, range(min = 0))]
+    pub observed_generation: Option<i64>,
     /// Personal namespace, which holds the instances of the tenant.
     pub personal_namespace: NameCreated,
     /// Sandbox namespace, in which the user can try Kubernetes.

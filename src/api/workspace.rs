@@ -96,6 +96,11 @@ pub struct WorkspaceQuota {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct WorkspaceStatus {
+    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
+    /// been looked at yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default, range(min = 0))]
+    pub observed_generation: Option<i64>,
     /// Namespace of the workspace, which holds its templates and shared volumes.
     #[schemars(default, skip_serializing_if = "wire::no_default")]
     pub namespace: NameCreated,

@@ -79,7 +79,12 @@ pub struct Setup<'a> {
     pub web_ssh_connections: Arc<ConnectionCounter>,
     /// Families of metrics that loops render themselves.
     pub expositions: Vec<Exposition>,
+    /// Sets gauges, when metrics are read.
+    pub gauges: Vec<Measure>,
 }
+
+/// Sets gauges.
+pub type Measure = Box<dyn Fn() + Send + Sync>;
 
 /// Appends families of metrics to a text in the format of Prometheus.
 pub type Exposition = Box<dyn Fn(&mut String) + Send + Sync>;
@@ -106,6 +111,7 @@ impl<'a> Setup<'a> {
                 "SSH connections established through the WebSocket bridge",
             )),
             expositions: Vec::new(),
+            gauges: Vec::new(),
         }
     }
 }

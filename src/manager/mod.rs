@@ -157,7 +157,7 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     readiness.complete();
     let queues = loops.iter().map(|control_loop| Arc::clone(control_loop.queue())).collect();
     // Set once: the loops are fixed from here on.
-    let _ = exposed.set(Exposed { queues, expositions: setup.expositions });
+    let _ = exposed.set(Exposed { queues, expositions: setup.expositions, gauges: setup.gauges });
     tasks.push(Task::new("files", files::watch(files)));
     let election = Election::new(ungated, config.leader_election.clone(), identity, gate.clone());
     Ok(Started { config, election, gate, work: Work { loops, replicas, tasks }, webhooks: ending })

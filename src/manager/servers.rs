@@ -10,7 +10,7 @@ use tracing::info;
 
 use super::{process, telemetry};
 use crate::config::Config;
-use crate::controllers::Exposition;
+use crate::controllers::{Exposition, Measure};
 use crate::runtime::http_server::{self, Handler, Server, response, text};
 use crate::runtime::queue::Queue;
 use crate::runtime::readiness::Readiness;
@@ -22,6 +22,8 @@ pub struct Exposed {
     pub queues: Vec<Arc<Queue>>,
     /// The families that loops render themselves.
     pub expositions: Vec<Exposition>,
+    /// Sets gauges of loops, for each answer.
+    pub gauges: Vec<Measure>,
 }
 
 /// The response of a probe.
@@ -56,6 +58,7 @@ pub async fn servers(
             process::record();
             let exposed = exposed.get();
             exposed.iter().flat_map(|exposed| &exposed.queues).for_each(|queue| queue.measure());
+            exposed.iter().flat_map(|exposed| &exposed.gauges).for_each(|measure| measure());
             let mut body = metrics.render() + &process::exposition();
             exposed.iter().flat_map(|exposed| &exposed.expositions).for_each(|append| append(&mut body));
             response(StatusCode::OK, telemetry::CONTENT_TYPE, body)

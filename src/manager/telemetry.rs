@@ -51,7 +51,7 @@ const COUNTERS: [(&str, &str); 15] = [
     ("bastion_ssh_tracker_freezes_total", "Number of times that the ring of the SSH tracker was full"),
 ];
 /// Gauges and their help texts.
-const GAUGES: [(&str, &str); 20] = [
+const GAUGES: [(&str, &str); 25] = [
     ("crownlabs_build_info", "The version of the program; always 1"),
     ("process_start_time_seconds", "Start time of the process in seconds since 1970"),
     (
@@ -68,6 +68,14 @@ const GAUGES: [(&str, &str); 20] = [
         "workqueue_longest_running_processor_seconds",
         "Seconds for which the longest running processor of workqueue has been running",
     ),
+    (
+        "workqueue_oldest_item_seconds",
+        "Seconds for which the object that waits longest in workqueue has been waiting for a worker",
+    ),
+    ("crownlabs_instances", "Number of Instances by their phase and by the type of their first environment"),
+    ("public_exposure_pool_addresses", "Number of public addresses that may be given to Instances"),
+    ("public_exposure_used_addresses", "Number of public addresses on which Instances have ports"),
+    ("public_exposure_used_ports", "Number of public ports that Instances have; TCP and UDP count apart"),
     (
         "crownlabs_webhook_certificate_expiration_timestamp_seconds",
         "Time at which the certificate of the webhooks expires, in seconds since 1970",

@@ -108,6 +108,8 @@ impl ApiError {
             (403, _) if message.contains("exceeded quota") => Self::QuotaExceeded(message),
             // Quotas are initialised by a controller; until then creations are refused.
             (403, _) if message.contains("status unknown for quota") => Self::transient(message),
+            // The API server learns of the kinds of new CRDs for the check of owners within half a minute.
+            (403, _) if message.contains("cannot find RESTMapping") => Self::transient(message),
             (401 | 403, _) => Self::Forbidden(message),
             (400 | 405 | 406 | 413 | 415 | 422, _) => Self::Invalid(message),
             _ => {
@@ -171,6 +173,8 @@ mod tests {
         let leaving = "unable to create: because it is being terminated";
         let quota = "exceeded quota: small";
         let unknown = "status unknown for quota: small";
+        let new_kind =
+            "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for g/v1 Kind Tenant";
         for (code, reason, message, expected) in [
             (409, "AlreadyExists", "m", ApiError::AlreadyExists("m".to_owned())),
             (409, "Conflict", "m", ApiError::Conflict("m".to_owned())),
@@ -178,6 +182,7 @@ mod tests {
             (403, "Forbidden", leaving, transient(leaving, None)),
             (403, "Forbidden", quota, ApiError::QuotaExceeded(quota.to_owned())),
             (403, "Forbidden", unknown, transient(unknown, None)),
+            (403, "Forbidden", new_kind, transient(new_kind, None)),
             (403, "Forbidden", "m", ApiError::Forbidden("m".to_owned())),
             (401, "Unauthorized", "m", ApiError::Forbidden("m".to_owned())),
             (400, "BadRequest", "m", ApiError::Invalid("m".to_owned())),

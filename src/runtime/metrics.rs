@@ -14,6 +14,7 @@ pub struct QueueMetrics {
     pub(super) retries: Counter,
     pub(super) unfinished: Gauge,
     pub(super) longest: Gauge,
+    pub(super) oldest: Gauge,
 }
 
 impl QueueMetrics {
@@ -27,6 +28,7 @@ impl QueueMetrics {
             retries: counter!("workqueue_retries_total", "name" => name, "controller" => name),
             unfinished: gauge!("workqueue_unfinished_work_seconds", "name" => name, "controller" => name),
             longest: gauge!("workqueue_longest_running_processor_seconds", "name" => name, "controller" => name),
+            oldest: gauge!("workqueue_oldest_item_seconds", "name" => name, "controller" => name),
         }
     }
 }

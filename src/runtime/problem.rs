@@ -12,16 +12,24 @@ pub struct Problem {
     pub message: String,
     /// Whether it resolves without a change by anybody. Its event is then `Normal` instead of `Warning`.
     pub waiting: bool,
+    /// Whether it stays until somebody edits the object itself: the condition `Stalled`.
+    pub stalled: bool,
 }
 
 impl Problem {
-    /// A problem that somebody has to solve, for example invalid input.
+    /// A problem that somebody has to solve at the object itself, for example invalid input.
     pub fn fault(component: impl Into<String>, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { component: component.into(), reason, message: message.into(), waiting: false }
+        Self { component: component.into(), reason, message: message.into(), waiting: false, stalled: true }
+    }
+
+    /// A problem that somebody has to solve elsewhere: an object that the spec refers to does not exist (yet), or a server
+    /// refuses something.
+    pub fn elsewhere(component: impl Into<String>, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { stalled: false, ..Self::fault(component, reason, message) }
     }
 
     /// A problem that resolves by itself.
     pub fn waiting(component: impl Into<String>, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { waiting: true, ..Self::fault(component, reason, message) }
+        Self { waiting: true, ..Self::elsewhere(component, reason, message) }
     }
 }

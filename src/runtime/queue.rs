@@ -254,14 +254,18 @@ impl Queue {
         self.wake.notify_waiters();
     }
 
-    /// Sets the metrics of the reconciles under way. Called when metrics are scraped.
+    /// Sets the metrics of the reconciles under way and of the object that waits longest for a worker. Called when metrics
+    /// are scraped.
     pub fn measure(&self) {
         let now = Instant::now();
         let inner = self.lock();
         let times = inner.entries.values().filter_map(|entry| Some(now - entry.running?));
         let (all, longest) = times
             .fold((Duration::ZERO, Duration::ZERO), |(all, longest), time| (all + time, longest.max(time)));
+        let waiting = inner.entries.values().filter_map(|entry| Some(now - entry.queued?.1));
+        let oldest = waiting.max().unwrap_or_default();
         drop(inner);
+        self.metrics.oldest.set(oldest.as_secs_f64());
         self.metrics.unfinished.set(all.as_secs_f64());
         self.metrics.longest.set(longest.as_secs_f64());
     }

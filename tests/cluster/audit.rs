@@ -49,6 +49,8 @@ pub struct AuditEntry {
     pub name: String,
     /// HTTP status.
     pub code: u16,
+    /// Why the request was refused.
+    pub message: String,
     /// Path and query.
     pub request_uri: String,
     /// When the answer was complete.
@@ -76,6 +78,7 @@ impl AuditEntry {
             namespace: text("/objectRef/namespace"),
             name: text("/objectRef/name"),
             code: u16::try_from(code).unwrap_or_default(),
+            message: text("/responseStatus/message"),
             request_uri: text("/requestURI"),
             stage_timestamp: text("/stageTimestamp").parse()?,
         })

@@ -155,9 +155,10 @@ pub fn normalised_tenant(mut object: Value, uids: &BTreeMap<String, String>) -> 
         return None;
     }
     match object["kind"].as_str().unwrap_or_default() {
-        // The Go operators wrote no conditions.
+        // The Go operators wrote neither conditions nor generations.
         "Tenant" | "Workspace" => {
             remove(&mut object, "/status/conditions");
+            remove(&mut object, "/status/observedGeneration");
             let login = object.pointer_mut("/spec/lastLogin").filter(|login| login.is_string());
             if let Some(login) = login {
                 assert_eq!(*login, LOGIN, "the daemon does not change it");

@@ -323,8 +323,8 @@ fn the_image_that_make_builds_is_the_default() {
         .output();
     let made = String::from_utf8(made.expect("make").stdout).expect("text");
     let words: Vec<&str> = made.split_whitespace().collect();
-    let ["docker", "build", "-t", image, folder] = words[..] else { panic!("{made}") };
-    assert!(root().join(folder).join("Dockerfile").exists(), "{folder}");
+    let ["./images/build.sh", name, image] = words[..] else { panic!("{made}") };
+    assert!(root().join("images").join(name).join("Dockerfile").exists(), "{name}");
     let default = Command::new(env!("CARGO_BIN_EXE_crownlabs")).args(["config", "default"]).output();
     let default = String::from_utf8(default.expect("the binary").stdout).expect("text");
     let default: Value = serde_saphyr::from_str(&default).expect("YAML");

@@ -30,6 +30,7 @@ mod exposure;
 mod heal;
 mod inactivity;
 mod keycloak;
+mod kstatus;
 mod mail;
 mod manager_keys;
 mod missing_crds;

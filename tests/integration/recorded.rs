@@ -16,6 +16,7 @@ fn without_additions(object: &mut Value) {
     if let Some(status) = object["status"].as_object_mut() {
         status.remove("conditions");
         status.remove("environments");
+        status.remove("observedGeneration");
     }
 }
 

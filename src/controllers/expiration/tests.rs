@@ -18,8 +18,8 @@ use crate::api::promise::Promise;
 use crate::clients::mail::MailKind;
 use crate::config::ExpirationConfig;
 use crate::controllers::shared::ending::Effect;
+use crate::controllers::shared::fixtures;
 use crate::runtime::clock::rfc3339;
-use crate::runtime::merge;
 use crate::runtime::plan::{Plan, Requeue};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome};
@@ -38,20 +38,11 @@ fn settings(notifications: bool) -> Settings {
 
 /// An Instance of this age in seconds, of a Template that deletes after 30 days.
 fn observed(age: i64) -> Observed {
-    let mut instance: Instance = serde_json::from_value(json!({
-        "metadata": {"name": "box", "namespace": "tenant-ada", "uid": "u1", "resourceVersion": "7"},
-        "spec": {
-            "template.crownlabs.polito.it/TemplateRef": {"name": "vm", "namespace": "workspace-tea"},
-            "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
-        },
-    }))
-    .expect("an Instance");
-    instance.metadata.creation_timestamp = Some(Time(at(NOW - age)));
     let template =
         json!({"metadata": {"name": "vm", "namespace": "workspace-tea"}, "spec": {"deleteAfter": "30d"}});
     let tenant = json!({"metadata": {"name": "ada"}, "spec": {"email": "ada@example.org"}});
     Observed {
-        instance: Arc::new(instance),
+        instance: Arc::new(fixtures::running_instance(at(NOW - age))),
         template: Some(Arc::new(serde_json::from_value(template).expect("a Template"))),
         tenant: Some(Arc::new(serde_json::from_value(tenant).expect("a Tenant"))),
         is_exempt: false,
@@ -189,15 +180,7 @@ fn nothing_is_written_about_an_instance_that_is_not_overdue() {
 fn look(observed: &mut Observed) -> bool {
     let made = plan(observed, &settings(true), at(NOW));
     let told = report(observed, &settings(true), &made, &Outcome::default(), at(NOW));
-    let before = Arc::clone(&observed.instance);
-    let mut object = serde_json::to_value(&*before).expect("JSON");
-    if let Some(patch) = &told.patch {
-        merge::apply(&mut object, &patch.patch);
-    }
-    let mut after: Instance = serde_json::from_value(object).expect("an Instance");
-    after.status = told.status;
-    observed.instance = Arc::new(after);
-    told.patch.is_some() || observed.instance.status != before.status
+    fixtures::write(told, &mut observed.instance)
 }
 
 fn with_age(observed: &Observed, age: &str) -> Observed {

@@ -46,7 +46,7 @@ pub fn events(old: &[Condition], problems: &[Problem]) -> Vec<EventNote> {
 /// The event that an environment cannot be made; `None` about a problem of the whole Instance, one that resolves by
 /// itself, and one whose own event has this reason.
 fn enforcement(problem: &Problem) -> Option<EventNote> {
-    let Problem { component, reason, message, waiting } = problem;
+    let Problem { component, reason, message, waiting, .. } = problem;
     if component.is_empty() || *waiting || *reason == ENFORCEMENT_FAILED {
         return None;
     }

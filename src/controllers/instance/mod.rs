@@ -16,6 +16,7 @@ mod container;
 mod environment;
 mod events;
 mod exposure;
+mod gauges;
 mod machine;
 mod mounts;
 mod observe;

@@ -36,7 +36,7 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
         let name = format!("{}/{}", reference.namespace, reference.name);
         let Some(volume) = observed.shared_volume(reference) else {
             let message = format!("SharedVolume {name} not found; the environment starts when it exists");
-            return Err(Problem::fault(&environment.name, "SharedVolumeNotFound", message));
+            return Err(Problem::elsewhere(&environment.name, "SharedVolumeNotFound", message));
         };
         let (server, export) = (&volume.status.server_address, &volume.status.export_path);
         if server.is_empty() || export.is_empty() {
@@ -69,7 +69,7 @@ fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Pro
     let namespace = observed.instance.namespace();
     let missing = |what: String| {
         let message = format!("{what}; the environment starts when it exists");
-        Problem::fault(&environment.name, "MyDriveNotFound", message)
+        Problem::elsewhere(&environment.name, "MyDriveNotFound", message)
     };
     if observed.my_drive.is_none() {
         return Err(missing(format!("Secret {namespace}/{MY_DRIVE_SECRET} not found")));

@@ -61,11 +61,10 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
         plan.problems.push(problem);
         return plan;
     }
-    plan.problems.extend(removed.into_iter().map(|name| Problem {
-        message: format!("environment {name} is no longer in the Template; its objects are left as they are"),
-        component: name,
-        reason: "EnvironmentRemoved",
-        waiting: true,
+    plan.problems.extend(removed.into_iter().map(|name| {
+        let message =
+            format!("environment {name} is no longer in the Template; its objects are left as they are");
+        Problem::waiting(name, "EnvironmentRemoved", message)
     }));
     let mut contexts = Vec::new();
     for Chosen { environment, classic } in chosen {

@@ -1,10 +1,11 @@
 //! The instance loop.
 
 use std::path::PathBuf;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use tracing::warn;
 
+use super::gauges;
 use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
@@ -20,7 +21,7 @@ use crate::runtime::store_set::StoreSet;
 
 /// Reconciles Instances: their Services, Ingresses, volumes and workloads.
 pub struct InstanceReconciler {
-    stores: Stores,
+    stores: Arc<Stores>,
 }
 
 impl Definition for InstanceReconciler {
@@ -31,6 +32,8 @@ impl Definition for InstanceReconciler {
         let stores = Stores::declare(set, &setup.config.selector, &config);
         setup.files.extend(master_key(&config.webssh_master_key_file, &stores));
         setup.files.extend(client_secret(&config.access, &stores));
+        let stores = Arc::new(stores);
+        setup.gauges.push(Box::new(gauges::instances(Arc::clone(&stores))));
         Ok((Self { stores }, config))
     }
 }

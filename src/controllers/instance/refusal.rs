@@ -27,14 +27,14 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
     }
     let key = template_key(&observed.instance);
     let Some(template) = &observed.template else {
-        return Some(Problem::fault(
+        return Some(Problem::elsewhere(
             "",
             "TemplateNotFound",
             format!("Template {}/{} not found", key.namespace, key.name),
         ));
     };
     if observed.tenant.is_none() {
-        return Some(Problem::fault(
+        return Some(Problem::elsewhere(
             "",
             "TenantNotFound",
             format!("Tenant {} not found", spec.tenant_ref.name),

@@ -17,7 +17,7 @@ use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Pha
 use crate::config::InstanceConfig;
 use crate::controllers::shared::durations::go_duration;
 use crate::controllers::shared::environments::Chosen;
-use crate::controllers::shared::problems::{self, NAME_CONFLICT};
+use crate::controllers::shared::problems::{self, NAME_CONFLICT, STALLED};
 use crate::kinds::Pod;
 use crate::runtime::ObjectKey;
 use crate::runtime::conditions::Observation;
@@ -25,7 +25,8 @@ use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Measurement, Outcome, Report};
 
-/// Condition: whether the Instance can be used.
+/// Condition: whether the Instance is what its spec asks for: usable, or off. So who waits for it does not wait for one
+/// that is to be off.
 const READY: &str = "Ready";
 /// The longest initial ready time that is recorded in the metric, in seconds.
 const READY_TIME_LIMIT: i64 = 30 * 60;
@@ -76,7 +77,13 @@ pub fn report(
         status.environments.extend(kept);
         overview(observed, config, &contexts, &mut status);
     }
-    let own = vec![ready(&status, &causes)];
+    status.observed_generation = observed.instance.metadata.generation;
+    let ready = ready(&status, observed.instance.spec.running, &causes);
+    let mut own = vec![];
+    if status.phase == Phase::Failed {
+        own.push(Observation { type_: STALLED, holds: Some(true), ..ready.clone() });
+    }
+    own.push(ready);
     let well = "All objects of the Instance are as they should be";
     status.conditions = problems::conditions(&observed.instance, &old.conditions, own, &problems, well, now);
     let log = (old.phase != status.phase).then(|| {
@@ -241,13 +248,14 @@ fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Pro
     }
 }
 
-/// The condition `Ready`. `causes` are the reasons for the phases of environments.
-fn ready(status: &InstanceStatus, causes: &[String]) -> Observation {
+/// The condition `Ready` of an Instance that is to run or not. `causes` are the reasons for the phases of environments.
+fn ready(status: &InstanceStatus, running: bool, causes: &[String]) -> Observation {
     let phase = status.phase.to_string();
     // The reason of a condition must not be empty, as the unknown phase is.
     let reason = if phase.is_empty() { "Unknown" } else { &phase };
     let message = if causes.is_empty() { sentence(&status.phase).to_owned() } else { causes.join("; ") };
-    Observation::new(READY, status.phase == Phase::Ready, reason, message)
+    let wanted = if running { Phase::Ready } else { Phase::Off };
+    Observation::new(READY, status.phase == wanted, reason, message)
 }
 
 /// The message of the condition `Ready` for a phase.

@@ -1,13 +1,16 @@
 //! The stores that the instance loop reads, and which of their changes concern which Instances.
 
+mod wakes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use self::wakes::{children, data_volumes, enqueue_instances, shared_volumes, spec_changed, tenants};
 use super::access::ProxySecrets;
+use super::gauges::Counts;
 use super::observe::{Children, Observed, Platform};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
-use crate::api::public_key::within_limits;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenant::{Role, Tenant, TenantKind};
@@ -17,7 +20,7 @@ use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::references::{
     ByCanonicalName, ByExport, ByInstance, BySharedVolume, ByTemplate, ByTenant, MY_DRIVE_SECRET,
-    canonical_key, instance_of, mounted_exports, template_key,
+    canonical_key, mounted_exports, template_key,
 };
 use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{
@@ -25,9 +28,8 @@ use crate::kinds::{
     PodKind, SecretKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
-use crate::runtime::queue::Priority;
 use crate::runtime::store::{ByController, ByNamespace, Change, Index, Store, StoreState};
-use crate::runtime::store_set::{Declaration, StoreSet};
+use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
 /// The stores of the instance loop.
@@ -219,6 +221,26 @@ impl Stores {
         name_owner(instance, &siblings, &children.controllers())
     }
 
+    /// The number of Instances in each phase, by the type of the first environment of their Template. Instances that have
+    /// none count as `Unknown`, as those without a phase do.
+    pub fn count(&self) -> Counts {
+        let mut counts = Counts::new();
+        for key in self.instances.keys() {
+            let Some(instance) = self.instances.get(&key.namespace, &key.name) else { continue };
+            let namespace = self.namespaces.get("", &key.namespace);
+            if !namespace.is_some_and(|namespace| namespace.has_labels(&self.selector)) {
+                continue;
+            }
+            let reference = template_key(&instance);
+            let template = self.templates.get(&reference.namespace, &reference.name);
+            let first = template.as_ref().and_then(|template| template.spec.environment_list.first());
+            let known = |text: String| if text.is_empty() { "Unknown".to_owned() } else { text };
+            let type_ = known(first.map(|first| first.environment_type.to_string()).unwrap_or_default());
+            *counts.entry((known(instance.status.phase.to_string()), type_)).or_default() += 1;
+        }
+        counts
+    }
+
     /// The content of the web terminal's public key file, to be updated when the file changes.
     pub fn master_key(&self) -> FileText {
         Arc::clone(&self.master_key)
@@ -253,125 +275,5 @@ fn find<T: Kind>(
     found
 }
 
-/// Whether the spec or the labels have changed.
-fn spec_changed<T: Kind>(change: &Change<T>) -> bool {
-    match (&change.old, &change.new) {
-        (Some(old), Some(new)) => {
-            old.spec != new.spec
-                || old.malformed != new.malformed
-                || old.metadata.labels != new.metadata.labels
-        }
-        _ => true,
-    }
-}
-
-/// When the SSH keys of a Tenant change, its own Instances and those of the Workspaces that it manages are added
-/// to the queue: their machines contain the keys.
-fn tenants(
-    set: &mut StoreSet<'_>,
-    instances: &Arc<Store<InstanceKind>>,
-    templates: &Arc<Store<TemplateKind>>,
-) -> Arc<Store<TenantKind>> {
-    let templates = Arc::clone(templates);
-    let known = |tenant: &Option<Arc<Tenant>>| {
-        let tenant = tenant.as_deref()?;
-        Some((within_limits(&tenant.spec.public_keys).to_vec(), ByManagedWorkspace::keys(tenant)))
-    };
-    set.store::<TenantKind>(&Selection::All)
-        .index::<ByManagedWorkspace>()
-        .wakes_by::<ByTenant, _, _>(instances, move |change| {
-            let tenant = change.object().filter(|_| known(&change.old) != known(&change.new));
-            tenant.map(|tenant| tenant.metadata.name.clone())
-        })
-        .wakes_by::<ByTemplate, _, _>(instances, move |change| {
-            let (before, now) = (known(&change.old), known(&change.new));
-            let known = [before.clone(), now.clone()].into_iter().flatten().filter(|_| before != now);
-            let workspaces: BTreeSet<Text> = known.flat_map(|(_, workspaces)| workspaces).collect();
-            let keys = |workspace| templates.keys_by::<OfWorkspace>(workspace);
-            workspaces.iter().flat_map(keys).collect::<Vec<_>>()
-        })
-        .get()
-}
-
-/// A change of a shared volume adds the Instances of the Templates that mount it.
-fn shared_volumes(
-    set: &mut StoreSet<'_>,
-    instances: &Arc<Store<InstanceKind>>,
-    templates: &Arc<Store<TemplateKind>>,
-) -> Arc<Store<SharedVolumeKind>> {
-    let templates = Arc::clone(templates);
-    let store = set.store::<SharedVolumeKind>(&Selection::All).optional().index::<ByExport>();
-    let store = store.wakes_by::<ByTemplate, _, _>(instances, move |change| {
-        let key = change.object().map(|volume| ObjectKey::of(&**volume));
-        key.map(|key| templates.keys_by::<BySharedVolume>(&key)).unwrap_or_default()
-    });
-    store.get()
-}
-
-/// A change of a `DataVolume` adds the Instance of the virtual machine that has the same name.
-fn data_volumes(
-    set: &mut StoreSet<'_>,
-    machines: &Arc<Store<VirtualMachineKind>>,
-) -> Arc<Store<DataVolumeKind>> {
-    let machines = Arc::clone(machines);
-    let store = set.store::<DataVolumeKind>(&Selection::All).optional();
-    let store = store.on_change(move |change, queue| {
-        let Some(disk) = change.object() else { return };
-        let machine = machines.get(disk.namespace(), disk.name());
-        if let Some(key) = machine.as_deref().and_then(instance_of) {
-            queue.add(key, Priority::Change);
-        }
-    });
-    store.get()
-}
-
-/// The store of a kind of objects that Instances own, indexed by their controller.
-fn children<T: Kind>(store: Declaration<'_, '_, T>, instances: &Arc<Store<InstanceKind>>) -> Arc<Store<T>> {
-    let store = enqueue_instances(store.index::<ByController>(), instances);
-    enqueue_blocked(store, instances).get()
-}
-
-/// An object that goes, or gets another controller, adds all Instances whose objects may have its name, which begins with
-/// the canonical name of the Instance: one of them may have had a name conflict.
-fn enqueue_blocked<'s, 'f, T: Kind>(
-    store: Declaration<'s, 'f, T>,
-    instances: &Arc<Store<InstanceKind>>,
-) -> Declaration<'s, 'f, T> {
-    let instances = Arc::clone(instances);
-    store.on_change(move |change, queue| {
-        let Some(old) = &change.old else { return };
-        if change.new.as_ref().is_some_and(|new| new.controller_uid() == old.controller_uid()) {
-            return;
-        }
-        let name = old.name();
-        let ends = name.match_indices('-').map(|(end, _)| end).chain([name.len()]);
-        for canonical in ends.filter_map(|end| name.get(..end)) {
-            for key in instances.keys_by::<ByCanonicalName>(&ObjectKey::new(old.namespace(), canonical)) {
-                queue.add(key, Priority::Change);
-            }
-        }
-    })
-}
-
-/// A change adds the Instance that the object belongs to, by its labels or by its owner references, before or
-/// now.
-fn enqueue_instances<'s, 'f, T: Kind>(
-    store: Declaration<'s, 'f, T>,
-    instances: &Arc<Store<InstanceKind>>,
-) -> Declaration<'s, 'f, T> {
-    let instances = Arc::clone(instances);
-    store.on_foreign_change(move |change, queue| {
-        let mut keys = BTreeSet::new();
-        for object in change.old.iter().chain(&change.new) {
-            let owners = object.metadata.owner_references.iter();
-            let owner = owners.filter(|owner| owner.kind == InstanceKind::KIND);
-            keys.extend(owner.map(|owner| ObjectKey::new(object.namespace(), &owner.name)));
-            keys.extend(instance_of(&**object));
-        }
-        for key in keys {
-            if instances.get(&key.namespace, &key.name).is_some() {
-                queue.add(key, Priority::Change);
-            }
-        }
-    })
-}
+#[cfg(test)]
+mod tests;

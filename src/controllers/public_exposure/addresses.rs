@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use metrics::gauge;
 
 use super::Settings;
 use super::allocator::{Allocator, Claim, Port, Request};
@@ -14,6 +15,7 @@ use super::validate::{WantedPort, held};
 use crate::api::instance::Instance;
 use crate::kinds::LoadBalancerService;
 use crate::runtime::ObjectKey;
+use crate::runtime::metrics::precise;
 
 /// The allocator, and the Instances that wait for a free port.
 #[derive(Default)]
@@ -37,6 +39,13 @@ impl Addresses {
             rivals.insert(service.clone());
         }
         rivals
+    }
+
+    /// Sets the gauges of how much is in use.
+    pub fn measure(&self) {
+        let (addresses, ports) = self.allocator().used();
+        gauge!("public_exposure_used_addresses").set(precise(addresses));
+        gauge!("public_exposure_used_ports").set(precise(ports));
     }
 
     /// Updates the allocator with what the status of an Instance says, which `said` reads. Returns whether

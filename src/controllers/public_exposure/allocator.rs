@@ -107,6 +107,11 @@ pub struct Allocator {
 }
 
 impl Allocator {
+    /// How many addresses are in use, and how many of their ports.
+    pub fn used(&self) -> (usize, usize) {
+        (self.held.len(), self.held.values().map(BTreeMap::len).sum())
+    }
+
     /// Sets the claim of a Service in the store; `None` when it does not exist any more or claims nothing.
     pub fn observe(&mut self, key: &ObjectKey, claim: Option<Claim>) {
         if let Some(old) = self.shown.remove(key) {

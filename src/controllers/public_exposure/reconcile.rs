@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use metrics::gauge;
 use tracing::warn;
 
 use super::Settings;
@@ -21,6 +22,7 @@ use crate::kinds::LoadBalancerServiceKind;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::clock;
+use crate::runtime::metrics::precise;
 use crate::runtime::plan::KindInfo;
 use crate::runtime::reconciler::{Outcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
@@ -41,6 +43,9 @@ impl Definition for PublicExposureReconciler {
         let settings = Arc::new(settings(&setup.config.controllers.public_exposure)?);
         let addresses = Arc::new(Addresses::default());
         let stores = Stores::declare(set, &setup.config.selector, &settings, &addresses);
+        gauge!("public_exposure_pool_addresses").set(precise(settings.pool.addresses().count()));
+        let measured = Arc::clone(&addresses);
+        setup.gauges.push(Box::new(move || measured.measure()));
         let own = Self { stores, addresses, settings: Arc::clone(&settings) };
         Ok((own, settings))
     }

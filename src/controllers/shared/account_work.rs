@@ -221,7 +221,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
         }
         let Ok((result, error)) = AssertUnwindSafe(work).catch_unwind().await else {
             let message = "the work in Keycloak panicked; this is a defect of the daemon";
-            let problem = Problem::fault(KEYCLOAK, "KeycloakPanicked", message);
+            let problem = Problem::elsewhere(KEYCLOAK, "KeycloakPanicked", message);
             return End::Done(EffectOutcome { result: None, error: Some(EffectError::Failed(problem)) });
         };
         match error {

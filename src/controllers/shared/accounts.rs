@@ -245,7 +245,7 @@ pub fn effect_error(error: KeycloakError) -> EffectError {
 
 /// What an error of a Keycloak request means for the object that it is about.
 pub fn problem(error: &KeycloakError) -> Problem {
-    Problem::fault(KEYCLOAK, error.reason(), error.to_string())
+    Problem::elsewhere(KEYCLOAK, error.reason(), error.to_string())
 }
 
 /// `workspace-<name>:<role>`.

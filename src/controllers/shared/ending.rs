@@ -121,7 +121,7 @@ impl Ending<'_> {
             let message = format!(
                 "Tenant {name} does not exist, or the namespace is not his: nobody can be warned, so the Instance stays"
             );
-            return Some(Err(Problem::fault(self.way.condition, "TenantNotFound", message)));
+            return Some(Err(Problem::elsewhere(self.way.condition, "TenantNotFound", message)));
         };
         let left = u32::try_from(i64::from(self.terms.warnings).saturating_sub(self.promise.warnings.max(0)));
         let is_warning = kind == self.way.warning;

@@ -31,6 +31,8 @@ pub mod durations;
 pub mod ending;
 pub mod ending_stores;
 pub mod environments;
+#[cfg(test)]
+pub mod fixtures;
 pub mod internal_errors;
 pub mod nfs_volume;
 pub mod notifier;

@@ -17,6 +17,9 @@ use crate::runtime::reconciler::Outcome;
 pub const RECONCILED: &str = "Reconciled";
 /// Condition: whether an object of another owner has a name that is needed; absent when there is none.
 pub const NAME_CONFLICT: &str = "NameConflict";
+/// Condition: whether the object will not become ready without somebody who edits it, or mends what it names, such as an
+/// image; absent when that is not so. Who waits for the object, as Flux does, need not wait any longer.
+pub const STALLED: &str = "Stalled";
 /// The problems that have a condition of their own, whose type is their reason.
 const CONFLICTS: [&str; 3] = [NAME_CONFLICT, TENANT_MISMATCH, "AccountExists"];
 
@@ -34,7 +37,8 @@ pub fn problems<E, R>(
             error @ ApiError::NameConflict { .. } => (NAME_CONFLICT, format!("{error}: it is left alone")),
             _ => describe(failure),
         };
-        Problem::fault(&failure.component, reason, message)
+        let stalled = matches!(failure.error, ApiError::NameConflict { .. } | ApiError::Invalid(_));
+        Problem { stalled, ..Problem::fault(&failure.component, reason, message) }
     });
     planned.chain(failed).chain(outcome.effect_problems().cloned()).collect()
 }
@@ -51,8 +55,14 @@ pub fn ready(is_ready: bool, problems: &[Problem], state: (&str, &str)) -> Obser
     Observation::new("Ready", is_ready, reason, message)
 }
 
-/// The conditions of an object after a reconcile: `own`, [`RECONCILED`], and those of [`CONFLICTS`] that there are. Those
-/// of other loops stay as they are. `well` is the message of [`RECONCILED`] if there is no problem.
+/// The condition [`STALLED`], if there is such a problem.
+fn stalled(problems: &[Problem]) -> Option<Observation> {
+    let problem = problems.iter().find(|problem| problem.stalled)?;
+    Some(Observation::new(STALLED, true, problem.reason, &*problem.message))
+}
+
+/// The conditions of an object after a reconcile: `own`, [`RECONCILED`], [`STALLED`], and those of [`CONFLICTS`] that there
+/// are. Those of other loops stay as they are. `well` is the message of [`RECONCILED`] if there is no problem.
 pub fn conditions<T: Kind>(
     object: &Object<T>,
     old: &[Condition],
@@ -69,7 +79,11 @@ pub fn conditions<T: Kind>(
             Observation::new(RECONCILED, false, worst.reason, messages.join("; "))
         }
     });
+    own.extend(stalled(problems));
     let mut retired = Vec::new();
+    if !own.iter().any(|observation| observation.type_ == STALLED) {
+        retired.push(STALLED);
+    }
     for conflict in CONFLICTS {
         match problems.iter().find(|problem| problem.reason == conflict) {
             Some(found) => own.push(Observation::new(conflict, true, conflict, &*found.message)),

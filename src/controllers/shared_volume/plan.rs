@@ -182,7 +182,7 @@ fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, p
             claim.namespace(),
             observed.job_name
         );
-        plan.problems.push(Problem::fault(VOLUME, "ProvisioningFailed", message));
+        plan.problems.push(Problem::elsewhere(VOLUME, "ProvisioningFailed", message));
     }
     // A Job that runs is left alone; one of another owner is refused by the apply engine.
     if own.is_none() {

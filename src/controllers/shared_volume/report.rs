@@ -61,6 +61,7 @@ pub fn report(
         storage.name().clone_into(&mut status.pv_name);
     }
     status.phase = phase(observed, &problems);
+    status.observed_generation = observed.volume.metadata.generation;
     let own = vec![ready(&status.phase, &problems)];
     let well = "All objects of the volume are as they should be";
     status.conditions = problems::conditions(&observed.volume, &old.conditions, own, &problems, well, now);

@@ -14,6 +14,7 @@ use crate::api::instance_snapshot::{
 use crate::api::labels;
 use crate::config::SnapshotConfig;
 use crate::controllers::shared::durations::go_duration;
+use crate::controllers::shared::problems::STALLED;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
@@ -120,12 +121,16 @@ pub(super) fn tell(
         // So the time of its last transition is that from which on it was its turn.
         observation.holds = None;
     }
+    let has_failed = phase == SnapshotPhase::Failed;
+    let stalled =
+        has_failed.then(|| Observation { type_: STALLED, holds: Some(true), ..observation.clone() });
     // A new attempt begins its time anew.
-    let retired = if old.phase == SnapshotPhase::Failed { &[READY][..] } else { &[] };
+    let retired = if old.phase == SnapshotPhase::Failed { &[READY, STALLED][..] } else { &[] };
     let events = events(snapshot, decision, &phase, &observation);
     let generation = snapshot.metadata.generation;
-    let conditions = conditions::merge(&old.conditions, &[observation], retired, generation, now);
-    Report::new(InstanceSnapshotStatus { phase, conditions }, events)
+    let observations: Vec<Observation> = [observation].into_iter().chain(stalled).collect();
+    let conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
+    Report::new(InstanceSnapshotStatus { observed_generation: generation, phase, conditions }, events)
 }
 
 /// The reason while the Job runs.

@@ -43,7 +43,7 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
              exist: create it",
             settings.config.my_drive.namespace
         );
-        plan.problems.push(Problem::fault(MY_DRIVE, "NamespaceMissing", message));
+        plan.problems.push(Problem::elsewhere(MY_DRIVE, "NamespaceMissing", message));
         return;
     }
     let own_job = observed.children.job.as_deref().filter(|job| job.is_controlled_by(&observed.tenant));
@@ -79,7 +79,7 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
             observed.names().provision,
             failed
         );
-        plan.problems.push(Problem::fault(MY_DRIVE, "ProvisioningFailed", message));
+        plan.problems.push(Problem::elsewhere(MY_DRIVE, "ProvisioningFailed", message));
     }
     // A Job that runs is left alone; one of another owner is refused by the apply engine.
     if own_job.is_none() {

@@ -67,6 +67,7 @@ pub fn report(
     }
     own_workspace(observed, settings, &problems, &mut status);
     status.ready = problems.is_empty() && outcome.is_success();
+    status.observed_generation = observed.tenant.metadata.generation;
     let own = vec![ready(&status, &problems, undecided), enrolled(&status.failing_workspaces)];
     let well = "Everything that the Tenant needs is in place";
     status.conditions = problems::conditions(&observed.tenant, &old.conditions, own, &problems, well, now);

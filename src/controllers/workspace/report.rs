@@ -41,6 +41,7 @@ pub fn report(
     } else {
         ("Pending", "The Workspace is being set up")
     };
+    status.observed_generation = observed.workspace.metadata.generation;
     let own = vec![problems::ready(status.ready, &problems, state)];
     let well = "All objects of the Workspace are as they should be";
     status.conditions = problems::conditions(&observed.workspace, &old.conditions, own, &problems, well, now);

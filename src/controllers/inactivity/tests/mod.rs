@@ -22,6 +22,7 @@ use crate::clients::mail::MailKind;
 use crate::config::{ConfigDuration, InactivityConfig};
 use crate::controllers::shared::contract::{INTERVAL, MAX};
 use crate::controllers::shared::ending::Effect;
+use crate::controllers::shared::fixtures::running_instance;
 use crate::runtime::reconciler::Outcome;
 
 fn at(seconds: i64) -> Timestamp {
@@ -35,21 +36,6 @@ fn settings() -> Settings {
         ..InactivityConfig::default()
     };
     Settings { config, website: "crownlabs.example.com".to_owned() }
-}
-
-/// A running Instance that was created at this time.
-fn instance(created: i64) -> Instance {
-    let mut instance: Instance = serde_json::from_value(json!({
-        "metadata": {"name": "box", "namespace": "tenant-ada", "uid": "u1", "generation": 1, "resourceVersion": "1"},
-        "spec": {
-            "running": true,
-            "template.crownlabs.polito.it/TemplateRef": {"name": "vm", "namespace": "workspace-tea"},
-            "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
-        },
-    }))
-    .expect("an Instance");
-    instance.metadata.creation_timestamp = Some(Time(at(created)));
-    instance
 }
 
 fn template(idle: &str, persistent: bool) -> Template {

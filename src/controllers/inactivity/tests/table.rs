@@ -28,7 +28,7 @@ pub(super) fn what(plan: &crate::runtime::plan::Plan<Effect>) -> &'static str {
 
 /// An Instance with a promise: unused for so long, so many warnings, the last one so long ago, in seconds.
 pub(super) fn observed(unused: i64, sent: i64, ago: Option<i64>) -> Observed {
-    let mut instance = instance(NOW - 90 * DAY);
+    let mut instance = running_instance(at(NOW - 90 * DAY));
     let time = |ago: i64| Some(Time(at(NOW - ago)));
     instance.status.inactivity = Some(Box::new(Promise {
         since: time(unused),

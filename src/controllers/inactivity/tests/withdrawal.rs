@@ -3,8 +3,9 @@
 use super::table::{DAY, NOW, judged, observed, what, with_promise};
 use super::*;
 use crate::api::labels;
+use crate::controllers::shared::fixtures;
 use crate::runtime::clock::rfc3339;
-use crate::runtime::{merge, plan::Requeue};
+use crate::runtime::plan::Requeue;
 
 /// An Instance without a status that the Go operator has warned about so often, the last time so long ago. It is
 /// unused for five days.
@@ -27,15 +28,7 @@ fn annotated(sent: i64, ago: i64) -> Observed {
 fn look(observed: &mut Observed) -> bool {
     let made = plan(observed, &settings(), at(NOW));
     let told = report(observed, &settings(), &made, &Outcome::default(), at(NOW));
-    let before = Arc::clone(&observed.instance);
-    let mut object = serde_json::to_value(&*before).expect("JSON");
-    if let Some(patch) = &told.patch {
-        merge::apply(&mut object, &patch.patch);
-    }
-    let mut after: Instance = serde_json::from_value(object).expect("an Instance");
-    after.status = told.status;
-    observed.instance = Arc::new(after);
-    told.patch.is_some() || observed.instance.status != before.status
+    fixtures::write(told, &mut observed.instance)
 }
 
 #[test]

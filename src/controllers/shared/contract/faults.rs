@@ -1,12 +1,12 @@
 //! How a plan of faults begins, and what happens in it that nobody has planned.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 use super::judge::Warning;
 use super::world::{World, annotate};
 use super::*;
 use crate::api::labels;
+use crate::controllers::shared::fixtures::running_instance;
 use crate::runtime::clock::rfc3339;
 
 /// The times that Templates allow without use, and while stopped. The first one is that of calm times.
@@ -17,21 +17,6 @@ const AGES: [&str; 8] = ["30d", "30d", "30d", "29d", "31d", "never", "0m", "soon
 pub const MOST: usize = 3;
 /// The age of an Instance that is about to expire.
 const AGE: i64 = 30 * DAY;
-
-/// A running Instance that was created at this time.
-fn instance(created: i64) -> Instance {
-    let mut instance: Instance = serde_json::from_value(json!({
-        "metadata": {"name": "box", "namespace": "tenant-ada", "uid": "u1", "generation": 1},
-        "spec": {
-            "running": true,
-            "template.crownlabs.polito.it/TemplateRef": {"name": "vm", "namespace": "workspace-tea"},
-            "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
-        },
-    }))
-    .expect("an Instance");
-    instance.metadata.creation_timestamp = Some(Time(at(created)));
-    instance
-}
 
 fn template() -> Arc<Template> {
     let template = json!({
@@ -51,10 +36,10 @@ impl<A: Automation> World<A> {
     pub fn begin(&mut self) {
         self.template = Some(template());
         let is_old = self.random.one_in(3);
-        let mut stored = instance(if is_old { -10 * DAY } else { 0 });
+        let mut stored = running_instance(at(if is_old { -10 * DAY } else { 0 }));
         if A::stage(&stored) == Stage::Age {
             let created = self.random.seconds(4 * DAY) - 2 * DAY - AGE;
-            stored = instance(created);
+            stored = running_instance(at(created));
             if self.random.one_in(3) {
                 self.warned_of_age(&mut stored, created + AGE);
             }

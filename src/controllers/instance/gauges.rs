@@ -1,0 +1,28 @@
+//! The gauge `crownlabs_instances`: how many Instances there are in each phase, by type.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use metrics::gauge;
+
+use super::stores::Stores;
+use crate::runtime::metrics::precise;
+
+/// A number of Instances for each phase and type.
+pub type Counts = BTreeMap<(String, String), usize>;
+
+/// Sets the gauge when it is called. What was there once and is not any more is shown as 0.
+pub fn instances(stores: Arc<Stores>) -> impl Fn() + Send + Sync {
+    let shown = Mutex::new(Counts::new());
+    move || {
+        let counts = stores.count();
+        // The value of a poisoned lock is consistent.
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.values_mut().for_each(|count| *count = 0);
+        shown.extend(counts);
+        for ((phase, type_), count) in shown.iter() {
+            let (phase, type_) = (phase.clone(), type_.clone());
+            gauge!("crownlabs_instances", "phase" => phase, "type" => type_).set(precise(*count));
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What ships, on a real control plane: the image, unpacked, and the chart, installed by helm. `make ship-test` builds
+//! both, says in variables of the environment where they are, and runs this.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+
+#[path = "../cluster/mod.rs"]
+mod cluster;
+mod dns;
+mod image;
+mod install;
+#[path = "../integration/lab.rs"]
+#[allow(dead_code)]
+mod lab;
+mod pod;
