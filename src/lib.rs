@@ -15,6 +15,7 @@
 //! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
 //! - [`manager`]: start and stop of the process: connections, loops, lease, probes, metrics.
 //! - [`offline`]: `crownlabs plan`, which prints the plans of the same loops without a cluster.
+//! - [`preview`]: what the loops would write in a live cluster: `crownlabs plan --kubeconfig`, `crownlabs takeover check`.
 
 pub mod api;
 mod capture;
@@ -24,16 +25,19 @@ mod controllers;
 mod kinds;
 mod manager;
 mod offline;
+mod preview;
 mod runtime;
 mod webhook;
 
 pub use config::{
-    Config, ConfigError, default_document as default_configuration, schema as configuration_schema,
+    Config, ConfigError, FromValues, default_document as default_configuration,
+    from_values as configuration_from_values, schema as configuration_schema,
 };
 pub use manager::lease::LostLease;
 pub use manager::logging::{LogFilter, start as start_logging};
 pub use manager::{EXIT_LEASE_LOST, Options, run};
 pub use offline::{Output, plan};
+pub use preview::{Findings, changes, takeover};
 
 /// The custom resource definitions, as YAML documents.
 pub fn crds() -> String {

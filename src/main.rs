@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use crownlabs::{Config, ConfigError, LostLease, Options};
+use crownlabs::{Config, ConfigError, Findings, LostLease, Options};
 
 /// One daemon that runs every control loop of a `CrownLabs` cluster.
 #[derive(Parser)]
@@ -29,15 +29,24 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         kubeconfig: Option<PathBuf>,
     },
-    /// Print, as YAML, the objects that the loops would make for the custom resources in files.
+    /// Print, as YAML, the objects that the loops would make for the custom resources in files; or what they would
+    /// write in a cluster.
+    #[command(group(clap::ArgGroup::new("what").required(true).args(["file", "kubeconfig"])))]
     Plan {
         /// Files with custom resources in YAML or JSON, and folders of them; `-` is standard input.
-        #[arg(short, long = "filename", value_name = "FILE", required = true, num_args = 1..)]
+        #[arg(short, long = "filename", value_name = "FILE", num_args = 1..)]
         file: Vec<PathBuf>,
+        /// A cluster: print what the loops would write in it now, field by field. Nothing is written. Exits with 4 if
+        /// anything would be.
+        #[arg(long, value_name = "FILE")]
+        kubeconfig: Option<PathBuf>,
         /// The configuration file, or a ConfigMap manifest that contains it; else the defaults.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
+    /// Move from the Go operators.
+    #[command(subcommand)]
+    Takeover(TakeoverCommand),
     /// Print the custom resource definitions.
     Crd,
     /// Print, check or describe the configuration file.
@@ -56,6 +65,20 @@ enum Command {
 }
 
 #[derive(Subcommand)]
+enum TakeoverCommand {
+    /// Read a cluster that the Go operators run, and print what the daemon would change there and what stands in its way.
+    /// Nothing is written. Exits with 4 if anything stands in the way.
+    Check {
+        /// The configuration file, or a ConfigMap manifest that contains it; else the defaults.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// The cluster; else KUBECONFIG, else that of the pod.
+        #[arg(long, value_name = "FILE")]
+        kubeconfig: Option<PathBuf>,
+    },
+}
+
+#[derive(Subcommand)]
 enum ConfigCommand {
     /// Print the default file: every key, its default, and what it means.
     Default,
@@ -66,14 +89,23 @@ enum ConfigCommand {
     },
     /// Print the JSON Schema of the file.
     Schema,
+    /// Print the file that says what the values of the Helm chart with the Go operators say.
+    FromValues {
+        /// The values; `-` is standard input.
+        file: PathBuf,
+    },
 }
 
 /// How long the end of the process waits for calls of the operating system that are under way.
 const LAST_THREADS: Duration = Duration::from_millis(500);
 
+/// The exit code of a command that looks for something and has found it; 1 is for errors, and 2 for a command line that is
+/// not understood.
+const EXIT_FOUND: u8 = 4;
+
 fn main() -> ExitCode {
     match execute(Arguments::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             if error.is::<ConfigError>() {
                 // A line a fault, each with its place, as compilers print them.
@@ -87,49 +119,90 @@ fn main() -> ExitCode {
     }
 }
 
-fn execute(command: Command) -> anyhow::Result<()> {
+fn execute(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Run { config: file, kubeconfig } => {
             let config = Config::load(&file)?;
             let log_filter = crownlabs::start_logging(&config.log)?;
             let options = Options { config, config_file: file, kubeconfig, log_filter };
-            let runtime = tokio::runtime::Builder::new_multi_thread()
-                // The loops wait for the API server; handing work from thread to thread costs more
-                // than a second thread would gain (`make bench`).
-                .worker_threads(1)
-                .enable_all()
-                .build()
-                .context("the runtime cannot start")?;
-            let result = runtime.block_on(crownlabs::run(options));
-            // A thread that waits for a name server, for example, does not delay the end.
-            runtime.shutdown_timeout(LAST_THREADS);
-            result
+            block_on(crownlabs::run(options))?;
         }
-        Command::Plan { file, config } => {
-            let config = config.map_or_else(|| Ok(Config::default()), |file| Config::load_any(&file))?;
-            let output = crownlabs::plan(&file, &config)?;
+        Command::Plan { file, kubeconfig: None, config } => {
+            let output = crownlabs::plan(&file, &configuration(config)?)?;
             for message in &output.messages {
                 eprintln!("{message}");
             }
-            print(&output.yaml()?)
+            print(&output.yaml()?)?;
         }
-        Command::Crd => print(&crownlabs::crds()),
-        Command::Config(ConfigCommand::Default) => print(&crownlabs::default_configuration()),
+        Command::Plan { kubeconfig, config, .. } => {
+            let config = configuration(config)?;
+            return print_findings(&block_on(crownlabs::changes(&config, kubeconfig.as_deref()))?);
+        }
+        Command::Takeover(TakeoverCommand::Check { config, kubeconfig }) => {
+            let config = configuration(config)?;
+            return print_findings(&block_on(crownlabs::takeover(&config, kubeconfig.as_deref()))?);
+        }
+        Command::Crd => print(&crownlabs::crds())?,
+        Command::Config(ConfigCommand::Default) => print(&crownlabs::default_configuration())?,
         Command::Config(ConfigCommand::Check { file }) => {
             Config::load_any(&file)?;
-            print(&format!("{} is valid\n", file.display()))
+            print(&format!("{} is valid\n", file.display()))?;
+        }
+        Command::Config(ConfigCommand::FromValues { file }) => {
+            let text = read_text(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+            let made = crownlabs::configuration_from_values(&text)
+                .map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
+            for message in &made.messages {
+                eprintln!("{message}");
+            }
+            print(&made.yaml)?;
         }
         Command::Config(ConfigCommand::Schema) => {
-            print(&format!("{:#}\n", crownlabs::configuration_schema()))
+            print(&format!("{:#}\n", crownlabs::configuration_schema()))?;
         }
         Command::Man { folder } => write_man_pages(&folder)
-            .with_context(|| format!("the man pages cannot be written into {}", folder.display())),
+            .with_context(|| format!("the man pages cannot be written into {}", folder.display()))?,
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "crownlabs", &mut script);
-            print(&String::from_utf8_lossy(&script))
+            print(&String::from_utf8_lossy(&script))?;
         }
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The text of a file; `-` is standard input.
+fn read_text(file: &Path) -> std::io::Result<String> {
+    if file == Path::new("-") {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(file)
+    }
+}
+
+/// The configuration in a file, or the defaults.
+fn configuration(file: Option<PathBuf>) -> Result<Config, ConfigError> {
+    file.map_or_else(|| Ok(Config::default()), |file| Config::load_any(&file))
+}
+
+/// Runs a future to its end.
+fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // The loops wait for the API server; handing work from thread to thread costs more
+        // than a second thread would gain (`make bench`).
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("the runtime cannot start")?;
+    let result = runtime.block_on(future);
+    // A thread that waits for a name server, for example, does not delay the end.
+    runtime.shutdown_timeout(LAST_THREADS);
+    result
+}
+
+fn print_findings(findings: &Findings) -> anyhow::Result<ExitCode> {
+    print(&findings.text)?;
+    Ok(if findings.is_clean { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FOUND) })
 }
 
 fn write_man_pages(folder: &Path) -> std::io::Result<()> {

@@ -1,7 +1,7 @@
 //! `crownlabs plan`: what the loops would make for the custom resources in files, without a
 //! cluster. The plan is the very function that `run` uses; only the stores are filled from files.
 
-mod fields;
+pub mod fields;
 mod files;
 
 use std::collections::BTreeSet;
@@ -84,7 +84,7 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
             .map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
         // The same once more, with the lines.
         let lines = tree::documents(&text).map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
-        for UnknownField { line, message } in
+        for UnknownField { line, message, .. } in
             lines.iter().flat_map(|document| fields::unknown(document, &definitions))
         {
             let line = line.map_or_else(String::new, |line| format!(":{line}"));

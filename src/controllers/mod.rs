@@ -17,6 +17,7 @@ mod example;
 mod expiration;
 mod inactivity;
 mod instance;
+mod preview;
 mod public_exposure;
 mod shared;
 mod shared_volume;
@@ -29,6 +30,7 @@ mod termination;
 mod web_ssh;
 mod workspace;
 
+pub use preview::Previewed;
 pub use shared::accounts::Accounts;
 pub use ssh_tracker::SshTrackerLoop;
 pub use table::{Built, BuiltLoop, LOOPS, Planned};

@@ -1,8 +1,10 @@
 //! The table of control loops, and a loop independent of its type.
 
+use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::preview::{Previewed, preview};
 use super::{
     Definition, ReplicaDefinition, Setup, bastion, expiration, inactivity, instance, public_exposure,
     shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh, workspace,
@@ -11,13 +13,16 @@ use crate::api::Kind;
 use crate::config::Controllers;
 use crate::config::loops::{Toggle, for_each_loop};
 use crate::runtime::ObjectKey;
+use crate::runtime::apply::Engine;
 #[cfg(test)]
 use crate::runtime::apply::rewritten;
+use crate::runtime::client::Writer;
 use crate::runtime::context::Connections;
 use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::driver::Driver;
 use crate::runtime::merge;
 use crate::runtime::plan::{Plan, to_value};
+use crate::runtime::readiness::Need;
 #[cfg(test)]
 use crate::runtime::reconciler::Outcome;
 use crate::runtime::reconciler::Reconciler;
@@ -111,9 +116,15 @@ pub struct Planned {
 }
 
 /// A loop that has been built, independent of its type.
-pub trait BuiltLoop {
+pub trait BuiltLoop: Send + Sync {
     /// The plans for all its objects, in the order of their names, as if no child existed yet.
     fn plan(&self, now: Timestamp) -> Vec<Planned>;
+
+    /// The stores that it waits for.
+    fn needs(&self) -> &[Need];
+
+    /// What the next reconcile of each of its objects would write, in the order of their names. Only reads are sent.
+    fn preview<'a>(&'a self, writer: &'a Writer, now: Timestamp) -> BoxFuture<'a, Vec<Previewed>>;
 
     /// The objects as they are after one more reconcile each: those that are made or changed, each with what is written.
     #[cfg(test)]
@@ -171,6 +182,24 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
             Planned { kind, key, object, made: made(&plan), foreseen, messages }
         };
         keys.into_iter().map(plan).collect()
+    }
+
+    fn needs(&self) -> &[Need] {
+        &self.stores.needs
+    }
+
+    fn preview<'a>(&'a self, writer: &'a Writer, now: Timestamp) -> BoxFuture<'a, Vec<Previewed>> {
+        async move {
+            let engine = Engine::new(writer.clone(), self.stores.written.clone(), R::NAME);
+            let mut keys = (self.stores.keys)();
+            keys.sort();
+            let mut previews = Vec::new();
+            for key in keys {
+                previews.extend(preview(&self.reconciler, &self.settings, &engine, key, now).await);
+            }
+            previews
+        }
+        .boxed()
     }
 
     #[cfg(test)]

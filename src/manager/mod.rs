@@ -12,7 +12,7 @@ pub mod lease;
 pub mod logging;
 mod process;
 mod servers;
-mod start_up;
+pub mod start_up;
 mod telemetry;
 
 use std::future::Future;

@@ -31,6 +31,10 @@ const METADATA: [&str; 15] = [
 pub struct UnknownField {
     /// Its line in the file, from 1; `None` if the parser does not know it.
     pub line: Option<u64>,
+    /// The kind of the object.
+    pub kind: String,
+    /// The path of the field.
+    pub path: String,
     /// What is wrong, with the object and the path of the field.
     pub message: String,
 }
@@ -58,7 +62,7 @@ pub fn unknown(document: &Node, definitions: &[CustomResourceDefinition]) -> Vec
         "" => format!("{kind} {}", name("name")),
         namespace => format!("{kind} {namespace}/{}", name("name")),
     };
-    let mut found = Found { object, fields: Vec::new() };
+    let mut found = Found { kind, object, fields: Vec::new() };
     found.node("", document, schema);
     if let Some(Content::Map(entries)) = document.get("metadata").map(|metadata| &metadata.content) {
         for entry in entries.iter().filter(|entry| !METADATA.contains(&&*entry.key)) {
@@ -70,13 +74,14 @@ pub fn unknown(document: &Node, definitions: &[CustomResourceDefinition]) -> Vec
 }
 
 /// What has been found in one object.
-struct Found {
+struct Found<'a> {
+    kind: &'a str,
     /// Kind, namespace and name of the object.
     object: String,
     fields: Vec<UnknownField>,
 }
 
-impl Found {
+impl Found<'_> {
     /// Compares a value with its schema. What is wrong in another way is for the API server to say.
     fn node(&mut self, path: &str, node: &Node, schema: &JSONSchemaProps) {
         match &node.content {
@@ -109,9 +114,9 @@ impl Found {
     fn field<'a>(&mut self, path: &str, entry: &Entry, known: impl Iterator<Item = &'a str>) {
         let suggestion = nearest(&entry.key, known);
         let suggestion = suggestion.map_or_else(String::new, |known| format!("; did you mean \"{known}\"?"));
-        let (object, field) = (&self.object, join(path, &entry.key));
-        let message = format!("{object}: unknown field {field}, which the API server drops{suggestion}");
-        self.fields.push(UnknownField { line: entry.line, message });
+        let (object, path) = (&self.object, join(path, &entry.key));
+        let message = format!("{object}: unknown field {path}, which the API server drops{suggestion}");
+        self.fields.push(UnknownField { line: entry.line, kind: self.kind.to_owned(), path, message });
     }
 }
 

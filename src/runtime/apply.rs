@@ -8,6 +8,7 @@
 
 mod compare;
 mod evidence;
+mod preview;
 mod read;
 mod removal;
 
@@ -21,7 +22,8 @@ use hyper::body::Bytes;
 use serde_json::{Map, Value, json};
 use tracing::debug;
 
-use self::compare::{Owner, owner_of, repair, unseen_fields};
+use self::compare::{Owner, needed, owner_of, unseen_fields};
+pub use self::preview::{Verb, Write};
 use super::client::Writer;
 use super::error::{ApiError, decoded};
 use super::key::ObjectKey;
@@ -177,16 +179,21 @@ impl Engine {
             }
             // The store does not hold the object: its labels do not match the watch, or the watch is late.
             Err(ApiError::AlreadyExists(_)) => {
-                let body = self.send(Method::GET, &path(desired.kind, &desired.key)?, None).await?;
-                let object: Value = decoded(&body)?;
-                let metadata = object.get("metadata").cloned().unwrap_or_default();
-                let metadata: Metadata = serde_json::from_value(metadata).unwrap_or_default();
-                let desired = Desired { fields: unseen_fields(desired, &object), ..desired.clone() };
-                let found = Found { metadata, object };
+                let (desired, found) = self.find(desired).await?;
                 self.enforce(&desired, &found, owner).await.map(done(Ensured::Adopted))
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Reads an object that the store does not hold, and returns it with what is enforced in it.
+    async fn find(&self, desired: &Desired) -> Result<(Desired, Found), ApiError> {
+        let body = self.send(Method::GET, &path(desired.kind, &desired.key)?, None).await?;
+        let object: Value = decoded(&body)?;
+        let metadata = object.get("metadata").cloned().unwrap_or_default();
+        let metadata: Metadata = serde_json::from_value(metadata).unwrap_or_default();
+        let desired = Desired { fields: unseen_fields(desired, &object), ..desired.clone() };
+        Ok((desired, Found { metadata, object }))
     }
 
     /// Restores the enforced fields of an existing object with one merge patch. Sends nothing if they are
@@ -198,41 +205,12 @@ impl Engine {
         owner: &Evidence,
     ) -> Result<bool, ApiError> {
         let metadata = seen.metadata();
-        match owner_of(metadata, desired) {
-            Owner::Us => {}
-            Owner::Predecessor => {
-                self.collect(desired, metadata, owner).await?;
-                let message = format!(
-                    "{} {} of a deleted {} of the same name is still being removed",
-                    desired.kind.kind, desired.key.name, desired.owner.kind
-                );
-                return Err(ApiError::transient(message));
-            }
-            Owner::Foreign(owner) => {
-                let (kind, name) = (desired.kind.kind, desired.key.name.clone());
-                return Err(ApiError::NameConflict { kind, name: name.to_string(), owner });
-            }
+        if matches!(owner_of(metadata, desired), Owner::Predecessor) {
+            self.collect(desired, metadata, owner).await?;
         }
-        if metadata.deletion_timestamp.is_some() {
-            return Err(ApiError::transient(format!(
-                "{} {} is being deleted and will be made anew",
-                desired.kind.kind, desired.key.name
-            )));
-        }
-        let Some((patch, exact)) = repair(desired, seen) else { return Ok(false) };
-        debug!(kind = desired.kind.kind, name = %desired.key.name, patch = %shown(desired.kind, &patch), "repairing");
-        self.patch(&ObjectPatch {
-            component: String::new(),
-            kind: desired.kind,
-            key: desired.key.clone(),
-            subresource: None,
-            uid: metadata.uid.to_string(),
-            resource_version: exact
-                .then(|| metadata.resource_version.as_ref().map(ToString::to_string))
-                .flatten(),
-            patch,
-        })
-        .await?;
+        let Some(patch) = needed(desired, seen)? else { return Ok(false) };
+        debug!(kind = desired.kind.kind, name = %desired.key.name, patch = %shown(desired.kind, &patch.patch), "repairing");
+        self.patch(&patch).await?;
         Ok(true)
     }
 
@@ -261,15 +239,8 @@ impl Engine {
     /// The patch is valid only for the resource version in the store, because it replaces whole lists that
     /// other loops write to as well.
     pub async fn publish<T: Kind>(&self, object: &Object<T>, status: &T::Status) -> Result<bool, ApiError> {
-        if *status == object.status {
-            return Ok(false);
-        }
-        // A status that was never written has no fields yet, not even those that the schema requires.
-        let written = object.status != T::Status::default();
-        let old = if written { to_value(&object.status) } else { Value::Object(Map::new()) };
-        let Some(difference) = merge::difference(&old, &to_value(status)) else { return Ok(false) };
-        let patch = ObjectPatch::exactly(object, json!({"status": difference}));
-        self.patch(&ObjectPatch { subresource: Some("status"), ..patch }).await?;
+        let Some(patch) = status_patch(object, status) else { return Ok(false) };
+        self.patch(&patch).await?;
         Ok(true)
     }
 
@@ -312,6 +283,19 @@ impl Engine {
             .map_err(|error| invalid(&error))?;
         self.writer.send(request).await
     }
+}
+
+/// The patch from the status of an object to another one; `None` if they are equal.
+fn status_patch<T: Kind>(object: &Object<T>, status: &T::Status) -> Option<ObjectPatch> {
+    if *status == object.status {
+        return None;
+    }
+    // A status that was never written has no fields yet, not even those that the schema requires.
+    let written = object.status != T::Status::default();
+    let old = if written { to_value(&object.status) } else { Value::Object(Map::new()) };
+    let difference = merge::difference(&old, &to_value(status))?;
+    let patch = ObjectPatch::exactly(object, json!({"status": difference}));
+    Some(ObjectPatch { subresource: Some("status"), ..patch })
 }
 
 fn failure<T>(
@@ -368,14 +352,11 @@ fn is_within(component: &str, components: &BTreeSet<String>) -> bool {
 pub fn rewritten(desired: &Desired, stores: &WrittenStores) -> Result<Option<(Value, Value)>, ApiError> {
     let absent = || ApiError::NotFound(desired.key.to_string());
     let seen = stores.get(desired.kind)?.seen(&desired.key).ok_or_else(absent)?;
-    match owner_of(seen.metadata(), desired) {
-        Owner::Us => Ok(repair(desired, &*seen).map(|(patch, _)| {
-            let mut object = seen.json();
-            merge::apply(&mut object, &patch);
-            (patch, object)
-        })),
-        Owner::Predecessor | Owner::Foreign(_) => Ok(None),
-    }
+    Ok(needed(desired, &*seen).ok().flatten().map(|patch| {
+        let mut object = seen.json();
+        merge::apply(&mut object, &patch.patch);
+        (patch.patch, object)
+    }))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Instances that a Go operator has made, and that the daemon takes over.
 
+mod check;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use crate::{Source, assert_none, is_rust, sources};
 
 /// The layers. A module imports itself and modules of the rows above its own; those in one row do not import each
 /// other. `lib.rs` and `main.rs` come after all of them and import what they like.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["api"],
     &["kinds"],
     &["config"],
@@ -17,6 +17,7 @@ const LAYERS: [&[&str]; 8] = [
     &["capture"],
     &["controllers", "webhook"],
     &["manager", "offline"],
+    &["preview"],
 ];
 
 /// The module below `controllers` that every loop may import.

@@ -1,13 +1,14 @@
 //! Virtual machine environments: a `VirtualMachine` with a disk of its own, or a `VirtualMachineInstance`
 //! without one, which cannot be restarted.
 
+use k8s_openapi::ByteString;
 use serde_json::{Map, Value, json};
 
 use super::cloud_init::{self, Keys};
 use super::environment::{EnvironmentContext, wave};
 use super::exposure::GUI_PORT;
 use super::mounts::Mount;
-use super::observe::{Observed, named};
+use super::observe::{Children, Observed, named};
 use super::resources::Resources;
 use crate::api::environment::EnvironmentType;
 use crate::api::labels;
@@ -32,14 +33,16 @@ pub fn secret(
     let labels = context.labels();
     let note = mounted_volumes(observed, context);
     let user_data = cloud_init::user_data(&config.vm_login, &keys.accepted, mounts);
-    let encoded = |text: &str| to_value(&k8s_openapi::ByteString(text.as_bytes().to_vec()));
-    let data = json!({"userdata": encoded(&user_data), "x-shellscript": encoded(cloud_init::SCRIPT)});
+    let existing = observed.own(&observed.children.secrets, &context.name);
+    let encoded = |text: &str| to_value(&ByteString(text.as_bytes().to_vec()));
+    let user_data =
+        kept_user_data(observed, context, &user_data).map_or_else(|| encoded(&user_data), Value::from);
+    let data = json!({"userdata": user_data, "x-shellscript": encoded(cloud_init::SCRIPT)});
     let kind = KindInfo::of::<SecretKind>();
     let body = json!({"type": "Opaque", "data": data});
     // All of `data` is ours: what others have added is removed.
     let mut enforced = data;
     if let Some(enforced) = enforced.as_object_mut() {
-        let existing = observed.own(&observed.children.secrets, &context.name);
         for (key, _) in existing.iter().flat_map(|secret| secret.spec.iter()) {
             enforced.entry(key).or_insert(Value::Null);
         }
@@ -56,6 +59,22 @@ pub fn secret(
             Some(Manifest::new(kind, &metadata, &body)),
         )
     }
+}
+
+/// The document of an existing machine as a Go operator wrote it, if it says the same as ours: the machine has read it at its
+/// first boot. It gives way to ours before a machine is made anew.
+fn kept_user_data<'o>(
+    observed: &'o Observed,
+    context: &EnvironmentContext<'_>,
+    ours: &str,
+) -> Option<&'o str> {
+    let name = &context.name;
+    let Children { secrets, machines, machine_instances, .. } = &observed.children;
+    let exists = named(machines, name).is_some() || named(machine_instances, name).is_some();
+    let existing = observed.own(secrets, name).filter(|_| exists)?.spec.get("userdata")?;
+    let bytes: ByteString = serde_json::from_value(existing.into()).ok()?;
+    let text = std::str::from_utf8(&bytes.0).ok()?;
+    (text != ours && cloud_init::is_of_go_operator(text, ours)).then_some(existing)
 }
 
 /// The value of the annotation that lists the shared volumes that the machine mounts: those of the Template,

@@ -5,8 +5,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
 use crate::api::meta::{Metadata, TextMap};
+use crate::runtime::error::ApiError;
 use crate::runtime::merge;
-use crate::runtime::plan::{Desired, Ownership, to_value};
+use crate::runtime::plan::{Desired, ObjectPatch, Ownership, to_value};
 use crate::runtime::store::AnyObject;
 
 /// The owner of an existing object.
@@ -51,6 +52,40 @@ fn stranger(metadata: &Metadata, desired: &Desired) -> Option<String> {
             "belongs to nobody, but its label {key} says that it is of {other}: delete it, or the label"
         ))
     })
+}
+
+/// The patch that restores the enforced fields of an existing object; `None` if they are right.
+///
+/// # Errors
+/// When the object belongs to somebody else, or is going.
+pub fn needed(desired: &Desired, seen: &dyn AnyObject) -> Result<Option<ObjectPatch>, ApiError> {
+    let (metadata, kind, name) = (seen.metadata(), desired.kind.kind, &desired.key.name);
+    match owner_of(metadata, desired) {
+        Owner::Us => {}
+        Owner::Predecessor => {
+            let message = format!(
+                "{kind} {name} of a deleted {} of the same name is still being removed",
+                desired.owner.kind
+            );
+            return Err(ApiError::transient(message));
+        }
+        Owner::Foreign(owner) => {
+            return Err(ApiError::NameConflict { kind, name: name.to_string(), owner });
+        }
+    }
+    if metadata.deletion_timestamp.is_some() {
+        return Err(ApiError::transient(format!("{kind} {name} is being deleted and will be made anew")));
+    }
+    let version = || metadata.resource_version.as_ref().map(ToString::to_string);
+    Ok(repair(desired, seen).map(|(patch, exact)| ObjectPatch {
+        component: String::new(),
+        kind: desired.kind,
+        key: desired.key.clone(),
+        subresource: None,
+        uid: metadata.uid.to_string(),
+        resource_version: exact.then(version).flatten(),
+        patch,
+    }))
 }
 
 /// The merge patch that restores the enforced fields, and whether it is valid only for the resource version

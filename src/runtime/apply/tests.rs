@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::json;
 
+use super::compare::repair;
 use super::*;
 use crate::runtime::plan::{Manifest, Ownership};
 

@@ -1,0 +1,146 @@
+use super::*;
+
+/// Values as an administrator has them, with a value of each form.
+const VALUES: &str = r#"
+global: {version: v1.2.3}
+frontend-app: {replicaCount: 2}
+operator:
+  image: {repository: crownlabs/operator}
+  configurations:
+    targetLabel: crownlabs.polito.it/operator-selector=staging
+    features: {tenant: true, workspace: true, instance: true, sharedvolume: false, pmp: true, keycloak: true, webhooks: true}
+    keycloak:
+      url: "https://auth.example.org/"
+      realm: labs
+      clientId: operator
+      clientSecret: hunter2
+      rolesClientId: api
+    tenantNamespaceKeepAlive: 168h
+    mydrivePVCsSize: 2Gi
+    tenant: {resourcecaps: {cpu: 12, memory: 40, instances: 5}}
+    maxConcurrentReconciles: 1
+    unheardOf: {inner: 7}
+  webhook:
+    enableMutating: true
+    enableValidating: true
+    deployment: {webhookBypassGroups: "system:masters, kubernetes:admin", baseWorkspaces: utilities}
+instance-operator:
+  configurations:
+    generic:
+      whitelistLabels: crownlabs.polito.it/operator-selector=staging
+      websiteBaseUrl: labs.example.org
+      instancesAuthUrl: https://labs.example.org/auth/
+    containerEnvironmentOptions: {tag: "", contentUploaderImage: registry.example.org/uploader}
+    containerVmSnapshots: {kanikoImage: "kaniko:1", exportImage: crownlabs/img-exporter, exportImageTag: ""}
+    privateContainerRegistry: {url: registry.example.org, secretName: login}
+    publicExposure:
+      ipPool: [172.18.0.240-172.18.0.249, 172.18.0.250/30]
+      commonAnnotations: lbipam.cilium.io/sharing-key=pe,lbipam.cilium.io/sharing-cross-namespace=*
+      loadBalancerIPsKey: lbipam.cilium.io/ips
+    monitoring:
+      prometheusURL: http://prometheus:9090
+      queryStep: 5m
+      queryWebSSHData: 'bastion_web_ssh_connections{destination_ip="%s"}'
+    mailConfigDir: /etc/crownmail/configs
+    automation:
+      enableInstanceInactiveTermination: true
+      enableInactivityNotifications: true
+      enableExpirationNotifications: false
+      inactiveTerminationNotificationInterval: 24h
+      terminationStatusCheckInterval: soon
+bastion:
+  configurations: {sshTrackerInterface: eth0, sshTrackerPort: 2222}
+"#;
+
+#[test]
+fn what_the_values_say_is_in_the_configuration() {
+    let made = from_values(VALUES).expect("values");
+    let expected = r#"
+apiVersion: config.crownlabs.polito.it/v1alpha1
+kind: ControllerManagerConfiguration
+selector: {crownlabs.polito.it/operator-selector: staging}
+server:
+  webhook: {enabled: true, bypassGroups: ["system:masters", "kubernetes:admin"]}
+controllers:
+  tenant:
+    enabled: true
+    keepAlive: 7d
+    baseWorkspaces: [utilities]
+    myDrive: {size: 2Gi}
+    quotaCaps: {cpu: 12, memory: 40G, instances: 5}
+  workspace: {enabled: true}
+  instance:
+    enabled: true
+    websiteBaseUrl: labs.example.org
+    instancesAuthUrl: https://labs.example.org/auth
+  sharedVolume: {enabled: false}
+  snapshot: {containerKanikoImg: "kaniko:1", vmRegistry: registry.example.org, vmRegistrySecret: login}
+  publicExposure:
+    ipPool: [172.18.0.240-172.18.0.249, 172.18.0.250/30]
+    commonAnnotations: {lbipam.cilium.io/sharing-key: pe, lbipam.cilium.io/sharing-cross-namespace: "*"}
+    loadBalancerIpsKey: lbipam.cilium.io/ips
+  inactivity: {enabled: true, notifications: true, notificationInterval: 1d}
+  expiration: {notifications: false}
+  submission: {uploaderImage: "registry.example.org/uploader:v1.2.3"}
+  sshTracker: {interface: eth0, port: 2222}
+integrations:
+  keycloak:
+    enabled: true
+    url: https://auth.example.org
+    realm: labs
+    clientId: operator
+    rolesClientId: api
+    clientSecretFile: /etc/crownlabs/keycloak/client-secret
+  prometheus:
+    url: http://prometheus:9090
+    queryStep: 5m
+    queries: {webSshData: "bastion_web_ssh_connections{destination_ip=%q}"}
+  mail: {transport: smtp, configDir: /etc/crownmail/configs}
+"#;
+    let read = |text: &str| -> Value { serde_saphyr::from_str(text).expect("YAML") };
+    assert_eq!(read(&made.yaml), read(expected));
+    assert!(!made.yaml.contains("hunter2"), "{}", made.yaml);
+}
+
+#[test]
+fn what_is_not_carried_over_is_named() {
+    let made = from_values(VALUES).expect("values");
+    let begins = [
+        "instance-operator.configurations.automation.terminationStatusCheckInterval: \"soon\" is left out: expected",
+        "operator.configurations.keycloak.clientSecret: put it into a Secret",
+        "operator.configurations.features.pmp: left out: personal volumes",
+        "operator.configurations.unheardOf.inner: 7 is left out: there is no such key here",
+        "instance-operator.configurations.containerVmSnapshots.exportImage: left out: the daemon has",
+    ];
+    assert_eq!(made.messages.len(), begins.len(), "{:#?}", made.messages);
+    for (message, begin) in made.messages.iter().zip(begins) {
+        assert!(message.starts_with(begin), "{message}\ndoes not begin with\n{begin}");
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+}
+
+#[test]
+fn two_values_that_disagree_are_named() {
+    let values = "operator: {configurations: {targetLabel: a=b}}
+instance-operator: {configurations: {generic: {whitelistLabels: c=d}}}";
+    let made = from_values(values).expect("values");
+    let message = r#"instance-operator.configurations.generic.whitelistLabels: {"c":"d"} is left out, since selector is {"a":"b"} already"#;
+    assert_eq!(made.messages, [message]);
+}
+
+#[test]
+fn what_cannot_be_used_is_said() {
+    for (values, problem) in
+        [("frontend-app: {}", "these are no values of the chart with the Go operators"), ("[1, 2", "line")]
+    {
+        let error = from_values(values).expect_err("no values");
+        assert!(error.contains(problem), "{error}");
+    }
+    let values = "operator: {configurations: {keycloak: {url: \"https://auth.example.org\"}}}";
+    let made = from_values(values).expect("values");
+    assert!(
+        made.messages.iter().any(|m| m.contains("to be mended") && m.contains("realm")),
+        "{:?}",
+        made.messages
+    );
+}

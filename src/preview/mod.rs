@@ -1,0 +1,155 @@
+//! What the daemon would write in a live cluster: `crownlabs plan --kubeconfig` and `crownlabs takeover check`. Loops and
+//! stores are those of `run`; the gate is closed for ever, so nothing but reads can be sent.
+
+mod obstacles;
+mod text;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use futures::future::join_all;
+use kube::Client;
+use tokio::task::JoinSet;
+
+use self::obstacles::Obstacles;
+use crate::config::Config;
+use crate::controllers::{Built, BuiltLoop, LOOPS, Previewed, Setup};
+use crate::manager::start_up;
+use crate::runtime::client::{self, UserReader, Writer};
+use crate::runtime::clock;
+use crate::runtime::gate::Gate;
+use crate::runtime::readiness;
+use crate::runtime::store::StoreFactory;
+use crate::runtime::watch_health::WatchHealth;
+
+/// How long the API server may take to say its version.
+const ANSWER: Duration = Duration::from_secs(10);
+/// How long a list may fail until it is given up.
+const LIST: Duration = Duration::from_secs(5);
+/// The time between two looks at the lists.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What is to be printed, and whether there is nothing to say.
+#[derive(Debug)]
+pub struct Findings {
+    /// For people.
+    pub text: String,
+    /// `plan`: nothing would be written. `takeover check`: nothing stands in the way.
+    pub is_clean: bool,
+}
+
+/// What the loops would write in a cluster now. It is what the first reconcile of each object writes; what follows from
+/// that, and what follows from Keycloak, mail and Prometheus, is not looked at.
+///
+/// # Errors
+/// When the cluster cannot be read.
+pub async fn changes(config: &Config, kubeconfig: Option<&Path>) -> anyhow::Result<Findings> {
+    let live = Live::connect(kubeconfig).await?;
+    let Seen { previews, messages } = live.preview(config).await?;
+    let is_clean = previews.iter().all(|preview| preview.writes.is_empty());
+    Ok(Findings { text: text::changes(&previews, &messages), is_clean })
+}
+
+/// The same, for a cluster that the Go operators run: what would change for its users, and what stands in the way.
+///
+/// # Errors
+/// When the cluster cannot be read.
+pub async fn takeover(config: &Config, kubeconfig: Option<&Path>) -> anyhow::Result<Findings> {
+    let live = Live::connect(kubeconfig).await?;
+    let Seen { previews, messages } = live.preview(config).await?;
+    let obstacles = Obstacles::find(&live.client, config, &previews).await;
+    Ok(Findings { text: text::takeover(&obstacles, &previews, &messages), is_clean: obstacles.is_empty() })
+}
+
+/// A cluster that is only read.
+struct Live {
+    client: Client,
+    writer: Writer,
+    users: UserReader,
+}
+
+/// What was seen in it.
+struct Seen {
+    previews: Vec<Previewed>,
+    /// What was not looked at, a sentence each.
+    messages: Vec<String>,
+}
+
+impl Live {
+    async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Self> {
+        let kubeconfig = start_up::kubeconfig(kubeconfig).await?;
+        let url = kubeconfig.cluster_url.clone();
+        let client = client::build(kubeconfig.clone(), Gate::closed())?;
+        let users = UserReader::new(&kubeconfig)?;
+        let writer = Writer::new(kubeconfig, Gate::closed())?;
+        let version = tokio::time::timeout(ANSWER, client.apiserver_version()).await;
+        let version = version.with_context(|| format!("the API server {url} did not answer within 10 s"))?;
+        version.with_context(|| format!("the API server {url} cannot be used"))?;
+        Ok(Self { client, writer, users })
+    }
+
+    /// Fills the stores of the loops that are enabled, and asks each loop what it would write.
+    async fn preview(&self, config: &Config) -> anyhow::Result<Seen> {
+        let gate = Gate::closed();
+        let mut setup = Setup::new(config, gate.clone());
+        setup.accounts = start_up::accounts(config, &gate)?;
+        setup.mailer = start_up::mailer(config, &gate)?;
+        setup.prometheus = start_up::prometheus(config)?;
+        setup.users = Some(self.users.clone());
+        let mut factory = StoreFactory::default();
+        let mut loops = Vec::new();
+        for entry in LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled) {
+            // Replica loops write nothing in the cluster that anybody else has.
+            if let Built::Leader(built) = (entry.build)(&mut setup, &mut factory)? {
+                loops.push((entry.name, built));
+            }
+        }
+        if let Some(file) = setup.files.iter().find(|file| !file.is_readable()) {
+            anyhow::bail!("{}: {} cannot be read", file.key, file.path.display());
+        }
+        let mut watches = JoinSet::new();
+        let mut health = Vec::new();
+        for (plural, state, watch) in factory.watches(&self.client) {
+            watches.spawn(watch);
+            health.push((plural, state));
+        }
+        listed(&loops, &health).await?;
+        let (mut previews, mut messages) = (Vec::new(), Vec::new());
+        for (name, built) in &loops {
+            let missing = readiness::missing(built.needs());
+            if missing.is_empty() {
+                previews.extend(built.preview(&self.writer, clock::now()).await);
+            } else {
+                let missing = missing.join(", ");
+                messages
+                    .push(format!("the {name} loop would wait for CRDs that are not installed: {missing}"));
+            }
+        }
+        Ok(Seen { previews, messages })
+    }
+}
+
+/// Waits until the stores of the loops are filled.
+async fn listed(
+    loops: &[(&str, Box<dyn BuiltLoop>)],
+    health: &[(&'static str, WatchHealth)],
+) -> anyhow::Result<()> {
+    let settled = join_all(loops.iter().map(|(_, built)| readiness::settled(built.needs())));
+    let given_up = async {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let broken = health.iter().find_map(|(plural, health)| {
+                let (since, reason) = health.broken()?;
+                (since >= LIST).then(|| anyhow::anyhow!("the {plural} cannot be listed: {reason}"))
+            });
+            if let Some(error) = broken {
+                break error;
+            }
+        }
+    };
+    tokio::select! {
+        _ = settled => Ok(()),
+        error = given_up => Err(error),
+    }
+}

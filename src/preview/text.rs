@@ -1,0 +1,159 @@
+//! Writes as text, for people: an object and loop at a time, the writes below, the fields below these.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::obstacles::Obstacles;
+use crate::controllers::Previewed;
+use crate::runtime::apply::{Verb, Write};
+
+/// The length of a value, in characters, after which it is cut.
+const SHOWN: usize = 120;
+
+/// The fields of statuses that the Go operators do not know.
+const ADDED: [&str; 3] = ["conditions", "environments", "observedGeneration"];
+
+/// All writes, and how many there are.
+pub fn changes(previews: &[Previewed], messages: &[String]) -> String {
+    let mut text = String::new();
+    for preview in previews {
+        object(&mut text, preview, &|_| true);
+    }
+    lines(&mut text, "Not looked at:", messages.iter());
+    summary(&mut text, previews);
+    text
+}
+
+/// What stands in the way, and the writes that matter to users: statuses only if they change what they had.
+pub fn takeover(obstacles: &Obstacles, previews: &[Previewed], messages: &[String]) -> String {
+    let mut text = String::new();
+    for (heading, found) in obstacles.sections() {
+        lines(&mut text, heading, found.iter());
+    }
+    let mut written = String::new();
+    for preview in previews {
+        object(&mut written, preview, &|write| !only_adds(write));
+    }
+    if !written.is_empty() {
+        let _ = writeln!(text, "What the daemon would write:\n{written}");
+    }
+    let additions =
+        previews.iter().flat_map(|preview| &preview.writes).filter(|write| only_adds(write)).count();
+    if additions > 0 {
+        let fields = ADDED.join(", ");
+        let _ = writeln!(text, "{additions} statuses get fields that the Go operators ignore ({fields}).");
+    }
+    lines(&mut text, "Not looked at:", messages.iter().chain(&obstacles.unread));
+    summary(&mut text, previews);
+    let count = obstacles.count();
+    let verdict = match count {
+        0 => "Nothing stands in the way.".to_owned(),
+        1 => "1 thing stands in the way.".to_owned(),
+        count => format!("{count} things stand in the way."),
+    };
+    let _ = writeln!(text, "{verdict}");
+    text
+}
+
+/// Whether a write only adds fields to a status that the Go operators do not know.
+fn only_adds(write: &Write) -> bool {
+    let is_known = |key: &String| !ADDED.contains(&&**key);
+    write.subresource == Some("status")
+        && write.body["status"].as_object().is_some_and(|status| !status.keys().any(is_known))
+}
+
+/// A heading with lines below it, if there are any.
+fn lines<'a>(text: &mut String, heading: &str, lines: impl Iterator<Item = &'a String>) {
+    let mut lines = lines.peekable();
+    if lines.peek().is_none() {
+        return;
+    }
+    let _ = writeln!(text, "{heading}");
+    for line in lines {
+        let _ = writeln!(text, "  {line}");
+    }
+    text.push('\n');
+}
+
+/// The writes and problems of one object.
+fn object(text: &mut String, preview: &Previewed, is_shown: &dyn Fn(&Write) -> bool) {
+    let Previewed { controller, kind, key, writes, problems } = preview;
+    let writes: Vec<&Write> = writes.iter().filter(|write| is_shown(write)).collect();
+    if writes.is_empty() && problems.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "{kind} {key} ({controller})");
+    for write in writes {
+        let subresource = write.subresource.map_or_else(String::new, |name| format!(", {name}"));
+        let _ = writeln!(text, "  {} {} {}{subresource}", verb(write.verb), write.kind.kind, write.key);
+        if write.verb == Verb::Patch {
+            let mut found = Vec::new();
+            fields("", &write.before, &write.body, &mut found);
+            for line in found {
+                let _ = writeln!(text, "    {line}");
+            }
+        }
+    }
+    for problem in problems {
+        let _ = writeln!(text, "  problem: {problem}");
+    }
+}
+
+fn verb(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Create => "create",
+        Verb::Patch => "patch",
+        Verb::Delete => "delete",
+    }
+}
+
+/// The fields that a merge patch changes, a line each: `path: before -> after`.
+fn fields(path: &str, before: &Value, change: &Value, found: &mut Vec<String>) {
+    match change {
+        Value::Object(members) if !members.is_empty() => {
+            for (key, value) in members {
+                let is_plain = key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
+                let path = match (path, is_plain) {
+                    ("", true) => key.clone(),
+                    (path, true) => format!("{path}.{key}"),
+                    (path, false) => format!("{path}[{key}]"),
+                };
+                fields(&path, before.get(key).unwrap_or(&Value::Null), value, found);
+            }
+        }
+        after => found.push(format!("{path}: {} -> {}", shown(before), shown(after))),
+    }
+}
+
+/// A value, cut where it is long; `-` for none.
+fn shown(value: &Value) -> String {
+    if value.is_null() {
+        return "-".to_owned();
+    }
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// How many objects were looked at, and how many writes there are.
+fn summary(text: &mut String, previews: &[Previewed]) {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for write in previews.iter().flat_map(|preview| &preview.writes) {
+        let what = if write.subresource.is_some() { "status" } else { verb(write.verb) };
+        *counts.entry(what).or_default() += 1;
+    }
+    let count = |what: &str| counts.get(what).copied().unwrap_or_default();
+    let _ = writeln!(
+        text,
+        "{} objects looked at: {} to create, {} to patch, {} to delete, {} statuses to write",
+        previews.len(),
+        count("create"),
+        count("patch"),
+        count("delete"),
+        count("status")
+    );
+}

@@ -1,0 +1,122 @@
+//! What the engine would send for a plan. Objects that the stores do not hold are read; nothing is written.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Engine, Failure, failure, is_within, needed, shown, status_patch};
+use crate::api::{Kind, Object};
+use crate::runtime::ObjectKey;
+use crate::runtime::error::ApiError;
+use crate::runtime::plan::{Desired, KindInfo, ObjectPatch, Plan};
+use crate::runtime::store::AnyObject;
+
+/// A write that was not sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Write {
+    /// What it would do.
+    pub verb: Verb,
+    /// The kind of the object.
+    pub kind: KindInfo,
+    /// Namespace and name of the object.
+    pub key: ObjectKey,
+    /// `status`, or `None` for the object itself.
+    pub subresource: Option<&'static str>,
+    /// The object as it is, as far as we read it; `Null` where there is none. Secrets without what they hold.
+    pub before: Value,
+    /// The new object, or the merge patch; `Null` for a deletion. Secrets without what they hold.
+    pub body: Value,
+}
+
+/// What a write does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Creates the object.
+    Create,
+    /// Changes fields of it.
+    Patch,
+    /// Deletes it.
+    Delete,
+}
+
+/// What would be sent for a plan.
+#[derive(Debug, Default)]
+pub struct Preview {
+    /// The writes.
+    pub writes: Vec<Write>,
+    /// What would not be written, and why.
+    pub failures: Vec<Failure>,
+}
+
+impl Engine {
+    /// What [`Engine::apply`] would send for this plan, unless one of the writes fails.
+    pub async fn preview<E>(&self, plan: &Plan<E>) -> Preview {
+        let mut preview = Preview::default();
+        preview.writes.extend(plan.patches.iter().map(|patch| self.patching(patch)));
+        let mut ensure: Vec<&Desired> = plan.ensure.iter().collect();
+        ensure.sort_by_key(|desired| desired.wave);
+        let mut conflicted = BTreeSet::new();
+        for desired in ensure {
+            if is_within(&desired.component, &conflicted) {
+                continue;
+            }
+            match self.ensuring(desired).await {
+                Ok(write) => preview.writes.extend(write),
+                Err(error) => {
+                    if matches!(error, ApiError::NameConflict { .. }) {
+                        conflicted.insert(desired.component.clone());
+                    }
+                    let failed = failure::<()>(&desired.component, desired.kind, &desired.key, Err(error));
+                    preview.failures.extend(failed);
+                }
+            }
+        }
+        preview.writes.extend(plan.remove.iter().map(|removal| {
+            let (kind, key) = (removal.kind, &removal.key);
+            self.write(Verb::Delete, kind, key, None, &Value::Null)
+        }));
+        preview
+    }
+
+    /// What [`Engine::publish`] would send; `None` if nothing.
+    pub fn publishing<T: Kind>(&self, object: &Object<T>, status: &T::Status) -> Option<Write> {
+        status_patch(object, status).map(|patch| self.patching(&patch))
+    }
+
+    /// A patch as it would be sent.
+    pub fn patching(&self, patch: &ObjectPatch) -> Write {
+        self.write(Verb::Patch, patch.kind, &patch.key, patch.subresource, &patch.patch)
+    }
+
+    /// What would be sent for an object that must exist; `None` if nothing.
+    async fn ensuring(&self, desired: &Desired) -> Result<Option<Write>, ApiError> {
+        let store = self.stores.get(desired.kind)?;
+        if let Some(seen) = store.seen(&desired.key) {
+            return Ok(needed(desired, &*seen)?.map(|patch| self.patching(&patch)));
+        }
+        let found =
+            if store.is_whole() { Err(ApiError::NotFound(String::new())) } else { self.find(desired).await };
+        match found {
+            Ok((desired, found)) => Ok(needed(&desired, &found)?
+                .map(|patch| Write { before: shown(desired.kind, &found.json()), ..self.patching(&patch) })),
+            Err(ApiError::NotFound(_)) => Ok(desired
+                .manifest
+                .as_ref()
+                .map(|manifest| self.write(Verb::Create, desired.kind, &desired.key, None, manifest.json()))),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write(
+        &self,
+        verb: Verb,
+        kind: KindInfo,
+        key: &ObjectKey,
+        subresource: Option<&'static str>,
+        body: &Value,
+    ) -> Write {
+        let seen = self.stores.get(kind).ok().and_then(|store| store.seen(key));
+        let before = seen.map_or(Value::Null, |seen| shown(kind, &seen.json()));
+        Write { verb, kind, key: key.clone(), subresource, before, body: shown(kind, body) }
+    }
+}

@@ -1,0 +1,313 @@
+//! `crownlabs takeover check` and `crownlabs plan --kubeconfig`, in a cluster as the Go operators of the recording left it;
+//! and the way there and back.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::cluster::Options as ClusterOptions;
+use crate::cluster::audit::writes;
+use crate::daemon::{Daemon, Options, config};
+use crate::golden;
+use crate::lab::{Lab, PATIENCE, wait_until};
+
+const NAMESPACE: &str = "tenant-ada-rossi";
+const INSTANCES: &str = "instances.crownlabs.polito.it";
+/// The kinds of what the Go operators made.
+const CHILDREN: &str = "services,ingresses,secrets,persistentvolumeclaims,deployments,virtualmachines.kubevirt.io,\
+                        virtualmachineinstances.kubevirt.io";
+
+/// Runs a command of the binary. Returns its exit code and its output.
+fn crownlabs(arguments: &[&str], config: &Path, kubeconfig: &Path) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_crownlabs"))
+        .args(arguments)
+        .arg("--config")
+        .arg(config)
+        .arg("--kubeconfig")
+        .arg(kubeconfig)
+        .output()
+        .expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().expect("an exit code"), text(&output.stdout) + &text(&output.stderr))
+}
+
+/// A recorded object as it can be applied.
+fn applicable(mut object: Value) -> Value {
+    let members = object.as_object_mut().expect("an object");
+    members.remove("status");
+    members.get_mut("metadata").and_then(Value::as_object_mut).expect("metadata").remove("uid");
+    // The recording shows the data of Secrets as text.
+    if let Some(data) = members.remove("data") {
+        members.insert("stringData".to_owned(), data);
+    }
+    object
+}
+
+/// A recording, with the uids that its custom resources have in a cluster.
+fn documents(file: &str, owners: &[Value]) -> Vec<Value> {
+    let mut text = std::fs::read_to_string(golden::recorded().join(file)).expect("the recording");
+    for owner in owners {
+        let part = |value: &Value| value.as_str().expect("a text").to_owned();
+        let placeholder = format!("<uid {}/{}>", part(&owner["kind"]), part(&owner["metadata"]["name"]));
+        text = text.replace(&placeholder, &part(&owner["metadata"]["uid"]));
+    }
+    golden::documents(&text)
+}
+
+/// Makes the cluster of the recording: its inputs, and all that the Go operators wrote.
+fn record(lab: &Lab) {
+    let inputs = golden::inputs();
+    let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
+    lab.cluster.apply_files(&inputs).expect("the inputs are accepted");
+    lab.apply(golden::MY_DRIVE);
+    let recorded = documents("instances.yaml", &lab.list(INSTANCES, NAMESPACE));
+    let (instances, children): (Vec<Value>, Vec<Value>) =
+        recorded.into_iter().partition(|object| object["kind"] == "Instance");
+    for child in children {
+        let name = child["metadata"]["name"].as_str().unwrap_or_default();
+        if child["kind"] != "EventsSeen" && name != "mydrive-info" {
+            lab.apply(&applicable(child).to_string());
+        }
+    }
+    for instance in instances {
+        let name = instance["metadata"]["name"].as_str().expect("a name");
+        lab.patch(
+            INSTANCES,
+            NAMESPACE,
+            name,
+            &json!({"metadata": {"labels": instance["metadata"]["labels"]}}).to_string(),
+        );
+        let address = lab.get("services", NAMESPACE, name).expect("its Service")["spec"]["clusterIP"].clone();
+        let mut status = instance["status"].clone();
+        if status["ip"] == "<clusterIP>" {
+            status["ip"] = address;
+        }
+        lab.patch_status(INSTANCES, NAMESPACE, name, &json!({"status": status}).to_string());
+    }
+}
+
+/// The configuration with which the Go operators ran when the recording was made.
+fn settings(folder: &Path) -> String {
+    let key = folder.join("key.pub");
+    std::fs::write(&key, golden::MASTER_KEY).expect("written");
+    format!(
+        "controllers:
+  tenant: {{enabled: false}}
+  workspace: {{enabled: false}}
+  instance: {{websiteBaseUrl: labs.example.org, instancesAuthUrl: \"https://labs.example.org/auth\", websshMasterKeyFile: {}}}\n",
+        key.display()
+    )
+}
+
+/// The resource versions of what the Go operators made. Others write Deployments and claims: their specs instead.
+fn versions(lab: &Lab) -> BTreeMap<String, Value> {
+    let version = |object: Value| {
+        let name = format!("{}/{}", object["kind"], object["metadata"]["name"]);
+        let of_others =
+            ["Deployment", "PersistentVolumeClaim"].contains(&object["kind"].as_str().unwrap_or_default());
+        let version = if of_others { &object["spec"] } else { &object["metadata"]["resourceVersion"] };
+        (name, version.clone())
+    };
+    lab.list(CHILDREN, NAMESPACE).into_iter().map(version).collect()
+}
+
+/// Asserts that what the Go operators know of Instances is as they wrote it: the way back is open.
+fn assert_kept(old: &[Value], new: &[Value]) {
+    assert_eq!(old.len(), new.len());
+    for (old, new) in old.iter().zip(new) {
+        let name = &new["metadata"]["name"];
+        for member in ["labels", "annotations", "finalizers", "ownerReferences", "generation"] {
+            assert_eq!(old["metadata"][member], new["metadata"][member], "{member} of {name}");
+        }
+        assert_eq!(old["spec"], new["spec"]);
+        for (field, value) in old["status"].as_object().expect("a status") {
+            assert_eq!(new["status"][field], *value, "{field} of {name}");
+        }
+    }
+}
+
+/// Waits until every Instance is reconciled.
+fn await_reconciled(lab: &Lab) {
+    let is_done = |instance: &Value| {
+        let conditions = instance["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|condition| condition["type"] == "Reconciled" && condition["status"] == "True")
+    };
+    wait_until(PATIENCE, || {
+        let left = lab.list(INSTANCES, NAMESPACE).iter().filter(|instance| !is_done(instance)).count();
+        (left == 0).then_some(()).ok_or_else(|| format!("{left} Instances are not reconciled"))
+    });
+}
+
+#[test]
+fn instances_of_the_go_operators_are_taken_over_and_back_without_a_write_to_what_they_made() {
+    let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
+    record(&lab);
+    let folder = tempfile::tempdir().expect("a folder");
+    let more = settings(folder.path());
+    let file = folder.path().join("crownlabs.yaml");
+    std::fs::write(&file, config("local", &more)).expect("written");
+    let check = || crownlabs(&["takeover", "check"], &file, &lab.admin());
+    let (code, text) = check();
+    assert_eq!(code, 0, "{text}");
+    for line in [
+        "6 objects looked at: 0 to create, 0 to patch, 0 to delete, 6 statuses to write",
+        "6 statuses get fields that the Go operators ignore",
+        "Nothing stands in the way.",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+
+    let before = versions(&lab);
+    assert_eq!(before.len(), 21);
+    let old: Vec<Value> = lab.list(INSTANCES, NAMESPACE);
+    let audit = lab.cluster.audit();
+    let mark = audit.mark().expect("the audit log");
+    let kubeconfig = lab.service_account();
+    let mut daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "local", config: &more });
+    await_reconciled(&lab);
+    daemon.stop();
+    let entries = audit.since(mark).expect("the audit log");
+    let ours = writes(&entries)
+        .filter(|entry| entry.user_agent.starts_with("crownlabs/") && entry.namespace == NAMESPACE);
+    let others: Vec<_> =
+        ours.filter(|entry| entry.resource != "instances" || entry.subresource != "status").collect();
+    assert!(others.is_empty(), "{others:#?}");
+    assert_eq!(versions(&lab), before);
+
+    assert_kept(&old, &lab.list(INSTANCES, NAMESPACE));
+    let (code, text) = crownlabs(&["plan"], &file, &lab.admin());
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("6 objects looked at: 0 to create, 0 to patch, 0 to delete, 0 statuses to write"),
+        "{text}"
+    );
+}
+
+/// Makes the cluster of the recording of Tenants and Workspaces.
+fn record_tenants(lab: &Lab) {
+    lab.apply(&golden::tenant_inputs());
+    let owners = lab.list("tenants.crownlabs.polito.it,workspaces.crownlabs.polito.it", "");
+    let mut objects = documents("tenants.yaml", &owners);
+    objects.sort_by_key(|object| object["kind"] != "Namespace");
+    for object in objects {
+        let kind = object["kind"].as_str().expect("a kind").to_owned();
+        let metadata = &object["metadata"];
+        let (name, owned) =
+            (metadata["name"].as_str().unwrap_or_default(), metadata["ownerReferences"].is_array());
+        match &*kind {
+            "Tenant" | "Workspace" => {
+                let plural = format!("{}s", kind.to_lowercase());
+                let marks =
+                    json!({"metadata": {"labels": metadata["labels"], "finalizers": metadata["finalizers"]}});
+                lab.patch(&plural, "", name, &marks.to_string());
+                lab.patch_status(&plural, "", name, &json!({"status": object["status"]}).to_string());
+            }
+            _ if owned => lab.apply(&applicable(object).to_string()),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn tenants_of_the_go_operators_are_taken_over_with_the_marks_that_keep_personal_volumes() {
+    let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
+    record_tenants(&lab);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("crownlabs.yaml");
+    std::fs::write(&file, config("local", "controllers: {instance: {enabled: false}}\n")).expect("written");
+    let (code, text) = crownlabs(&["takeover", "check"], &file, &lab.admin());
+    assert_eq!(code, 0, "{text}");
+    // Which selector the daemon had when it took an object over; that a personal volume outlives its Tenant, and whose it was;
+    // what may run in a sandbox. Of the third Tenant, and of the third Workspace, the recording has no children.
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("    ")).collect();
+    for written in [
+        &["Workspace netlab (workspace)", "  patch Workspace netlab", "Workspace oslab (workspace)"][..],
+        &["  patch Workspace oslab", "Tenant ada.rossi (tenant)"],
+        &[
+            "Tenant bob.bianchi (tenant)",
+            "  patch Tenant bob.bianchi",
+            "  patch PersistentVolumeClaim mydrive-pvcs/bob-bianchi-drive",
+        ],
+        &["  patch Namespace sandbox-bob-bianchi", "Tenant carl.verdi (tenant)"],
+        &["  patch Tenant carl.verdi", "  patch PersistentVolumeClaim mydrive-pvcs/carl-verdi-drive", ""],
+    ] {
+        assert!(
+            lines.windows(written.len()).any(|window| window == written),
+            "{written:#?} is not in\n{text}"
+        );
+    }
+    assert!(text.contains("    metadata.ownerReferences: [{"), "{text}");
+    assert!(
+        text.contains("    metadata.labels[pod-security.kubernetes.io/enforce]: - -> \"baseline\"\n"),
+        "{text}"
+    );
+    assert!(text.contains(" 0 to delete, "), "{text}");
+}
+
+/// A workload of a Go operator, as its chart makes it.
+fn operator(name: &str, image: &str, replicas: u32) -> String {
+    let labels = json!({"app.kubernetes.io/name": name});
+    let pod = json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "manager", "image": image}]}});
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "crownlabs-system"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pod},
+    })
+    .to_string()
+}
+
+#[test]
+fn what_stands_in_the_way_of_the_daemon_is_named() {
+    let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
+    record(&lab);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("crownlabs.yaml");
+    std::fs::write(&file, config("local", &settings(folder.path()))).expect("written");
+    // A field of CRDs that are not the daemon's.
+    let schema = r#"[{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/colour", "value": {"type": "string"}}]"#;
+    lab.kubectl(&["patch", "crd", "templates.crownlabs.polito.it", "--type=json", "-p", schema]);
+    wait_until(PATIENCE, || {
+        lab.patch("templates", "workspace-kube", "container", r#"{"spec": {"colour": "red"}}"#);
+        let template = lab.get("templates", "workspace-kube", "container").ok_or("the Template")?;
+        (template["spec"]["colour"] == "red").then_some(()).ok_or_else(|| "the field".to_owned())
+    });
+    lab.apply(&operator(
+        "labs-instances",
+        "registry.example.org:5000/crownlabs/instance-operator:v1@sha256:0",
+        2,
+    ));
+    lab.apply(&operator("labs-mirror", "crownlabs/bastion-operator:v1", 1));
+    lab.apply(&operator("labs-tenants", "crownlabs/operator:v1", 0));
+    lab.apply(&operator("unrelated", "example.org/other/operator:v1", 1));
+    lab.apply(
+        r#"{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "crownlabs-operator"},
+            "webhooks": [{"name": "validate.tenant.crownlabs.polito.it", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+                "clientConfig": {"service": {"name": "labs", "namespace": "labs-production"}},
+                "rules": [{"apiGroups": ["crownlabs.polito.it"], "apiVersions": ["v1alpha2"], "operations": ["UPDATE"], "resources": ["tenants"]}]}]}"#,
+    );
+    // Somebody has changed what the daemon would repair, and taken what it needs.
+    lab.patch("deployments", NAMESPACE, "i-container", r#"{"spec": {"replicas": 0}}"#);
+    lab.delete("services", NAMESPACE, &["i-cloudvm"]);
+    let (code, text) = crownlabs(&["takeover", "check"], &file, &lab.admin());
+    assert_eq!(code, 4, "{text}");
+    for line in [
+        "  Deployment crownlabs-system/labs-instances, replicas: 2, image \
+         registry.example.org:5000/crownlabs/instance-operator:v1@sha256:0, for instance, publicExposure, snapshot, \
+         sharedVolume\n",
+        "  ValidatingWebhookConfiguration crownlabs-operator, answered by labs-production/labs\n",
+        "  Template: spec.colour (in workspace-kube/container)\n",
+        "Instance tenant-ada-rossi/i-container (instance)\n  patch Deployment tenant-ada-rossi/i-container\n    \
+         spec.replicas: 0 -> 1\n",
+        "Instance tenant-ada-rossi/i-cloudvm (instance)\n  create Service tenant-ada-rossi/i-cloudvm\n",
+        "3 things stand in the way.\n",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    for absent in ["labs-mirror", "labs-tenants", "unrelated"] {
+        assert!(!text.contains(absent), "{absent} is in\n{text}");
+    }
+    assert!(lab.get("services", NAMESPACE, "i-cloudvm").is_none(), "nothing is written");
+}
