@@ -15,6 +15,7 @@
 //! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
 //! - [`manager`]: start and stop of the process: connections, loops, lease, probes, metrics.
 //! - [`offline`]: `crownlabs plan`, which prints the plans of the same loops without a cluster.
+//! - [`explain`]: `crownlabs why` and `crownlabs status`, in the words of conditions and events.
 //! - [`preview`]: what the loops would write in a live cluster: `crownlabs plan --kubeconfig`, `crownlabs takeover check`.
 
 pub mod api;
@@ -22,6 +23,7 @@ mod capture;
 mod clients;
 mod config;
 mod controllers;
+mod explain;
 mod kinds;
 mod manager;
 mod offline;
@@ -33,6 +35,7 @@ pub use config::{
     Config, ConfigError, FromValues, default_document as default_configuration,
     from_values as configuration_from_values, schema as configuration_schema,
 };
+pub use explain::{status, why};
 pub use manager::lease::LostLease;
 pub use manager::logging::{LogFilter, start as start_logging};
 pub use manager::{EXIT_LEASE_LOST, Options, run};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use crownlabs::{Config, ConfigError, Findings, LostLease, Options};
 
@@ -43,6 +43,23 @@ enum Command {
         /// The configuration file, or a ConfigMap manifest that contains it; else the defaults.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
+    },
+    /// Say what an Instance waits for, on which object and since when; what happens to it next; and who may end it.
+    Why {
+        /// Its namespace and name.
+        #[arg(value_name = "NAMESPACE/INSTANCE")]
+        instance: String,
+        /// The cluster; else KUBECONFIG, else ~/.kube/config, else that of the pod.
+        #[arg(long, value_name = "FILE")]
+        kubeconfig: Option<PathBuf>,
+    },
+    /// List who runs what in a course, idle for how long, and how many cores that holds.
+    Status {
+        /// The name of the Workspace.
+        workspace: String,
+        /// The cluster; else KUBECONFIG, else ~/.kube/config, else that of the pod.
+        #[arg(long, value_name = "FILE")]
+        kubeconfig: Option<PathBuf>,
     },
     /// Move from the Go operators.
     #[command(subcommand)]
@@ -103,8 +120,17 @@ const LAST_THREADS: Duration = Duration::from_millis(500);
 /// not understood.
 const EXIT_FOUND: u8 = 4;
 
+/// The arguments. Under the name `kubectl-crownlabs`, the binary is a plugin of `kubectl`, which calls it as `kubectl crownlabs`.
+fn arguments() -> Arguments {
+    let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    let is_plugin = program.file_stem().is_some_and(|name| name == "kubectl-crownlabs");
+    let command = Arguments::command();
+    let command = if is_plugin { command.bin_name("kubectl crownlabs") } else { command };
+    Arguments::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+}
+
 fn main() -> ExitCode {
-    match execute(Arguments::parse().command) {
+    match execute(arguments().command) {
         Ok(code) => code,
         Err(error) => {
             if error.is::<ConfigError>() {
@@ -141,6 +167,12 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Takeover(TakeoverCommand::Check { config, kubeconfig }) => {
             let config = configuration(config)?;
             return print_findings(&block_on(crownlabs::takeover(&config, kubeconfig.as_deref()))?);
+        }
+        Command::Why { instance, kubeconfig } => {
+            print(&block_on(crownlabs::why(&instance, kubeconfig.as_deref()))?)?;
+        }
+        Command::Status { workspace, kubeconfig } => {
+            print(&block_on(crownlabs::status(&workspace, kubeconfig.as_deref()))?)?;
         }
         Command::Crd => print(&crownlabs::crds())?,
         Command::Config(ConfigCommand::Default) => print(&crownlabs::default_configuration())?,

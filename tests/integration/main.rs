@@ -25,6 +25,7 @@ mod election;
 mod environments;
 mod exam_server;
 mod expiration;
+mod explain;
 mod exporter;
 mod exposure;
 mod heal;

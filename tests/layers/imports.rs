@@ -17,7 +17,7 @@ const LAYERS: [&[&str]; 9] = [
     &["capture"],
     &["controllers", "webhook"],
     &["manager", "offline"],
-    &["preview"],
+    &["explain", "preview"],
 ];
 
 /// The module below `controllers` that every loop may import.

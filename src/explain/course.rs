@@ -1,0 +1,112 @@
+//! Who runs what in a course.
+
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::span::span;
+use crate::api::instance::Instance;
+use crate::api::template::Template;
+
+/// An Instance of a course.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The name of its Tenant.
+    pub tenant: String,
+    /// Its namespace and name.
+    pub instance: String,
+    /// The name of its Template.
+    pub template: String,
+    /// Its phase.
+    pub phase: String,
+    /// The last use that is known; `None` where inactivity is not looked at.
+    pub idle_since: Option<Time>,
+    /// The cores that it holds: none while it is off.
+    pub cores: i64,
+}
+
+impl Row {
+    /// The row of an Instance.
+    pub fn of(instance: &Instance, template: Option<&Template>) -> Self {
+        let (spec, status) = (&instance.spec, &instance.status);
+        let environments = template.map_or(&[][..], |template| &template.spec.environment_list);
+        let cores = environments.iter().map(|environment| environment.resources.cpu).sum();
+        let promise = status.inactivity.as_ref().or(status.destruction.as_ref());
+        Self {
+            tenant: spec.tenant_ref.name.clone(),
+            instance: format!("{}/{}", instance.namespace(), instance.name()),
+            template: spec.template_ref.name.clone(),
+            phase: status.phase.to_string(),
+            idle_since: promise.and_then(|promise| promise.since.clone()),
+            cores: if spec.running { cores } else { 0 },
+        }
+    }
+}
+
+/// The table, and the sums below it. Those that hold most cores come first, and of them those that are idle for longest.
+pub fn table(mut rows: Vec<Row>, now: Timestamp) -> String {
+    let idle = |row: &Row| row.idle_since.as_ref().map_or(now, |since| since.0);
+    rows.sort_by(|a, b| {
+        (b.cores, idle(a), &a.tenant, &a.instance).cmp(&(a.cores, idle(b), &b.tenant, &b.instance))
+    });
+    let heading = ["TENANT", "INSTANCE", "TEMPLATE", "PHASE", "IDLE", "CORES"].map(str::to_owned);
+    let mut lines = vec![heading];
+    lines.extend(rows.iter().map(|row| {
+        let idle = row.idle_since.as_ref().map_or_else(|| "-".to_owned(), |since| span(since, now));
+        let (phase, cores) = (row.phase.clone(), row.cores.to_string());
+        [row.tenant.clone(), row.instance.clone(), row.template.clone(), phase, idle, cores]
+    }));
+    let mut widths = [0; 6];
+    for line in &lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    for line in &lines {
+        let cells: Vec<String> =
+            line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let _ = writeln!(text, "{}", cells.join("   ").trim_end());
+    }
+    let running = rows.iter().filter(|row| row.cores > 0).count();
+    let cores: i64 = rows.iter().map(|row| row.cores).sum();
+    let _ = writeln!(text, "\n{} Instances, {running} of them running, {cores} cores", rows.len());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(tenant: &str, phase: &str, idle: Option<&str>, cores: i64) -> Row {
+        Row {
+            tenant: tenant.to_owned(),
+            instance: format!("tenant-{tenant}/box"),
+            template: "desktop".to_owned(),
+            phase: phase.to_owned(),
+            idle_since: idle.map(|time| Time(time.parse().expect("a time"))),
+            cores,
+        }
+    }
+
+    #[test]
+    fn who_holds_most_for_longest_comes_first() {
+        let rows = vec![
+            row("ada", "Off", None, 0),
+            row("bob", "Ready", Some("2026-01-02T00:00:00Z"), 2),
+            row("eve", "Ready", Some("2026-01-01T00:00:00Z"), 2),
+            row("joe", "Starting", None, 8),
+        ];
+        let expected = "\
+TENANT   INSTANCE         TEMPLATE   PHASE      IDLE    CORES
+joe      tenant-joe/box   desktop    Starting   -       8
+eve      tenant-eve/box   desktop    Ready      1 d     2
+bob      tenant-bob/box   desktop    Ready      5 min   2
+ada      tenant-ada/box   desktop    Off        -       0
+
+4 Instances, 3 of them running, 12 cores
+";
+        assert_eq!(table(rows, "2026-01-02T00:05:00Z".parse().expect("a time")), expected);
+    }
+}
