@@ -1,5 +1,6 @@
 //! The RBAC rules of the daemon: they are sufficient, and each of them is needed.
 
+mod loops;
 mod rights;
 
 use std::collections::BTreeSet;
