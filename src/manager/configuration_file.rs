@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tracing::{info, warn};
 
 use super::logging::LogFilter;
 use crate::config::Config;
 use crate::runtime::files::WatchedFile;
+use crate::runtime::merge;
+use crate::runtime::plan::to_value;
 
 /// Watches the configuration file: a new log filter counts at once, anything else at the next start.
 pub fn configuration_file(path: PathBuf, running: Arc<Config>, filter: LogFilter) -> WatchedFile {
@@ -31,7 +34,49 @@ pub fn configuration_file(path: PathBuf, running: Arc<Config>, filter: LogFilter
         }
         config.log.filter.clone_from(&running.log.filter);
         if config != *running {
-            info!("the configuration has changed; what is not the log filter counts at the next start");
+            let keys = changed(&running, &config).join(", ");
+            info!(keys, "the configuration has changed; these keys count at the next start");
         }
     })
+}
+
+/// The paths of the keys in which two configurations differ.
+fn changed(old: &Config, new: &Config) -> Vec<String> {
+    fn collect(path: &str, difference: &Value, old: &Value, paths: &mut Vec<String>) {
+        match (difference, old) {
+            // Below a key that only one of them has, nothing else is named.
+            (Value::Object(members), Value::Object(known)) => {
+                for (key, value) in members {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    collect(&path, value, known.get(key).unwrap_or(&Value::Null), paths);
+                }
+            }
+            _ => paths.push(path.to_owned()),
+        }
+    }
+    let (old, new) = (to_value(old), to_value(new));
+    let mut paths = Vec::new();
+    if let Some(difference) = merge::difference(&old, &new) {
+        collect("", &difference, &old, &mut paths);
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_that_need_a_restart_are_named() {
+        let parse = |more: &str| {
+            let head =
+                "apiVersion: config.crownlabs.polito.it/v1alpha1\nkind: ControllerManagerConfiguration\n";
+            Config::parse("test", &format!("{head}{more}")).expect("a configuration")
+        };
+        let old = parse("selector: {a: b}\n");
+        let new = parse("selector: {a: c}\ncontrollers: {tenant: {keepAlive: 2d, myDrive: {size: 2Gi}}}\n");
+        assert_eq!(changed(&old, &old), [""; 0]);
+        let keys = ["selector.a", "controllers.tenant.keepAlive", "controllers.tenant.myDrive.size"];
+        assert_eq!(changed(&old, &new), keys);
+    }
 }

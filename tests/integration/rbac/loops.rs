@@ -205,8 +205,8 @@ fn each_loop_has_the_rights_that_it_uses_and_no_others() {
 /// The rights that a loop has and does not use. Panics if it was refused something. What all loops have is used by one of them;
 /// the API server asks for `delete` of a child when that gets an owner again, so that this is not in the audit log.
 fn fault(name: &str, granted: &BTreeSet<String>, entries: &[AuditEntry], shown: &Shown) -> Option<String> {
-    let user = format!("system:serviceaccount:crownlabs-system:{}", account(name));
-    let ours = || entries.iter().filter(|entry| entry.user == user);
+    let account_name = format!("system:serviceaccount:crownlabs-system:{}", account(name));
+    let ours = || entries.iter().filter(|entry| entry.user == account_name);
     // The Job of one snapshot is refused by a quota.
     let by_quota = |entry: &AuditEntry| (&*entry.resource, &*entry.name) == ("jobs", "again");
     let forbidden: Vec<_> = ours().filter(|entry| entry.code == 403 && !by_quota(entry)).collect();
