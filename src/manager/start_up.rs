@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use anyhow::Context;
+use futures::future::{BoxFuture, FutureExt};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
@@ -27,7 +28,12 @@ pub fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
 }
 
 /// `--kubeconfig`, else `KUBECONFIG`, else that of the pod.
-pub async fn kubeconfig(file: Option<&std::path::Path>) -> anyhow::Result<kube::Config> {
+pub fn kubeconfig(file: Option<&std::path::Path>) -> BoxFuture<'_, anyhow::Result<kube::Config>> {
+    // Boxed, so that the code is there once and not in each command.
+    read_kubeconfig(file).boxed()
+}
+
+async fn read_kubeconfig(file: Option<&std::path::Path>) -> anyhow::Result<kube::Config> {
     let Some(file) = file else {
         return kube::Config::infer()
             .await

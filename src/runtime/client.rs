@@ -57,6 +57,7 @@ fn prepared(mut config: Config) -> Config {
 ///
 /// # Errors
 /// When the configuration cannot be used, for example an unreadable certificate.
+#[inline(never)] // much code, in several commands
 pub fn build(config: Config, gate: Gate) -> kube::Result<Client> {
     let config = prepared(config);
     let metrics = RequestMetrics::new(&config);
@@ -101,6 +102,7 @@ struct Sender {
 }
 
 impl Sender {
+    #[inline(never)] // much code, in several commands
     fn new(config: Config) -> kube::Result<Self> {
         let config = prepared(config);
         let pool = legacy::Client::builder(TokioExecutor::new()).build(config.rustls_https_connector()?);
