@@ -46,6 +46,8 @@ pub struct Obstacles {
     operators: Vec<String>,
     /// Webhooks for our kinds that are not the daemon's.
     webhooks: Vec<String>,
+    /// Versions in which objects are stored and that our CRDs do not have.
+    stored: Vec<String>,
     /// Fields of custom resources that our CRDs do not have.
     dropped: Vec<String>,
     /// Writes that end something that users have.
@@ -72,12 +74,13 @@ impl Obstacles {
             let configurations = found.read(client, &path).await;
             found.webhooks.extend(configurations.iter().filter_map(|object| webhook(kind, object)));
         }
+        found.stored = found.stored_versions(client).await;
         found.dropped = found.fields(client).await;
         found
     }
 
     /// What was found, with a heading for each sort.
-    pub fn sections(&self) -> [(&'static str, &[String]); 4] {
+    pub fn sections(&self) -> [(&'static str, &[String]); 5] {
         [
             ("These run and do the same work; stop them before the daemon starts:", &self.operators),
             (
@@ -88,6 +91,11 @@ impl Obstacles {
             (
                 "These fields are in no CRD of the daemon, so the next write of their object drops them:",
                 &self.dropped,
+            ),
+            (
+                "Objects of these CRDs were stored in versions that the daemon's CRDs do not have, which the API server \
+                 therefore refuses; write the objects anew, then take the version out of status.storedVersions:",
+                &self.stored,
             ),
             ("These writes interrupt somebody or delete something:", &self.interruptions),
         ]
@@ -101,6 +109,29 @@ impl Obstacles {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
+    }
+
+    /// The versions in which objects of our kinds are stored and that our CRDs do not have: the API server refuses the CRDs
+    /// as long as that is so.
+    async fn stored_versions(&mut self, client: &Client) -> Vec<String> {
+        let definitions = crds();
+        let installed = self.read(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions").await;
+        let mut found = Vec::new();
+        for crd in installed {
+            let name = name_of(&crd);
+            let Some(ours) = definitions.iter().find(|ours| ours.metadata.name.as_ref() == Some(&name))
+            else {
+                continue;
+            };
+            let stored = crd["status"]["storedVersions"].as_array().into_iter().flatten();
+            let is_ours = |version: &&str| ours.spec.versions.iter().any(|known| known.name == **version);
+            let others: Vec<&str> =
+                stored.filter_map(Value::as_str).filter(|version| !is_ours(version)).collect();
+            if !others.is_empty() {
+                found.push(format!("{name}: {}", others.join(", ")));
+            }
+        }
+        found
     }
 
     /// The fields of custom resources that our CRDs do not have, each with the first object that has it.

@@ -258,6 +258,21 @@ fn operator(name: &str, image: &str, replicas: u32) -> String {
     .to_string()
 }
 
+/// Makes it look as if SharedVolumes had been stored in another version.
+fn store_older_version(lab: &Lab) {
+    let name = "sharedvolumes.crownlabs.polito.it";
+    let crd = lab.get("customresourcedefinitions", "", name).expect("the CRD");
+    let mut versions = crd["spec"]["versions"].clone();
+    let mut older = versions[0].clone();
+    older["name"] = "v1alpha1".into();
+    older["storage"] = false.into();
+    versions.as_array_mut().expect("versions").push(older);
+    let spec = json!({"spec": {"versions": versions}}).to_string();
+    lab.patch("customresourcedefinitions", "", name, &spec);
+    let status = json!({"status": {"storedVersions": ["v1alpha1", "v1alpha2"]}}).to_string();
+    lab.patch_status("customresourcedefinitions", "", name, &status);
+}
+
 #[test]
 fn what_stands_in_the_way_of_the_daemon_is_named() {
     let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
@@ -273,6 +288,7 @@ fn what_stands_in_the_way_of_the_daemon_is_named() {
         let template = lab.get("templates", "workspace-kube", "container").ok_or("the Template")?;
         (template["spec"]["colour"] == "red").then_some(()).ok_or_else(|| "the field".to_owned())
     });
+    store_older_version(&lab);
     lab.apply(&operator(
         "labs-instances",
         "registry.example.org:5000/crownlabs/instance-operator:v1@sha256:0",
@@ -302,7 +318,8 @@ fn what_stands_in_the_way_of_the_daemon_is_named() {
         "Instance tenant-ada-rossi/i-container (instance)\n  patch Deployment tenant-ada-rossi/i-container\n    \
          spec.replicas: 0 -> 1\n",
         "Instance tenant-ada-rossi/i-cloudvm (instance)\n  create Service tenant-ada-rossi/i-cloudvm\n",
-        "3 things stand in the way.\n",
+        "  sharedvolumes.crownlabs.polito.it: v1alpha1\n",
+        "4 things stand in the way.\n",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
