@@ -258,7 +258,7 @@ fn operator(name: &str, image: &str, replicas: u32) -> String {
     .to_string()
 }
 
-/// Makes it look as if SharedVolumes had been stored in another version.
+/// Makes it look as if shared volumes had been stored in another version.
 fn store_older_version(lab: &Lab) {
     let name = "sharedvolumes.crownlabs.polito.it";
     let crd = lab.get("customresourcedefinitions", "", name).expect("the CRD");
