@@ -16,11 +16,14 @@ control-plane-prerequisites:
 	@./tests/prerequisites.sh control-plane
 
 # What ships is static, so that it runs in an empty image, and does not name the folders in which it was built, so that it is
-# the same wherever that was. With --target the flags are not for build scripts.
+# the same wherever that was. With --target the flags are not for build scripts. Relocations are packed, and functions of the
+# same code are one where the linker is known to be LLD, as Rust has it for this target.
+, := ,
 TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
-RELEASE := --release --locked --target $(TARGET) --bin crownlabs
+RELEASE := --release --locked --target $(TARGET) --bin crownlabs $(if $(findstring musl,$(TARGET)),--features mimalloc)
 CARGO_HOME ?= $(HOME)/.cargo
-STATIC_FLAGS := -C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(CARGO_HOME)=cargo
+LINK := -C link-arg=-Wl,-z,pack-relative-relocs $(if $(filter x86_64-unknown-linux-gnu,$(TARGET)),-C link-arg=-Wl$(,)--icf=all)
+STATIC_FLAGS := -C target-feature=+crt-static $(LINK) --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(CARGO_HOME)=cargo
 STATIC := RUSTFLAGS="$(STATIC_FLAGS)" $(CARGO)
 
 build: ## The release binary, target/TARGET/release/crownlabs: static, with nothing of this machine in it

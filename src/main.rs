@@ -10,6 +10,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use crownlabs::{Config, ConfigError, Findings, LostLease, Options};
 
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// One daemon that runs every control loop of a `CrownLabs` cluster.
 #[derive(Parser)]
 #[command(name = "crownlabs", version, arg_required_else_help = true)]
