@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
-.PHONY: help prerequisites build test soak lint chart chart-test ship-test generate demo bench image image-exporter ssh-bastion-image clean
+.PHONY: help prerequisites build test soak lint chart chart-test ship-test generate demo bench load load-report image image-exporter ssh-bastion-image sbom book clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -31,32 +31,37 @@ build: ## The release binary, target/TARGET/release/crownlabs: static, with noth
 
 # More tests at once than there are cores: most of the time most of them wait.
 TEST_THREADS ?= 6
+# What ships has no traces; the tests are built with them, so that one build covers both.
+TEST_FEATURES := --features otlp
 
 test: prerequisites ## Everything: unit, snapshot, property and integration tests on a real control plane
-	$(CARGO) test --locked -- --test-threads=$(TEST_THREADS)
+	$(CARGO) test --locked $(TEST_FEATURES) -- --test-threads=$(TEST_THREADS)
 
 soak: control-plane-prerequisites ## Two replicas that are killed, stopped and cut off for an hour (SOAK_SECONDS), then compared with calm ones
-	SOAK_SECONDS=$${SOAK_SECONDS:-3600} $(CARGO) test --locked --test integration -- --nocapture soak::
+	SOAK_SECONDS=$${SOAK_SECONDS:-3600} $(CARGO) test --locked $(TEST_FEATURES) --test integration -- --nocapture soak::
 
 lint: ## Format, lints, and what may enter the dependency tree
 	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) clippy --locked --all-targets $(TEST_FEATURES) -- -D warnings
 	$(CARGO) clippy --locked --test ship -- -D warnings
 	./tests/deny.sh
 
-generate: ## The files that are made from the code: CRDs, default configuration, schema of the chart
-	UPDATE_MANIFESTS=1 $(CARGO) test --locked --lib api::crd
-	$(CARGO) run --locked -- config default > config/crownlabs.yaml.new
+generate: ## The files that are made from the code: CRDs, reference, default configuration, schema of the chart
+	UPDATE_MANIFESTS=1 $(CARGO) test --locked $(TEST_FEATURES) --lib --bin crownlabs up_to_date
+	$(CARGO) run --locked $(TEST_FEATURES) -- config default > config/crownlabs.yaml.new
 	mv config/crownlabs.yaml.new config/crownlabs.yaml
 	$(MAKE) chart
 
 chart: ## What is made from the chart or for it: values.schema.json, the kustomize base
-	$(CARGO) run --quiet --locked -- config schema | python3 tests/chart/schema.py > manifests/chart/values.schema.json.new
+	$(CARGO) run --quiet --locked $(TEST_FEATURES) -- config schema | python3 tests/chart/schema.py > manifests/chart/values.schema.json.new
 	mv manifests/chart/values.schema.json.new manifests/chart/values.schema.json
 	./tests/chart.sh render
 
 chart-test: prerequisites ## The chart: lint, what it renders, and that the plain manifests are the same
 	./tests/chart.sh
+
+book: ## The pages of docs as a book, target/book/index.html: every page and link of it is checked
+	./tests/book.sh
 
 ship-test: prerequisites ## What ships: the image, unpacked, and the chart, installed on a real control plane
 	./tests/ship.sh
@@ -69,6 +74,14 @@ bench: prerequisites ## The figures of the README, measured here; table and JSON
 	$(STATIC) build $(RELEASE)
 	$(STATIC) bench --locked --target $(TARGET) --bench figures
 
+load: prerequisites ## Every loop on, with 100, 1,000 and 5,000 Instances and an hour idle; as root. LOAD_KWOK=1 LOAD_STEPS=10000 lets them run
+	$(STATIC) build $(RELEASE)
+	$(STATIC) bench --locked --target $(TARGET) --bench figures -- load
+	$(MAKE) load-report
+
+load-report: ## The tables of docs/performance.md and its plots, from what `make load` has measured
+	python3 benches/plots.py
+
 IMAGE_TAG = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
 image: build ## The container image of the daemon
@@ -79,6 +92,11 @@ image-exporter: ## The container image that exports the disks of snapshots
 
 ssh-bastion-image: ## The container image of the SSH server of the bastion
 	./images/build.sh ssh-bastion crownlabs/ssh-bastion:$(IMAGE_TAG)
+
+sbom: ## What the binary is made of, target/crownlabs.cdx.json: by cargo-cyclonedx, which `cargo install` builds
+	$(CARGO) cyclonedx --format json --override-filename crownlabs-sbom
+	mkdir -p target
+	mv crownlabs-sbom.json target/crownlabs.cdx.json
 
 clean: ## Removes what was built here (the control plane in the cache stays)
 	$(CARGO) clean

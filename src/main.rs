@@ -1,5 +1,10 @@
 //! The command line: parses, calls, exits.
 
+#[cfg(test)]
+mod command_line;
+#[cfg(test)]
+mod reference;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -153,8 +158,8 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Run { config: file, kubeconfig } => {
             let config = Config::load(&file)?;
-            let log_filter = crownlabs::start_logging(&config.log)?;
-            let options = Options { config, config_file: file, kubeconfig, log_filter };
+            let log = crownlabs::start_logging(&config.log)?;
+            let options = Options { config, config_file: file, kubeconfig, log };
             block_on(crownlabs::run(options))?;
         }
         Command::Plan { file, kubeconfig: None, config } => {

@@ -31,6 +31,8 @@ if [ "$what" = all ]; then
 	[ -x /usr/sbin/sshd ] || need sshd openssh-server
 	need java default-jre-headless
 	need mvn maven
+	# A command of the documents.
+	need jq jq
 	# The checks of the chart.
 	need python3 python3
 	python3 -c 'import yaml' >/dev/null 2>&1 || packages+=(python3-yaml)

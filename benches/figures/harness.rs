@@ -64,24 +64,24 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Starts a control plane on which nobody simulates nodes and virtual machines.
+    /// Starts a control plane on which nobody simulates nodes and virtual machines, with the [`FIXTURES`].
     pub async fn start() -> Result<Self> {
+        let options = Options { simulate: false, load_balancer: false, ..Options::default() };
+        Self::start_with(options, FIXTURES).await
+    }
+
+    /// Starts a control plane with these options, the project's CRDs and roles, and these objects.
+    pub async fn start_with(options: Options, fixtures: &str) -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut crds: Vec<PathBuf> = fs::read_dir(root.join("manifests/crds"))?
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<Result<_, _>>()?;
         crds.sort();
-        let cluster = Cluster::start(Options {
-            crds,
-            simulate: false,
-            load_balancer: false,
-            spare: false,
-            ..Options::default()
-        })?;
+        let cluster = Cluster::start(Options { crds, spare: false, ..options })?;
         let (namespace, rbac) =
             (root.join("manifests/00-namespace.yaml"), root.join("manifests/10-rbac.yaml"));
         cluster.apply_files(&[&namespace, &rbac])?;
-        cluster.apply(FIXTURES)?;
+        cluster.apply(fixtures)?;
         let client = cluster.client().await?;
         let daemon_client = cluster.service_account_client("crownlabs-system", "crownlabs").await?;
         let kubeconfig = cluster.service_account_kubeconfig("crownlabs-system", "crownlabs")?;
@@ -155,7 +155,8 @@ impl Bench {
         self.binary_with(binary, CONFIG)
     }
 
-    fn binary_with(&self, binary: &Path, text: &str) -> Result<Daemon> {
+    /// Starts another build of the daemon with this configuration.
+    pub fn binary_with(&self, binary: &Path, text: &str) -> Result<Daemon> {
         let config = self.dir.join("crownlabs.yaml");
         fs::write(&config, text)?;
         let child = Command::new(binary)
@@ -233,17 +234,14 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// A file of `/proc/<pid>`, for example `stat`.
-    fn proc(&self, file: &str) -> Result<String> {
-        Ok(fs::read_to_string(format!("/proc/{}/{file}", self.child.id()))?)
+    /// What is known of its process.
+    pub fn usage(&self) -> Usage {
+        Usage { pid: self.child.id() }
     }
 
-    /// Processor time so far, in seconds: user and system time, which `/proc` counts in ticks of 10 ms (`man 5 proc`).
+    /// Processor time so far, in seconds.
     pub fn processor_seconds(&self) -> Result<f64> {
-        let stat = self.proc("stat")?;
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
-        Ok((ticks(11) + ticks(12)) / 100.0)
+        self.usage().processor_seconds()
     }
 
     /// Waits until it uses next to no processor time. Fails after five minutes.
@@ -265,10 +263,7 @@ impl Daemon {
 
     /// Peak memory (RSS) so far, in MiB.
     pub fn peak_mebibytes(&self) -> Result<f64> {
-        let status = self.proc("status")?;
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).context("VmHWM")?;
-        let kibibytes: f64 = line.split_whitespace().nth(1).context("a number")?.parse()?;
-        Ok(kibibytes / 1024.0)
+        self.usage().mebibytes("VmHWM")
     }
 }
 
@@ -276,6 +271,35 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Reads what a process uses from `/proc` (see `proc(5)`).
+#[derive(Clone, Copy)]
+pub struct Usage {
+    pid: u32,
+}
+
+impl Usage {
+    fn read(self, file: &str) -> Result<String> {
+        Ok(fs::read_to_string(format!("/proc/{}/{file}", self.pid))?)
+    }
+
+    /// User and system time so far, in seconds, which the kernel counts in ticks of 10 ms.
+    pub fn processor_seconds(self) -> Result<f64> {
+        let stat = self.read("stat")?;
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+        Ok((ticks(11) + ticks(12)) / 100.0)
+    }
+
+    /// A size in its `status`, in MiB: `VmRSS` is the memory now, `VmHWM` the peak so far.
+    pub fn mebibytes(self, name: &str) -> Result<f64> {
+        let status = self.read("status")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let kibibytes: f64 =
+            line.and_then(|line| line.split_whitespace().next()).context(name.to_owned())?.parse()?;
+        Ok(kibibytes / 1024.0)
     }
 }
 

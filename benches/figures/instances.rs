@@ -67,8 +67,9 @@ async fn of_baseline(binary: Option<&Path>) -> Result<Option<Times>> {
 /// How many Instances [`cold_600`] has.
 const COLD: usize = 600;
 
-/// How often the floor and the daemon are measured, in turn: the same work can take half as long again a minute later.
-const ROUNDS: usize = 3;
+/// How often the floor and the daemon are measured, in turn: the same work can take half as long again a minute later, so three
+/// rounds give a ratio that differs by a tenth from that of the next three.
+const ROUNDS: usize = 9;
 
 /// The figures of this build with 600 Instances.
 async fn measured_600(figures: &mut Figures) -> Result<Times> {

@@ -1,4 +1,5 @@
-//! `make bench`: the figures of the README, measured on a real control plane on this machine.
+//! `make bench`: the figures of the README, measured on a real control plane on this machine. `make load` measures the part
+//! `load` alone, whose figures are in `docs/performance.md`.
 //!
 //! Requests are counted in the API server's audit log; processor time and peak memory are read from `/proc`. The
 //! floor is a loader that sends only the writes that are needed, with the daemon's `ServiceAccount`. Before each
@@ -18,6 +19,7 @@ mod harness;
 mod inactivity;
 mod instances;
 mod keys;
+mod load;
 mod tenants;
 mod web_ssh;
 
@@ -40,7 +42,7 @@ fn scale() -> usize {
 }
 
 /// A number in a variable of the environment.
-fn number_from(variable: &str) -> Option<u64> {
+pub fn number_from(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|number| number.parse().ok())
 }
 
@@ -86,18 +88,26 @@ fn main() -> Result<()> {
         if wanted("scale") {
             instances::scale(&mut figures, scale(), baseline.as_deref()).await?;
         }
+        // It takes hours, so it has to be asked for by name.
+        if parts.iter().any(|part| part == "load") {
+            load::load(&mut figures).await?;
+        }
         anyhow::Ok(())
     })?;
-    report(&figures.0)
+    // The figures of `make bench` stay as they are when only `load` is measured, which writes a file of its own.
+    report(&figures.0, parts != ["load"])
 }
 
-/// Prints the figures as a table and writes them as JSON.
-fn report(figures: &[Figure]) -> Result<()> {
+/// Prints the figures as a table and, if asked for, writes them as JSON.
+fn report(figures: &[Figure], is_written: bool) -> Result<()> {
     println!("\n{:<56} {:>10} {:>10}", "work", "measured", "at most");
     for Figure { work, value, unit, limit } in figures {
         let limit_text = limit.map_or_else(|| "-".to_owned(), |limit| format!("{limit:.2} {unit}"));
         let mark = if limit.is_some_and(|limit| *value > limit) { "  MISSED" } else { "" };
         println!("{work:<56} {:>10} {limit_text:>10}{mark}", format!("{value:.2} {unit}"));
+    }
+    if !is_written {
+        return Ok(());
     }
     let json: Vec<Value> = figures
         .iter()

@@ -4,8 +4,61 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::text::Text;
+use super::text::{Text, word};
 use super::wire;
+
+word!(
+    /// A type of condition: one of the constants of this module.
+    ConditionType
+);
+
+/// Declares types of conditions: what each says, its constant and text, and the kinds that have it. The kinds are for the
+/// reference (`docs/reference/reasons.md`) and not in the program.
+macro_rules! condition_types {
+    ($($(#[doc = $meaning:literal])+ $name:ident = $text:literal on [$($kind:ident),+];)+) => {
+        $($(#[doc = $meaning])+ pub const $name: ConditionType = ConditionType($text);)+
+
+        /// All of them: type, kinds, meaning.
+        #[cfg(test)]
+        pub const TYPES: &[(ConditionType, &[&str], &str)] =
+            &[$(($name, &[$(stringify!($kind)),+], concat!($($meaning),+))),+];
+    };
+}
+
+condition_types! {
+    /// Whether the object is as its spec asks: an Instance usable, or off; a volume mountable; the image of a snapshot in
+    /// the registry; a Tenant or Workspace set up. So who waits for an Instance does not wait for one that is to be off.
+    READY = "Ready" on [Instance, InstanceSnapshot, SharedVolume, Tenant, Workspace];
+    /// Whether everything that the object specifies is enforced.
+    RECONCILED = "Reconciled" on [Instance, SharedVolume, Tenant, Workspace];
+    /// Whether the object will not become ready without somebody who edits it, or mends what it names, such as an image;
+    /// absent when that is not so. Who waits for the object, as Flux does, need not wait any longer.
+    STALLED = "Stalled" on [Instance, InstanceSnapshot, SharedVolume, Tenant, Workspace];
+    /// Whether an object of another owner has a name that is needed; absent when there is none.
+    NAME_CONFLICT = "NameConflict" on [Instance, SharedVolume, Tenant, Workspace];
+    /// Whether an Instance names another Tenant than its namespace belongs to; absent when it does not.
+    TENANT_MISMATCH = "TenantMismatch" on [Instance];
+    /// Whether Keycloak has an account of the Tenant's name that is somebody else's; absent when it has none.
+    ACCOUNT_EXISTS = "AccountExists" on [Tenant];
+    /// Whether the requested ports can be reached; absent where none are requested.
+    PUBLIC_EXPOSURE_READY = "PublicExposureReady" on [Instance];
+    /// Whether the last query of the status URL of an exam has succeeded.
+    STATUS_CHECKED = "StatusChecked" on [Instance];
+    /// Whether the content of an exam was uploaded; `Unknown` while that is under way.
+    SUBMITTED = "Submitted" on [Instance];
+    /// Whether a running Instance is about to be stopped because nobody uses it, or was.
+    INACTIVE = "Inactive" on [Instance];
+    /// Whether a stopped Instance is about to be deleted because nobody starts it.
+    ABANDONED = "Abandoned" on [Instance];
+    /// Whether an Instance is about to be deleted for its age.
+    EXPIRING = "Expiring" on [Instance];
+    /// Whether the Tenant is enrolled in all Workspaces that its spec names.
+    ENROLLED = "Enrolled" on [Tenant];
+    /// Whether the Tenant has SSH keys that cannot be used; absent if it has none. Everything else is made all the same.
+    INVALID_PUBLIC_KEYS = "InvalidPublicKeys" on [Tenant];
+    /// Whether something uses a volume that is being deleted; absent where nothing does.
+    DELETION_BLOCKED = "DeletionBlocked" on [SharedVolume];
+}
 
 /// One aspect of the state of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -12,7 +12,7 @@ use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
-use super::custom::{CATEGORY, Column, CustomResource};
+use super::custom::{CATEGORY, Column, CustomResource, Rule};
 use super::image_list::ImageListKind;
 use super::instance::InstanceKind;
 use super::instance_snapshot::InstanceSnapshotKind;
@@ -128,7 +128,7 @@ fn column(column: &Column) -> CustomResourceColumnDefinition {
 fn schema<K: CustomResource>() -> Value {
     let version = format!("Version of the schema of this object: {}/{}.", K::GROUP, K::VERSION);
     let kind = format!("Kind of the object: {}.", K::KIND);
-    json!({
+    let mut schema = json!({
         "description": K::DESCRIPTION,
         "type": "object",
         "properties": {
@@ -138,7 +138,12 @@ fn schema<K: CustomResource>() -> Value {
             "spec": part::<K::Spec>(),
             "status": part::<K::Status>(),
         },
-    })
+    });
+    if !K::RULES.is_empty() {
+        let rules = K::RULES.iter().map(|Rule { rule, message }| json!({"rule": rule, "message": message}));
+        schema["x-kubernetes-validations"] = rules.collect();
+    }
+    schema
 }
 
 /// The schema of a spec or status, as a structural schema, which Kubernetes requires of definitions.
@@ -182,6 +187,9 @@ fn structural(schema: &mut Schema) {
         *text = text.replace('\n', " ");
     }
 }
+
+#[cfg(test)]
+mod reference;
 
 #[cfg(test)]
 mod tests {
@@ -247,8 +255,15 @@ mod tests {
             }
         }
         for crd in crds() {
-            let schema = serde_json::to_value(&crd.spec.versions[0].schema).unwrap();
-            walk(&crd.spec.names.kind, &schema["openAPIV3Schema"]);
+            let mut schema = serde_json::to_value(&crd.spec.versions[0].schema).unwrap();
+            let schema = &mut schema["openAPIV3Schema"];
+            // Rules are about the object as a whole, and judge changes only: what is stored stays valid.
+            let rules =
+                schema.as_object_mut().unwrap().remove("x-kubernetes-validations").unwrap_or_default();
+            for rule in rules.as_array().into_iter().flatten() {
+                assert!(rule["rule"].as_str().is_some_and(|rule| rule.contains("oldSelf")), "{rule}");
+            }
+            walk(&crd.spec.names.kind, schema);
         }
     }
 }

@@ -40,6 +40,16 @@ pub const MESSAGE: Column = Column::wide("Message", ".status.conditions[?(@.type
 /// The category of all our kinds: `kubectl get crownlabs` lists their objects.
 pub const CATEGORY: &str = "crownlabs";
 
+/// A rule in the Common Expression Language by which the API server refuses a change of an object. It compares the object
+/// with what it was (`oldSelf`), so that whatever is stored stays valid: `docs/decisions/0007-rules-in-crds.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// The expression, which is true for what is accepted.
+    pub rule: &'static str,
+    /// What the user is told otherwise.
+    pub message: &'static str,
+}
+
 /// A kind that this project defines, as a custom resource.
 pub trait CustomResource: Kind<Spec: schemars::JsonSchema, Status: schemars::JsonSchema> {
     /// Short names for `kubectl`.
@@ -48,4 +58,6 @@ pub trait CustomResource: Kind<Spec: schemars::JsonSchema, Status: schemars::Jso
     const COLUMNS: &'static [Column];
     /// The description of the kind in its definition: one sentence.
     const DESCRIPTION: &'static str;
+    /// Rules for changes of the object.
+    const RULES: &'static [Rule] = &[];
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
-use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
+use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON, Rule};
 use super::object::kind;
 use super::reference::GenericRef;
 use super::wire::{self, wire_enum};
@@ -26,6 +26,12 @@ impl CustomResource for InstanceSnapshotKind {
     ];
     const DESCRIPTION: &'static str = "A container image, made once from the disk of \
         a stopped virtual machine and pushed to the registry.";
+    // What may be absent is asked for first: an expression that fails refuses the change, too.
+    const RULES: &'static [Rule] = &[Rule {
+        rule: "!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase != 'Completed' \
+            || !has(oldSelf.spec) || (has(self.spec) && self.spec == oldSelf.spec)",
+        message: "the snapshot is complete, and another spec would change nothing: make another snapshot",
+    }];
 }
 
 wire_enum!(

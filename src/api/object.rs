@@ -156,39 +156,60 @@ impl<T: Kind> Object<T> {
     }
 }
 
-/// An object whose spec and status have not been decoded yet.
-#[derive(Deserialize)]
-struct Raw {
+/// An object of any kind whose spec and status have not been decoded yet.
+#[derive(Debug, Clone, Deserialize)]
+pub struct RawObject {
+    /// The metadata, always without `managedFields`.
     #[serde(default)]
-    metadata: Metadata,
+    pub metadata: Metadata,
     spec: Option<Box<RawValue>>,
     data: Option<Box<RawValue>>,
     status: Option<Box<RawValue>>,
+    /// All of it, for kinds that have their fields at the top level.
+    #[serde(skip)]
+    whole: Option<Box<RawValue>>,
 }
 
-impl<'de, T: Kind> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (raw, body);
-        if T::BODY.is_empty() {
-            let whole = Box::<RawValue>::deserialize(deserializer)?;
-            raw = serde_json::from_str::<Raw>(whole.get()).map_err(serde::de::Error::custom)?;
-            body = Some(whole);
-        } else {
-            let mut parts = Raw::deserialize(deserializer)?;
-            body = if T::BODY == "data" { parts.data.take() } else { parts.spec.take() };
-            raw = parts;
+impl RawObject {
+    /// Reads an object; `is_flat` for kinds that have their fields at the top level, whose [`Kind::BODY`] is empty.
+    ///
+    /// # Errors
+    /// When it is no object, or its metadata cannot be read.
+    pub fn read<'de, D: Deserializer<'de>>(deserializer: D, is_flat: bool) -> Result<Self, D::Error> {
+        if !is_flat {
+            return Self::deserialize(deserializer);
         }
+        let whole = Box::<RawValue>::deserialize(deserializer)?;
+        let parts = serde_json::from_str::<Self>(whole.get()).map_err(serde::de::Error::custom)?;
+        Ok(Self { whole: Some(whole), ..parts })
+    }
+}
+
+impl<T: Kind> Object<T> {
+    /// The object, decoded. It was read as [`Kind::BODY`] says.
+    pub fn decode(raw: RawObject) -> Self {
+        let body = match T::BODY {
+            "" => raw.whole,
+            "data" => raw.data,
+            _ => raw.spec,
+        };
         let (spec, malformed) = match lenient::read(body.as_deref()) {
             Ok(spec) => (spec, None),
             Err(reason) => (T::Spec::default(), Some(format!("{}{reason}", T::BODY))),
         };
-        Ok(Self {
+        Self {
             metadata: raw.metadata,
             spec,
             // A status that cannot be read is written anew by the next reconcile.
             status: lenient::read(raw.status.as_deref()).unwrap_or_default(),
             malformed,
-        })
+        }
+    }
+}
+
+impl<'de, T: Kind> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        RawObject::read(deserializer, T::BODY.is_empty()).map(Self::decode)
     }
 }
 

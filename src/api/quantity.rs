@@ -90,6 +90,12 @@ impl Quantity {
         self.rounded(NANO / 1000)
     }
 
+    /// The amount as a number with 15 exact digits, for metrics.
+    pub fn approximate(&self) -> f64 {
+        // The nearest number, as the standard library reads it: every text of this form is one.
+        format!("{}e-{NANO_DIGITS}", self.nano).parse().unwrap_or_default()
+    }
+
     fn rounded(&self, unit: i128) -> i64 {
         let limit = if self.nano < 0 { i64::MIN } else { i64::MAX };
         i64::try_from(divide_away(self.nano, unit)).unwrap_or(limit)

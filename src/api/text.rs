@@ -172,6 +172,48 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 }
 
+/// Declares a type of words that only this crate's tables make: types of conditions, and reasons.
+macro_rules! word {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Deref)]
+        #[deref(forward)]
+        pub struct $name(&'static str);
+
+        impl $name {
+            /// The word.
+            pub const fn as_str(self) -> &'static str {
+                self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(self.0)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(word: $name) -> Self {
+                word.0.to_owned()
+            }
+        }
+
+        impl PartialEq<$name> for $crate::api::text::Text {
+            fn eq(&self, word: &$name) -> bool {
+                self.as_str() == word.0
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, text: &&str) -> bool {
+                self.0 == *text
+            }
+        }
+    };
+}
+pub(crate) use word;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
 //! | [`http`] | the client of all HTTP servers: TLS, time limit, bounded answers |
 //! | [`keycloak`] | Keycloak's admin API: accounts of Tenants, roles of Workspaces |
 //! | [`mail`] | mail to Tenants, through a mail server or into a folder |
+//! | `otlp` (feature of that name) | the OpenTelemetry collector, which gets traces |
 //! | [`prometheus`] | Prometheus' query API: the last use of Instances |
 //! | [`ssh`] | shells on machines |
 //! | [`status_check`] | the status URLs of exams |
@@ -12,6 +13,8 @@
 pub mod http;
 pub mod keycloak;
 pub mod mail;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod prometheus;
 pub mod ssh;
 pub mod status_check;

@@ -237,7 +237,7 @@ fn format(schema: &Value) -> Option<&'static Format> {
 }
 
 /// The texts that a schema allows; empty if it is not an enumeration.
-fn constants(schema: &Value) -> Vec<&str> {
+pub(super) fn constants(schema: &Value) -> Vec<&str> {
     let alternatives = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
     let constant = |schema| Value::as_str(Value::get(schema, "const")?);
     alternatives.chain([schema]).filter_map(constant).chain(strings(schema, "enum")).collect()
@@ -286,7 +286,7 @@ fn expected_instead(content: &Content, schema: &Value) -> String {
 }
 
 /// Describes the values that a schema allows, to be read after "expected".
-fn expected_value(schema: &Value) -> String {
+pub(super) fn expected_value(schema: &Value) -> String {
     let constants = constants(schema);
     if let Some((last, others)) = constants.split_last() {
         return if others.is_empty() {

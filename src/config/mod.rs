@@ -20,6 +20,7 @@ mod formats;
 mod from_values;
 mod instance;
 mod integrations;
+mod log;
 pub mod loops;
 mod mail;
 pub mod pool;
@@ -53,6 +54,9 @@ pub use fault::{ConfigError, Fault};
 pub use from_values::{FromValues, from_values};
 pub use instance::{Access, AccessMode, InstanceConfig, VmLogin};
 pub use integrations::KeycloakConfig;
+#[cfg(feature = "otlp")]
+pub use log::Traces;
+pub use log::{Log, LogFormat};
 pub use mail::{MailConfig, MailTls, MailTransport, Mailbox, NoMailbox, split_mailbox};
 pub use prometheus::PrometheusConfig;
 pub use query_template::{QueryTemplate, TemplateError, quoted};
@@ -64,7 +68,7 @@ pub use submission::SubmissionConfig;
 pub use suggest::nearest;
 pub use tenant::{MyDrive, OnTenantDeletion, QuotaCaps, TenantConfig};
 pub use termination::TerminationConfig;
-pub use types::{Config, Controllers, LeaderElection, Log, LogFormat};
+pub use types::{Config, Controllers, LeaderElection};
 pub use web_ssh::WebSshConfig;
 pub use webhook::WebhookConfig;
 

@@ -8,6 +8,7 @@ use super::duration::ConfigDuration;
 use super::fault::Fault;
 use super::instance;
 use super::integrations::KeycloakConfig;
+use super::log;
 use super::mail;
 use super::pool::Pool;
 use super::prometheus;
@@ -182,10 +183,11 @@ fn keycloak_lacks(config: &Config, key: &str, value: fn(&KeycloakConfig) -> &str
 }
 
 /// The rules.
-fn all() -> impl Iterator<Item = &'static Rule> {
+pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
     let of_parts = [
         automation::RULES,
         instance::RULES,
+        log::RULES,
         mail::RULES,
         prometheus::RULES,
         ssh_tracker::RULES,

@@ -5,6 +5,7 @@ mod described;
 mod faults;
 mod mail;
 mod queries;
+mod reference;
 
 use std::collections::BTreeMap;
 
@@ -60,7 +61,7 @@ fn every_key_of_the_default_file_has_a_comment() {
     let keys =
         document.lines().filter(|line| !line.trim_start().starts_with('#') && line.contains(':')).count();
     // 9 at the top with 1 label, 2 of resync, 6 of leaderElection, 4 of server, 8 of webhook, 2 of
-    // keycloakEvents, 2 of log, the instance loop with its 10, 5 images, 2 of access, 4 of oauth2Proxy, 2 of
+    // keycloakEvents, 3 of log and 2 of traces, the instance loop with its 10, 5 images, 2 of access, 4 of oauth2Proxy, 2 of
     // vmLogin, 2 of gatewayApi, 2 of localVm, the exposure loop with its 8, the snapshot loop with its 11, the shared volume
     // loop with its 4, the termination loop with its 5, the submission loop with its 8, the tenant loop with its 12, 2
     // labels, 5 of myDrive, 3 of quotaCaps, 1 of personalWorkspace, the workspace loop with its 2, keycloak with its 9,
@@ -75,7 +76,7 @@ fn every_key_of_the_default_file_has_a_comment() {
         4,
         6,
         2,
-        2,
+        3 + 2,
         1,
         10,
         5,
@@ -165,7 +166,7 @@ integrations:
     assert_eq!(config.leader_election.namespace, "crownlabs-system");
     assert_eq!(config.server.metrics.address(), Some("[::1]:9".parse().unwrap()));
     assert_eq!(config.server.health.address(), None);
-    assert_eq!(config.log, Log { format: LogFormat::Json, filter: "warn,crownlabs=debug".to_owned() });
+    assert_eq!((config.log.format, &*config.log.filter), (LogFormat::Json, "warn,crownlabs=debug"));
     let instance = config.controllers.instance;
     assert!(!instance.enabled);
     assert_eq!(instance.concurrency, 256);

@@ -15,6 +15,7 @@ use super::exposure::PublicExposureConfig;
 use super::formats;
 use super::instance::InstanceConfig;
 use super::integrations::Integrations;
+use super::log::Log;
 use super::loops::for_each_loop;
 use super::shared_volume::SharedVolumeConfig;
 use super::snapshot::SnapshotConfig;
@@ -128,29 +129,6 @@ pub struct KeycloakEvents {
     pub secret_file: String,
 }
 
-/// The format and the filter of the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Log {
-    /// The format of a line: `text` to be read by people, `json` to be processed by programs.
-    pub format: LogFormat,
-    /// The lowest level that is logged, and others for single modules, such as
-    /// `info,crownlabs::runtime=debug`; a change is applied while the daemon runs.
-    #[schemars(extend("format" = formats::LOG_FILTER.name))]
-    pub filter: String,
-}
-
-/// The format of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum LogFormat {
-    /// Text to be read by people.
-    #[default]
-    Text,
-    /// One JSON object on each line.
-    Json,
-}
-
 macro_rules! controllers {
     ($(#[doc = $description:literal] $key:ident: $config:ident => $place:ident $loop:ident;)*) => {
         /// The control loops.
@@ -258,11 +236,5 @@ impl Default for Server {
 impl Default for KeycloakEvents {
     fn default() -> Self {
         Self { listen: ListenAddress(Some(([0, 0, 0, 0], 8082).into())), secret_file: String::new() }
-    }
-}
-
-impl Default for Log {
-    fn default() -> Self {
-        Self { format: LogFormat::default(), filter: "info".to_owned() }
     }
 }

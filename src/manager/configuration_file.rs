@@ -12,13 +12,16 @@ use crate::runtime::files::WatchedFile;
 use crate::runtime::merge;
 use crate::runtime::plan::to_value;
 
-/// Watches the configuration file: a new log filter counts at once, anything else at the next start.
+/// The keys of which a change counts at once; a change of any other counts at the next start.
+pub const RELOADED: [&str; 1] = ["log.filter"];
+
+/// Watches the configuration file, and applies what is [`RELOADED`].
 pub fn configuration_file(path: PathBuf, running: Arc<Config>, filter: LogFilter) -> WatchedFile {
     let name = path.display().to_string();
     let mut current = running.log.filter.clone();
     WatchedFile::new("--config", path, move |content: Option<&[u8]>| {
         let text = content.and_then(|content| std::str::from_utf8(content).ok()).unwrap_or_default();
-        let mut config = match Config::parse(&name, text) {
+        let config = match Config::parse(&name, text) {
             Ok(config) => config,
             Err(error) => {
                 warn!(%error, "the configuration has changed and cannot be used; the old one stays");
@@ -32,12 +35,16 @@ pub fn configuration_file(path: PathBuf, running: Arc<Config>, filter: LogFilter
             }
             current.clone_from(&config.log.filter);
         }
-        config.log.filter.clone_from(&running.log.filter);
-        if config != *running {
-            let keys = changed(&running, &config).join(", ");
+        let keys = restarting(&running, &config).join(", ");
+        if !keys.is_empty() {
             info!(keys, "the configuration has changed; these keys count at the next start");
         }
     })
+}
+
+/// The paths of the keys in which two configurations differ and that count at the next start.
+fn restarting(old: &Config, new: &Config) -> Vec<String> {
+    changed(old, new).into_iter().filter(|key| !RELOADED.contains(&key.as_str())).collect()
 }
 
 /// The paths of the keys in which two configurations differ.
@@ -77,6 +84,11 @@ mod tests {
         let new = parse("selector: {a: c}\ncontrollers: {tenant: {keepAlive: 2d, myDrive: {size: 2Gi}}}\n");
         assert_eq!(changed(&old, &old), [""; 0]);
         let keys = ["selector.a", "controllers.tenant.keepAlive", "controllers.tenant.myDrive.size"];
-        assert_eq!(changed(&old, &new), keys);
+        assert_eq!(restarting(&old, &new), keys);
+        let filtered = parse("selector: {a: b}\nlog: {filter: debug, format: json}\n");
+        assert_eq!(
+            (changed(&old, &filtered), restarting(&old, &filtered)),
+            (vec!["log.format".to_owned(), "log.filter".to_owned()], vec!["log.format".to_owned()])
+        );
     }
 }

@@ -8,12 +8,18 @@
 //! nothing of the former leader is left.
 
 mod configuration_file;
+mod definitions;
 pub mod lease;
 pub mod logging;
 mod process;
 mod servers;
 pub mod start_up;
 mod telemetry;
+#[cfg(feature = "otlp")]
+mod traces;
+
+#[cfg(test)]
+pub use configuration_file::RELOADED;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -24,7 +30,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures::StreamExt;
-use futures::future::join_all;
+use futures::future::{BoxFuture, FutureExt, join_all};
 use futures::join;
 use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -33,7 +39,7 @@ use tracing::{info, warn};
 
 use self::configuration_file::configuration_file;
 use self::lease::{Election, Watchdog};
-use self::logging::LogFilter;
+use self::logging::Logging;
 use self::servers::{Exposed, serve, servers};
 use self::start_up::{accounts, connect, kubeconfig, mailer, prometheus, stop_signal};
 use crate::config::Config;
@@ -69,8 +75,8 @@ pub struct Options {
     pub config_file: PathBuf,
     /// A kubeconfig other than that of the environment.
     pub kubeconfig: Option<PathBuf>,
-    /// The log filter, to be changed at run time.
-    pub log_filter: LogFilter,
+    /// The log, whose filter is changed at run time.
+    pub log: Logging,
 }
 
 /// Runs until SIGTERM or SIGINT, or until something without which there is no point in going on
@@ -89,8 +95,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         }
         started = start(options) => started?,
     };
-    let Started { config, election, gate, work, webhooks } = started;
-    lead(&config, &election, gate, work, Stop { asked: stop, webhooks }).await
+    let Started { config, election, gate, work, webhooks, last } = started;
+    lead(&config, &election, gate, work, Stop { asked: stop, webhooks, last }).await
 }
 
 /// What runs once the start is complete.
@@ -100,6 +106,8 @@ struct Started {
     gate: Gate,
     work: Work,
     webhooks: Option<Ending>,
+    /// What is done at the very end.
+    last: BoxFuture<'static, ()>,
 }
 
 /// Connects to the API server, and builds what runs.
@@ -128,11 +136,12 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     if let Some(accounts) = setup.accounts.clone() {
         tasks.push(Task::new("Keycloak", accounts.watch_outage(readiness.clone())));
     }
-    let mut files = vec![configuration_file(options.config_file, Arc::clone(&config), options.log_filter)];
+    let mut files = vec![configuration_file(options.config_file, Arc::clone(&config), options.log.filter)];
     files.extend(setup.files);
     for Endpoint { name, address, handler } in setup.endpoints {
         tasks.extend(serve(name, address, handler).await?);
     }
+    tasks.extend((!loops.is_empty()).then(|| definitions::task(&ungated, &readiness)));
     let mut ending = None;
     if config.server.webhook.enabled {
         let webhooks =
@@ -142,12 +151,11 @@ async fn start(options: Options) -> anyhow::Result<Started> {
         loops.extend(webhooks.rotator);
         ending = Some(webhooks.ending);
     }
-    let mut watches = Vec::new();
-    for (kind, health, watch) in factory.watches(&connections.client) {
-        tasks.push(Task::new(kind, watch));
-        watches.push((kind, health));
-    }
-    tasks.push(Task::new("watch health", watch_health::report(watches, readiness.clone())));
+    tasks.extend(watches(factory, &connections.client, &readiness));
+    #[cfg(feature = "otlp")]
+    let last = last(options.log.spans, &config, &identity, &mut tasks)?;
+    #[cfg(not(feature = "otlp"))]
+    let last = std::future::ready(()).boxed();
     let events = Recorder::new(ungated.clone(), "crownlabs", &identity);
     for control_loop in &loops {
         let track = control_loop.track(readiness.clone(), events.clone(), subject(&config));
@@ -160,7 +168,33 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let _ = exposed.set(Exposed { queues, expositions: setup.expositions, gauges: setup.gauges });
     tasks.push(Task::new("files", files::watch(files)));
     let election = Election::new(ungated, config.leader_election.clone(), identity, gate.clone());
-    Ok(Started { config, election, gate, work: Work { loops, replicas, tasks }, webhooks: ending })
+    Ok(Started { config, election, gate, work: Work { loops, replicas, tasks }, webhooks: ending, last })
+}
+
+/// The watches that fill the stores, and the task that reports those that are broken.
+fn watches(factory: StoreFactory, client: &Client, readiness: &Readiness) -> Vec<Task> {
+    let (mut tasks, mut watches) = (Vec::new(), Vec::new());
+    for (kind, health, watch) in factory.watches(client) {
+        tasks.push(Task::new(kind, watch));
+        watches.push((kind, health));
+    }
+    tasks.push(Task::new("watch health", watch_health::report(watches, readiness.clone())));
+    tasks
+}
+
+/// Adds the task that sends the spans of traces, where that is configured. What it returns sends the last of them.
+#[cfg(feature = "otlp")]
+fn last(
+    spans: Option<traces::Spans>,
+    config: &Config,
+    identity: &str,
+    tasks: &mut Vec<Task>,
+) -> anyhow::Result<BoxFuture<'static, ()>> {
+    let Some(spans) = spans else { return Ok(std::future::ready(()).boxed()) };
+    let (task, last) =
+        traces::start(spans, &config.log.traces, identity.to_owned()).context("log.traces.endpoint")?;
+    tasks.push(task);
+    Ok(last)
 }
 
 /// What loops use that is not bound to the lease.
@@ -212,6 +246,7 @@ struct Work {
 struct Stop<F> {
     asked: F,
     webhooks: Option<Ending>,
+    last: BoxFuture<'static, ()>,
 }
 
 /// Waits for the lease, runs the loops, and ends them when asked to.
@@ -263,6 +298,7 @@ async fn lead(
     if tokio::time::timeout(STOP_LIMIT, all).await.is_err() {
         warn!("not everything ended in time; it is finished at the next start");
     }
+    stop.last.await;
     info!("stopped");
     Ok(())
 }

@@ -13,6 +13,7 @@ use crate::config::tree;
 use crate::controllers::{LOOPS, Previewed};
 use crate::offline::fields;
 use crate::runtime::apply::{Verb, Write};
+use crate::runtime::definitions::foreign_versions;
 use crate::runtime::error::with_sources;
 
 /// Objects in one page of a list.
@@ -123,12 +124,9 @@ impl Obstacles {
             else {
                 continue;
             };
-            let stored = crd["status"]["storedVersions"].as_array().into_iter().flatten();
-            let is_ours = |version: &&str| ours.spec.versions.iter().any(|known| known.name == **version);
-            let others: Vec<&str> =
-                stored.filter_map(Value::as_str).filter(|version| !is_ours(version)).collect();
-            if !others.is_empty() {
-                found.push(format!("{name}: {}", others.join(", ")));
+            let foreign = foreign_versions(&crd, ours);
+            if !foreign.is_empty() {
+                found.push(format!("{name}: {}", foreign.join(", ")));
             }
         }
         found

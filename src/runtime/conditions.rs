@@ -3,26 +3,27 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::api::condition::Condition;
+use crate::api::condition::{Condition, ConditionType};
+use crate::api::reason::Reason;
 use crate::api::text::Text;
 
 /// A condition to be written. [`merge`] adds the time of its last transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
     /// Its type, for example `Ready`.
-    pub type_: &'static str,
+    pub type_: ConditionType,
     /// Its status: `True`, `False`, or `None` for `Unknown`.
     pub holds: Option<bool>,
-    /// Its reason, a stable word in `CamelCase`.
-    pub reason: String,
+    /// Its reason.
+    pub reason: Reason,
     /// Its message, a sentence for users.
     pub message: String,
 }
 
 impl Observation {
     /// A condition that is true or false.
-    pub fn new(type_: &'static str, holds: bool, reason: &str, message: impl Into<String>) -> Self {
-        Self { type_, holds: Some(holds), reason: reason.to_owned(), message: message.into() }
+    pub fn new(type_: ConditionType, holds: bool, reason: Reason, message: impl Into<String>) -> Self {
+        Self { type_, holds: Some(holds), reason, message: message.into() }
     }
 }
 
@@ -34,13 +35,18 @@ const MESSAGE_LIMIT: usize = 32_768;
 pub fn merge(
     old: &[Condition],
     observed: &[Observation],
-    retired: &[&str],
+    retired: &[ConditionType],
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
     let mut list: Vec<Condition> =
-        old.iter().filter(|condition| !retired.contains(&condition.type_.as_str())).cloned().collect();
+        old.iter().filter(|old| !retired.iter().any(|type_| old.type_ == *type_)).cloned().collect();
     for observation in observed {
+        #[cfg(test)]
+        assert!(
+            crate::api::reason::Row::declares(observation.reason, &observation.type_),
+            "{observation:?}: the reason is not declared for this condition"
+        );
         let status = match observation.holds {
             Some(true) => "True",
             Some(false) => "False",
@@ -52,7 +58,7 @@ pub fn merge(
             .filter(|condition| condition.status == status)
             .map_or_else(|| Time(whole_seconds(now)), |condition| condition.last_transition_time.clone());
         let condition = Condition {
-            type_: Text::interned(observation.type_),
+            type_: Text::interned(&observation.type_),
             status: Text::interned(status),
             reason: Text::interned(&observation.reason),
             message: observation.message.chars().take(MESSAGE_LIMIT).collect::<String>().into(),

@@ -169,7 +169,7 @@ mod tests {
         let context = connections.context("test", "Test", stores);
         let read = |value: Value| -> Instance { serde_json::from_value(value).expect("an Instance") };
         let (before, after) = (read(instance("Starting")), read(instance("Ready")));
-        let notes = [EventNote::warning("Reason", "a message")];
+        let notes = [EventNote::warning(crate::api::reason::EXPIRED, "a message")];
         assert_eq!(context.publish(&before, &notes, &after.status).await, Ok(true));
         assert!(seen.event.load(Ordering::SeqCst), "the event was given up before the status was written");
     }

@@ -15,6 +15,7 @@ use super::events::{EventNote, Recorder};
 use super::queue::{Priority, Queue};
 use super::readiness::{self, LoopState, Need, Readiness};
 use super::store_set::DeclaredStores;
+use crate::api::reason;
 
 /// A loop, ready to run.
 pub struct ControlLoop {
@@ -141,7 +142,7 @@ async fn announce(name: &str, state: &LoopState, events: &Recorder, subject: &Ob
         "The {name} loop misses CRDs that are not installed: {crds}; it uses them as soon as they are"
     );
     warn!(controller = name, crds, "CRDs are not installed");
-    events.publish_about(subject, &EventNote::warning("WaitingForCRD", message)).await;
+    events.publish_about(subject, &EventNote::warning(reason::WAITING_FOR_CRD, message)).await;
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use tracing::warn;
 
 use super::error::with_sources;
 use super::plan::KindInfo;
+use crate::api::reason::Reason;
 use crate::api::{Kind, Object};
 
 pub use kube::runtime::events::EventType;
@@ -23,20 +24,22 @@ pub use kube::runtime::events::EventType;
 pub struct EventNote {
     /// Its type, `Normal` or `Warning`.
     pub type_: EventType,
-    /// Its reason, a stable word in `CamelCase`.
-    pub reason: String,
+    /// Its reason.
+    pub reason: Reason,
     /// Its message, a sentence for users.
     pub message: String,
 }
 
 impl EventNote {
     /// An event.
-    pub fn new(type_: EventType, reason: &str, message: impl Into<String>) -> Self {
-        Self { type_, reason: reason.to_owned(), message: message.into() }
+    pub fn new(type_: EventType, reason: Reason, message: impl Into<String>) -> Self {
+        #[cfg(test)]
+        assert!(crate::api::reason::Row::declares(reason, "Event"), "{reason} is not declared for events");
+        Self { type_, reason, message: message.into() }
     }
 
     /// An event of type `Warning`.
-    pub fn warning(reason: &str, message: impl Into<String>) -> Self {
+    pub fn warning(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(EventType::Warning, reason, message)
     }
 }
@@ -82,7 +85,7 @@ impl Recorder {
         message.hash(&mut hasher);
         let event = events::Event {
             type_: note.type_,
-            reason: note.reason.clone(),
+            reason: note.reason.into(),
             action: format!("Reconcile-{:08x}", hasher.finish() >> 32),
             note: Some(message),
             secondary: None,
@@ -93,7 +96,7 @@ impl Recorder {
             Err(_) => "the API server did not answer in time".to_owned(),
         };
         let name = reference.name.as_deref().unwrap_or_default();
-        warn!(name, reason = note.reason, error = failed, "an event could not be published");
+        warn!(name, reason = %note.reason, error = failed, "an event could not be published");
     }
 }
 
@@ -102,6 +105,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::api::reason;
     use crate::api::tenant::TenantKind;
     use crate::kinds::ServiceKind;
     use crate::runtime::api_server::ApiServer;
@@ -115,7 +119,7 @@ mod tests {
     async fn an_event_names_its_object() {
         let api = ApiServer::start(|asked| (201, asked.body.clone())).await;
         let recorder = Recorder::new(api.client(), "Tests", "replica-1");
-        let note = EventNote::warning("Odd", "this is odd");
+        let note = EventNote::warning(reason::EXPIRED, "this is odd");
         recorder.publish(&object::<ServiceKind>("ns"), &note).await;
         recorder.publish(&object::<TenantKind>(""), &note).await;
         let about = |namespace: &str, regarding: Value| {
@@ -136,7 +140,7 @@ mod tests {
         assert_eq!(found.collect::<Vec<_>>(), expected);
         let body = &asked[0].body;
         for (member, expected) in [
-            ("reason", "Odd"),
+            ("reason", "Expired"),
             ("note", "this is odd"),
             ("type", "Warning"),
             ("reportingController", "Tests"),

@@ -8,12 +8,13 @@
 //! | [`replica`] | loops that work for the replica that they run in, elected or not |
 //! | [`plan`], [`problem`], [`merge`], [`finalizer`], [`apply`] | the plan of a reconcile as a value, JSON merge patches, finalizers, and the apply engine |
 //! | [`conditions`], [`events`] | status conditions and Kubernetes Events |
+//! | [`definitions`] | the CRDs that are installed, compared with ours |
 //! | [`context`], [`client`], [`gate`], [`error`] | the clients of the API server, which count requests and refuse writes while the lease is not held; their errors |
 //! | [`files`], [`replace`], [`http_server`], [`task`] | files that are read again when they change, and files that are replaced as a whole; the HTTP servers; tasks that must not end |
 //! | [`metrics`], [`clock`], [`key`] | metrics; the clock; the key of an object |
 
 #[cfg(test)]
-mod api_server;
+pub mod api_server;
 pub mod apply;
 pub mod client;
 pub mod clock;
@@ -21,6 +22,7 @@ pub mod conditions;
 pub mod context;
 pub mod control_loop;
 pub mod controller;
+pub mod definitions;
 pub mod driver;
 pub mod error;
 pub mod events;

@@ -1,13 +1,15 @@
 //! Problems: why a part of a reconcile cannot be done, for conditions, events and logs.
 
+use crate::api::reason::Reason;
+
 /// Invalid input, something that does not exist yet, or a request that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The component of the plan that it concerns (see [`super::plan::Desired::component`]); empty for the
     /// whole object.
     pub component: String,
-    /// A stable word in `CamelCase` for conditions, events and metrics.
-    pub reason: &'static str,
+    /// Why, for conditions and events.
+    pub reason: Reason,
     /// A sentence for the user: what is wrong, where, and what would be right.
     pub message: String,
     /// Whether it resolves without a change by anybody. Its event is then `Normal` instead of `Warning`.
@@ -18,18 +20,18 @@ pub struct Problem {
 
 impl Problem {
     /// A problem that somebody has to solve at the object itself, for example invalid input.
-    pub fn fault(component: impl Into<String>, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn fault(component: impl Into<String>, reason: Reason, message: impl Into<String>) -> Self {
         Self { component: component.into(), reason, message: message.into(), waiting: false, stalled: true }
     }
 
     /// A problem that somebody has to solve elsewhere: an object that the spec refers to does not exist (yet), or a server
     /// refuses something.
-    pub fn elsewhere(component: impl Into<String>, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn elsewhere(component: impl Into<String>, reason: Reason, message: impl Into<String>) -> Self {
         Self { stalled: false, ..Self::fault(component, reason, message) }
     }
 
     /// A problem that resolves by itself.
-    pub fn waiting(component: impl Into<String>, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn waiting(component: impl Into<String>, reason: Reason, message: impl Into<String>) -> Self {
         Self { waiting: true, ..Self::elsewhere(component, reason, message) }
     }
 }

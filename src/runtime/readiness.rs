@@ -126,8 +126,8 @@ pub struct Readiness {
     loops: Arc<Mutex<BTreeMap<&'static str, LoopState>>>,
     /// The watches that have been broken for some time, by the plural name of their kind, and what is wrong.
     watches: Arc<Mutex<BTreeMap<&'static str, String>>>,
-    /// The servers outside of the cluster that do not answer, and what waits for them.
-    servers: Arc<Mutex<BTreeMap<&'static str, String>>>,
+    /// What is wrong beside them, under a name each: servers outside of the cluster that do not answer, and CRDs.
+    notices: Arc<Mutex<BTreeMap<&'static str, String>>>,
     /// Whether every loop has a state.
     complete: Arc<AtomicBool>,
 }
@@ -149,9 +149,10 @@ impl Readiness {
         set(&self.watches, kind, broken);
     }
 
-    /// Records what is wrong with a server outside of the cluster; `None` when nothing is. The replica stays ready.
-    pub fn set_server(&self, name: &'static str, broken: Option<String>) {
-        set(&self.servers, name, broken);
+    /// Records what is wrong with a server outside of the cluster, or with the CRDs; `None` when nothing is. The replica
+    /// stays ready.
+    pub fn set_notice(&self, name: &'static str, wrong: Option<String>) {
+        set(&self.notices, name, wrong);
     }
 
     /// Whether the replica is ready, and the text of the probe: a line for each loop.
@@ -164,7 +165,7 @@ impl Readiness {
         for (kind, sentence) in self.watches.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let _ = writeln!(text, "[!] watch of {kind}: {sentence}");
         }
-        for (name, sentence) in self.servers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for (name, sentence) in self.notices.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let _ = writeln!(text, "[!] {name}: {sentence}");
         }
         let complete = self.complete.load(Ordering::SeqCst);

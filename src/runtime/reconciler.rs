@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn an_outcome_says_what_has_failed() {
-        let problem = || Problem::fault("", "Any", "why".to_owned());
+        let problem = || Problem::fault("", crate::api::reason::INVALID_SPEC, "why".to_owned());
         let other = ApiError::Invalid("no".to_owned());
         let stale = ApiError::Stale("it changed".to_owned());
         for (outcome, is_success, is_stale, is_lost, failed_effects) in [

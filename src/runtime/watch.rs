@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::{BoxFuture, FutureExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DynamicResourceScope;
 use kube::runtime::WatchStreamExt;
@@ -16,10 +17,11 @@ use serde_json::Value;
 use tracing::warn;
 
 use super::error::with_sources;
+use super::plan::KindInfo;
 use super::resume;
-use super::store::Store;
+use super::store::{AnyStore, Store};
 use super::watch_health::WatchHealth;
-use crate::api::{Kind, Object};
+use crate::api::{Kind, Object, RawObject};
 
 /// How long to wait before asking again for a kind that is not served.
 const MISSING_RETRY: Duration = Duration::from_secs(10);
@@ -112,38 +114,38 @@ impl Selection {
     }
 }
 
-/// An object as `kube` reads it: with the metadata that it needs itself.
+/// An object of any kind as `kube` reads it: with the metadata that it needs itself. Only its store knows the type, so
+/// that the program has the code of a watch once, and not once for each kind.
 #[derive(Debug, Clone)]
-pub struct Watched<T: Kind> {
+struct Watched<const FLAT: bool> {
     /// The resource version, from which a watch resumes.
     metadata: ObjectMeta,
-    /// The object.
-    pub object: Object<T>,
+    object: RawObject,
 }
 
-impl<'de, T: Kind> Deserialize<'de> for Watched<T> {
+impl<'de, const FLAT: bool> Deserialize<'de> for Watched<FLAT> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let object = Object::<T>::deserialize(deserializer)?;
+        let object = RawObject::read(deserializer, FLAT)?;
         let resource_version = object.metadata.resource_version.as_ref().map(ToString::to_string);
         Ok(Self { metadata: ObjectMeta { resource_version, ..ObjectMeta::default() }, object })
     }
 }
 
-impl<T: Kind> kube::Resource for Watched<T> {
-    type DynamicType = ();
+impl<const FLAT: bool> kube::Resource for Watched<FLAT> {
+    type DynamicType = KindInfo;
     type Scope = DynamicResourceScope;
 
-    fn kind((): &()) -> Cow<'_, str> {
-        T::KIND.into()
+    fn kind(kind: &KindInfo) -> Cow<'_, str> {
+        kind.kind.into()
     }
-    fn group((): &()) -> Cow<'_, str> {
-        T::GROUP.into()
+    fn group(kind: &KindInfo) -> Cow<'_, str> {
+        kind.group.into()
     }
-    fn version((): &()) -> Cow<'_, str> {
-        T::VERSION.into()
+    fn version(kind: &KindInfo) -> Cow<'_, str> {
+        kind.version.into()
     }
-    fn plural((): &()) -> Cow<'_, str> {
-        T::PLURAL.into()
+    fn plural(kind: &KindInfo) -> Cow<'_, str> {
+        kind.plural.into()
     }
     fn meta(&self) -> &ObjectMeta {
         &self.metadata
@@ -153,17 +155,65 @@ impl<T: Kind> kube::Resource for Watched<T> {
     }
 }
 
-/// Keeps `store` in sync with the cluster. Never returns. The watch resumes where it broke off, unless etcd was restored
+/// The object of that name, as the API server has it now; `None` if there is none. `namespace` is empty for kinds without.
+///
+/// # Errors
+/// When the request fails.
+pub async fn get<T: Kind>(
+    client: Client,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Object<T>>, kube::Error> {
+    let kind = KindInfo::of::<T>();
+    let found = if T::BODY.is_empty() {
+        get_raw::<true>(client, kind, namespace, name).await
+    } else {
+        get_raw::<false>(client, kind, namespace, name).await
+    };
+    Ok(found?.map(Object::decode))
+}
+
+async fn get_raw<const FLAT: bool>(
+    client: Client,
+    kind: KindInfo,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<RawObject>, kube::Error> {
+    let api: Api<Watched<FLAT>> = if namespace.is_empty() {
+        Api::all_with(client, &kind)
+    } else {
+        Api::namespaced_with(client, namespace, &kind)
+    };
+    Ok(api.get_opt(name).await?.map(|found| found.object))
+}
+
+/// Keeps `store` in sync with the cluster. Never ends. The watch resumes where it broke off, unless etcd was restored
 /// from a backup meanwhile (see [`resume`]); while the kind is not served, it is tried again every [`MISSING_RETRY`]. A
 /// watch that does not `retry` ends for good if the kind is not served, or may not be read.
-pub async fn run<T: Kind>(
+pub fn run<T: Kind>(
     client: Client,
     store: Arc<Store<T>>,
     selection: Selection,
     health: WatchHealth,
     retry: bool,
+) -> BoxFuture<'static, ()> {
+    let kind = KindInfo::of::<T>();
+    if T::BODY.is_empty() {
+        fill::<true>(client, kind, store, selection, health, retry).boxed()
+    } else {
+        fill::<false>(client, kind, store, selection, health, retry).boxed()
+    }
+}
+
+async fn fill<const FLAT: bool>(
+    client: Client,
+    kind: KindInfo,
+    store: Arc<dyn AnyStore>,
+    selection: Selection,
+    health: WatchHealth,
+    retry: bool,
 ) {
-    let api: Api<Watched<T>> = Api::all(health.client(resume::checked(client)));
+    let api: Api<Watched<FLAT>> = Api::all_with(health.client(resume::checked(client)), &kind);
     let config = watcher::Config {
         label_selector: selection.label_selector(),
         field_selector: selection.field_selector(),
@@ -174,7 +224,7 @@ pub async fn run<T: Kind>(
         let mut events = pin!(watcher(api.clone(), config.clone()).default_backoff());
         while let Some(event) = events.next().await {
             match event {
-                Ok(event) => take(&store, event),
+                Ok(event) => take(&*store, event),
                 Err(error) if code(&error) == Some(404) || !retry && code(&error) == Some(403) => {
                     health.rests();
                     store.mark_missing();
@@ -187,20 +237,20 @@ pub async fn run<T: Kind>(
                 Err(error) => {
                     let error = with_sources(&error);
                     health.broke(&error);
-                    warn!(kind = T::KIND, error, "the watch broke off; it resumes after a moment");
+                    warn!(kind = kind.kind, error, "the watch broke off; it resumes after a moment");
                 }
             }
         }
     }
 }
 
-fn take<T: Kind>(store: &Store<T>, event: Event<Watched<T>>) {
+fn take<const FLAT: bool>(store: &dyn AnyStore, event: Event<Watched<FLAT>>) {
     match event {
         Event::Init => store.begin_list(),
-        Event::InitApply(object) => store.list_object(object.object),
-        Event::Apply(object) => store.apply_event(object.object),
+        Event::InitApply(listed) => store.take_listed(listed.object),
+        Event::Apply(changed) => store.take_changed(changed.object),
         Event::InitDone => store.end_list(),
-        Event::Delete(object) => store.delete_event(&object.object),
+        Event::Delete(deleted) => store.take_deleted(deleted.object),
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::{Api, Client};
+use kube::Client;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
@@ -26,7 +26,7 @@ use crate::kinds::NamespaceKind;
 use crate::runtime::ObjectKey;
 use crate::runtime::error::with_sources;
 use crate::runtime::store::{ByNamespace, Store};
-use crate::runtime::watch::Watched;
+use crate::runtime::watch;
 
 /// The stores that the rules read.
 #[derive(Clone)]
@@ -124,13 +124,9 @@ impl Lookup {
         if !is_valid {
             return None;
         }
-        let api: Api<Watched<T>> = if T::NAMESPACED {
-            Api::namespaced_with(self.client.clone(), &key.namespace, &())
-        } else {
-            Api::all(self.client.clone())
-        };
-        let failed = match timeout_at(end, api.get_opt(&key.name)).await {
-            Ok(Ok(found)) => return found.map(|found| Arc::new(found.object)),
+        let looked_up = watch::get(self.client.clone(), &key.namespace, &key.name);
+        let failed = match timeout_at(end, looked_up).await {
+            Ok(Ok(found)) => return found.map(Arc::new),
             Ok(Err(error)) => with_sources(&error),
             Err(_) => "the API server did not answer in time".to_owned(),
         };

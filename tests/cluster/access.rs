@@ -120,6 +120,11 @@ impl Cluster {
         self.background.run(async move { direct.token(&namespace, &account).await })?
     }
 
+    /// Writes a kubeconfig with a token to `path`.
+    pub fn write_kubeconfig(&self, path: &Path, token: &str) -> Result<()> {
+        kubeconfig::write(path, &self.server(), &self.ca_file(), &Credentials::Token(token))
+    }
+
     /// Writes a kubeconfig with a token of a service account that exists.
     pub fn service_account_kubeconfig(&self, namespace: &str, service_account: &str) -> Result<PathBuf> {
         self.kubeconfig_via(&self.server(), namespace, service_account)

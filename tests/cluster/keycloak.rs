@@ -141,6 +141,11 @@ impl KeycloakServer {
     }
 }
 
+/// The path of `kcadm.sh`, the administrator's program. The first call on a machine downloads the distribution.
+pub fn kcadm() -> Result<PathBuf> {
+    Ok(distribution(&assets::cache_dir()?)?.join("bin/kcadm.sh"))
+}
+
 /// The keys of a realm. By default they would be RSA keys, whose generation takes seconds.
 fn key_providers() -> Value {
     let provider = |name: &str, config: Value| json!({"name": name, "providerId": format!("{name}-generated"), "config": config});

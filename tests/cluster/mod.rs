@@ -65,6 +65,8 @@ pub struct Options {
     pub crds: Vec<PathBuf>,
     /// Whether nodes, pods, storage and virtual machines are simulated; otherwise objects stay as they are written.
     pub simulate: bool,
+    /// Whether volumes, and addresses of Services where `load_balancer` is set, are simulated even if `simulate` is not.
+    pub storage: bool,
     /// How many nodes are simulated; one holds 2,000 pods.
     pub nodes: usize,
     /// Whether the CRDs of `KubeVirt` and CDI are installed.
@@ -80,6 +82,9 @@ pub struct Options {
     /// (the heap of an API server that serves one of them is small, and would be collected all the time), and the
     /// controllers of which nothing here has objects do not run.
     pub spare: bool,
+    /// How often quotas are looked at again that nothing has changed, such as those that were made before the CRD of what
+    /// they count was known.
+    pub quota_period: Duration,
     /// How long an import, a boot and a shut-down of a simulated virtual machine take, each.
     pub machine_delay: Duration,
     /// How long each program has to become ready.
@@ -92,12 +97,15 @@ impl Default for Options {
             dir: None,
             crds: Vec::new(),
             simulate: true,
+            storage: false,
             nodes: 1,
             kubevirt: true,
             gateway: false,
             load_balancer: true,
             owner_references_guarded: true,
             spare: true,
+            // As by default.
+            quota_period: Duration::from_mins(5),
             machine_delay: Duration::from_millis(300),
             timeout: Duration::from_mins(1),
         }
@@ -136,6 +144,7 @@ impl Cluster {
             dir,
             owner_references_guarded: options.owner_references_guarded,
             spare: options.spare,
+            quota_period: options.quota_period,
         };
         let cluster = Self {
             stand_in: Mutex::new(None),
@@ -156,6 +165,8 @@ impl Cluster {
         *locked(&cluster.controller_manager) = Some(cluster.programs.kube_controller_manager()?);
         if cluster.options.simulate {
             cluster.start_simulators()?;
+        } else if cluster.options.storage {
+            cluster.start_stand_in(false)?;
         }
         cluster.wait_for("kube-controller-manager", objects::service_accounts_work)?;
         cluster.is_complete.store(true, Ordering::Relaxed);

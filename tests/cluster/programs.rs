@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
@@ -50,6 +51,8 @@ pub struct Programs {
     pub owner_references_guarded: bool,
     /// Whether they save processor time.
     pub spare: bool,
+    /// How often quotas are looked at again.
+    pub quota_period: Duration,
 }
 
 impl Programs {
@@ -167,6 +170,7 @@ impl Programs {
             // Simulated nodes renew no lease.
             "--node-monitor-grace-period=24h".to_owned(),
             "--concurrent-resource-quota-syncs=10".to_owned(),
+            format!("--resource-quota-sync-period={}s", self.quota_period.as_secs()),
             "--concurrent-deployment-syncs=10".to_owned(),
             "--concurrent-replicaset-syncs=10".to_owned(),
         ];

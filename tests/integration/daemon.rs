@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+/// The binary under test.
+const BINARY: &str = env!("CARGO_BIN_EXE_crownlabs");
+
 /// How a daemon is started.
 pub struct Options<'a> {
     /// The kubeconfig that it uses.
@@ -82,25 +85,25 @@ impl Daemon {
     /// The same, by the command `through`, to which the binary and its arguments are added.
     pub fn spawn_through(through: &[&str], options: &Options<'_>) -> Self {
         let config = config(options.selector, options.config);
-        Self::launch(&config, options.kubeconfig, through, "127.0.0.1".to_owned())
+        Self::launch(&[through, &[BINARY]].concat(), &config, options.kubeconfig, "127.0.0.1".to_owned())
     }
 
     /// Starts a daemon with this whole configuration in a network namespace. It serves health and metrics at the ports
     /// that the configuration has by default.
     pub fn spawn_in(namespace: &Namespace<'_>, config: &str, kubeconfig: &Path) -> Self {
-        let enter = ["ip", "netns", "exec", namespace.name];
-        Self::launch(config, kubeconfig, &enter, namespace.address.to_owned())
+        let command = ["ip", "netns", "exec", namespace.name, BINARY];
+        Self::launch(&command, config, kubeconfig, namespace.address.to_owned())
     }
 
-    /// Starts the binary, by the command `through` if it is not empty.
-    fn launch(config: &str, kubeconfig: &Path, through: &[&str], host: String) -> Self {
+    /// Starts a daemon with this whole configuration. The command is the path of the binary, perhaps after those of programs
+    /// that start it. Its servers listen at the address `host`.
+    pub fn launch(command: &[&str], config: &str, kubeconfig: &Path, host: String) -> Self {
         let dir = TempDir::new().expect("a folder");
         let file = dir.path().join("crownlabs.yaml");
         fs::write(&file, config).expect("written");
         let log = File::create(dir.path().join("log")).expect("a log");
-        let words = [through, &[env!("CARGO_BIN_EXE_crownlabs")]].concat();
-        let child = Command::new(words[0])
-            .args(&words[1..])
+        let child = Command::new(command[0])
+            .args(&command[1..])
             .args(["run", "--config"])
             .arg(&file)
             .arg("--kubeconfig")

@@ -1,5 +1,6 @@
 //! What an administrator does with a running daemon.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crownlabs::testing::clock;
@@ -30,6 +31,29 @@ fn assert_listed(lab: &Lab) {
     let all = lab.kubectl(&["get", "crownlabs", "-n", "tenant-ops", "-o", "name"]);
     assert!(all.contains("instance.crownlabs.polito.it/one"), "{all}");
     lab.kubectl(&["get", "ws,tnt,tmpl,inst,isnap,shvol,imglist,podcfg", "-A"]);
+}
+
+/// Asserts that the reference has every metric, with its type and labels.
+fn assert_documented(metrics: &str) {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/metrics.md");
+    let page = std::fs::read_to_string(page).expect("the reference");
+    let row = |name: &str| page.lines().find(|line| line.starts_with(&format!("| `{name}` | ")));
+    let types: BTreeMap<&str, &str> =
+        metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();
+    assert!(types.len() > 20, "{types:?}");
+    for line in metrics.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+        let (name, labels) = line.split_once(['{', ' ']).expect("a name");
+        let is_histogram = |family: &&str| types.get(family) == Some(&"histogram");
+        let parts = ["_bucket", "_sum", "_count"].iter().filter_map(|part| name.strip_suffix(part));
+        let family = parts.into_iter().find(is_histogram).unwrap_or(name);
+        let kind = types.get(family).unwrap_or_else(|| panic!("{family} has no type"));
+        let row = row(family).unwrap_or_else(|| panic!("{family} is not in docs/reference/metrics.md"));
+        assert!(row.starts_with(&format!("| `{family}` | {kind} | ")), "{kind}: {row}");
+        let labels = labels.rsplit_once('}').map_or("", |(labels, _)| labels);
+        for label in labels.split("\",").filter_map(|label| Some(label.split_once("=\"")?.0)) {
+            assert!(label == "le" || row.contains(&format!("`{label}`: ")), "label {label}: {row}");
+        }
+    }
 }
 
 /// Asserts that the process started after this time.
@@ -101,6 +125,7 @@ fn probes_metrics_log_filter_and_stop() {
     {
         assert!(metrics.contains(name), "{name} is missing:\n{metrics}");
     }
+    assert_documented(&metrics);
     assert_started(&metrics, began);
     assert_filter_changes(&lab, &daemon);
     assert_eq!(daemon.page("/healthz").0, 200);

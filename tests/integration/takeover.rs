@@ -1,6 +1,6 @@
 //! Instances that a Go operator has made, and that the daemon takes over.
 
-mod check;
+pub mod check;
 
 use std::collections::BTreeMap;
 

@@ -27,6 +27,15 @@ alerts:
     description: >-
       The watch in {{ "{{ $labels.pod }}" }} has been broken for {{ "{{ $value | humanizeDuration }}" }}. Look at the API
       server, at the rights of the account and at /readyz.
+- alert: CrownlabsCrdMismatch
+  expr: max by (crd) (crownlabs_crd_mismatch{ {{- $of -}} }) == 1
+  for: 10m
+  labels: {severity: warning}
+  annotations:
+    summary: The CRD {{ "{{ $labels.crd }}" }} is not that of crownlabs
+    description: >-
+      The API server drops fields that crownlabs writes, or has objects in a version that its CRDs do not have. /readyz and
+      the log say which; apply the CRDs of this version.
 - alert: CrownlabsReconcileErrors
   expr: >-
     sum by (controller) (rate(controller_runtime_reconcile_errors_total{ {{- $of -}} }[10m]))

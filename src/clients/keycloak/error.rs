@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::operation::Operation;
 use crate::api::labels::ADOPT_ACCOUNT;
+use crate::api::reason::{self, Reason};
 use crate::clients::http::{Answer, HttpError};
 
 /// A call that did not succeed.
@@ -104,21 +105,21 @@ pub enum KeycloakError {
 }
 
 impl KeycloakError {
-    /// A bounded word for metrics and conditions.
-    pub fn reason(&self) -> &'static str {
+    /// The reason for conditions and events.
+    pub fn reason(&self) -> Reason {
         match self {
-            Self::Unreachable { .. } => "KeycloakUnreachable",
-            Self::Unavailable { .. } => "KeycloakUnavailable",
-            Self::Unauthorized { .. } => "KeycloakUnauthorized",
-            Self::Forbidden { .. } => "KeycloakForbidden",
-            Self::NotFound(_) => "KeycloakNotFound",
-            Self::Conflict { .. } => "KeycloakConflict",
-            Self::Rejected { .. } => "KeycloakRejected",
-            Self::MailNotSent => "KeycloakMailNotSent",
-            Self::BadAnswer { .. } => "KeycloakBadAnswer",
-            Self::SecretUnreadable { .. } => "KeycloakSecretUnreadable",
-            Self::AccountExists(_) => "AccountExists",
-            Self::NotLeader => "KeycloakNotLeader",
+            Self::Unreachable { .. } => reason::KEYCLOAK_UNREACHABLE,
+            Self::Unavailable { .. } => reason::KEYCLOAK_UNAVAILABLE,
+            Self::Unauthorized { .. } => reason::KEYCLOAK_UNAUTHORIZED,
+            Self::Forbidden { .. } => reason::KEYCLOAK_FORBIDDEN,
+            Self::NotFound(_) => reason::KEYCLOAK_NOT_FOUND,
+            Self::Conflict { .. } => reason::KEYCLOAK_CONFLICT,
+            Self::Rejected { .. } => reason::KEYCLOAK_REJECTED,
+            Self::MailNotSent => reason::KEYCLOAK_MAIL_NOT_SENT,
+            Self::BadAnswer { .. } => reason::KEYCLOAK_BAD_ANSWER,
+            Self::SecretUnreadable { .. } => reason::KEYCLOAK_SECRET_UNREADABLE,
+            Self::AccountExists(_) => reason::ACCOUNT_EXISTS,
+            Self::NotLeader => reason::KEYCLOAK_NOT_LEADER,
         }
     }
 
@@ -262,7 +263,11 @@ mod tests {
         ];
         for (status, body, reason, transient) in table {
             let error = error(status, body, Operation::CreateUser);
-            assert_eq!((error.reason(), error.is_transient()), (reason, transient), "{status} {body}");
+            assert_eq!(
+                (error.reason().as_str(), error.is_transient()),
+                (reason, transient),
+                "{status} {body}"
+            );
         }
         assert_eq!(error(500, keycloaks, Operation::SendMail), KeycloakError::MailNotSent);
         for (status, expected) in

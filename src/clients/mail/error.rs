@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::template::TemplateError;
+use crate::api::reason::{self, Reason};
 
 /// A mail that was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -118,40 +119,40 @@ impl Refused {
 
 impl MailError {
     /// All values of [`MailError::reason`].
-    pub const REASONS: [&'static str; 14] = [
-        "MailNotLeader",
-        "MailRecipientInvalid",
-        "MailTemplateInvalid",
-        "MailSettingsInvalid",
-        "MailServerUnreachable",
-        "MailTimeout",
-        "MailCertificateRefused",
-        "MailLoginRefused",
-        "MailServerUnavailable",
-        "MailConnectionRefused",
-        "MailSenderRefused",
-        "MailRecipientRefused",
-        "MailRefused",
-        "MailFolderUnusable",
+    pub const REASONS: [Reason; 14] = [
+        reason::MAIL_NOT_LEADER,
+        reason::MAIL_RECIPIENT_INVALID,
+        reason::MAIL_TEMPLATE_INVALID,
+        reason::MAIL_SETTINGS_INVALID,
+        reason::MAIL_SERVER_UNREACHABLE,
+        reason::MAIL_TIMEOUT,
+        reason::MAIL_CERTIFICATE_REFUSED,
+        reason::MAIL_LOGIN_REFUSED,
+        reason::MAIL_SERVER_UNAVAILABLE,
+        reason::MAIL_CONNECTION_REFUSED,
+        reason::MAIL_SENDER_REFUSED,
+        reason::MAIL_RECIPIENT_REFUSED,
+        reason::MAIL_REFUSED,
+        reason::MAIL_FOLDER_UNUSABLE,
     ];
 
-    /// A bounded word for metrics, conditions and events.
-    pub fn reason(&self) -> &'static str {
+    /// The reason for metrics, conditions and events.
+    pub fn reason(&self) -> Reason {
         match self {
-            Self::NotLeader => "MailNotLeader",
-            Self::BadRecipient { .. } => "MailRecipientInvalid",
-            Self::Template(_) => "MailTemplateInvalid",
-            Self::Settings(_) => "MailSettingsInvalid",
-            Self::Unreachable { .. } => "MailServerUnreachable",
-            Self::Timeout { .. } => "MailTimeout",
-            Self::Certificate { .. } => "MailCertificateRefused",
-            Self::Login { .. } => "MailLoginRefused",
-            Self::Unavailable { .. } => "MailServerUnavailable",
-            Self::Refused { what: Refused::Connection, .. } => "MailConnectionRefused",
-            Self::Refused { what: Refused::Sender, .. } => "MailSenderRefused",
-            Self::Refused { what: Refused::Recipient, .. } => "MailRecipientRefused",
-            Self::Refused { what: Refused::Mail, .. } => "MailRefused",
-            Self::Folder { .. } => "MailFolderUnusable",
+            Self::NotLeader => reason::MAIL_NOT_LEADER,
+            Self::BadRecipient { .. } => reason::MAIL_RECIPIENT_INVALID,
+            Self::Template(_) => reason::MAIL_TEMPLATE_INVALID,
+            Self::Settings(_) => reason::MAIL_SETTINGS_INVALID,
+            Self::Unreachable { .. } => reason::MAIL_SERVER_UNREACHABLE,
+            Self::Timeout { .. } => reason::MAIL_TIMEOUT,
+            Self::Certificate { .. } => reason::MAIL_CERTIFICATE_REFUSED,
+            Self::Login { .. } => reason::MAIL_LOGIN_REFUSED,
+            Self::Unavailable { .. } => reason::MAIL_SERVER_UNAVAILABLE,
+            Self::Refused { what: Refused::Connection, .. } => reason::MAIL_CONNECTION_REFUSED,
+            Self::Refused { what: Refused::Sender, .. } => reason::MAIL_SENDER_REFUSED,
+            Self::Refused { what: Refused::Recipient, .. } => reason::MAIL_RECIPIENT_REFUSED,
+            Self::Refused { what: Refused::Mail, .. } => reason::MAIL_REFUSED,
+            Self::Folder { .. } => reason::MAIL_FOLDER_UNUSABLE,
         }
     }
 

@@ -30,6 +30,7 @@ use metrics::{counter, histogram};
 use ring::digest::{SHA256, digest};
 use tracing::warn;
 
+use crate::api::reason::Reason;
 use crate::config::{MailConfig, MailTls, MailTransport, Mailbox};
 use crate::runtime::clock;
 use crate::runtime::gate::Gate;
@@ -98,7 +99,7 @@ impl Mailer {
         }
         // `increase()` sees the first mail of a kind, and the first failure, only if there was a 0 before.
         for kind in MailKind::ALL {
-            for result in [ACCEPTED].into_iter().chain(MailError::REASONS) {
+            for result in [ACCEPTED].into_iter().chain(MailError::REASONS.map(Reason::as_str)) {
                 count(kind, result, 0);
             }
         }
@@ -113,7 +114,7 @@ impl Mailer {
     pub async fn send(&self, mail: &Mail) -> Result<(), MailError> {
         let begin = Instant::now();
         let result = self.deliver(mail).await;
-        count(mail.kind, result.as_ref().err().map_or(ACCEPTED, MailError::reason), 1);
+        count(mail.kind, result.as_ref().err().map_or(ACCEPTED, |error| error.reason().as_str()), 1);
         histogram!("crownlabs_mail_duration_seconds").record(begin.elapsed());
         result
     }

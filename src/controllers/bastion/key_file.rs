@@ -2,10 +2,17 @@
 //! a Tenant is kept, so that a change of one costs little however many there are.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread;
 
 use crate::api::public_key;
 use crate::api::tenant::Tenant;
 use crate::api::text::Text;
+
+/// The number of Tenants for which another thread is worth its start, which takes as long as reading ten of them.
+const SHARE: usize = 500;
 
 /// The file of public keys, by the names of the Tenants.
 #[derive(Debug, Default)]
@@ -25,28 +32,39 @@ struct Section {
 }
 
 impl KeyFile {
-    /// Takes the keys of a Tenant in place of those that it had; none of one that is being deleted. Each key is written
-    /// anew from what was read of it, so no text of a user becomes a part of the file. `options` stand before each key.
-    pub fn set(&mut self, tenant: &Tenant, options: &str) {
-        if tenant.is_terminating() || tenant.spec.public_keys.is_empty() {
-            return self.remove(tenant.name());
+    /// Reads these Tenants anew: the keys that each has by now stand in place of those that it had. `tenant` finds one;
+    /// a Tenant that it does not find, or that is being deleted, is left out. Each key is written anew from what was read of
+    /// it, so no text of a user becomes a part of the file. `options` stand before each key. Many Tenants are read on all
+    /// processor cores: after a start nobody can log in before all are read.
+    pub fn update(
+        &mut self,
+        names: impl IntoIterator<Item = Text>,
+        options: &str,
+        tenant: impl Fn(&str) -> Option<Arc<Tenant>> + Sync,
+    ) {
+        let names: Vec<Text> = names.into_iter().collect();
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let share = names.len().div_ceil(cores).max(SHARE);
+        let read = |names: &[Text]| -> Vec<Option<Section>> {
+            let sections =
+                names.iter().map(|name| tenant(name).and_then(|tenant| Section::of(&tenant, options)));
+            sections.collect()
+        };
+        let sections: Vec<Option<Section>> = if names.len() <= share {
+            read(&names)
+        } else {
+            thread::scope(|scope| {
+                let threads: Vec<_> = names.chunks(share).map(|part| scope.spawn(|| read(part))).collect();
+                let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
+                ended.flat_map(|sections| sections.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+            })
+        };
+        for (name, section) in names.into_iter().zip(sections) {
+            match section {
+                Some(section) => self.sections.insert(name, section),
+                None => self.sections.remove(&name),
+            };
         }
-        let keys = &tenant.spec.public_keys;
-        let used = public_key::within_limits(keys);
-        let mut section = Section { skipped: keys.len() - used.len(), ..Section::default() };
-        for key in used {
-            match public_key::canonical(key) {
-                Ok(key) => section.add(options, &key, tenant.name()),
-                Err(_) => section.skipped += 1,
-            }
-        }
-        section.lines.shrink_to_fit();
-        self.sections.insert(tenant.metadata.name.clone(), section);
-    }
-
-    /// Leaves out a Tenant that is gone.
-    pub fn remove(&mut self, name: &str) {
-        self.sections.remove(name);
     }
 
     /// The content: the lines of the Tenants in the order of their names. No line break at the end.
@@ -70,6 +88,24 @@ impl KeyFile {
 }
 
 impl Section {
+    /// The part of a Tenant; `None` if it has no keys or is being deleted.
+    fn of(tenant: &Tenant, options: &str) -> Option<Self> {
+        let keys = &tenant.spec.public_keys;
+        if tenant.is_terminating() || keys.is_empty() {
+            return None;
+        }
+        let used = public_key::within_limits(keys);
+        let mut section = Self { skipped: keys.len() - used.len(), ..Self::default() };
+        for key in used {
+            match public_key::canonical(key) {
+                Ok(key) => section.add(options, &key, tenant.name()),
+                Err(_) => section.skipped += 1,
+            }
+        }
+        section.lines.shrink_to_fit();
+        Some(section)
+    }
+
     fn add(&mut self, options: &str, key: &str, tenant: &str) {
         self.keys += 1;
         let separator = if options.is_empty() { "" } else { " " };

@@ -119,12 +119,7 @@ impl Writer {
             names.extend(self.tenants.keys().into_iter().map(|key| key.name));
             KeyFile::default()
         });
-        for name in names {
-            match self.tenants.get("", &name) {
-                Some(tenant) => file.set(&tenant, &self.options),
-                None => file.remove(&name),
-            }
-        }
+        file.update(names, &self.options, |name| self.tenants.get("", name));
         let (keys, skipped) = (file.keys(), file.skipped());
         let is_new = replace(&self.path, file.content().as_bytes(), MODE)?;
         gauge!("bastion_keys").set(precise(keys));

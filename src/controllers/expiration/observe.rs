@@ -6,26 +6,25 @@ use derive_more::AsRef;
 use jiff::Timestamp;
 
 use super::Settings;
+use crate::api::condition::EXPIRING;
 use crate::api::instance::Instance;
 use crate::api::labels;
 use crate::api::lifetime::{Lifetime, LifetimeError};
 use crate::api::promise::Promise;
+use crate::api::reason;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
 use crate::controllers::shared::ending::{Ending, Way};
 use crate::controllers::shared::promise::{Terms, accepted, later, standing, time};
 
-/// The condition: whether the Instance is about to be deleted for its age.
-pub const EXPIRING: &str = "Expiring";
-
 /// The way to the end.
 const WAY: Way = Way {
     condition: EXPIRING,
     warning: MailKind::ExpirationWarning,
     last: MailKind::Expired,
-    warned: "ExpirationWarning",
-    ended: "Expired",
+    warned: reason::EXPIRATION_WARNING,
+    ended: reason::EXPIRED,
     action: "the Instance is deleted",
 };
 

@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 
 use super::Settings;
-use super::observe::{EXPIRING, Observed};
+use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
 use super::stores::Dependence;
+use crate::api::condition::EXPIRING;
 use crate::api::instance::InstanceKind;
 use crate::controllers::shared::ending::{Effect, foretell};
 use crate::controllers::shared::ending_stores::EndingStores;
@@ -52,7 +53,7 @@ impl Reconciler for ExpirationReconciler {
 
     async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Timestamp> {
         match effect {
-            Effect::Mail(mail) => self.notifier.send(EXPIRING, mail).await,
+            Effect::Mail(mail) => self.notifier.send(&EXPIRING, mail).await,
             Effect::Check => EffectOutcome { result: None, error: None },
         }
     }

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::Settings;
-use super::observe::{EXPIRING, Observed};
+use super::observe::Observed;
+use crate::api::condition::{ConditionType, EXPIRING};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::promise::Promise;
@@ -38,7 +39,7 @@ pub fn report(
         }
         events = told.events;
     }
-    let retired: &[&str] = if condition.is_some() { &[] } else { &[EXPIRING] };
+    let retired: &[ConditionType] = if condition.is_some() { &[] } else { &[EXPIRING] };
     let generation = instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, condition.as_slice(), retired, generation, now);
     // What is due next follows from the new promise; the gauges show it, too.

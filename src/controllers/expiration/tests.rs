@@ -9,12 +9,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 use super::Settings;
-use super::observe::{EXPIRING, Observed};
+use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
+use crate::api::condition::EXPIRING;
 use crate::api::instance::{Instance, InstanceStatus};
 use crate::api::labels;
 use crate::api::promise::Promise;
+use crate::api::reason;
 use crate::clients::mail::MailKind;
 use crate::config::ExpirationConfig;
 use crate::controllers::shared::ending::Effect;
@@ -141,7 +143,7 @@ fn the_report_follows_the_mail() {
     let deadline = sending.sending.clone().expect("a deadline");
     assert!(deadline.0 >= at(NOW + DAY) && sending.warnings == 0 && before.events.is_empty());
 
-    let refused = Problem::fault(EXPIRING, "MailRefused", "the mail server is away");
+    let refused = Problem::fault(EXPIRING, reason::MAIL_REFUSED, "the mail server is away");
     let refused = EffectOutcome { result: None, error: Some(EffectError::Failed(refused)) };
     let failed = told(&observed, &Outcome { effects: vec![refused], ..Outcome::default() });
     assert_eq!(failed.events[0].reason, "MailRefused");

@@ -7,20 +7,17 @@ use derive_more::AsRef;
 use jiff::Timestamp;
 
 use super::Settings;
+use crate::api::condition::{ABANDONED, INACTIVE};
 use crate::api::instance::Instance;
 use crate::api::labels;
 use crate::api::lifetime::{Lifetime, LifetimeError};
 use crate::api::promise::Promise;
+use crate::api::reason;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
 use crate::controllers::shared::ending::{Ending, Way, warnings};
 use crate::controllers::shared::promise::{Terms, earlier, standing, time, withdrawn};
-
-/// The condition: whether a running Instance is about to be stopped because nobody uses it.
-pub const INACTIVE: &str = "Inactive";
-/// The condition: whether a stopped Instance is about to be deleted because nobody starts it.
-pub const ABANDONED: &str = "Abandoned";
 
 /// How old an Instance without a promise may be whose unused time counts from its creation. An older one was there
 /// before the loop: its time counts from now.
@@ -100,8 +97,8 @@ impl Observed {
                 condition: ABANDONED,
                 warning: MailKind::DestructionWarning,
                 last: MailKind::Destroyed,
-                warned: "DestructionWarning",
-                ended: "Destroyed",
+                warned: reason::DESTRUCTION_WARNING,
+                ended: reason::DESTROYED,
                 action: "the stopped Instance is deleted",
             };
         }
@@ -109,8 +106,8 @@ impl Observed {
             condition: INACTIVE,
             warning: MailKind::InactivityWarning,
             last: MailKind::InactivityStopped,
-            warned: "InactivityWarning",
-            ended: "InactivityStopped",
+            warned: reason::INACTIVITY_WARNING,
+            ended: reason::INACTIVITY_STOPPED,
             action: if self.is_persistent() { "the Instance is stopped" } else { "the Instance is deleted" },
         }
     }

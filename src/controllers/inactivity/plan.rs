@@ -6,10 +6,12 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::Settings;
-use super::observe::{INACTIVE, Observed, Unseen};
+use super::observe::{Observed, Unseen};
 use super::rounds::LONGEST;
+use crate::api::condition::INACTIVE;
 use crate::api::labels;
 use crate::api::lifetime::Lifetime;
+use crate::api::reason;
 use crate::controllers::shared::ending::{Effect, Ending, link, proceed};
 use crate::controllers::shared::promise::{Due, earlier};
 use crate::runtime::plan::{ObjectPatch, Plan, Removal, Requeue};
@@ -33,7 +35,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
         Err(error) => {
             let message =
                 format!("a time in the Template cannot be read: {error}; the Instance is left as it is");
-            plan.problems.push(Problem::fault(INACTIVE, "InvalidDuration", message));
+            plan.problems.push(Problem::fault(INACTIVE, reason::INVALID_DURATION, message));
             plan.requeue = Requeue::OnChange;
             return plan;
         }
@@ -72,7 +74,7 @@ fn sees(
         Err(Unseen::Blind(problems)) => {
             let message =
                 format!("it is not known whether the Instance is used, so it is left running: {problems}");
-            plan.problems.push(Problem::waiting(INACTIVE, "MetricsUnavailable", message));
+            plan.problems.push(Problem::waiting(INACTIVE, reason::METRICS_UNAVAILABLE, message));
             plan.requeue_after(BLIND_RETRY.min(settings.config.check_interval.get()));
             false
         }
@@ -87,6 +89,6 @@ fn end(observed: &Observed, plan: &mut Plan<Effect>) {
         let stop = json!({"metadata": {"annotations": annotations}, "spec": {"running": false}});
         plan.patches.extend(ObjectPatch::of(instance, &stop));
     } else {
-        plan.remove.push(Removal::of(instance, INACTIVE));
+        plan.remove.push(Removal::of(instance, &INACTIVE));
     }
 }

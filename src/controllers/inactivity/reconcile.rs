@@ -5,11 +5,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::Settings;
-use super::observe::{INACTIVE, Observed};
+use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
 use super::rounds::Rounds;
 use super::stores::{Dependence, OwnWitnesses, longest_idle, observed};
+use crate::api::condition::INACTIVE;
 use crate::api::instance::InstanceKind;
 use crate::controllers::shared::ending::{Effect, foretell};
 use crate::controllers::shared::ending_stores::EndingStores;
@@ -71,7 +72,7 @@ impl Reconciler for InactivityReconciler {
 
     async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Timestamp> {
         match (effect, &self.rounds) {
-            (Effect::Mail(mail), _) => self.notifier.send(INACTIVE, mail).await,
+            (Effect::Mail(mail), _) => self.notifier.send(&INACTIVE, mail).await,
             (Effect::Check, Some(rounds)) => {
                 EffectOutcome::done(rounds.refresh(longest_idle(&self.stores.templates)).await)
             }

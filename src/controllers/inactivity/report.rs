@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::Settings;
-use super::observe::{ABANDONED, INACTIVE, Observed};
-use crate::api::condition::Condition;
+use super::observe::Observed;
+use crate::api::condition::{ABANDONED, Condition, ConditionType, INACTIVE};
 use crate::api::instance::InstanceKind;
 use crate::api::labels;
 use crate::api::promise::Promise;
+use crate::api::reason::STOPPED;
 use crate::controllers::shared::ending::{Effect, Ending, observation, tell};
 use crate::controllers::shared::promise::{later, next_warning, withdrawn};
 use crate::runtime::clock::rfc3339;
@@ -22,8 +23,6 @@ use crate::runtime::reconciler::{Outcome, Report};
 const STAMP: Duration = Duration::from_hours(24);
 /// The age at which an Instance gets its first stamp, so that those that live shortly cost no write.
 const FIRST_STAMP: Duration = Duration::from_hours(1);
-/// The reason of [`INACTIVE`] on an Instance that was stopped by this loop.
-const STOPPED: &str = "Stopped";
 
 /// The report.
 pub fn report(
@@ -61,8 +60,8 @@ pub fn report(
                 tell(&ending, before.as_deref().unwrap_or(&Promise::default()), plan, outcome, acts, now);
             let is_new =
                 !has_checked && is_to_be_stored(observed, &ending, before.as_deref(), &told.promise, now);
-            let known = old.conditions.iter().find(|known| known.type_.as_str() == told.condition.type_);
-            let has_turned = known.is_none_or(|known| known.reason.as_str() != told.condition.reason);
+            let known = old.conditions.iter().find(|known| known.type_ == told.condition.type_);
+            let has_turned = known.is_none_or(|known| known.reason != told.condition.reason);
             if is_new || told.problem.is_some() || before.is_some() && has_turned {
                 told_conditions.push(told.condition);
             } else if known.is_some() {
@@ -91,7 +90,7 @@ pub fn report(
 fn conditions(
     observed: &Observed,
     mut told: Vec<Observation>,
-    kept: Option<&str>,
+    kept: Option<ConditionType>,
     now: Timestamp,
 ) -> Vec<Condition> {
     let instance = &observed.instance;
@@ -102,12 +101,13 @@ fn conditions(
         told.push(Observation::new(INACTIVE, true, STOPPED, message));
     }
     let was_stopped = old.iter().any(|known| known.type_ == INACTIVE && known.reason == STOPPED);
-    let stays = |type_: &str| {
+    let stays = |type_: ConditionType| {
         told.iter().any(|told| told.type_ == type_)
             || kept == Some(type_)
             || type_ == INACTIVE && was_stopped && !instance.spec.running
     };
-    let retired: Vec<&str> = [INACTIVE, ABANDONED].into_iter().filter(|type_| !stays(type_)).collect();
+    let retired: Vec<ConditionType> =
+        [INACTIVE, ABANDONED].into_iter().filter(|type_| !stays(*type_)).collect();
     conditions::merge(old, &told, &retired, instance.metadata.generation, now)
 }
 

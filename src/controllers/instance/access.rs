@@ -17,7 +17,7 @@ use super::environment::{EnvironmentContext, wave};
 use super::exposure;
 use super::mounts::decoded;
 use super::observe::Observed;
-use crate::api::{Kind, Object, labels};
+use crate::api::{Kind, Object, labels, reason};
 use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, label_sized};
 use crate::kinds::{DeploymentKind, IngressKind, SecretKind, ServiceKind};
@@ -151,7 +151,7 @@ impl<'a> Proxy<'a> {
         let name = label_sized(&observed.canonical(), &format!("-{COMPONENT}"));
         let missing = |what: &str| {
             let message = format!("the OAuth2 proxy waits: {what}; until then nobody can log in");
-            Problem::waiting(COMPONENT, "OAuth2ProxyWaits", message)
+            Problem::waiting(COMPONENT, reason::OAUTH2_PROXY_WAITS, message)
         };
         let secrets = &observed.proxy;
         let file = &config.access.oauth2_proxy.client_secret_file;

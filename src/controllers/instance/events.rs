@@ -3,28 +3,25 @@
 
 use super::access;
 use crate::api::condition::Condition;
+use crate::api::reason::{ENVIRONMENT_ENFORCEMENT_FAILED, QUOTA_EXCEEDED, Reason};
 use crate::controllers::shared::problems;
 use crate::runtime::apply::Failure;
 use crate::runtime::error::ApiError;
 use crate::runtime::events::EventNote;
 use crate::runtime::problem::Problem;
 
-/// The reason of the event about each environment that cannot be made.
-pub const ENFORCEMENT_FAILED: &str = "EnvironmentEnforcementFailed";
-/// The reason of a write that a `ResourceQuota` refuses.
-pub const QUOTA_EXCEEDED: &str = "ResourceQuotaExceeded";
-
 /// Reason and message of a failed write.
-pub fn describe(failure: &Failure) -> (&'static str, String) {
+pub fn describe(failure: &Failure) -> (Reason, String) {
     let Failure { component, kind, name, error } = failure;
     match error {
         ApiError::QuotaExceeded(message) => (
             QUOTA_EXCEEDED,
             format!("Resource quota exceeded, retrying automatically: {kind} {name}: {message}"),
         ),
-        error => {
-            (ENFORCEMENT_FAILED, format!("Failed to enforce {}: {kind} {name}: {error}", subject(component)))
-        }
+        error => (
+            ENVIRONMENT_ENFORCEMENT_FAILED,
+            format!("Failed to enforce {}: {kind} {name}: {error}", subject(component)),
+        ),
     }
 }
 
@@ -47,7 +44,7 @@ pub fn events(old: &[Condition], problems: &[Problem]) -> Vec<EventNote> {
 /// itself, and one whose own event has this reason.
 fn enforcement(problem: &Problem) -> Option<EventNote> {
     let Problem { component, reason, message, waiting, .. } = problem;
-    if component.is_empty() || *waiting || *reason == ENFORCEMENT_FAILED {
+    if component.is_empty() || *waiting || *reason == ENVIRONMENT_ENFORCEMENT_FAILED {
         return None;
     }
     let text = if *reason == QUOTA_EXCEEDED {
@@ -55,17 +52,18 @@ fn enforcement(problem: &Problem) -> Option<EventNote> {
     } else {
         format!("Failed to enforce {}: {message}", subject(component))
     };
-    Some(EventNote::warning(ENFORCEMENT_FAILED, text))
+    Some(EventNote::warning(ENVIRONMENT_ENFORCEMENT_FAILED, text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::reason;
     use crate::runtime::events::EventType;
 
     fn told(problem: Problem) -> Vec<(EventType, String, String)> {
         let notes = events(&[], &[problem]);
-        notes.into_iter().map(|note| (note.type_, note.reason, note.message)).collect()
+        notes.into_iter().map(|note| (note.type_, note.reason.to_string(), note.message)).collect()
     }
 
     fn event(type_: EventType, reason: &str, message: &str) -> (EventType, String, String) {
@@ -75,7 +73,7 @@ mod tests {
     #[test]
     fn an_environment_that_cannot_be_made_has_the_event_of_the_go_operators_beside_its_reason() {
         assert_eq!(
-            told(Problem::fault("main", "DiskMissing", "resources.disk must be set")),
+            told(Problem::fault("main", reason::DISK_MISSING, "resources.disk must be set")),
             [
                 event(EventType::Warning, "DiskMissing", "resources.disk must be set"),
                 event(
@@ -113,11 +111,15 @@ mod tests {
     #[test]
     fn the_whole_instance_and_what_resolves_by_itself_have_one_event() {
         assert_eq!(
-            told(Problem::fault("", "TemplateNotFound", "Template w/t not found")),
+            told(Problem::fault("", reason::TEMPLATE_NOT_FOUND, "Template w/t not found")),
             [event(EventType::Warning, "TemplateNotFound", "Template w/t not found")]
         );
         assert_eq!(
-            told(Problem::waiting("main", "SharedVolumeNotReady", "SharedVolume w/data is not exported yet")),
+            told(Problem::waiting(
+                "main",
+                reason::SHARED_VOLUME_NOT_READY,
+                "SharedVolume w/data is not exported yet"
+            )),
             [event(EventType::Normal, "SharedVolumeNotReady", "SharedVolume w/data is not exported yet")]
         );
     }

@@ -17,7 +17,7 @@ use super::refusal::{conflict, invalid_name, no_environment, refusal};
 use super::workload;
 use crate::api::environment::Environment;
 use crate::api::instance::InstanceKind;
-use crate::api::{Kind, Object, labels};
+use crate::api::{Kind, Object, labels, reason};
 use crate::config::InstanceConfig;
 use crate::controllers::shared::environments::{Chosen, choose};
 use crate::runtime::ObjectKey;
@@ -64,7 +64,7 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
     plan.problems.extend(removed.into_iter().map(|name| {
         let message =
             format!("environment {name} is no longer in the Template; its objects are left as they are");
-        Problem::waiting(name, "EnvironmentRemoved", message)
+        Problem::waiting(name, reason::ENVIRONMENT_REMOVED, message)
     }));
     let mut contexts = Vec::new();
     for Chosen { environment, classic } in chosen {

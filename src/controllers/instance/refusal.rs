@@ -11,6 +11,7 @@ use super::workload::Workload;
 use crate::api::environment::{Environment, EnvironmentType};
 use crate::api::instance::InstanceKind;
 use crate::api::names::check_dns_label;
+use crate::api::reason;
 use crate::api::{Kind, Object};
 use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::references::template_key;
@@ -20,7 +21,11 @@ use crate::runtime::problem::Problem;
 pub fn refusal(observed: &Observed) -> Option<Problem> {
     let spec = &observed.instance.spec;
     if let Some(fault) = &observed.instance.malformed {
-        return Some(Problem::fault("", "InvalidSpec", format!("the Instance cannot be read: {fault}")));
+        return Some(Problem::fault(
+            "",
+            reason::INVALID_SPEC,
+            format!("the Instance cannot be read: {fault}"),
+        ));
     }
     if let Some(problem) = &observed.foreign_tenant {
         return Some(problem.clone());
@@ -29,21 +34,21 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
     let Some(template) = &observed.template else {
         return Some(Problem::elsewhere(
             "",
-            "TemplateNotFound",
+            reason::TEMPLATE_NOT_FOUND,
             format!("Template {}/{} not found", key.namespace, key.name),
         ));
     };
     if observed.tenant.is_none() {
         return Some(Problem::elsewhere(
             "",
-            "TenantNotFound",
+            reason::TENANT_NOT_FOUND,
             format!("Tenant {} not found", spec.tenant_ref.name),
         ));
     }
     if let Some(fault) = &template.malformed {
         return Some(Problem::fault(
             "",
-            "InvalidTemplate",
+            reason::INVALID_TEMPLATE,
             format!("Template {key} cannot be read: {fault}"),
         ));
     }
@@ -51,7 +56,7 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
     for environment in &template.spec.environment_list {
         if !names.insert(&environment.name) {
             let message = format!("Template {key} has two environments named {}", environment.name);
-            return Some(Problem::fault("", "InvalidTemplate", message));
+            return Some(Problem::fault("", reason::INVALID_TEMPLATE, message));
         }
     }
     let name_owner = observed.name_owner.as_ref()?;
@@ -59,7 +64,7 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
         "the objects of this Instance would have the names of those of Instance {name_owner}, which is older: \
          give it another name (dots and dashes count as the same)"
     );
-    Some(Problem::fault("", "NameConflict", message))
+    Some(Problem::fault("", reason::NAME_CONFLICT, message))
 }
 
 /// The problem that the Template has no environment: the Instance has its labels and its name, but no objects.
@@ -68,7 +73,7 @@ pub fn no_environment(observed: &Observed) -> Option<Problem> {
     observed.environments().is_empty().then(|| {
         let message =
             format!("Template {key} has no environment: spec.environmentList must name at least one");
-        Problem::fault("", "InvalidTemplate", message)
+        Problem::fault("", reason::INVALID_TEMPLATE, message)
     })
 }
 
@@ -83,7 +88,7 @@ pub fn invalid_name(environment: &Environment, config: &InstanceConfig) -> Optio
         Ok(()) => return None,
     };
     let message = format!("spec.environmentList of the Template: {error}");
-    Some(Problem::fault(&environment.name, "InvalidTemplate", message))
+    Some(Problem::fault(&environment.name, reason::INVALID_TEMPLATE, message))
 }
 
 /// The name conflict of an environment: an object of another owner that has the name of one of its objects.
@@ -109,7 +114,7 @@ pub fn conflict(observed: &Observed, context: &EnvironmentContext<'_>) -> Option
         })
         .or_else(|| other(observed, &children.secrets, name).filter(|_| context.is_machine()))?;
     let message = format!("{taken}: it is left alone, and nothing is made for this Instance");
-    Some(Problem::fault(&context.environment.name, "NameConflict", message))
+    Some(Problem::fault(&context.environment.name, reason::NAME_CONFLICT, message))
 }
 
 /// Why the virtual machine of an environment cannot be made.
@@ -129,14 +134,14 @@ pub fn unsupported(
         EnvironmentType::CloudVm | EnvironmentType::LocalVm if !environment.persistent => {
             let kind = &environment.environment_type;
             let message = format!("environment {name}: a {kind} must be persistent, its image is a disk");
-            Some(Problem::fault(name, "NotPersistent", message))
+            Some(Problem::fault(name, reason::NOT_PERSISTENT, message))
         }
         _ if !observed.platform.kubevirt => {
             let message = format!(
                 "environment {name}: the cluster has no virtual machines (KubeVirt's CRDs are not installed); \
                  it starts when they are"
             );
-            Some(Problem::waiting(name, "KubeVirtMissing", message))
+            Some(Problem::waiting(name, reason::KUBEVIRT_MISSING, message))
         }
         _ => None,
     }
@@ -151,23 +156,23 @@ fn local_image(observed: &Observed, config: &InstanceConfig, environment: &Envir
     if !config.local_vm.enabled {
         let message =
             format!("environment {name}: LocalVM is switched off (controllers.instance.localVm.enabled)");
-        return refuse("LocalVMDisabled", message);
+        return refuse(reason::LOCAL_VM_DISABLED, message);
     }
     let Some((namespace, claim)) = image.split_once('/').filter(|(_, claim)| !claim.contains('/')) else {
         let message =
             format!("environment {name}: the image of a LocalVM is \"{image}\"; NAMESPACE/CLAIM is expected");
-        return refuse("InvalidImage", message);
+        return refuse(reason::INVALID_IMAGE, message);
     };
     if namespace.is_empty() || claim.is_empty() {
         let message = format!("environment {name}: image \"{image}\" lacks a namespace or a claim");
-        return refuse("InvalidImage", message);
+        return refuse(reason::INVALID_IMAGE, message);
     }
     if namespace != own && !config.local_vm.namespaces.iter().any(|allowed| allowed == namespace) {
         let message = format!(
             "environment {name}: volumes of namespace {namespace} may not be cloned; only those of {own}, or \
              of controllers.instance.localVm.namespaces"
         );
-        return refuse("ImageNotAllowed", message);
+        return refuse(reason::IMAGE_NOT_ALLOWED, message);
     }
     None
 }

@@ -12,12 +12,14 @@ use super::observe::{Observed, named};
 use super::phase::{self, Phased};
 use super::plan::environments;
 use super::workload::Workload;
+use crate::api::condition::{READY, STALLED};
 use crate::api::environment::Environment;
 use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Phase, InstanceStatus};
+use crate::api::reason::{self, Reason};
 use crate::config::InstanceConfig;
 use crate::controllers::shared::durations::go_duration;
 use crate::controllers::shared::environments::Chosen;
-use crate::controllers::shared::problems::{self, NAME_CONFLICT, STALLED};
+use crate::controllers::shared::problems;
 use crate::kinds::Pod;
 use crate::runtime::ObjectKey;
 use crate::runtime::conditions::Observation;
@@ -25,9 +27,6 @@ use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Measurement, Outcome, Report};
 
-/// Condition: whether the Instance is what its spec asks for: usable, or off. So who waits for it does not wait for one
-/// that is to be off.
-const READY: &str = "Ready";
 /// The longest initial ready time that is recorded in the metric, in seconds.
 const READY_TIME_LIMIT: i64 = 30 * 60;
 /// A label that `KubeVirt` adds to the node selectors of its pods. It is left out of the status.
@@ -215,11 +214,11 @@ fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Pro
     let (running, persistent) = (observed.instance.spec.running, context.environment.persistent);
     let mine: Vec<&Problem> =
         problems.iter().filter(|problem| problem.component == context.environment.name).collect();
-    let has = |reason: &str| mine.iter().any(|problem| problem.reason == reason);
-    if has(events::QUOTA_EXCEEDED) {
+    let has = |reason: Reason| mine.iter().any(|problem| problem.reason == reason);
+    if has(reason::QUOTA_EXCEEDED) {
         return Phase::ResourceQuotaExceeded.into();
     }
-    if has(NAME_CONFLICT) || has(events::ENFORCEMENT_FAILED) {
+    if has(reason::NAME_CONFLICT) || has(reason::ENVIRONMENT_ENFORCEMENT_FAILED) {
         return Phase::CreationLoopBackoff.into();
     }
     let workload = match Workload::of(context.environment) {
@@ -236,7 +235,7 @@ fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Pro
             .map(|machine| phase::virtual_machine_instance(machine)),
         Workload::VirtualMachineInstance => Some(Phase::Off.into()),
     };
-    if has("NotPersistent") {
+    if has(reason::NOT_PERSISTENT) {
         return Phase::Failed.into();
     }
     match workload {
@@ -250,9 +249,8 @@ fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Pro
 
 /// The condition `Ready` of an Instance that is to run or not. `causes` are the reasons for the phases of environments.
 fn ready(status: &InstanceStatus, running: bool, causes: &[String]) -> Observation {
-    let phase = status.phase.to_string();
     // The reason of a condition must not be empty, as the unknown phase is.
-    let reason = if phase.is_empty() { "Unknown" } else { &phase };
+    let reason = Reason::named(status.phase.as_str()).unwrap_or(reason::UNKNOWN);
     let message = if causes.is_empty() { sentence(&status.phase).to_owned() } else { causes.join("; ") };
     let wanted = if running { Phase::Ready } else { Phase::Off };
     Observation::new(READY, status.phase == wanted, reason, message)

@@ -9,6 +9,7 @@ use super::observe::Observed;
 use super::refusal::unsupported;
 use super::resources::Resources;
 use crate::api::environment::{Environment, EnvironmentType};
+use crate::api::reason;
 use crate::config::InstanceConfig;
 use crate::runtime::plan::{Desired, Plan};
 use crate::runtime::problem::Problem;
@@ -75,7 +76,7 @@ fn deployment(
              Container or Standalone is expected",
             environment.name
         );
-        return Err(vec![Problem::fault(&environment.name, "InvalidTemplate", message)]);
+        return Err(vec![Problem::fault(&environment.name, reason::INVALID_TEMPLATE, message)]);
     }
     let mut problems = Vec::new();
     if environment.persistent {
@@ -122,7 +123,7 @@ fn virtual_machine(
         plan.problems.extend(keys.rejected.iter().map(|(tenant, count)| {
             let message =
                 format!("{count} of the public keys of Tenant {tenant} cannot be used and are left out");
-            Problem::waiting(&environment.name, "InvalidPublicKey", message)
+            Problem::waiting(&environment.name, reason::INVALID_PUBLIC_KEY, message)
         }));
         match mounts::resolve(observed, environment) {
             Ok(mounts) => plan.ensure.push(machine::secret(observed, config, context, &keys, &mounts)),

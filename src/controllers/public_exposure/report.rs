@@ -8,10 +8,11 @@ use super::observe::{Allocation, Observed, has_other_address};
 use super::plan::{grace_left, in_order_of};
 use super::validate::{Validated, WantedPort, no_free_port};
 use crate::api::Kind;
-use crate::api::condition::Condition;
+use crate::api::condition::{Condition, PUBLIC_EXPOSURE_READY};
 use crate::api::instance::{
     ExposedPort, ExposurePhase, InstanceKind, InstanceStatus, Protocol, PublicExposureStatus,
 };
+use crate::api::reason::{self, Reason};
 use crate::config::pool;
 use crate::kinds::NetworkPolicyKind;
 use crate::runtime::apply::Failure;
@@ -20,20 +21,17 @@ use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Outcome, Report};
 
-/// Condition: whether the requested ports can be reached; absent where none are requested.
-pub const EXPOSED: &str = "PublicExposureReady";
-
 /// The state of an exposure as it is reported: the phase and message of the status, and the reason and
 /// message (`detail`) of the condition.
 struct ExposureState {
     phase: ExposurePhase,
-    reason: &'static str,
+    reason: Reason,
     message: String,
     detail: String,
 }
 
 impl ExposureState {
-    fn new(phase: ExposurePhase, reason: &'static str, message: impl Into<String>) -> Self {
+    fn new(phase: ExposurePhase, reason: Reason, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { phase, reason, detail: message.clone(), message }
     }
@@ -60,7 +58,7 @@ pub fn report(
         (Validated::Nothing, ..) => {
             let mut status = old.clone();
             status.public_exposure = None;
-            status.conditions = conditions::merge(&old.conditions, &[], &[EXPOSED], None, now);
+            status.conditions = conditions::merge(&old.conditions, &[], &[PUBLIC_EXPOSURE_READY], None, now);
             return Report::new(status, Vec::new());
         }
         (Validated::Denied(problem), ..) => (error(problem), String::new(), Vec::new()),
@@ -68,20 +66,20 @@ pub fn report(
         (Validated::Ports(_), None, _) => (error(&no_free_port()), before.external_ip, before.ports),
         (Validated::Ports(_), Some(allocation), Some(failure)) if failure.kind == NetworkPolicyKind::KIND => {
             let message = "Failed to enforce the network policy, contact the administrator.";
-            let state = failed("NetworkPolicyFailed", message, failure);
+            let state = failed(reason::NETWORK_POLICY_FAILED, message, failure);
             (state, allocation.address.to_string(), ports(allocation, &before.ports))
         }
         (Validated::Ports(_), Some(_), Some(failure)) => {
             let message = "Failed to create or update the LoadBalancer service, contact the administrator.";
-            (failed("ServiceFailed", message, failure), before.external_ip, before.ports)
+            (failed(reason::SERVICE_FAILED, message, failure), before.external_ip, before.ports)
         }
         (Validated::Ports(_), Some(allocation), None) => {
             let state = assigned(observed, settings, allocation, now);
             (state, allocation.address.to_string(), ports(allocation, &before.ports))
         }
     };
-    let observation =
-        Observation::new(EXPOSED, state.phase == ExposurePhase::Ready, state.reason, &*state.detail);
+    let is_ready = state.phase == ExposurePhase::Ready;
+    let observation = Observation::new(PUBLIC_EXPOSURE_READY, is_ready, state.reason, &*state.detail);
     let type_ = if state.phase == ExposurePhase::Error { EventType::Warning } else { EventType::Normal };
     let event = EventNote::new(type_, state.reason, &*state.detail);
     let known = stored_condition(observed);
@@ -110,7 +108,7 @@ fn error(problem: &Problem) -> ExposureState {
     ExposureState::new(ExposurePhase::Error, problem.reason, problem.message.clone())
 }
 
-fn failed(reason: &'static str, message: &str, failure: &Failure) -> ExposureState {
+fn failed(reason: Reason, message: &str, failure: &Failure) -> ExposureState {
     ExposureState {
         detail: format!("{message} {failure}"),
         ..ExposureState::new(ExposurePhase::Error, reason, message)
@@ -131,7 +129,7 @@ fn assigned(
             "Service {} is being deleted and will be made anew with the same address and ports.",
             leaving.name()
         );
-        return ExposureState::new(ExposurePhase::Provisioning, "ServiceLeaving", message);
+        return ExposureState::new(ExposurePhase::Provisioning, reason::SERVICE_LEAVING, message);
     }
     let balancer = service.map_or(&[][..], |service| &service.status.load_balancer.ingress);
     let is_other = service.is_some_and(|service| has_other_address(service, allocation.address));
@@ -144,7 +142,7 @@ fn assigned(
         let detail = format!("Public exposure assigned: {address}, {}", ports.join(", "));
         return ExposureState {
             detail,
-            ..ExposureState::new(ExposurePhase::Ready, "PublicExposureAssigned", "Public exposure assigned")
+            ..ExposureState::new(ExposurePhase::Ready, reason::EXPOSURE_ASSIGNED, "Public exposure assigned")
         };
     }
     if let Some(other) = balancer.first() {
@@ -156,14 +154,14 @@ fn assigned(
         // What a former process has reported stays: this one has only just begun to count.
         let is_reported = stored_condition(observed).is_some_and(|stored| stored.message == *message);
         if is_reported || observed.other_since.is_some_and(|since| grace_left(since, now).is_zero()) {
-            return ExposureState::new(ExposurePhase::Error, "OtherAddress", message);
+            return ExposureState::new(ExposurePhase::Error, reason::OTHER_ADDRESS, message);
         }
     }
     ExposureState {
         detail: format!("Waiting for LoadBalancer IP to be assigned: {address} is asked for"),
         ..ExposureState::new(
             ExposurePhase::Provisioning,
-            "WaitingForAddress",
+            reason::WAITING_FOR_ADDRESS,
             "Waiting for LoadBalancer IP to be assigned.",
         )
     }
@@ -171,7 +169,7 @@ fn assigned(
 
 /// The condition about the exposure as it is stored.
 fn stored_condition(observed: &Observed) -> Option<&Condition> {
-    observed.instance.status.conditions.iter().find(|condition| condition.type_ == EXPOSED)
+    observed.instance.status.conditions.iter().find(|condition| condition.type_ == PUBLIC_EXPOSURE_READY)
 }
 
 /// The ports of an allocation, in the order of those that the status has already if they are the same.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::Settings;
 use super::addresses::Addresses;
 use super::observe::{claim, policy_name, remembered, service_key};
-use super::report::EXPOSED;
 use crate::api::Kind;
 use crate::api::condition::Condition;
+use crate::api::condition::PUBLIC_EXPOSURE_READY;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::meta::Owner;
@@ -256,7 +256,7 @@ fn rules_changed(change: &Change<TemplateKind>) -> bool {
 
 /// The condition about the exposure of an Instance.
 fn condition(instance: &Instance) -> Option<&Condition> {
-    instance.status.conditions.iter().find(|condition| condition.type_ == EXPOSED)
+    instance.status.conditions.iter().find(|condition| condition.type_ == PUBLIC_EXPOSURE_READY)
 }
 
 /// Whether an Instance requests ports, or its status still mentions ports. Others are not reconciled by this

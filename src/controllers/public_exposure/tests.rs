@@ -17,6 +17,7 @@ use super::plan::{plan, policy, service};
 use super::report::report;
 use super::validate::{Validated, WantedPort, held, validate};
 use crate::api::instance::InstanceKind;
+use crate::api::reason;
 use crate::api::template::Template;
 use crate::api::{Kind, Object};
 use crate::config::PublicExposureConfig;
@@ -296,7 +297,7 @@ fn an_exposure_stays_reported_while_a_request_is_invalid() {
     let case = assigned(&settings, Some("10.0.0.1"));
     let case = with_status(&case, &report(&case, &settings, &outcome, now()));
     let asked = |request: Validated| Observed { request, allocation: None, ..case.clone() };
-    let problem = Problem::fault("", "InvalidRequest", "no");
+    let problem = Problem::fault("", reason::INVALID_REQUEST, "no");
     let kept = report(&asked(Validated::Kept(problem.clone())), &settings, &outcome, now());
     assert_eq!(told(&kept), "Error 10.0.0.1 no | InvalidRequest | InvalidRequest");
     assert_eq!(kept.status.public_exposure.expect("reported").ports.len(), 2);

@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::accounts::{self, KEYCLOAK};
 use super::outage::Outage;
-use crate::api::{Kind, Object};
+use crate::api::{Kind, Object, reason};
 use crate::clients::keycloak::KeycloakError;
 use crate::runtime::ObjectKey;
 use crate::runtime::problem::Problem;
@@ -221,7 +221,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
         }
         let Ok((result, error)) = AssertUnwindSafe(work).catch_unwind().await else {
             let message = "the work in Keycloak panicked; this is a defect of the daemon";
-            let problem = Problem::elsewhere(KEYCLOAK, "KeycloakPanicked", message);
+            let problem = Problem::elsewhere(KEYCLOAK, reason::KEYCLOAK_PANICKED, message);
             return End::Done(EffectOutcome { result: None, error: Some(EffectError::Failed(problem)) });
         };
         match error {
@@ -296,7 +296,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
 /// What is reported while there is no result yet.
 fn pending() -> Problem {
     let message = "Keycloak has not answered yet; the account and its roles follow when it does";
-    Problem::waiting(KEYCLOAK, "KeycloakPending", message)
+    Problem::waiting(KEYCLOAK, reason::KEYCLOAK_PENDING, message)
 }
 
 #[cfg(test)]

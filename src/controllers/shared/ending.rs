@@ -6,10 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::promise::{self, Due, Next, Terms, later};
-use crate::api::condition::Condition;
+use crate::api::condition::{Condition, ConditionType};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::lifetime::LifetimeError;
 use crate::api::promise::Promise;
+use crate::api::reason::{NOT_OVERDUE, OVERDUE, Reason, TENANT_NOT_FOUND, WARNED};
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::{Mail, MailKind};
@@ -26,10 +27,7 @@ use crate::runtime::reconciler::{self, EffectOutcome, Outcome};
 const MISSING_RETRY: Duration = Duration::from_mins(10);
 
 /// The reasons of a condition that tells the promise: warnings were sent, or are due, or are not due yet.
-const REASONS: [&str; 3] = [WARNED, OVERDUE, NOT_OVERDUE];
-const WARNED: &str = "Warned";
-const OVERDUE: &str = "Overdue";
-const NOT_OVERDUE: &str = "NotOverdue";
+const REASONS: [Reason; 3] = [WARNED, OVERDUE, NOT_OVERDUE];
 
 /// What the plans and reports of such a loop depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,15 +49,15 @@ impl<C> Settings<C> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Way {
     /// The type of its condition.
-    pub condition: &'static str,
+    pub condition: ConditionType,
     /// The mail that warns.
     pub warning: MailKind,
     /// The mail that says that it has ended.
     pub last: MailKind,
     /// The reason of the event about a warning.
-    pub warned: &'static str,
+    pub warned: Reason,
     /// The reason of the event about the end.
-    pub ended: &'static str,
+    pub ended: Reason,
     /// What happens at the deadline, as the end of a sentence: `it is stopped`.
     pub action: &'static str,
 }
@@ -121,7 +119,7 @@ impl Ending<'_> {
             let message = format!(
                 "Tenant {name} does not exist, or the namespace is not his: nobody can be warned, so the Instance stays"
             );
-            return Some(Err(Problem::elsewhere(self.way.condition, "TenantNotFound", message)));
+            return Some(Err(Problem::elsewhere(self.way.condition, TENANT_NOT_FOUND, message)));
         };
         let left = u32::try_from(i64::from(self.terms.warnings).saturating_sub(self.promise.warnings.max(0)));
         let is_warning = kind == self.way.warning;
@@ -241,14 +239,9 @@ pub fn tell(
     let conditions = ending.instance.status.conditions.iter();
     let known = conditions.filter(|known| known.type_ == ending.way.condition);
     // While a mail is sent again, the condition keeps saying why the last attempt failed.
-    let retried = known.clone().find(|known| {
-        mail.is_some()
-            && !outcome.is_applied
-            && problem.is_none()
-            && !REASONS.contains(&known.reason.as_str())
-    });
-    let condition = retried
-        .map_or_else(|| ending.condition(&promise, now, problem.as_ref()), |known| again(known, ending.way));
+    let is_retried = mail.is_some() && !outcome.is_applied && problem.is_none();
+    let retried = known.clone().filter(|_| is_retried).find_map(|known| again(known, ending.way));
+    let condition = retried.unwrap_or_else(|| ending.condition(&promise, now, problem.as_ref()));
     let mut events: Vec<EventNote> =
         ending.event(old, &promise, acts && !outcome.is_applied).into_iter().collect();
     if let Some(problem) = &problem
@@ -259,15 +252,15 @@ pub fn tell(
     Told { promise, condition, problem, events }
 }
 
-/// A condition as it is.
-fn again(known: &Condition, way: Way) -> Observation {
+/// A condition as it is, if it says why a mail could not be sent.
+fn again(known: &Condition, way: Way) -> Option<Observation> {
+    let reason = Reason::named(&known.reason).filter(|reason| !REASONS.contains(reason))?;
     let holds = match known.status.as_str() {
         "True" => Some(true),
         "False" => Some(false),
         _ => None,
     };
-    let (reason, message) = (known.reason.to_string(), known.message.to_string());
-    Observation { type_: way.condition, holds, reason, message }
+    Some(Observation { type_: way.condition, holds, reason, message: known.message.to_string() })
 }
 
 /// What is to happen to an Instance, as a sentence for `crownlabs plan`; nothing where it has no end.
@@ -327,8 +320,8 @@ pub fn proceed(ending: &Ending<'_>, now: Timestamp, link: &str, plan: &mut Plan<
 }
 
 /// A problem as a condition. What resolves by itself leaves it unknown whether the Instance comes to its end.
-pub fn observation(problem: &Problem, type_: &'static str) -> Observation {
-    let (reason, message) = (problem.reason.to_owned(), problem.message.clone());
+pub fn observation(problem: &Problem, type_: ConditionType) -> Observation {
+    let (reason, message) = (problem.reason, problem.message.clone());
     Observation { type_, holds: (!problem.waiting).then_some(true), reason, message }
 }
 

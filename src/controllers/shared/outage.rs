@@ -104,7 +104,7 @@ where
             is_reported = true;
             warn!(%error, "Keycloak does not answer: accounts and roles wait, everything else goes on");
             gauge!(METRIC).set(0.0);
-            readiness.set_server("Keycloak", Some(format!("accounts and roles wait: {error}")));
+            readiness.set_notice("Keycloak", Some(format!("accounts and roles wait: {error}")));
         }
         tokio::time::sleep(pause).await;
         pause = (2 * pause).min(LONGEST_PAUSE);
@@ -113,7 +113,7 @@ where
         let seconds = begin.elapsed().as_secs();
         info!(seconds, "Keycloak answers again: the accounts and roles that waited are worked on now");
         gauge!(METRIC).set(1.0);
-        readiness.set_server("Keycloak", None);
+        readiness.set_notice("Keycloak", None);
     }
 }
 

@@ -2,9 +2,11 @@
 
 use jiff::Timestamp;
 
-use crate::api::condition::Condition;
+use crate::api::condition::{
+    ACCOUNT_EXISTS, Condition, ConditionType, NAME_CONFLICT, READY, RECONCILED, STALLED, TENANT_MISMATCH,
+};
+use crate::api::reason::{self, Reason};
 use crate::api::{Kind, Object};
-use crate::controllers::shared::tenancy::TENANT_MISMATCH;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
@@ -13,15 +15,12 @@ use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::Outcome;
 
-/// Condition: whether everything that the object specifies is enforced.
-pub const RECONCILED: &str = "Reconciled";
-/// Condition: whether an object of another owner has a name that is needed; absent when there is none.
-pub const NAME_CONFLICT: &str = "NameConflict";
-/// Condition: whether the object will not become ready without somebody who edits it, or mends what it names, such as an
-/// image; absent when that is not so. Who waits for the object, as Flux does, need not wait any longer.
-pub const STALLED: &str = "Stalled";
-/// The problems that have a condition of their own, whose type is their reason.
-const CONFLICTS: [&str; 3] = [NAME_CONFLICT, TENANT_MISMATCH, "AccountExists"];
+/// The problems that have a condition of their own.
+const CONFLICTS: [(Reason, ConditionType); 3] = [
+    (reason::NAME_CONFLICT, NAME_CONFLICT),
+    (reason::TENANT_MISMATCH, TENANT_MISMATCH),
+    (reason::ACCOUNT_EXISTS, ACCOUNT_EXISTS),
+];
 
 /// The problems of the plan, and the writes and effects that failed. Transient failures are left out: the
 /// next attempt usually succeeds, and their condition would disappear again at once. `describe` returns
@@ -29,12 +28,14 @@ const CONFLICTS: [&str; 3] = [NAME_CONFLICT, TENANT_MISMATCH, "AccountExists"];
 pub fn problems<E, R>(
     plan: &Plan<E>,
     outcome: &Outcome<R>,
-    describe: impl Fn(&Failure) -> (&'static str, String),
+    describe: impl Fn(&Failure) -> (Reason, String),
 ) -> Vec<Problem> {
     let planned = plan.problems.iter().cloned();
     let failed = outcome.failures.iter().filter(|failure| !failure.error.is_transient()).map(|failure| {
         let (reason, message) = match &failure.error {
-            error @ ApiError::NameConflict { .. } => (NAME_CONFLICT, format!("{error}: it is left alone")),
+            error @ ApiError::NameConflict { .. } => {
+                (reason::NAME_CONFLICT, format!("{error}: it is left alone"))
+            }
             _ => describe(failure),
         };
         let stalled = matches!(failure.error, ApiError::NameConflict { .. } | ApiError::Invalid(_));
@@ -44,15 +45,15 @@ pub fn problems<E, R>(
 }
 
 /// Reason and message of a failed write, for loops that distinguish no kinds of failures.
-pub fn describe(failure: &Failure) -> (&'static str, String) {
-    ("EnforcementFailed", failure.to_string())
+pub fn describe(failure: &Failure) -> (Reason, String) {
+    (reason::ENFORCEMENT_FAILED, failure.to_string())
 }
 
 /// The condition `Ready`. `state` are its reason and message when there is no problem.
-pub fn ready(is_ready: bool, problems: &[Problem], state: (&str, &str)) -> Observation {
+pub fn ready(is_ready: bool, problems: &[Problem], state: (Reason, &str)) -> Observation {
     let problem = problems.first().map(|problem| (problem.reason, "See condition Reconciled"));
     let (reason, message) = problem.unwrap_or(state);
-    Observation::new("Ready", is_ready, reason, message)
+    Observation::new(READY, is_ready, reason, message)
 }
 
 /// The condition [`STALLED`], if there is such a problem.
@@ -73,7 +74,7 @@ pub fn conditions<T: Kind>(
 ) -> Vec<Condition> {
     let worst = problems.iter().find(|problem| !problem.waiting).or(problems.first());
     own.push(match worst {
-        None => Observation::new(RECONCILED, true, RECONCILED, well),
+        None => Observation::new(RECONCILED, true, reason::RECONCILED, well),
         Some(worst) => {
             let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
             Observation::new(RECONCILED, false, worst.reason, messages.join("; "))
@@ -84,10 +85,10 @@ pub fn conditions<T: Kind>(
     if !own.iter().any(|observation| observation.type_ == STALLED) {
         retired.push(STALLED);
     }
-    for conflict in CONFLICTS {
+    for (conflict, type_) in CONFLICTS {
         match problems.iter().find(|problem| problem.reason == conflict) {
-            Some(found) => own.push(Observation::new(conflict, true, conflict, &*found.message)),
-            None => retired.push(conflict),
+            Some(found) => own.push(Observation::new(type_, true, conflict, &*found.message)),
+            None => retired.push(type_),
         }
     }
     conditions::merge(old, &own, &retired, object.metadata.generation, now)

@@ -1,12 +1,10 @@
 //! Instances that name another Tenant than their namespace belongs to: [`crate::api::tenancy`] says why not.
 
 use crate::api::instance::Instance;
+use crate::api::reason::TENANT_MISMATCH;
 use crate::api::tenancy::{mismatch, tenant_of};
 use crate::kinds::Namespace;
 use crate::runtime::problem::Problem;
-
-/// Reason and condition: an Instance names another Tenant than its namespace belongs to.
-pub const TENANT_MISMATCH: &str = "TenantMismatch";
 
 /// The problem that an Instance names another Tenant than its namespace belongs to.
 pub fn foreign_tenant(instance: &Instance, namespace: &Namespace) -> Option<Problem> {

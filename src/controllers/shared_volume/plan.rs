@@ -8,6 +8,7 @@ use super::observe::{Observed, claim_name};
 use super::reconcile::Settings;
 use crate::api::labels;
 use crate::api::quantity::Quantity;
+use crate::api::reason;
 use crate::api::template::TemplateKind;
 use crate::config::SharedVolumeConfig;
 use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
@@ -63,7 +64,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
         None => {
             plan.problems.push(Problem::waiting(
                 VOLUME,
-                "VolumeMissing",
+                reason::VOLUME_MISSING,
                 "the storage of the claim is not there yet",
             ));
         }
@@ -73,7 +74,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
                  (spec.csi.volumeAttributes); is controllers.sharedVolume.storageClass an NFS class?",
                 volume.name()
             );
-            plan.problems.push(Problem::fault(VOLUME, "MissingCSI", message));
+            plan.problems.push(Problem::fault(VOLUME, reason::MISSING_CSI, message));
             return plan;
         }
         Some(_) => {}
@@ -88,12 +89,16 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
 fn size(observed: &Observed) -> Result<Quantity, Problem> {
     let volume = &observed.volume;
     if let Some(reason) = &volume.malformed {
-        return Err(Problem::fault(VOLUME, "InvalidSpec", format!("the spec cannot be read: {reason}")));
+        return Err(Problem::fault(
+            VOLUME,
+            reason::INVALID_SPEC,
+            format!("the spec cannot be read: {reason}"),
+        ));
     }
     let text = volume.spec.size.to_string();
     let invalid = |why: &str| {
         let message = format!("spec.size {text:?} {why}: set it to an amount above 0, such as 10Gi");
-        Problem::fault(VOLUME, "InvalidSize", message)
+        Problem::fault(VOLUME, reason::INVALID_SIZE, message)
     };
     let size: Quantity = text.parse().map_err(|_| invalid("is no amount of storage"))?;
     if size.is_zero() || size.is_negative() {
@@ -109,7 +114,7 @@ fn shrinks(claim: &NfsClaim, size: &Quantity) -> Option<Problem> {
         "Size cannot be less than previous value: the volume has {has} and spec.size asks for {size}; set it to \
          {has} or more"
     );
-    Some(Problem::fault(VOLUME, "InvalidSize", message))
+    Some(Problem::fault(VOLUME, reason::INVALID_SIZE, message))
 }
 
 /// The patch of the label and the finalizer of the shared volume itself.
@@ -156,7 +161,7 @@ fn remove_job_first(observed: &Observed, config: &SharedVolumeConfig, plan: &mut
         let message = format!(
             "PersistentVolumeClaim {namespace}/{name} is being removed; the volume gets a new one after that"
         );
-        plan.problems.push(Problem::waiting(VOLUME, "ClaimTerminating", message));
+        plan.problems.push(Problem::waiting(VOLUME, reason::CLAIM_TERMINATING, message));
     }
     match observed.own_job() {
         Some(job) => plan.remove.push(Removal::of(job, VOLUME)),
@@ -182,7 +187,7 @@ fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, p
             claim.namespace(),
             observed.job_name
         );
-        plan.problems.push(Problem::elsewhere(VOLUME, "ProvisioningFailed", message));
+        plan.problems.push(Problem::elsewhere(VOLUME, reason::PROVISIONING_FAILED, message));
     }
     // A Job that runs is left alone; one of another owner is refused by the apply engine.
     if own.is_none() {

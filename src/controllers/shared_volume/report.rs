@@ -6,10 +6,12 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::observe::{Observed, is_protected};
+use crate::api::condition::{ConditionType, DELETION_BLOCKED, NAME_CONFLICT, READY};
 use crate::api::labels;
+use crate::api::reason::{self, Reason};
 use crate::api::shared_volume::{SharedVolumeKind, SharedVolumePhase};
 use crate::controllers::shared::nfs_volume::{is_bound, location};
-use crate::controllers::shared::problems::{self, NAME_CONFLICT};
+use crate::controllers::shared::problems;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
@@ -19,20 +21,15 @@ use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Outcome, Report};
 
-/// Condition: whether the volume can be mounted.
-const READY: &str = "Ready";
-/// Type of a condition and reason of an event: whether something uses a volume that is being deleted; absent
-/// where nothing does.
-const DELETION_BLOCKED: &str = "DeletionBlocked";
-/// The reason when a quota refuses the claim.
-pub const QUOTA: &str = "ResourceQuotaExceeded";
 /// How many Templates and Instances a message names at most.
 const NAMED: usize = 20;
 
 /// Reason and message of a failed write.
-fn describe(failure: &Failure) -> (&'static str, String) {
+fn describe(failure: &Failure) -> (Reason, String) {
     match &failure.error {
-        ApiError::QuotaExceeded(message) => (QUOTA, format!("PVC exceeded the resource quota: {message}")),
+        ApiError::QuotaExceeded(message) => {
+            (reason::QUOTA_EXCEEDED, format!("PVC exceeded the resource quota: {message}"))
+        }
         _ => problems::describe(failure),
     }
 }
@@ -69,7 +66,7 @@ pub fn report(
 }
 
 fn phase(observed: &Observed, problems: &[Problem]) -> SharedVolumePhase {
-    if problems.iter().any(|problem| problem.reason == QUOTA) {
+    if problems.iter().any(|problem| problem.reason == reason::QUOTA_EXCEEDED) {
         return SharedVolumePhase::ResourceQuotaExceeded;
     }
     if problems.iter().any(|problem| !problem.waiting) {
@@ -92,12 +89,12 @@ fn phase(observed: &Observed, problems: &[Problem]) -> SharedVolumePhase {
 fn ready(phase: &SharedVolumePhase, problems: &[Problem]) -> Observation {
     let worst = problems.iter().find(|problem| !problem.waiting).or(problems.first());
     let (reason, message) = match (phase, worst) {
-        (SharedVolumePhase::Ready, _) => ("Ready", "The volume can be mounted"),
+        (SharedVolumePhase::Ready, _) => (reason::READY, "The volume can be mounted"),
         (_, Some(worst)) => (worst.reason, "See condition Reconciled"),
         (SharedVolumePhase::Provisioning, None) => {
-            ("Provisioning", "The volume is being given to the user of the machines")
+            (reason::PROVISIONING, "The volume is being given to the user of the machines")
         }
-        (_, None) => ("Pending", "The claim waits for its storage"),
+        (_, None) => (reason::PENDING, "The claim waits for its storage"),
     };
     Observation::new(READY, *phase == SharedVolumePhase::Ready, reason, message)
 }
@@ -107,16 +104,17 @@ fn deleting(observed: &Observed, now: Timestamp) -> Report<SharedVolumeKind> {
     let old = &observed.volume.status;
     let mut status = old.clone();
     status.phase = SharedVolumePhase::Deleting;
-    let mut observations = vec![Observation::new(READY, false, "Deleting", "The volume is being deleted")];
+    let mut observations =
+        vec![Observation::new(READY, false, reason::DELETING, "The volume is being deleted")];
     let mut events = Vec::new();
     if let Some(message) = blocked(observed) {
         let told = old.conditions.iter().find(|condition| condition.type_ == DELETION_BLOCKED);
         if told.is_none_or(|told| told.message != message) {
-            events.push(EventNote::warning(DELETION_BLOCKED, &*message));
+            events.push(EventNote::warning(reason::DELETION_BLOCKED, &*message));
         }
-        observations.push(Observation::new(DELETION_BLOCKED, true, "InUse", message));
+        observations.push(Observation::new(DELETION_BLOCKED, true, reason::IN_USE, message));
     }
-    let retired: &[&str] =
+    let retired: &[ConditionType] =
         if observations.len() > 1 { &[NAME_CONFLICT] } else { &[NAME_CONFLICT, DELETION_BLOCKED] };
     let generation = observed.volume.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);

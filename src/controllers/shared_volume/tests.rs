@@ -354,7 +354,7 @@ fn the_job_of_a_claim_that_goes_is_removed_first() {
         };
         let plan = planned(&observed);
         assert_eq!(kinds(&plan), [vec!["PersistentVolumeClaim"], vec![]], "{claim}: no Job yet");
-        let reasons: Vec<&str> = plan.problems.iter().map(|problem| problem.reason).collect();
+        let reasons: Vec<&str> = plan.problems.iter().map(|problem| problem.reason.as_str()).collect();
         let told: &[&str] = if claim == &deleted { &["ClaimTerminating"] } else { &[] };
         assert_eq!(reasons, told, "{claim}");
         observed.job = Some(job("v1"));

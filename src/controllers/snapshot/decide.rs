@@ -6,23 +6,16 @@ use jiff::Timestamp;
 
 use super::image;
 use super::observe::{Observed, instance_key};
-use super::report::READY;
-use super::trouble::{CONTAINER_FAILED, PATIENCE, Trouble, failure, is_running, trouble, waited};
-use crate::api::condition::Condition;
+use super::trouble::{PATIENCE, Trouble, failure, is_running, trouble, waited};
+use crate::api::condition::{Condition, READY};
 use crate::api::environment::{Environment, EnvironmentType};
 use crate::api::instance::Instance;
 use crate::api::instance_snapshot::{InstanceSnapshot, SnapshotPhase};
 use crate::api::labels;
+use crate::api::reason::{self, Reason};
 use crate::config::SnapshotConfig;
 use crate::kinds::{DataVolume, Job, JobEnd};
 use crate::runtime::ObjectKey;
-
-/// The reason while another snapshot of the Instance is made.
-pub const ANOTHER: &str = "AnotherSnapshot";
-/// The reason while a quota does not allow the Job.
-pub const QUOTA: &str = "ResourceQuotaExceeded";
-/// The reason while the API server refuses the Job for another reason, for example a rule of admission.
-pub const JOB_REFUSED: &str = "JobRefused";
 
 /// The decision about a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +24,8 @@ pub enum Decision {
     Ended,
     /// Wait until the disk or a name is free.
     Wait {
-        /// The reason of the condition, a stable word in `CamelCase`.
-        reason: &'static str,
+        /// The reason of the condition.
+        reason: Reason,
         /// The message of the condition.
         message: String,
     },
@@ -106,7 +99,7 @@ fn expired(
 ) -> Option<Decision> {
     let stored = stored_condition(snapshot).filter(|_| snapshot.status.phase == SnapshotPhase::Pending)?;
     let reason = match decision {
-        Decision::Wait { reason, message } if *reason != ANOTHER => message.as_str(),
+        Decision::Wait { reason, message } if *reason != reason::ANOTHER_SNAPSHOT => message.as_str(),
         Decision::Export(_) if is_refused(snapshot) => &stored.message,
         _ => return None,
     };
@@ -126,8 +119,9 @@ fn too_late(config: &SnapshotConfig, reason: &str) -> String {
 pub fn is_refused(snapshot: &InstanceSnapshot) -> bool {
     let is_pending = snapshot.status.phase == SnapshotPhase::Pending;
     is_pending
-        && stored_condition(snapshot)
-            .is_some_and(|stored| [QUOTA, JOB_REFUSED].contains(&stored.reason.as_str()))
+        && stored_condition(snapshot).is_some_and(|stored| {
+            stored.reason == reason::QUOTA_EXCEEDED || stored.reason == reason::JOB_REFUSED
+        })
 }
 
 /// The stored condition [`READY`].
@@ -168,7 +162,7 @@ fn progress(observed: &Observed, job: &Job, config: &SnapshotConfig, now: Timest
         Some(JobEnd::Failed(condition)) => {
             // The pods of a Job that has failed may be gone: then the reason was reported before.
             let stored = stored_condition(&observed.snapshot);
-            let stored = stored.filter(|stored| stored.reason == CONTAINER_FAILED);
+            let stored = stored.filter(|stored| stored.reason == reason::CONTAINER_FAILED);
             let failure = failure(observed).map(|failure| failure.to_string());
             let failure = failure.or_else(|| stored.map(|stored| stored.message.to_string()));
             let failure = failure.map_or_else(String::new, |failure| format!("; {failure}"));
@@ -187,7 +181,7 @@ fn foreign_owner(observed: &Observed) -> Option<Decision> {
         .any(|owner| owner.kind == "InstanceSnapshot" && owner.name == snapshot.name());
     Some(if is_leftover {
         Decision::Wait {
-            reason: "PredecessorLeaving",
+            reason: reason::PREDECESSOR_LEAVING,
             message: format!("Job {} of a deleted snapshot of this name is still being removed", job.name()),
         }
     } else {
@@ -294,21 +288,21 @@ fn found<'a>(observed: &'a Observed, key: &ObjectKey) -> Result<(&'a Instance, &
 fn busy(observed: &Observed, disk: &str) -> Option<Decision> {
     let wait = |reason, message| Some(Decision::Wait { reason, message });
     if observed.running.iter().any(|machine| machine.name() == disk) {
-        return wait("MachineStopping", format!("waiting until virtual machine {disk} is off"));
+        return wait(reason::MACHINE_STOPPING, format!("waiting until virtual machine {disk} is off"));
     }
     let ended = |phase: Option<&str>| matches!(phase, Some("Succeeded" | "Failed"));
     if let Some(pod) = observed.pods.iter().find(|pod| !ended(pod.status.phase.as_deref())) {
-        return wait("MachineStopping", format!("waiting until pod {} has ended", pod.name()));
+        return wait(reason::MACHINE_STOPPING, format!("waiting until pod {} has ended", pod.name()));
     }
     let filled = |disk: &DataVolume| disk.status.phase == "Succeeded";
     if let Some(volume) = observed.disks.iter().find(|volume| volume.name() == disk && !filled(volume)) {
         let phase = if volume.status.phase.is_empty() { "Pending" } else { &volume.status.phase };
-        return wait("DiskNotReady", format!("waiting until disk {disk} is filled: it is {phase}"));
+        return wait(reason::DISK_NOT_READY, format!("waiting until disk {disk} is filled: it is {phase}"));
     }
     if let Some(other) = observed.others.iter().find(|other| is_before(other, &observed.snapshot)) {
         let message =
             format!("waiting until InstanceSnapshot {} of the same instance has ended", other.name());
-        return wait(ANOTHER, message);
+        return wait(reason::ANOTHER_SNAPSHOT, message);
     }
     None
 }

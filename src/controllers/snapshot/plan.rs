@@ -10,6 +10,7 @@ use super::observe::{Observed, instance_key};
 use super::trouble::PATIENCE;
 use crate::api::instance::InstanceKind;
 use crate::api::instance_snapshot::InstanceSnapshotKind;
+use crate::api::reason::{CREATION_FAILED, VALIDATION_ERROR};
 use crate::api::template::TemplateKind;
 use crate::config::SnapshotConfig;
 use crate::controllers::shared::references::template_key;
@@ -17,11 +18,6 @@ use crate::kinds::{JobKind, PodOfJobKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::{KindInfo, Plan, Removal, Requeue};
 use crate::runtime::problem::Problem;
-
-/// The reason of a refused snapshot.
-pub const REFUSED: &str = "ValidationError";
-/// The reason of a snapshot whose Job failed.
-pub const FAILED: &str = "CreationFailed";
 
 /// After how long at most a snapshot that waits is reconciled again. Nearly everything that it waits for is
 /// watched.
@@ -37,7 +33,7 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
             plan.requeue_after(WAIT);
         }
         Decision::Refuse(message) => {
-            plan.problems.push(Problem::fault("", REFUSED, message));
+            plan.problems.push(Problem::fault("", VALIDATION_ERROR, message));
             plan.requeue = Requeue::OnChange;
             // A refusal is final, and the stores may be late: the Instance may just have been stopped, or
             // the Template created.
@@ -47,13 +43,13 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
             plan.confirm.push(job_to_confirm(observed));
         }
         Decision::Fail(message) => {
-            plan.problems.push(Problem::fault("", FAILED, message));
+            plan.problems.push(Problem::fault("", CREATION_FAILED, message));
             plan.requeue = Requeue::OnChange;
             // So is a failure: the Job may just have been made, or its pods started.
             confirm_job(observed, &mut plan);
         }
         Decision::Abandon(message) => {
-            plan.problems.push(Problem::fault("", FAILED, message));
+            plan.problems.push(Problem::fault("", CREATION_FAILED, message));
             plan.remove.extend(observed.job.as_deref().map(|job| Removal::of(job, "")));
             plan.requeue = Requeue::OnChange;
             confirm_job(observed, &mut plan);

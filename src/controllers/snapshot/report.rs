@@ -3,28 +3,22 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::decide::{ANOTHER, Decision, JOB_REFUSED, QUOTA, decide, is_refused, stored_condition};
+use super::decide::{Decision, decide, is_refused, stored_condition};
 use super::observe::Observed;
-use super::plan::{FAILED, REFUSED};
 use super::trouble::Trouble;
-use crate::api::condition::Condition;
+use crate::api::condition::{Condition, READY, STALLED};
 use crate::api::instance_snapshot::{
     InstanceSnapshot, InstanceSnapshotKind, InstanceSnapshotStatus, SnapshotPhase,
 };
 use crate::api::labels;
+use crate::api::reason::{self, Reason};
 use crate::config::SnapshotConfig;
 use crate::controllers::shared::durations::go_duration;
-use crate::controllers::shared::problems::STALLED;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::{ObjectPatch, Plan};
 use crate::runtime::reconciler::{Outcome, Report};
-
-/// Condition: whether the image is in the registry.
-pub const READY: &str = "Ready";
-/// The reason while the Job is about to be created.
-pub const CREATING: &str = "Creating";
 
 /// The report of a reconcile.
 pub fn report(
@@ -56,11 +50,11 @@ fn decision(
         return match &failure.error {
             ApiError::QuotaExceeded(message) => {
                 let message = format!("the Job cannot be made: {message}");
-                Some(Decision::Wait { reason: QUOTA, message })
+                Some(Decision::Wait { reason: reason::QUOTA_EXCEEDED, message })
             }
             ApiError::Forbidden(_) => {
                 let message = format!("the Job cannot be made: {}", failure.error);
-                Some(Decision::Wait { reason: JOB_REFUSED, message })
+                Some(Decision::Wait { reason: reason::JOB_REFUSED, message })
             }
             ApiError::Invalid(_) | ApiError::NameConflict { .. } => {
                 Some(Decision::Refuse(failure.to_string()))
@@ -80,8 +74,8 @@ fn decision(
     };
     let message = problem.message.clone();
     Some(match problem.reason {
-        REFUSED => Decision::Refuse(message),
-        FAILED => Decision::Fail(message),
+        reason::VALIDATION_ERROR => Decision::Refuse(message),
+        reason::CREATION_FAILED => Decision::Fail(message),
         reason => Decision::Wait { reason, message },
     })
 }
@@ -104,20 +98,20 @@ pub(super) fn tell(
     let (phase, reason, message) = match decision {
         Decision::Ended => return Report::unchanged(snapshot),
         Decision::Wait { reason, message } => (SnapshotPhase::Pending, *reason, message.clone()),
-        Decision::Export(_) => (SnapshotPhase::Pending, CREATING, "the Job is being made".to_owned()),
-        Decision::Refuse(message) => (SnapshotPhase::Failed, REFUSED, message.clone()),
+        Decision::Export(_) => (SnapshotPhase::Pending, reason::CREATING, "the Job is being made".to_owned()),
+        Decision::Refuse(message) => (SnapshotPhase::Failed, reason::VALIDATION_ERROR, message.clone()),
         Decision::Running { destination, trouble, .. } => running(snapshot, destination, trouble.as_ref()),
         Decision::Complete { destination, took } => (
             SnapshotPhase::Completed,
-            "Completed",
+            reason::COMPLETED,
             format!("Image {destination} created and uploaded{}", within(*took)),
         ),
         Decision::Fail(message) | Decision::Abandon(message) => {
-            (SnapshotPhase::Failed, FAILED, message.clone())
+            (SnapshotPhase::Failed, reason::CREATION_FAILED, message.clone())
         }
     };
     let mut observation = Observation::new(READY, phase == SnapshotPhase::Completed, reason, message);
-    if reason == ANOTHER {
+    if reason == reason::ANOTHER_SNAPSHOT {
         // So the time of its last transition is that from which on it was its turn.
         observation.holds = None;
     }
@@ -133,18 +127,19 @@ pub(super) fn tell(
     Report::new(InstanceSnapshotStatus { observed_generation: generation, phase, conditions }, events)
 }
 
-/// The reason while the Job runs.
-const RUNNING: &str = "JobRunning";
-
 /// Phase, reason and message while the Job runs.
 fn running(
     snapshot: &InstanceSnapshot,
     destination: &str,
     trouble: Option<&Trouble>,
-) -> (SnapshotPhase, &'static str, String) {
+) -> (SnapshotPhase, Reason, String) {
     let Some(trouble) = trouble else {
         let job = super::job::name(snapshot.name());
-        return (SnapshotPhase::Processing, RUNNING, format!("Job {job} makes image {destination}"));
+        return (
+            SnapshotPhase::Processing,
+            reason::JOB_RUNNING,
+            format!("Job {job} makes image {destination}"),
+        );
     };
     // The scheduler and the kubelet say the same in other words at each attempt.
     let is_same =
@@ -171,7 +166,7 @@ fn events(
     if is_new && !has_begun {
         events.push(EventNote::new(
             EventType::Normal,
-            "Validating",
+            reason::VALIDATING,
             "Start validation of the request".to_owned(),
         ));
     }
@@ -184,24 +179,27 @@ fn events(
     match decision {
         Decision::Ended | Decision::Export(_) => {}
         Decision::Wait { reason, message } => {
-            events.push(EventNote::new(EventType::Normal, reason, message.clone()));
+            events.push(EventNote::new(EventType::Normal, *reason, message.clone()));
         }
-        Decision::Refuse(message) => events.push(EventNote::warning(REFUSED, message.clone())),
+        Decision::Refuse(message) => {
+            events.push(EventNote::warning(reason::VALIDATION_ERROR, message.clone()));
+        }
         Decision::Running { .. } if phase == before => {
-            let type_ = if now.reason == RUNNING { EventType::Normal } else { EventType::Warning };
-            events.push(EventNote::new(type_, &now.reason, now.message.clone()));
+            let type_ =
+                if now.reason == reason::JOB_RUNNING { EventType::Normal } else { EventType::Warning };
+            events.push(EventNote::new(type_, now.reason, now.message.clone()));
         }
         Decision::Running { .. } => {
             let message = format!("Job {} for snapshot creation started", super::job::name(snapshot.name()));
-            events.push(EventNote::new(EventType::Normal, "Creation", message));
+            events.push(EventNote::new(EventType::Normal, reason::CREATION, message));
         }
         Decision::Complete { took, .. } => {
             let message = format!("Image {image} created and uploaded{}", within(*took));
-            events.push(EventNote::new(EventType::Normal, "Created", message));
+            events.push(EventNote::new(EventType::Normal, reason::CREATED, message));
         }
         Decision::Fail(message) | Decision::Abandon(message) => {
             let message = format!("The creation job failed: {message}");
-            events.push(EventNote::warning(FAILED, message));
+            events.push(EventNote::warning(reason::CREATION_FAILED, message));
         }
     }
     events

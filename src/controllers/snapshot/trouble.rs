@@ -6,19 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::observe::Observed;
+use crate::api::reason::{self, Reason};
 use crate::kinds::{ContainerStatus, ContainerTerminated, Job, PodOfJob};
 
 /// How long a Job may have no pod, or a pod may not start, before that is reported.
 pub const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Reason: a container has failed, and is tried again.
-pub const CONTAINER_FAILED: &str = "ContainerFailed";
-/// Reason: an image cannot be pulled, or a container cannot be made from it.
-pub const CONTAINER_NOT_STARTED: &str = "ContainerNotStarted";
-/// Reason: there is no node for the pod.
-pub const UNSCHEDULABLE: &str = "PodUnschedulable";
-/// Reason: the Job has no pod.
-pub const NO_POD: &str = "WaitingForPod";
 
 /// The states of waiting containers that are no error.
 const USUAL: [&str; 4] = ["", "ContainerCreating", "PodInitializing", "CrashLoopBackOff"];
@@ -28,8 +20,8 @@ const LONGEST: usize = 500;
 /// What is wrong with a Job that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// The reason of the condition, a stable word in `CamelCase`.
-    pub reason: &'static str,
+    /// The reason of the condition.
+    pub reason: Reason,
     /// The beginning of the message: what it is about.
     pub subject: String,
     /// The rest of the message, which may change although nothing is new.
@@ -43,14 +35,14 @@ impl fmt::Display for Trouble {
 }
 
 impl Trouble {
-    fn new(reason: &'static str, subject: String, detail: impl Into<String>) -> Self {
+    fn new(reason: Reason, subject: String, detail: impl Into<String>) -> Self {
         Self { reason, subject, detail: detail.into() }
     }
 
     /// Whether the Job waits until somebody removes an obstacle. A container that failed is tried again a
     /// bounded number of times.
     pub fn is_obstacle(&self) -> bool {
-        self.reason != CONTAINER_FAILED
+        self.reason != reason::CONTAINER_FAILED
     }
 }
 
@@ -62,7 +54,7 @@ pub fn trouble(observed: &Observed, job: &Job, secret: &str, now: Timestamp) -> 
         let pod = alive(observed).find(|pod| !has_started(pod)).filter(|_| !observed.has_secret)?;
         let subject = format!("pod {} waits for Secret {secret}", pod.name());
         let detail = "it is not in this namespace, and has the login to the registry";
-        Some(Trouble::new("SecretMissing", subject, detail))
+        Some(Trouble::new(reason::SECRET_MISSING, subject, detail))
     };
     let late = || alive(observed).find(|pod| !has_started(pod) && waited >= PATIENCE).map(not_started);
     let no_pod = || (has_no_pod(observed, job) && waited >= PATIENCE).then(|| waiting_for_pod(job));
@@ -109,7 +101,7 @@ pub fn failure(observed: &Observed) -> Option<Trouble> {
         end.exit_code
     );
     let said = last_line(&end.message).unwrap_or("it has left no message");
-    Some(Trouble::new(CONTAINER_FAILED, subject, said))
+    Some(Trouble::new(reason::CONTAINER_FAILED, subject, said))
 }
 
 /// The last line of a termination message, which is the end of the log where the program wrote none.
@@ -146,7 +138,7 @@ fn stuck(pod: &PodOfJob) -> Option<Trouble> {
     let name = pod.name();
     if let Some(condition) = pod.status.conditions.first().filter(|condition| !condition.message.is_empty()) {
         let subject = format!("pod {name} cannot be placed on a node");
-        return Some(Trouble::new(UNSCHEDULABLE, subject, shortened(&condition.message)));
+        return Some(Trouble::new(reason::POD_UNSCHEDULABLE, subject, shortened(&condition.message)));
     }
     let waiting = containers(pod).find_map(|container| {
         let waiting = container.state.waiting.as_ref()?;
@@ -157,13 +149,13 @@ fn stuck(pod: &PodOfJob) -> Option<Trouble> {
     let what = if is_pull { "its image cannot be pulled" } else { "it cannot be made" };
     let subject = format!("container {} of pod {name} does not start, {what}", container.name);
     let detail = if waiting.message.is_empty() { &waiting.reason } else { &waiting.message };
-    Some(Trouble::new(CONTAINER_NOT_STARTED, subject, shortened(detail)))
+    Some(Trouble::new(reason::CONTAINER_NOT_STARTED, subject, shortened(detail)))
 }
 
 fn not_started(pod: &PodOfJob) -> Trouble {
     let subject = format!("pod {} has not started", pod.name());
     Trouble::new(
-        "PodNotStarted",
+        reason::POD_NOT_STARTED,
         subject,
         "see its events, for example about a volume that cannot be mounted",
     )
@@ -180,5 +172,5 @@ fn waiting_for_pod(job: &Job) -> Trouble {
     let subject = format!("Job {} has no pod", job.name());
     let detail = "see its events. A ResourceQuota of the namespace may leave no capacity for it \
                   (controllers.snapshot.pusherMemoryLimit counts against it)";
-    Trouble::new(NO_POD, subject, detail)
+    Trouble::new(reason::WAITING_FOR_POD, subject, detail)
 }

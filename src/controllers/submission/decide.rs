@@ -7,23 +7,16 @@ use jiff::Timestamp;
 use super::job;
 use super::observe::{Observed, Upload, is_requested, open_request, stored_condition};
 use crate::api::instance::{Automation, Instance, InstanceStatus};
+use crate::api::reason::{
+    GIVING_UP, INVALID_TEMPLATE, NOT_ELIGIBLE, Reason, SUBMISSION_FAILED, TEMPLATE_NOT_FOUND, UPLOADED,
+};
 use crate::config::SubmissionConfig;
 use crate::controllers::shared::references::template_key;
 use crate::kinds::{Job, JobEnd};
 use crate::runtime::problem::Problem;
 
 /// Reasons of the condition `Submitted` at which a request is about to end: only its labels are still to be set.
-pub mod ending {
-    /// Everything was uploaded.
-    pub const UPLOADED: &str = "Uploaded";
-    /// An upload has failed as often as it may.
-    pub const GIVING_UP: &str = "GivingUp";
-    /// There is nothing to upload.
-    pub const NOT_ELIGIBLE: &str = "NotEligible";
-}
-
-/// Reason of the condition `Submitted`, and of an event: an upload has failed for good.
-pub const FAILED: &str = "SubmissionFailed";
+pub const ENDING: [Reason; 3] = [UPLOADED, GIVING_UP, NOT_ELIGIBLE];
 
 /// How long a Job that has succeeded is kept after its end, for its log: as long as the Go operator's
 /// (`ttlSecondsAfterFinished: 300`).
@@ -125,9 +118,9 @@ pub fn decide(observed: &Observed, config: &SubmissionConfig, now: Timestamp) ->
             Decision::Clear
         }
         (true, None) => work(observed, config, now, now),
-        (true, Some(condition)) => match condition.reason.as_str() {
-            ending::UPLOADED => Decision::Label { completed: true },
-            ending::GIVING_UP | ending::NOT_ELIGIBLE => Decision::Label { completed: false },
+        (true, Some(condition)) => match Reason::named(&condition.reason) {
+            Some(UPLOADED) => Decision::Label { completed: true },
+            Some(GIVING_UP | NOT_ELIGIBLE) => Decision::Label { completed: false },
             _ => work(observed, config, condition.last_transition_time.0, now),
         },
     }
@@ -153,7 +146,7 @@ pub fn status(instance: &Instance) -> InstanceStatus {
     if open_request(instance).is_some() {
         return status;
     }
-    let is_repeated = stored_condition(instance).is_some_and(|known| known.reason == FAILED);
+    let is_repeated = stored_condition(instance).is_some_and(|known| known.reason == SUBMISSION_FAILED);
     let reset = |automation: &mut Automation| {
         automation.submission_attempts = 0;
         automation.submission_time = automation.submission_time.take().filter(|_| is_repeated);
@@ -174,8 +167,8 @@ fn work(observed: &Observed, config: &SubmissionConfig, since: Timestamp, now: T
         Decision::Blocked(Problem::fault("", reason, message))
     };
     match observed.template.as_ref().map(|template| &template.malformed) {
-        None => return blocked("TemplateNotFound", "does not exist"),
-        Some(Some(_)) => return blocked("InvalidTemplate", "cannot be read"),
+        None => return blocked(TEMPLATE_NOT_FOUND, "does not exist"),
+        Some(Some(_)) => return blocked(INVALID_TEMPLATE, "cannot be read"),
         Some(None) => {}
     }
     let uploads = observed.uploads();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use derive_more::AsRef;
 
-use crate::api::condition::Condition;
+use crate::api::condition::{Condition, SUBMITTED};
 use crate::api::instance::{Automation, Instance, InstancePhase, InstanceStatus};
 use crate::api::labels;
 use crate::api::names::CanonicalName;
@@ -14,9 +14,6 @@ use crate::controllers::shared::children::label_sized;
 use crate::controllers::shared::environments::{choose, destination};
 use crate::kinds::{Job, Pod, VirtualMachineInstance};
 use crate::runtime::problem::Problem;
-
-/// Condition: whether the content was uploaded; `Unknown` while a request is open.
-pub const SUBMITTED: &str = "Submitted";
 
 /// Everything that plan and report depend on, except the configuration and the time.
 #[derive(Debug, Clone, AsRef)]

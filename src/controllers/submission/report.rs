@@ -3,31 +3,19 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::decide::{Decision, FAILED, Stage, Work, decide, ending, status};
+use super::decide::{Decision, ENDING, Stage, Work, decide, status};
 use super::job;
-use super::observe::{Observed, SUBMITTED, Upload, stored_condition};
+use super::observe::{Observed, Upload, stored_condition};
+use crate::api::condition::SUBMITTED;
 use crate::api::instance::{Automation, EnvironmentStatus, Instance, InstanceKind, InstanceStatus};
 use crate::api::labels;
+use crate::api::reason::{self, Reason};
 use crate::config::SubmissionConfig;
-use crate::controllers::shared::problems::NAME_CONFLICT;
 use crate::runtime::conditions::{self, Observation, whole_seconds};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Outcome, Report};
-
-/// Reason of the condition, and of an event: everything was uploaded.
-const COMPLETED: &str = "SubmissionCompleted";
-/// Reason: the labels of the request were removed before it had ended.
-const WITHDRAWN: &str = "Withdrawn";
-/// Reason while Jobs are about to be created.
-const STARTING: &str = "Starting";
-/// Reason while Jobs run.
-const UPLOADING: &str = "Uploading";
-/// Reason while no Job is created because the Instance is not off.
-const WAITING: &str = "WaitingForOff";
-/// Reason after a Job has failed and before the next one is created.
-const RETRYING: &str = "Retrying";
 
 /// The report of a reconcile.
 pub fn report(
@@ -49,7 +37,7 @@ pub fn report(
         Decision::NotEligible => {
             let message = "there is nothing to upload: no environment is persistent and has a destination \
                            (spec.contentUrls)";
-            Some(open(ending::NOT_ELIGIBLE, message))
+            Some(open(reason::NOT_ELIGIBLE, message))
         }
         Decision::Work(work) => {
             record(observed, work, &mut status, now);
@@ -61,30 +49,29 @@ pub fn report(
     };
     let events = event(instance, &observation).into_iter().collect();
     // Whether the next step is to be taken at once.
-    let requeue_at_once = decision == Decision::Close
-        || [ending::UPLOADED, ending::GIVING_UP, ending::NOT_ELIGIBLE].contains(&&*observation.reason);
+    let requeue_at_once = decision == Decision::Close || ENDING.contains(&observation.reason);
     let generation = instance.metadata.generation;
     status.conditions = conditions::merge(&instance.status.conditions, &[observation], &[], generation, now);
     Report { requeue_at_once, ..Report::new(status, events) }
 }
 
 /// The condition of a request that has not ended.
-fn open(reason: &str, message: impl Into<String>) -> Observation {
+fn open(reason: Reason, message: impl Into<String>) -> Observation {
     Observation { holds: None, ..Observation::new(SUBMITTED, false, reason, message) }
 }
 
 /// The condition of a request that has ended, from that at which it was about to end.
 fn closed(instance: &Instance) -> Observation {
     let known = stored_condition(instance);
-    let (reason, message) = known.map_or(("", ""), |known| (known.reason.as_str(), known.message.as_str()));
-    match reason {
-        ending::UPLOADED => Observation::new(SUBMITTED, true, COMPLETED, message),
-        ending::GIVING_UP => Observation::new(SUBMITTED, false, FAILED, message),
-        ending::NOT_ELIGIBLE => Observation::new(SUBMITTED, false, ending::NOT_ELIGIBLE, message),
+    let message = known.map_or("", |known| known.message.as_str());
+    match known.and_then(|known| Reason::named(&known.reason)) {
+        Some(reason::UPLOADED) => Observation::new(SUBMITTED, true, reason::SUBMISSION_COMPLETED, message),
+        Some(reason::GIVING_UP) => Observation::new(SUBMITTED, false, reason::SUBMISSION_FAILED, message),
+        Some(reason::NOT_ELIGIBLE) => Observation::new(SUBMITTED, false, reason::NOT_ELIGIBLE, message),
         _ => {
             let message =
                 "the request was withdrawn before the upload was complete; a Job that runs is left alone";
-            Observation::new(SUBMITTED, false, WITHDRAWN, message)
+            Observation::new(SUBMITTED, false, reason::WITHDRAWN, message)
         }
     }
 }
@@ -99,21 +86,21 @@ fn progress(
     let stages = || work.uploads.iter().map(|(_, stage)| stage);
     let has_succeeded = |stage: &Stage| matches!(stage, Stage::Done | Stage::Succeeded { .. });
     if stages().all(has_succeeded) {
-        return Some(open(ending::UPLOADED, "the content was uploaded"));
+        return Some(open(reason::UPLOADED, "the content was uploaded"));
     }
     if stages().all(|stage| has_succeeded(stage) || matches!(stage, Stage::GivenUp { .. })) {
-        return Some(open(ending::GIVING_UP, given_up(&observed.instance, config, work)));
+        return Some(open(reason::GIVING_UP, given_up(&observed.instance, config, work)));
     }
     if !outcome.is_applied {
-        return Some(open(STARTING, "the upload begins"));
+        return Some(open(reason::STARTING, "the upload begins"));
     }
     if !outcome.failures.is_empty() {
         // Failures that are gone at the next attempt are not reported.
         let failure = outcome.failures.iter().find(|failure| !failure.error.is_transient())?;
         let reason = match &failure.error {
-            ApiError::QuotaExceeded(_) => "ResourceQuotaExceeded",
-            ApiError::NameConflict { .. } => NAME_CONFLICT,
-            _ => "CreationFailed",
+            ApiError::QuotaExceeded(_) => reason::QUOTA_EXCEEDED,
+            ApiError::NameConflict { .. } => reason::NAME_CONFLICT,
+            _ => reason::CREATION_FAILED,
         };
         return Some(open(reason, format!("the upload cannot begin, it is tried again: {failure}")));
     }
@@ -123,20 +110,20 @@ fn progress(
     });
     if let Some((attempt, because)) = failed {
         let (next, limit) = (attempt.saturating_add(1), config.max_attempts);
-        return Some(open(RETRYING, format!("{because}; attempt {next} of {limit} follows")));
+        return Some(open(reason::RETRYING, format!("{because}; attempt {next} of {limit} follows")));
     }
     let is_missing = stages().any(|stage| matches!(stage, Stage::Missing { .. }));
     if let Some((activity, _)) = work.waiting.as_ref().filter(|_| is_missing) {
         let limit = config.wait_for_off_timeout;
         let message = format!("the upload waits until the Instance is off, at most {limit}: {activity}");
-        return Some(open(WAITING, message));
+        return Some(open(reason::WAITING_FOR_OFF, message));
     }
     if is_missing || stages().any(|stage| matches!(stage, Stage::Leaving)) {
         return None;
     }
     let running = work.uploads.iter().filter(|(_, stage)| *stage == Stage::Running);
     let jobs: Vec<String> = running.map(|(upload, _)| upload.job_name(observed.instance.name())).collect();
-    Some(open(UPLOADING, format!("the content is uploaded by {}", jobs.join(", "))))
+    Some(open(reason::UPLOADING, format!("the content is uploaded by {}", jobs.join(", "))))
 }
 
 /// Why an upload has failed for good, and how to ask for it again.
@@ -199,12 +186,14 @@ fn write(status: &mut InstanceStatus, upload: &Upload, change: impl Fn(&mut Auto
 fn event(instance: &Instance, observation: &Observation) -> Option<EventNote> {
     let known = stored_condition(instance);
     let is_known = known
-        .is_some_and(|known| known.reason == *observation.reason && known.message == *observation.message);
-    let type_ = match observation.reason.as_str() {
-        STARTING | WAITING | ending::UPLOADED | ending::GIVING_UP => return None,
-        ending::NOT_ELIGIBLE if observation.holds.is_none() => return None,
-        UPLOADING | COMPLETED | WITHDRAWN | ending::NOT_ELIGIBLE => EventType::Normal,
+        .is_some_and(|known| known.reason == observation.reason && known.message == *observation.message);
+    let type_ = match observation.reason {
+        reason::STARTING | reason::WAITING_FOR_OFF | reason::UPLOADED | reason::GIVING_UP => return None,
+        reason::NOT_ELIGIBLE if observation.holds.is_none() => return None,
+        reason::UPLOADING | reason::SUBMISSION_COMPLETED | reason::WITHDRAWN | reason::NOT_ELIGIBLE => {
+            EventType::Normal
+        }
         _ => EventType::Warning,
     };
-    (!is_known).then(|| EventNote::new(type_, &observation.reason, &*observation.message))
+    (!is_known).then(|| EventNote::new(type_, observation.reason, &*observation.message))
 }

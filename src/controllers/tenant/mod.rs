@@ -17,6 +17,7 @@ mod account_events;
 mod enrolment;
 #[cfg(test)]
 mod fixtures;
+mod gauges;
 mod lifetime;
 mod my_drive;
 mod names;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::observe::Observed;
 use super::{Effect, Settings};
 use crate::api::labels;
+use crate::api::reason;
 use crate::config::{MyDrive, OnTenantDeletion};
 use crate::controllers::shared::children::{ChildBuilder, ChildMeta};
 use crate::controllers::shared::nfs_volume::{
@@ -43,7 +44,7 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
              exist: create it",
             settings.config.my_drive.namespace
         );
-        plan.problems.push(Problem::elsewhere(MY_DRIVE, "NamespaceMissing", message));
+        plan.problems.push(Problem::elsewhere(MY_DRIVE, reason::NAMESPACE_MISSING, message));
         return;
     }
     let own_job = observed.children.job.as_deref().filter(|job| job.is_controlled_by(&observed.tenant));
@@ -79,7 +80,7 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
             observed.names().provision,
             failed
         );
-        plan.problems.push(Problem::elsewhere(MY_DRIVE, "ProvisioningFailed", message));
+        plan.problems.push(Problem::elsewhere(MY_DRIVE, reason::PROVISIONING_FAILED, message));
     }
     // A Job that runs is left alone; one of another owner is refused by the apply engine.
     if own_job.is_none() {
@@ -105,7 +106,7 @@ fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
     match (claim.annotation(OWNER), claim.annotation(EMAIL)) {
         (Some(owner), _) if owner != tenant.name() => {
             let message = format!("the personal volume {name} belongs to Tenant {owner}: it is left alone");
-            Some(Problem::fault(MY_DRIVE, "NameConflict", message))
+            Some(Problem::fault(MY_DRIVE, reason::NAME_CONFLICT, message))
         }
         (Some(_), Some(email))
             if !email.eq_ignore_ascii_case(&tenant.spec.email) && is_of_former_tenant(observed) =>
@@ -114,7 +115,7 @@ fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
                 "the personal volume {name} was kept for a former Tenant of this name with another e-mail \
                  address: it is left alone; to hand it over, set its annotation {EMAIL} to this Tenant's address"
             );
-            Some(Problem::fault(MY_DRIVE, "NameConflict", message))
+            Some(Problem::fault(MY_DRIVE, reason::NAME_CONFLICT, message))
         }
         _ => None,
     }
@@ -185,7 +186,7 @@ fn data(observed: &Observed) -> Result<Value, Problem> {
     let Some(volume) = &observed.children.volume else {
         return Err(Problem::waiting(
             MY_DRIVE,
-            "VolumeMissing",
+            reason::VOLUME_MISSING,
             "the volume of the personal claim is not there yet".to_owned(),
         ));
     };
@@ -195,7 +196,7 @@ fn data(observed: &Observed) -> Result<Value, Problem> {
              controllers.tenant.myDrive.storageClassName an NFS class?",
             volume.name()
         );
-        return Err(Problem::fault(MY_DRIVE, "VolumeNotNFS", message));
+        return Err(Problem::fault(MY_DRIVE, reason::VOLUME_NOT_NFS, message));
     };
     Ok(location_data(&server, &share))
 }

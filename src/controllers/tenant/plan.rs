@@ -15,7 +15,7 @@ use super::quota::{QUOTA, Quota, tenant_quota};
 use super::{Effect, Settings};
 use crate::api::instance::InstanceKind;
 use crate::api::template::TemplateKind;
-use crate::api::{Object, labels};
+use crate::api::{Object, labels, reason};
 use crate::config::OnTenantDeletion;
 use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, binding, owner};
 use crate::controllers::shared::responsibility::release;
@@ -49,7 +49,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     if let Some(fault) = &observed.tenant.malformed {
         plan.problems.push(Problem::fault(
             "",
-            "InvalidTenant",
+            reason::INVALID_TENANT,
             format!("the Tenant cannot be read: {fault}"),
         ));
         plan.patches.clear();
@@ -62,7 +62,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
             "the objects of this Tenant would have the names of those of Tenant {name_owner}, which is older: \
              nothing is made for it; delete it and create it under another name"
         );
-        plan.problems.push(Problem::fault("", "NameConflict", message));
+        plan.problems.push(Problem::fault("", reason::NAME_CONFLICT, message));
         return plan;
     }
     let presence = presence(observed, settings, now);
@@ -139,14 +139,14 @@ fn namespace(
         let message = format!(
             "no namespace can be made for this Tenant: {error}; delete it and create it under a shorter name"
         );
-        plan.problems.push(Problem::fault(component, "InvalidName", message));
+        plan.problems.push(Problem::fault(component, reason::INVALID_NAME, message));
         return false;
     }
     if let Some(existing) = existing.filter(|existing| existing.is_terminating()) {
         let whose =
             if existing.is_controlled_by(&observed.tenant) { "" } else { ", which is not of this Tenant," };
         let message = format!("namespace {name}{whose} is being deleted; it is made anew when it is gone");
-        plan.problems.push(Problem::waiting(component, "NamespaceTerminating", message));
+        plan.problems.push(Problem::waiting(component, reason::NAMESPACE_TERMINATING, message));
         return false;
     }
     plan.ensure.push(make(ChildMeta { namespace: "", name, component, wave: 0 }));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::enrolment::Enrolment;
 use super::observe::Observed;
 use crate::api::quantity::{Quantity, RawQuantity};
+use crate::api::reason;
 use crate::api::tenant::TenantQuota;
 use crate::api::workspace::WorkspaceQuota;
 use crate::config::{QuotaCaps, TenantConfig};
@@ -59,7 +60,7 @@ pub fn tenant_quota(
             }
             Some(fault) => {
                 let message = format!("Workspace {name} cannot be read: {fault}; {UNCHANGED}");
-                problems.push(Problem::fault(QUOTA, "InvalidWorkspace", message));
+                problems.push(Problem::fault(QUOTA, reason::INVALID_WORKSPACE, message));
             }
         }
     }
@@ -85,7 +86,7 @@ impl Quota {
                     "{whose}.{name} is {:?}, but an amount such as 500m or 4Gi is expected; {UNCHANGED}",
                     raw.as_str()
                 );
-                problems.push(Problem::fault(QUOTA, "InvalidQuantity", message));
+                problems.push(Problem::fault(QUOTA, reason::INVALID_QUANTITY, message));
                 Quantity::ZERO
             }
         };

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tracing::warn;
 
 use super::account_events::{self, Secret};
+use super::gauges;
 use super::my_drive;
 use super::observe::Observed;
 use super::plan::plan;
@@ -30,7 +31,7 @@ use crate::runtime::store_set::StoreSet;
 
 /// Reconciles Tenants: their namespaces, quota, RBAC, volume and account.
 pub struct TenantReconciler {
-    stores: Stores,
+    stores: Arc<Stores>,
     /// Accounts and roles in Keycloak; `None` where it is not configured.
     accounts: Option<(Accounts, AccountWork<Effect>)>,
 }
@@ -46,7 +47,8 @@ impl Definition for TenantReconciler {
             has_keycloak: accounts.is_some(),
         };
         start_series(Self::NAME, &REASONS);
-        let stores = Stores::declare(set, &settings);
+        let stores = Arc::new(Stores::declare(set, &settings));
+        setup.gauges.push(Box::new(gauges::quotas(Arc::clone(&stores))));
         account_events(setup, set, stores.exists());
         let accounts = accounts.map(|accounts| {
             let work = AccountWork::new(accounts.outage(), set.queue());

@@ -11,9 +11,10 @@ use super::plan::{CLUSTER, PERSONAL, PERSONAL_WORKSPACE, SANDBOX, wants_own_work
 use super::quota::{QUOTA, tenant_quota};
 use super::{Effect, Settings};
 use crate::api::Kind;
-use crate::api::condition::Condition;
+use crate::api::condition::{Condition, ConditionType, ENROLLED, INVALID_PUBLIC_KEYS};
 use crate::api::instance::InstanceKind;
 use crate::api::public_key::{self, MOST_BYTES, MOST_KEYS};
+use crate::api::reason;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{TenantKind, TenantStatus};
 use crate::api::workspace::NameCreated;
@@ -30,10 +31,6 @@ use crate::runtime::reconciler::{Counter, Outcome, Report};
 
 /// The name of the personal workspace in the list of failing ones.
 const OWN_WORKSPACE: &str = "personal-workspace";
-/// Condition: whether the Tenant is enrolled in all Workspaces that its spec names.
-const ENROLLED: &str = "Enrolled";
-/// Condition: that the Tenant has SSH keys which cannot be used; absent if it has none. Everything else is made all the same.
-const INVALID_KEYS: &str = "InvalidPublicKeys";
 /// How many keys its message names.
 const NAMED_KEYS: usize = 5;
 
@@ -73,7 +70,7 @@ pub fn report(
     status.conditions = problems::conditions(&observed.tenant, &old.conditions, own, &problems, well, now);
     let keys = invalid_keys(&observed.tenant.spec.public_keys);
     let generation = observed.tenant.metadata.generation;
-    let retired: &[&str] = if keys.is_some() { &[] } else { &[INVALID_KEYS] };
+    let retired: &[ConditionType] = if keys.is_some() { &[] } else { &[INVALID_PUBLIC_KEYS] };
     status.conditions = conditions::merge(&status.conditions, keys.as_slice(), retired, generation, now);
     let mut events = problems::events(&old.conditions, &problems);
     events.extend(keys.and_then(|keys| keys_event(old, &keys)));
@@ -167,13 +164,16 @@ fn own_workspace(observed: &Observed, settings: &Settings, problems: &[Problem],
 /// The condition `Ready`. `undecided` says that the e-mail address is not confirmed yet.
 fn ready(status: &TenantStatus, problems: &[Problem], undecided: bool) -> Observation {
     let state = if !status.ready {
-        ("Pending", "The Tenant is being set up")
+        (reason::PENDING, "The Tenant is being set up")
     } else if undecided {
-        ("AwaitingVerification", "The account exists; the rest follows when the e-mail address is confirmed")
+        (
+            reason::AWAITING_VERIFICATION,
+            "The account exists; the rest follows when the e-mail address is confirmed",
+        )
     } else if status.personal_namespace.created {
-        ("Ready", "The Tenant can work")
+        (reason::READY, "The Tenant can work")
     } else {
-        ("Inactive", "The personal namespace is made when the Tenant logs in again")
+        (reason::INACTIVE, "The personal namespace is made when the Tenant logs in again")
     };
     problems::ready(status.ready, problems, state)
 }
@@ -181,9 +181,9 @@ fn ready(status: &TenantStatus, problems: &[Problem], undecided: bool) -> Observ
 /// The condition [`ENROLLED`].
 fn enrolled(failing: &[String]) -> Observation {
     let (reason, message) = if failing.is_empty() {
-        ("Enrolled", "Every Workspace of the Tenant counts".to_owned())
+        (reason::ENROLLED, "Every Workspace of the Tenant counts".to_owned())
     } else {
-        ("WorkspaceNotFound", failing_message(failing))
+        (reason::WORKSPACE_NOT_FOUND, failing_message(failing))
     };
     Observation::new(ENROLLED, failing.is_empty(), reason, message)
 }
@@ -195,10 +195,10 @@ fn failing_message(failing: &[String]) -> String {
 /// An event, published when the list of failing Workspaces changes.
 fn failing_event(old: &TenantStatus, new: &TenantStatus) -> Option<EventNote> {
     let changed = old.failing_workspaces != new.failing_workspaces && !new.failing_workspaces.is_empty();
-    changed.then(|| EventNote::warning("WorkspaceNotFound", failing_message(&new.failing_workspaces)))
+    changed.then(|| EventNote::warning(reason::WORKSPACE_NOT_FOUND, failing_message(&new.failing_workspaces)))
 }
 
-/// The condition [`INVALID_KEYS`], if there are such keys.
+/// The condition [`INVALID_PUBLIC_KEYS`], if there are such keys.
 fn invalid_keys(keys: &[String]) -> Option<Observation> {
     let used = public_key::within_limits(keys);
     let invalid = used.iter().enumerate().filter_map(|(index, key)| {
@@ -219,13 +219,14 @@ fn invalid_keys(keys: &[String]) -> Option<Observation> {
     (!problems.is_empty()).then(|| {
         let message =
             format!("left out of machines, and refused by the SSH bastion: {}", problems.join("; "));
-        Observation::new(INVALID_KEYS, true, "InvalidPublicKey", message)
+        Observation::new(INVALID_PUBLIC_KEYS, true, reason::INVALID_PUBLIC_KEY, message)
     })
 }
 
 /// The event about the keys, published when they change.
 fn keys_event(old: &TenantStatus, keys: &Observation) -> Option<EventNote> {
-    let told = |condition: &Condition| condition.type_ == INVALID_KEYS && condition.message == keys.message;
+    let told =
+        |condition: &Condition| condition.type_ == INVALID_PUBLIC_KEYS && condition.message == keys.message;
     let is_told = old.conditions.iter().any(told);
-    (!is_told).then(|| EventNote::warning("InvalidPublicKey", &*keys.message))
+    (!is_told).then(|| EventNote::warning(reason::INVALID_PUBLIC_KEY, &*keys.message))
 }

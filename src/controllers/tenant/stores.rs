@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Settings;
+use super::gauges::QuotaUse;
 use super::my_drive::OWNER;
 use super::names::Names;
 use super::objects::{
@@ -10,7 +11,7 @@ use super::objects::{
     SANDBOX_LIMITS, SANDBOX_QUOTA,
 };
 use super::observe::{Children, Observed};
-use crate::api::instance::InstanceKind;
+use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
@@ -18,7 +19,7 @@ use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object, labels};
 use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::nfs_volume::ByVolume;
-use crate::controllers::shared::references::{ByWorkspace, MY_DRIVE_SECRET};
+use crate::controllers::shared::references::{ByWorkspace, MY_DRIVE_SECRET, template_key};
 use crate::controllers::shared::responsibility::Standing;
 use crate::kinds::{
     ClusterRoleBindingKind, ClusterRoleKind, JobKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
@@ -139,6 +140,26 @@ impl Stores {
             children,
             tenant,
         })
+    }
+
+    /// What is used of the quotas of our Workspaces and Tenants.
+    pub fn quota_use(&self) -> QuotaUse {
+        let selector = &self.settings.responsibility.selector;
+        let mut quotas = QuotaUse::new(self.settings.config.personal_workspace.enabled);
+        let workspaces =
+            self.workspaces.keys().into_iter().filter_map(|key| self.workspaces.get("", &key.name));
+        workspaces.filter(|found| found.has_labels(selector)).for_each(|found| quotas.add_workspace(&found));
+        let tenants = self.tenants.keys().into_iter().filter_map(|key| self.tenants.get("", &key.name));
+        for tenant in tenants.filter(|tenant| tenant.has_labels(selector)) {
+            let instances = self.instances.by::<ByNamespace>(tenant.status.personal_namespace.name.as_str());
+            let with_template = |instance: Arc<Instance>| {
+                let key = template_key(&instance);
+                (instance, self.templates.get(&key.namespace, &key.name))
+            };
+            let instances: Vec<_> = instances.into_iter().map(with_template).collect();
+            quotas.add_tenant(&tenant, &instances);
+        }
+        quotas
     }
 
     /// Whether there is a Tenant of that name.

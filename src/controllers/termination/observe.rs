@@ -5,18 +5,12 @@ use std::sync::Arc;
 use derive_more::AsRef;
 use jiff::Timestamp;
 
-use crate::api::condition::Condition;
+use crate::api::condition::{Condition, STATUS_CHECKED};
 use crate::api::instance::Instance;
 use crate::api::labels;
+use crate::api::reason::TERMINATING;
 use crate::api::template::Template;
 use crate::clients::status_check::Verdict;
-
-/// Condition: whether the last query of the status URL has succeeded.
-pub const STATUS_CHECKED: &str = "StatusChecked";
-/// Reason of [`STATUS_CHECKED`]: the exam is over, and the Instance is about to be stopped.
-pub const TERMINATING: &str = "Terminating";
-/// Reason of [`STATUS_CHECKED`]: the Instance is kept.
-pub const KEPT: &str = "Kept";
 
 /// Everything that plan and report depend on, except the configuration and the time.
 #[derive(Debug, Clone, AsRef)]

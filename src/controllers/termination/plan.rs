@@ -5,8 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::observe::{Check, KEPT, Observed, is_ending, is_watched, stored_condition};
+use super::observe::{Check, Observed, is_ending, is_watched, stored_condition};
 use crate::api::labels;
+use crate::api::reason::{KEPT, STATUS_CHECK_FAILED, TERMINATING};
 use crate::clients::status_check::Verdict;
 use crate::config::TerminationConfig;
 use crate::controllers::shared::environments::has_destination;
@@ -21,9 +22,6 @@ const SHORTEST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_mins(5);
 /// After how long at most an Instance without Template is reconciled again. A Template that appears is watched.
 const WAIT: Duration = Duration::from_mins(1);
-
-/// The reason of a problem with the status URL.
-pub const FAILED: &str = "StatusCheckFailed";
 
 /// The effects outside of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +122,7 @@ pub fn plan(observed: &Observed, config: &TerminationConfig, now: Timestamp) -> 
                  the label",
                 labels::WATCH_FOR_TERMINATION
             );
-            plan.problems.push(Problem::fault("", FAILED, message));
+            plan.problems.push(Problem::fault("", STATUS_CHECK_FAILED, message));
             plan.requeue = Requeue::OnChange;
         }
         Decision::Check => {
@@ -155,7 +153,7 @@ fn ending(observed: &Observed) -> Result<Option<ObjectPatch>, Problem> {
             "the exam is over, but Template {key} {what}, so it is not known whether the content is to be uploaded: the \
              Instance is stopped as soon as that is corrected"
         );
-        Problem::fault("", super::observe::TERMINATING, message)
+        Problem::fault("", TERMINATING, message)
     };
     let template = observed.template.as_ref().ok_or_else(|| waiting("does not exist"))?;
     if template.malformed.is_some() {

@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::observe::{
-    Check, KEPT, Observed, STATUS_CHECKED, TERMINATING, is_ending, is_watched, stored_condition,
-};
-use super::plan::{Decision, Effect, FAILED, decide};
+use super::observe::{Check, Observed, is_ending, is_watched, stored_condition};
+use super::plan::{Decision, Effect, decide};
+use crate::api::condition::STATUS_CHECKED;
 use crate::api::instance::{Automation, InstanceKind, InstanceStatus};
 use crate::api::labels;
+use crate::api::reason::{KEPT, Reason, STATUS_CHECK_FAILED, TERMINATED, TERMINATING};
 use crate::clients::status_check::{Verdict, host};
 use crate::config::TerminationConfig;
 use crate::runtime::conditions::{self, Observation, whole_seconds};
@@ -16,14 +16,11 @@ use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Outcome, Report};
 
-/// Reason of the condition and of the event: the Instance was stopped.
-const TERMINATED: &str = "Terminated";
-
 /// What is reported about an Instance.
 struct News {
     /// Whether the query succeeded.
     succeeded: bool,
-    reason: &'static str,
+    reason: Reason,
     message: String,
     /// The generation that the condition is about.
     generation: Option<i64>,
@@ -35,7 +32,7 @@ struct News {
 
 impl News {
     /// News without times.
-    fn new(succeeded: bool, reason: &'static str, message: String, generation: Option<i64>) -> Self {
+    fn new(succeeded: bool, reason: Reason, message: String, generation: Option<i64>) -> Self {
         Self { succeeded, reason, message, generation, checked: None, ends: Ends::AsBefore }
     }
 }
@@ -69,15 +66,14 @@ pub fn report(
     let observation = Observation::new(STATUS_CHECKED, news.succeeded, news.reason, &*news.message);
     let known = stored_condition(instance);
     let is_new =
-        known.is_none_or(|known| known.reason != *news.reason || known.message != news.message.as_str());
+        known.is_none_or(|known| known.reason != news.reason || known.message != news.message.as_str());
     status.conditions = conditions::merge(&old.conditions, &[observation], &[], news.generation, now);
     let type_ = if news.reason == TERMINATED { EventType::Normal } else { EventType::Warning };
     let is_told = news.reason == TERMINATED || !news.succeeded || !plan.problems.is_empty();
-    let event = EventNote::new(type_, news.reason, news.message);
-    let events = (is_new && is_told).then_some(event).into_iter().collect();
+    let event = (is_new && is_told).then(|| EventNote::new(type_, news.reason, news.message));
     // What is in the status now is acted upon in the next reconcile.
     let requeue_at_once = matches!(decision, Decision::Conclude { .. });
-    Report { requeue_at_once, ..Report::new(status, events) }
+    Report { requeue_at_once, ..Report::new(status, event.into_iter().collect()) }
 }
 
 /// What is reported; `None` if nothing has happened.
@@ -129,7 +125,7 @@ fn answered(check: &Check, at: Timestamp, verdict: &Verdict, host: &str) -> Opti
         Verdict::Failed { reason, has_answered } => {
             let message =
                 format!("the status URL at {host} could not be checked: {reason}; it is tried again");
-            Some(News { checked: has_answered.then_some(at), ..of(false, FAILED, message) })
+            Some(News { checked: has_answered.then_some(at), ..of(false, STATUS_CHECK_FAILED, message) })
         }
         Verdict::Gone { .. } => None,
     }

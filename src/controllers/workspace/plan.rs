@@ -6,6 +6,7 @@ use super::observe::Observed;
 use super::reconcile::{Effect, Settings};
 use crate::api::labels;
 use crate::api::names::DnsLabel;
+use crate::api::reason;
 use crate::api::tenant::{Role, Tenant};
 use crate::api::workspace::AutoEnroll;
 use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, binding, owner};
@@ -43,7 +44,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let mut plan = Plan::default();
     if let Some(fault) = &observed.workspace.malformed {
         let message = format!("the Workspace cannot be read: {fault}; what there is of it stays as it is");
-        plan.problems.push(Problem::fault("", "InvalidSpec", message));
+        plan.problems.push(Problem::fault("", reason::INVALID_SPEC, message));
         return plan;
     }
     let name = observed.namespace_name();
@@ -52,14 +53,14 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
             "nothing can be made for this Workspace, as no namespace can have its name: {error}; delete it and create it \
              under a name without dots, of at most 53 characters"
         );
-        plan.problems.push(Problem::fault(NAMESPACE, "InvalidName", message));
+        plan.problems.push(Problem::fault(NAMESPACE, reason::INVALID_NAME, message));
         return plan;
     }
     if let AutoEnroll::Other(value) = &observed.workspace.spec.auto_enroll {
         let message = format!(
             "spec.autoEnroll is {value:?}; immediate, withApproval or nothing is expected: candidates stay candidates"
         );
-        plan.problems.push(Problem::fault("", "InvalidAutoEnroll", message));
+        plan.problems.push(Problem::fault("", reason::INVALID_AUTO_ENROLL, message));
     }
     let pretty_name = observed.workspace.spec.pretty_name.clone();
     plan.effects.extend(settings.has_keycloak.then_some(Effect::EnsureRoles { pretty_name }));
@@ -71,7 +72,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     }
     if observed.namespace.as_ref().is_some_and(|namespace| namespace.is_terminating()) {
         let message = format!("namespace {name} is being deleted; it is made anew when it is gone");
-        plan.problems.push(Problem::waiting(NAMESPACE, "NamespaceTerminating", message));
+        plan.problems.push(Problem::waiting(NAMESPACE, reason::NAMESPACE_TERMINATING, message));
         return plan;
     }
     let mut namespace = builder.with(&[(labels::TYPE, labels::TYPE_WORKSPACE)]).enforced::<NamespaceKind>(

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::observe::Observed;
 use super::plan::{CLUSTER, NAMESPACE};
 use super::reconcile::{Effect, Settings};
+use crate::api::reason;
 use crate::api::workspace::{NameCreated, SubscriptionStatus, WorkspaceKind};
 use crate::controllers::shared::accounts::KEYCLOAK;
 use crate::controllers::shared::internal_errors::internal_error;
@@ -37,9 +38,9 @@ pub fn report(
     status.subscription.insert(KEYCLOAK.to_owned(), subscription);
     status.ready = created && problems.is_empty() && outcome.is_success();
     let state = if status.ready {
-        ("Ready", "The Workspace can be used")
+        (reason::READY, "The Workspace can be used")
     } else {
-        ("Pending", "The Workspace is being set up")
+        (reason::PENDING, "The Workspace is being set up")
     };
     status.observed_generation = observed.workspace.metadata.generation;
     let own = vec![problems::ready(status.ready, &problems, state)];

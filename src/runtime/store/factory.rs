@@ -4,7 +4,7 @@ use std::any::{Any, TypeId};
 use std::future::Future;
 use std::sync::Arc;
 
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::BoxFuture;
 use kube::Client;
 use serde_json::Value;
 
@@ -67,9 +67,7 @@ impl StoreFactory {
             selection: selection.clone(),
             typed: Arc::<Store<T>>::clone(&store),
             untyped: Arc::<Store<T>>::clone(&store),
-            start: Box::new(move |client, health| {
-                watch::run(client, watched, selected, health, retry).boxed()
-            }),
+            start: Box::new(move |client, health| watch::run(client, watched, selected, health, retry)),
         });
         store
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Store;
 use crate::api::meta::Metadata;
-use crate::api::{Kind, Object};
+use crate::api::{Kind, Object, RawObject};
 use crate::runtime::ObjectKey;
 use crate::runtime::error::{ApiError, decoded};
 use crate::runtime::plan::{KindInfo, to_value};
@@ -55,6 +55,14 @@ pub trait AnyStore: Send + Sync {
     fn confirm(&self, item: &[u8], likeness: Likeness, origin: &'static str) -> Result<bool, ApiError>;
     /// See [`Store::list_object`].
     fn list_object(&self, document: &Value) -> Result<(), serde_json::Error>;
+    /// See [`Store::mark_missing`].
+    fn mark_missing(&self);
+    /// See [`Store::list_object`]; of the watch.
+    fn take_listed(&self, object: RawObject);
+    /// See [`Store::apply_event`].
+    fn take_changed(&self, object: RawObject);
+    /// See [`Store::delete_event`].
+    fn take_deleted(&self, object: RawObject);
     /// See [`Store::begin_list`].
     fn begin_list(&self);
     /// See [`Store::end_list`].
@@ -104,6 +112,22 @@ impl<T: Kind> AnyStore for Store<T> {
     fn list_object(&self, document: &Value) -> Result<(), serde_json::Error> {
         Self::list_object(self, serde_json::from_value(document.clone())?);
         Ok(())
+    }
+
+    fn mark_missing(&self) {
+        Self::mark_missing(self);
+    }
+
+    fn take_listed(&self, object: RawObject) {
+        Self::list_object(self, Object::decode(object));
+    }
+
+    fn take_changed(&self, object: RawObject) {
+        self.apply_event(Object::decode(object));
+    }
+
+    fn take_deleted(&self, object: RawObject) {
+        self.delete_event(&Object::decode(object));
     }
 
     fn begin_list(&self) {

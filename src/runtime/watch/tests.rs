@@ -156,14 +156,15 @@ fn a_selection_is_the_same_in_a_request_and_for_an_object() {
     }
 }
 
-type Of = Watched<InstanceKind>;
+type Of = Watched<false>;
 
 #[test]
 fn kube_asks_for_the_kind() {
-    assert_eq!((&*Of::kind(&()), &*Of::plural(&())), ("Instance", "instances"));
-    assert_eq!((&*Of::group(&()), &*Of::version(&())), ("crownlabs.polito.it", "v1alpha2"));
-    let json = json!({"metadata": {"name": "a", "resourceVersion": "12"}});
-    let mut watched: Of = serde_json::from_value(json).expect("an Instance");
+    let kind = KindInfo::of::<InstanceKind>();
+    let names = [Of::kind(&kind), Of::plural(&kind), Of::group(&kind), Of::version(&kind)];
+    assert_eq!(names, ["Instance", "instances", "crownlabs.polito.it", "v1alpha2"]);
+    let json = r#"{"metadata": {"name": "a", "resourceVersion": "12"}}"#;
+    let mut watched: Of = serde_json::from_str(json).expect("an Instance");
     assert_eq!(watched.meta().resource_version.as_deref(), Some("12"), "from here a watch resumes");
     watched.meta_mut().resource_version = None;
     assert_eq!(watched.meta().resource_version, None);

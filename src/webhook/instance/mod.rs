@@ -6,4 +6,3 @@ pub mod reservations;
 pub mod tenant_ref;
 #[cfg(test)]
 mod tests;
-pub mod usage;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use serde::Deserialize as _;
 
 use super::reservations::Admitted;
-use super::usage::{Limits, Usage};
 use crate::api::names::CanonicalName;
 use crate::api::template::TemplateSpec;
 use crate::api::tenancy::is_tenant_namespace;
 use crate::api::tenant::Role;
+use crate::api::usage::{Limits, Usage};
 use crate::api::{GenericRef, Instance, Template, Tenant, labels};
 use crate::webhook::decision::{Decision, Denial};
 use crate::webhook::review::{Operation, Request};

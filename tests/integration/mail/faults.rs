@@ -31,7 +31,7 @@ async fn a_wrong_password_is_reported_and_a_rotated_one_is_used_at_once() {
     let mailer = server.mailer();
     fs::write(server.file("password"), "pa55word").expect("written");
     let refused = error(&mailer, "ada").await;
-    assert_eq!((refused.reason(), refused.is_transient()), ("MailLoginRefused", false));
+    assert_eq!((refused.reason().as_str(), refused.is_transient()), ("MailLoginRefused", false));
     // The server repeats the password.
     assert_eq!(
         refused.to_string(),
@@ -45,7 +45,7 @@ async fn a_wrong_password_is_reported_and_a_rotated_one_is_used_at_once() {
     mailer.send(&mail_to("ada")).await.expect("accepted");
     fs::remove_file(server.file("password")).expect("removed");
     let missing = error(&mailer, "ada").await;
-    assert_eq!((missing.reason(), missing.is_transient()), ("MailSettingsInvalid", false));
+    assert_eq!((missing.reason().as_str(), missing.is_transient()), ("MailSettingsInvalid", false));
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn a_login_that_is_not_offered_is_not_tried() {
     let server = MailServer::start(Kind { tls: MailTls::Starttls, ..Kind::default() });
     // The server offers STARTTLS and, before it, no login.
     let error = error_with(&server, |config| config.tls = MailTls::None).await;
-    assert_eq!((error.reason(), error.is_transient()), ("MailLoginRefused", false), "{error}");
+    assert_eq!((error.reason().as_str(), error.is_transient()), ("MailLoginRefused", false), "{error}");
     assert!(error.to_string().contains("offers neither PLAIN nor LOGIN"), "{error}");
 }
 
@@ -61,7 +61,7 @@ async fn a_login_that_is_not_offered_is_not_tried() {
 async fn nothing_is_sent_where_starttls_is_not_offered() {
     let server = MailServer::start(Kind { tls: MailTls::None, ..Kind::default() });
     let error = error_with(&server, |config| config.tls = MailTls::Starttls).await;
-    assert_eq!((error.reason(), error.is_transient()), ("MailConnectionRefused", false));
+    assert_eq!((error.reason().as_str(), error.is_transient()), ("MailConnectionRefused", false));
     assert!(error.to_string().ends_with("refuses the connection: it does not offer STARTTLS"), "{error}");
 }
 
@@ -71,17 +71,17 @@ async fn what_a_server_refuses_is_named() {
     let mailer = server.mailer();
     let at = server.address();
     let recipient = error(&mailer, "refused").await;
-    assert_eq!((recipient.reason(), recipient.is_transient()), ("MailRecipientRefused", false));
+    assert_eq!((recipient.reason().as_str(), recipient.is_transient()), ("MailRecipientRefused", false));
     let said = format!("the mail server {at} refuses the recipient: 550 5.1.1 no such mailbox");
     assert_eq!(recipient.to_string(), said);
     let mail = error(&mailer, "full").await;
-    assert_eq!((mail.reason(), mail.is_transient()), ("MailRefused", false));
+    assert_eq!((mail.reason().as_str(), mail.is_transient()), ("MailRefused", false));
     assert_eq!(
         mail.to_string(),
         format!("the mail server {at} refuses the mail: 552 5.2.2 the mailbox is full")
     );
     let sender = error_with(&server, |config| config.from = "refused@example.org".to_owned()).await;
-    assert_eq!((sender.reason(), sender.is_transient()), ("MailSenderRefused", false));
+    assert_eq!((sender.reason().as_str(), sender.is_transient()), ("MailSenderRefused", false));
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_greylisted_mail_is_accepted_later() {
     let server = MailServer::start(Kind::default());
     let mailer = server.mailer();
     let later = error(&mailer, "greylisted").await;
-    assert_eq!((later.reason(), later.is_transient()), ("MailServerUnavailable", true));
+    assert_eq!((later.reason().as_str(), later.is_transient()), ("MailServerUnavailable", true));
     let said =
         format!("the mail server {} cannot take the mail now: 451 4.7.1 try again later", server.address());
     assert_eq!(later.to_string(), said);
@@ -100,15 +100,23 @@ async fn a_greylisted_mail_is_accepted_later() {
 async fn a_broken_connection_is_transient() {
     let server = MailServer::start(Kind::default());
     let broken = error(&server.mailer(), "dropped").await;
-    assert_eq!((broken.reason(), broken.is_transient()), ("MailServerUnreachable", true), "{broken}");
+    assert_eq!(
+        (broken.reason().as_str(), broken.is_transient()),
+        ("MailServerUnreachable", true),
+        "{broken}"
+    );
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     drop(listener);
     let refused = error_with(&server, |config| config.port = port).await;
-    assert_eq!((refused.reason(), refused.is_transient()), ("MailServerUnreachable", true));
+    assert_eq!((refused.reason().as_str(), refused.is_transient()), ("MailServerUnreachable", true));
     assert!(refused.to_string().contains("refused"), "{refused}");
     let unknown = error_with(&server, |config| config.host = "mail.invalid".to_owned()).await;
-    assert_eq!((unknown.reason(), unknown.is_transient()), ("MailServerUnreachable", true), "{unknown}");
+    assert_eq!(
+        (unknown.reason().as_str(), unknown.is_transient()),
+        ("MailServerUnreachable", true),
+        "{unknown}"
+    );
 }
 
 #[tokio::test]
@@ -121,7 +129,7 @@ async fn a_silent_server_is_given_up_in_time_and_its_connection_too() {
     let silent = error(&mailer, "silent").await;
     // Without the key, the limit is 30 s.
     assert!(begin.elapsed() >= limit && begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
-    assert_eq!((silent.reason(), silent.is_transient()), ("MailTimeout", true));
+    assert_eq!((silent.reason().as_str(), silent.is_transient()), ("MailTimeout", true));
     let said = format!("the mail server {} has not accepted the mail within 700ms", server.address());
     assert_eq!(silent.to_string(), said);
     // The next mail has a connection of its own, so no late answer is taken for its own.
@@ -148,7 +156,10 @@ async fn the_certificate_is_checked() {
     for tls in [MailTls::Implicit, MailTls::Starttls] {
         let server = MailServer::start(Kind { tls, name: "other.example.com", ..Kind::default() });
         let other_name = error_with(&server, |_| ()).await;
-        assert_eq!((other_name.reason(), other_name.is_transient()), ("MailCertificateRefused", false));
+        assert_eq!(
+            (other_name.reason().as_str(), other_name.is_transient()),
+            ("MailCertificateRefused", false)
+        );
         assert!(other_name.to_string().contains("check host and caFile"), "{other_name}");
 
         let server = MailServer::start(Kind { tls, ..Kind::default() });
@@ -171,5 +182,9 @@ async fn the_certificate_is_checked() {
 async fn what_does_not_speak_tls_or_smtp_is_unreachable() {
     let server = MailServer::start(Kind { tls: MailTls::None, ..Kind::default() });
     let no_tls = error_with(&server, |config| config.tls = MailTls::Implicit).await;
-    assert_eq!((no_tls.reason(), no_tls.is_transient()), ("MailServerUnreachable", true), "{no_tls}");
+    assert_eq!(
+        (no_tls.reason().as_str(), no_tls.is_transient()),
+        ("MailServerUnreachable", true),
+        "{no_tls}"
+    );
 }

@@ -13,6 +13,7 @@ use crate::cluster::audit::{AuditEntry, Mark};
 use crate::daemon::{Daemon, Options};
 use crate::exam_server::{Answer, ExamServer};
 use crate::expiration::expire;
+use crate::inactivity::{allow_idle, prometheus};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::shared_volumes::shared_volume;
 use crate::snapshots::snapshot;
@@ -20,13 +21,14 @@ use crate::tenants::{tenant, workspace};
 use crate::termination::{await_condition, exam};
 
 /// The loops, each with its configuration.
-const LOOPS: [(&str, &str); 9] = [
+const LOOPS: [(&str, &str); 10] = [
     ("workspace", ""),
     ("tenant", "personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}"),
     ("instance", "gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}"),
     ("publicExposure", "ipPool: [172.18.4.1]"),
     ("sharedVolume", ""),
     ("snapshot", "vmRegistry: r.example.org, vmRegistrySecret: login"),
+    ("inactivity", "maxNumberOfAlerts: 1, notificationInterval: 4s, checkInterval: 2s"),
     ("expiration", "notificationInterval: 1s"),
     ("termination", ""),
     ("submission", ""),
@@ -74,6 +76,9 @@ fn grant(lab: &Lab, name: &str, rights: &BTreeSet<String>) {
         let (group, resource) = resource.split_once('/').expect("a group and a resource");
         rules.push(json!({"apiGroups": [group], "resources": [resource], "verbs": [verb]}));
     }
+    // The chart names the CRDs.
+    let group = "apiextensions.k8s.io";
+    rules.push(json!({"apiGroups": [group], "resources": ["customresourcedefinitions"], "verbs": ["get"]}));
     // What it binds to users without having it; the chart names the roles.
     if ["workspace", "tenant"].contains(&name) {
         let group = "rbac.authorization.k8s.io";
@@ -92,18 +97,16 @@ fn grant(lab: &Lab, name: &str, rights: &BTreeSet<String>) {
     }
 }
 
-/// Starts a daemon that runs one loop, with these settings. Its mails are files.
-fn start(lab: &Lab, name: &str, settings: &str, mails: &Path) -> Daemon {
+/// Starts a daemon that runs one loop, with these settings and integrations.
+fn start(lab: &Lab, name: &str, settings: &str, integrations: &str) -> Daemon {
     let kubeconfig =
         lab.cluster.service_account_kubeconfig("crownlabs-system", &account(name)).expect("a token");
     let others = LOOPS.iter().filter(|(other, _)| *other != name);
     let off: Vec<String> = others.map(|(other, _)| format!("{other}: {{enabled: false}}")).collect();
     let comma = if settings.is_empty() { "" } else { ", " };
-    let folder = mails.display();
-    let mail =
-        format!("integrations: {{mail: {{transport: file, folder: {folder}, from: labs@example.org}}}}");
     let off = off.join(", ");
-    let config = format!("{mail}\ncontrollers: {{{off}, {name}: {{enabled: true{comma}{settings}}}}}\n");
+    let config =
+        format!("{integrations}\ncontrollers: {{{off}, {name}: {{enabled: true{comma}{settings}}}}}\n");
     Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config: &config })
 }
 
@@ -166,15 +169,33 @@ fn exercise_automation(lab: &Lab) {
     await_condition(lab, NAMESPACE, "exam", "StatusChecked", "Terminated");
 }
 
+/// Leaves two machines unused until one of them, which has data, is stopped, and the other is deleted.
+fn exercise_inactivity(lab: &Lab) {
+    for template in ["container", "container-persistent"] {
+        allow_idle(lab, "rbac", template, "5s");
+    }
+    lab.apply(&instance("rbac", "paused", "container-persistent"));
+    lab.apply(&instance("rbac", "ended", "container"));
+    await_condition(lab, NAMESPACE, "paused", "Inactive", "Stopped");
+    lab.await_gone("instances", NAMESPACE, "ended");
+}
+
 #[test]
 fn each_loop_has_the_rights_that_it_uses_and_no_others() {
     let lab = Lab::start(ClusterOptions { gateway: true, ..ClusterOptions::default() });
     lab.create_fixtures("rbac");
-    let (rights, mails) = (rights(), tempfile::tempdir().expect("a folder"));
+    let (rights, mails, prometheus) =
+        (rights(), tempfile::tempdir().expect("a folder"), prometheus(NAMESPACE));
+    let integrations = format!(
+        "integrations: {{mail: {{transport: file, folder: {}, from: labs@example.org}}, \
+         prometheus: {{url: \"{}\", queryStep: 1s, timeout: 30s}}}}",
+        mails.path().display(),
+        prometheus.url()
+    );
     let mut daemons: BTreeMap<&str, Daemon> = BTreeMap::new();
     for (name, settings) in LOOPS {
         grant(&lab, name, &rights[name]);
-        daemons.insert(name, start(&lab, name, settings, mails.path()));
+        daemons.insert(name, start(&lab, name, settings, &integrations));
     }
     let mut shown = Shown::default();
     exercise(&lab);
@@ -185,11 +206,12 @@ fn each_loop_has_the_rights_that_it_uses_and_no_others() {
     exercise_tenants(&lab, &mut shown);
     exercise_heals(&lab);
     exercise_automation(&lab);
+    exercise_inactivity(&lab);
     // No node has that much memory: the Job does not start, and its pods are read before it is deleted.
     drop(daemons.remove("snapshot"));
     let huge = "vmRegistry: r.example.org, vmRegistrySecret: login, startDeadline: 5s, \
                 pusherMemoryRequest: 100Ti, pusherMemoryLimit: 100Ti";
-    daemons.insert("snapshot", start(&lab, "snapshot", huge, mails.path()));
+    daemons.insert("snapshot", start(&lab, "snapshot", huge, &integrations));
     lab.apply(&snapshot("rbac", "stuck", "vm-persistent", "image"));
     lab.await_value("instancesnapshots", NAMESPACE, "stuck", "/status/phase", "Failed");
     // The audit log has a watch once it ends.

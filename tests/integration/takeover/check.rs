@@ -259,7 +259,7 @@ fn operator(name: &str, image: &str, replicas: u32) -> String {
 }
 
 /// Makes it look as if shared volumes had been stored in another version.
-fn store_older_version(lab: &Lab) {
+pub fn store_older_version(lab: &Lab) {
     let name = "sharedvolumes.crownlabs.polito.it";
     let crd = lab.get("customresourcedefinitions", "", name).expect("the CRD");
     let mut versions = crd["spec"]["versions"].clone();

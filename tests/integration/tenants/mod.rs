@@ -7,6 +7,7 @@ mod leaving;
 pub mod life;
 mod many_keys;
 mod names;
+mod quota_use;
 mod rights;
 mod selection;
 

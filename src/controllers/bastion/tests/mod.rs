@@ -38,10 +38,16 @@ impl From<&KeyFile> for Rendered {
 /// The file of these Tenants.
 fn key_file(tenants: impl IntoIterator<Item = Arc<Tenant>>, options: &str) -> Rendered {
     let mut file = KeyFile::default();
-    for tenant in tenants {
-        file.set(&tenant, options);
-    }
+    update(&mut file, tenants, options);
     Rendered::from(&file)
+}
+
+/// Lets the file read these Tenants.
+fn update(file: &mut KeyFile, tenants: impl IntoIterator<Item = Arc<Tenant>>, options: &str) {
+    let tenants: BTreeMap<String, Arc<Tenant>> =
+        tenants.into_iter().map(|tenant| (tenant.name().to_owned(), tenant)).collect();
+    let names: Vec<_> = tenants.values().map(|tenant| tenant.metadata.name.clone()).collect();
+    file.update(names, options, |name| tenants.get(name).cloned());
 }
 
 #[test]
@@ -49,17 +55,26 @@ fn after_any_changes_the_file_is_that_of_the_tenants() {
     let [ada, grace] = ["ada", "grace"].map(|name| tenant(name, &owned(&[ED25519, "no key"])));
     let mut file = KeyFile::default();
     for tenant in [&ada, &grace, &ada] {
-        file.set(tenant, "");
+        update(&mut file, [Arc::clone(tenant)], "");
     }
     assert_eq!(Rendered::from(&file), key_file(vec![ada.clone(), grace.clone()], ""));
     let other = tenant("ada", &owned(&[RSA, ECDSA]));
-    file.set(&other, "");
+    update(&mut file, [other.clone()], "");
     assert_eq!(Rendered::from(&file), key_file(vec![other, grace.clone()], ""));
-    file.set(&tenant("ada", &[]), "");
+    update(&mut file, [tenant("ada", &[])], "");
     assert_eq!(Rendered::from(&file), key_file(vec![grace], ""));
-    file.remove("grace");
-    file.remove("nobody");
+    file.update(["grace".into(), "nobody".into()], "", |_| None);
     assert_eq!(Rendered::from(&file), Rendered::default());
+}
+
+/// Whatever the number of threads: the order and the parts of each are the same as of one.
+#[test]
+fn thousands_of_tenants_are_read_as_one_by_one() {
+    let tenants: Vec<_> =
+        (0..2_001).map(|n| tenant(&format!("student.{n:04}"), &owned(&[ED25519]))).collect();
+    let expected: Vec<String> = (0..2_001).map(|n| format!("{ED25519} student.{n:04}")).collect();
+    let file = key_file(tenants, "");
+    assert_eq!(file, Rendered { content: expected.join("\n"), keys: 2_001, skipped: 0 });
 }
 
 /// The file for one Tenant with one key.

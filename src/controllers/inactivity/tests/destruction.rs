@@ -2,9 +2,9 @@
 
 use super::table::{DAY, NOW, judged, observed, what};
 use super::*;
+use crate::api::condition::ABANDONED;
 use crate::api::labels;
 use crate::api::promise::Promise;
-use crate::controllers::inactivity::observe::ABANDONED;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::plan::Requeue;
 

@@ -12,9 +12,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 use super::Settings;
-use super::observe::{INACTIVE, Observed, Seen};
+use super::observe::{Observed, Seen};
 use super::plan::plan;
 use super::report::report;
+use crate::api::condition::INACTIVE;
 use crate::api::instance::Instance;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;

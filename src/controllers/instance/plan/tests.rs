@@ -244,7 +244,7 @@ fn a_local_image_is_cloned_only_from_where_it_may() {
             observed(json!([environment("main", "LocalVM", json!({"persistent": true, "image": image}))]));
         let config = InstanceConfig { local_vm: local, ..InstanceConfig::default() };
         let plan = plan(&observed, &config, Timestamp::UNIX_EPOCH);
-        plan.problems.first().map(|problem| problem.reason)
+        plan.problems.first().map(|problem| problem.reason.as_str())
     };
     let on = |namespaces: &[&str]| crate::config::LocalVm {
         enabled: true,

@@ -32,7 +32,7 @@ fn ports(port: u16) -> Value {
 }
 
 fn condition_of(reason: &str) -> Value {
-    json!([{"type": EXPOSED, "status": "False", "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+    json!([{"type": "PublicExposureReady", "status": "False", "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}])
 }
 
 #[test]

@@ -259,7 +259,7 @@ fn an_instance_whose_name_another_one_has_is_told_so_and_gets_nothing() {
 fn a_service_is_only_deleted_for_what_the_api_server_still_says() {
     let settings = settings(&["10.0.0.1"]);
     let case = ready(&settings);
-    let problem = Problem::fault("", "NotAllowed", "no");
+    let problem = Problem::fault("", reason::NOT_ALLOWED, "no");
     for (request, kinds) in
         [(Validated::Nothing, vec!["Instance"]), (Validated::Denied(problem), vec!["Instance", "Template"])]
     {

@@ -6,6 +6,7 @@ use super::{Observed, Outcome, Problem, Validated, assigned, now, object, observ
 use crate::api::Object;
 use crate::api::condition::Condition;
 use crate::api::instance::{ExposedPort, InstanceKind};
+use crate::api::reason;
 use crate::controllers::public_exposure::allocator::Transport;
 use crate::controllers::public_exposure::observe::transport;
 use crate::controllers::public_exposure::plan::{in_order_of, plan, service};
@@ -153,7 +154,7 @@ fn an_event_tells_of_a_new_reason_or_a_new_sentence() {
     assert_eq!(events(&after(&waiting, &first, None)), 1);
     let told = report(&waiting, &settings, &Outcome::default(), now());
     assert_eq!(condition(&told).message, "Waiting for LoadBalancer IP to be assigned: 10.0.0.1 is asked for");
-    let problem = Problem::fault("", "InvalidRequest", "no");
+    let problem = Problem::fault("", reason::INVALID_REQUEST, "no");
     let denied = Observed { request: Validated::Denied(problem), allocation: None, ..case };
     assert_eq!(events(&after(&denied, &first, None)), 1);
 }

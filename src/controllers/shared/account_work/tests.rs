@@ -69,7 +69,7 @@ fn silence() -> KeycloakError {
 /// The reason of a postponed effect.
 fn reason(outcome: &EffectOutcome<u32>) -> &'static str {
     match &outcome.error {
-        Some(EffectError::Postponed(problem)) => problem.reason,
+        Some(EffectError::Postponed(problem)) => problem.reason.as_str(),
         other => panic!("{other:?} is not postponed"),
     }
 }

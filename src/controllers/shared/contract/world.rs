@@ -277,7 +277,7 @@ impl<A: Automation> World<A> {
             Effect::Mail(mail) => match self.daemons[daemon].mails.recall(mail) {
                 Some(accepted) => EffectOutcome::done(accepted),
                 None if self.mail_is_away => {
-                    let problem = Problem::fault("Mail", "MailRefused", "refused");
+                    let problem = Problem::fault("Mail", crate::api::reason::MAIL_REFUSED, "refused");
                     EffectOutcome { result: None, error: Some(EffectError::Failed(problem)) }
                 }
                 None => {

@@ -3,6 +3,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::reason;
 
 #[test]
 fn a_stopped_machine_is_exported() {
@@ -122,7 +123,7 @@ fn any_tenant_may_use_a_namespace_that_is_not_personal() {
 #[test]
 fn it_waits_until_the_disk_is_free() {
     let reason = |observed: &Observed| match next(observed) {
-        Decision::Wait { reason, message } => (reason, message),
+        Decision::Wait { reason, message } => (reason.as_str(), message),
         other => panic!("{other:?}"),
     };
     let machine = json!({"metadata": {"name": "my-box"}, "status": {"phase": "Running"}});
@@ -158,7 +159,7 @@ fn snapshots_of_an_instance_are_made_one_after_the_other() {
     let after = |other| {
         matches!(
             next(&Observed { others: vec![other], ..usual() }),
-            Decision::Wait { reason: "AnotherSnapshot", .. }
+            Decision::Wait { reason: reason::ANOTHER_SNAPSHOT, .. }
         )
     };
     assert!(after(other("z", "2026-03-04T06:00:00Z", "Processing")), "one that is being made comes first");
@@ -234,5 +235,5 @@ fn a_job_of_another_owner_is_left_alone() {
     assert!(message.contains("a Job named snap.one exists already and is not of this snapshot"), "{message}");
     let former = json!([{"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "InstanceSnapshot",
         "name": "snap.one", "uid": "former", "controller": true}]);
-    assert!(matches!(next(&with_owner(former)), Decision::Wait { reason: "PredecessorLeaving", .. }));
+    assert!(matches!(next(&with_owner(former)), Decision::Wait { reason: reason::PREDECESSOR_LEAVING, .. }));
 }

@@ -2,13 +2,14 @@ use serde_json::json;
 
 use super::*;
 use crate::api::instance_snapshot::SnapshotPhase;
+use crate::api::reason;
 use crate::controllers::snapshot::report::tell;
 
 /// The reasons of the events of a decision, and the phase and reason that it leaves.
 pub fn told(observed: &Observed, decision: &Decision) -> (Vec<String>, SnapshotPhase, String) {
     let report = tell(&observed.snapshot, decision, now());
     let condition = report.status.conditions.first().expect("Ready");
-    let events = report.events.iter().map(|event| event.reason.clone()).collect();
+    let events = report.events.iter().map(|event| event.reason.to_string()).collect();
     (events, report.status.phase.clone(), condition.reason.to_string())
 }
 
@@ -23,7 +24,7 @@ fn each_transition_is_reported_once() {
     let pending = SnapshotPhase::Pending;
     let export = Decision::Export(export());
     assert_eq!(told(&usual(), &export), (owned(&["Validating"]), pending.clone(), "Creating".to_owned()));
-    let wait = Decision::Wait { reason: "MachineStopping", message: "wait".to_owned() };
+    let wait = Decision::Wait { reason: reason::MACHINE_STOPPING, message: "wait".to_owned() };
     assert_eq!(
         told(&usual(), &wait),
         (owned(&["Validating", "MachineStopping"]), pending.clone(), "MachineStopping".to_owned())

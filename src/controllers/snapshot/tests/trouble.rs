@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::report::told;
 use super::*;
 use crate::api::instance_snapshot::SnapshotPhase;
+use crate::api::reason;
 use crate::controllers::snapshot::plan::plan;
 use crate::controllers::snapshot::report::report;
 use crate::runtime::apply::Failure;
@@ -36,7 +37,7 @@ const A_MINUTE_AGO: &str = "2026-03-04T05:05:07Z";
 /// The reason and the message of what is wrong; empty if nothing is.
 fn trouble_of(observed: &Observed) -> (&'static str, String) {
     match next(observed) {
-        Decision::Running { trouble: Some(trouble), .. } => (trouble.reason, trouble.to_string()),
+        Decision::Running { trouble: Some(trouble), .. } => (trouble.reason.as_str(), trouble.to_string()),
         Decision::Running { trouble: None, .. } => ("", String::new()),
         other => panic!("{other:?}"),
     }
@@ -206,15 +207,15 @@ fn a_snapshot_that_waits_for_too_long_has_failed_and_the_next_one_follows() {
         others: vec![other],
         ..stored("Pending", "Unknown", "AnotherSnapshot", "2026-03-04T01:00:00Z")
     };
-    assert!(matches!(next(&queued), Decision::Wait { reason: "AnotherSnapshot", .. }));
-    let waits = Decision::Wait { reason: "AnotherSnapshot", message: "wait".to_owned() };
+    assert!(matches!(next(&queued), Decision::Wait { reason: reason::ANOTHER_SNAPSHOT, .. }));
+    let waits = Decision::Wait { reason: reason::ANOTHER_SNAPSHOT, message: "wait".to_owned() };
     let begun = super::super::report::tell(&usual().snapshot, &waits, now()).status;
     assert_eq!(begun.conditions[0].status, "Unknown");
     let turn = Observed { running: vec![object(&machine)], others: Vec::new(), ..queued };
     let report = report(&turn, &config(), &plan(&turn, &config(), now()), &Outcome::default(), now());
     assert_eq!(report.status.conditions[0].last_transition_time.0, now());
     // So does that of a failed one whose spec was changed.
-    let wait = Decision::Wait { reason: "MachineStopping", message: "wait".to_owned() };
+    let wait = Decision::Wait { reason: reason::MACHINE_STOPPING, message: "wait".to_owned() };
     let revised = stored("Failed", "False", "ValidationError", "2026-03-04T01:00:00Z");
     let again = super::super::report::tell(&revised.snapshot, &wait, now()).status;
     assert_eq!(again.conditions[0].last_transition_time.0, now());

@@ -3,6 +3,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
+use crate::api::reason::TENANT_MISMATCH;
 use crate::runtime::plan::{KindInfo, Requeue};
 use crate::runtime::problem::Problem;
 
@@ -32,7 +33,7 @@ fn what_cannot_be_uploaded_is_not_eligible() {
     assert_eq!(next(&of(&volatile)), Decision::NotEligible);
     assert_eq!(next(&of(&json!([]))), Decision::NotEligible);
     let blocked = |observed: &Observed| match next(observed) {
-        Decision::Blocked(problem) => problem.reason,
+        Decision::Blocked(problem) => problem.reason.as_str(),
         other => panic!("{other:?}"),
     };
     assert_eq!(blocked(&Observed { template: None, ..of(&one()) }), "TemplateNotFound");
@@ -41,7 +42,7 @@ fn what_cannot_be_uploaded_is_not_eligible() {
 
 #[test]
 fn nothing_is_uploaded_in_the_name_of_another_tenant() {
-    let problem = Problem::fault("", "TenantMismatch", "the namespace is that of Tenant ada");
+    let problem = Problem::fault("", TENANT_MISMATCH, "the namespace is that of Tenant ada");
     let foreign = |observed| Observed { foreign_tenant: Some(problem.clone()), ..observed };
     let asked = foreign(observed(&json!({})));
     assert_eq!(next(&asked), Decision::Blocked(problem.clone()));

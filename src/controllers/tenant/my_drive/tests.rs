@@ -119,7 +119,8 @@ fn a_kept_volume_is_reused_only_with_the_same_name_and_address() {
     let of = |uid: &str, owner: &str, email: &str| {
         claim_with(&json!({"metadata": {"annotations": {OWNER: owner, EMAIL: email, TENANT_UID: uid}}}))
     };
-    let reason = |observed: &Observed| planned(observed).problems.first().map(|problem| problem.reason);
+    let reason =
+        |observed: &Observed| planned(observed).problems.first().map(|problem| problem.reason.as_str());
     observed.children.claim = Some(of("former", "ada.rossi", "Ada@Example.org"));
     assert_eq!(reason(&observed), None, "the same person");
     assert_eq!(planned(&observed).ensure[0].annotations[TENANT_UID].as_deref(), Some("u1"));

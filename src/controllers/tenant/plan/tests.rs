@@ -85,7 +85,7 @@ fn the_answer_of_keycloak_is_stored_and_planned_with_at_once() {
     let confirmed = told(user(true), None);
     assert!(confirmed.requeue_at_once && confirmed.status.keycloak.user_confirmed);
     assert_eq!(confirmed.status.keycloak.user_created.name, "k1");
-    let problem = Problem::fault("keycloak", "KeycloakUnreachable", "no answer");
+    let problem = Problem::elsewhere("keycloak", crate::api::reason::KEYCLOAK_UNREACHABLE, "no answer");
     let unknown = told(None, Some(EffectError::Failed(problem)));
     assert!(!unknown.requeue_at_once && !unknown.status.ready && !unknown.status.keycloak.user_synchronized);
 }

@@ -119,7 +119,7 @@ fn a_workspace_that_cannot_be_read_takes_no_quota_from_anybody() {
     assert_eq!(of("count/instances.crownlabs.polito.it"), Some("5"));
     assert_eq!((of("requests.storage"), of("requests.nvidia.com/gpu")), (Some("30Gi"), Some("3")));
     assert_eq!(hard.len(), 7, "{hard:?}");
-    assert_eq!((problems.len(), problems[0].reason), (1, "InvalidWorkspace"));
+    assert_eq!((problems.len(), problems[0].reason.as_str()), (1, "InvalidWorkspace"));
     assert!(problems[0].message.starts_with("Workspace b cannot be read: spec"), "{}", problems[0].message);
     // What was not limited is not.
     let observed = with_unreadable(&status, &json!({"limits.cpu": "6"}));

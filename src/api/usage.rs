@@ -1,17 +1,21 @@
-//! What Instances use of the resources of a Workspace, and the limits of its quota.
+//! What Instances use of the resources of a Workspace, and the limits of its quota: for the webhook that refuses what is
+//! above them, and for the gauges.
 
 use std::collections::BTreeMap;
 
-use crate::api::template::{EnvironmentResources, TemplateSpec};
-use crate::api::workspace::WorkspaceQuota;
-use crate::api::{Quantity, RawQuantity};
+use super::quantity::{Quantity, RawQuantity};
+use super::template::{EnvironmentResources, TemplateSpec};
+use super::workspace::WorkspaceQuota;
 
 /// The sum of the resources of some Instances. CPUs count in full, whatever `reservedCPUPercentage` is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
-    instances: i64,
-    cpu: Quantity,
-    memory: Quantity,
+    /// The number of Instances.
+    pub instances: i64,
+    /// Processor cores.
+    pub cpu: Quantity,
+    /// Memory, in bytes.
+    pub memory: Quantity,
     disk: Quantity,
     others: BTreeMap<String, Quantity>,
 }
@@ -20,6 +24,11 @@ impl Usage {
     /// Adds an Instance. Without its Template, only the number of Instances grows.
     pub fn add(&mut self, template: Option<&TemplateSpec>) {
         self.instances += 1;
+        self.add_running(template);
+    }
+
+    /// Adds what an Instance uses that is counted already.
+    pub fn add_running(&mut self, template: Option<&TemplateSpec>) {
         for environment in template.iter().flat_map(|template| &template.environment_list) {
             self.add_resources(&environment.resources);
         }

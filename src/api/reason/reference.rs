@@ -1,0 +1,192 @@
+//! The reference of conditions and reasons, and that the table has what the loops write.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{COURSES, INSTANCES, Reason, Row, SERVICES};
+use crate::api::condition::{self, TYPES};
+use crate::reference::{HEADER, check, code, table};
+
+/// The place of a reason that events have.
+const EVENT: &str = "Event";
+/// Who may have to do something.
+const PEOPLE: [&str; 4] = ["Student", "Teacher", "Administrator", "Nobody"];
+/// The folders of loops, and the kind that each writes about.
+const LOOPS: [(&str, &str); 10] = [
+    ("workspace", "Workspace"),
+    ("tenant", "Tenant"),
+    ("instance", "Instance"),
+    ("public_exposure", "Instance"),
+    ("shared_volume", "SharedVolume"),
+    ("snapshot", "InstanceSnapshot"),
+    ("inactivity", "Instance"),
+    ("expiration", "Instance"),
+    ("termination", "Instance"),
+    ("submission", "Instance"),
+];
+
+/// Words as a list in a sentence, in code or as they are.
+fn list(words: &[&str]) -> String {
+    words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", ")
+}
+
+/// Where a reason is seen on objects of a kind: on which conditions, and whether in events.
+fn places(row: &Row, kind: &str) -> String {
+    let seen = row.seen.iter().filter(|(kinds, _)| kinds.contains(&kind));
+    let places: Vec<&str> = seen.flat_map(|(_, places)| *places).copied().collect();
+    let conditions: Vec<&str> = places.iter().copied().filter(|place| *place != EVENT).collect();
+    let event = places.contains(&EVENT).then(|| "event".to_owned());
+    let all = Some(list(&conditions)).filter(|text| !text.is_empty()).into_iter().chain(event);
+    all.collect::<Vec<_>>().join("; ")
+}
+
+/// The kinds on which a reason is written.
+fn kinds(row: &Row) -> impl Iterator<Item = &'static str> {
+    row.seen.iter().flat_map(|(kinds, _)| *kinds).copied()
+}
+
+/// The reasons on objects of a kind, or, of an empty one, those on none.
+fn reasons(kind: &str) -> String {
+    let is_of =
+        |row: &&Row| kinds(row).any(|found| found == kind) || kind.is_empty() && kinds(row).next().is_none();
+    let mut rows: Vec<&Row> = Row::all().filter(is_of).collect();
+    rows.sort_by_key(|row| row.reason.as_str());
+    let cells = |row: &&Row| {
+        let who = row.who.iter().map(|who| who.to_lowercase()).collect::<Vec<_>>().join(", ");
+        vec![code(&row.reason), places(row, kind), row.meaning.to_owned(), who, row.remedy.to_owned()]
+    };
+    table(&["reason", "seen on", "what it means", "who", "what to do"], rows.iter().map(cells))
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let mut page = format!(
+        "# Conditions, events and their reasons\n\n{HEADER}\n\n\
+         `kubectl describe` and `crownlabs why` show them; `kubectl get -o wide` shows the reason of `Ready`. The message names \
+         objects and values. An event is published when something changes, not each time that it is looked at.\n\n\
+         ## Conditions\n\n"
+    );
+    let types = TYPES
+        .iter()
+        .map(|(type_, kinds, meaning)| vec![code(type_), kinds.join(", "), (*meaning).to_owned()]);
+    page.push_str(&table(&["condition", "on", "what it says"], types));
+    let of: BTreeSet<&str> = Row::all().flat_map(kinds).collect();
+    for kind in of {
+        let of = if kind == "Lease" { "the Lease of the daemon".to_owned() } else { format!("{kind}s") };
+        write!(page, "## Reasons of {of}\n\n{}", reasons(kind)).expect("text");
+    }
+    write!(page, "## Reasons that no object shows\n\n{}", reasons("")).expect("text");
+    check("reasons.md", page.trim_end_matches('\n').to_owned().as_str());
+}
+
+#[test]
+fn each_reason_is_declared_once_and_for_what_there_is() {
+    let words: BTreeSet<&str> = Row::all().map(|row| row.reason.as_str()).collect();
+    assert_eq!(words.len(), Row::all().count(), "a reason twice");
+    for row in Row::all() {
+        let Row { reason, meaning, seen, who, remedy } = row;
+        let is_word = reason.chars().all(char::is_alphanumeric) && reason.starts_with(char::is_uppercase);
+        assert!(is_word, "{reason}");
+        for text in [meaning.trim(), remedy] {
+            assert!(text.ends_with(['.', '`']), "{reason}: {text}");
+        }
+        assert!(who.iter().all(|who| PEOPLE.contains(who)), "{reason}: {who:?}");
+        assert_eq!(kinds(row).collect::<BTreeSet<_>>().len(), kinds(row).count(), "{reason}: a kind twice");
+        for (kinds, places) in *seen {
+            assert_eq!(kinds.is_empty(), places.is_empty(), "{reason}");
+            for place in places.iter().filter(|place| **place != EVENT) {
+                let type_ = TYPES.iter().find(|(type_, ..)| type_.as_str() == *place);
+                let (_, owners, _) = type_.unwrap_or_else(|| panic!("{reason}: no condition {place}"));
+                let is_all = kinds.iter().all(|kind| owners.contains(kind));
+                assert!(is_all, "{reason}: {place} is not on {kinds:?}");
+            }
+        }
+    }
+    assert_eq!(Reason::named("NameConflict"), Some(super::NAME_CONFLICT));
+    assert_eq!(Reason::named("Made up"), None);
+    assert_eq!(condition::READY, "Ready");
+}
+
+/// The sources of a folder, without tests: their paths below `src`, and their texts.
+pub fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    for entry in
+        fs::read_dir(root.join(folder)).expect("a folder").map(|entry| entry.expect("an entry").path())
+    {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let path = folder.join(&name);
+        if entry.is_dir() && name != "tests" && path != Path::new("api/reason") {
+            found.extend(sources(&path));
+        } else if entry.extension().is_some_and(|ending| ending == "rs") && name != "tests.rs" {
+            let text = fs::read_to_string(&entry).expect("a source");
+            let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
+            found.push((path, text));
+        }
+    }
+    found
+}
+
+/// The constants that a text names: after `reason::`, alone or in braces.
+fn named(text: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let words = |text: &str| -> Vec<String> {
+        text.split(|c| !is_part(c)).filter(|word| word.len() > 2).map(str::to_owned).collect()
+    };
+    text.split("reason::")
+        .skip(1)
+        .flat_map(|rest| match rest.strip_prefix('{') {
+            Some(several) => words(several.split('}').next().unwrap_or_default()),
+            None => words(rest.split(|c| !is_part(c)).next().unwrap_or_default()),
+        })
+        .collect()
+}
+
+/// The declared constants with their reasons.
+fn declared() -> Vec<(String, Reason)> {
+    let texts = ["courses", "instances", "services"].map(|name| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/api/reason/{name}.rs"));
+        fs::read_to_string(path).expect("a table")
+    });
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let names = lines.filter_map(|line| line.trim().split_once(" = \"").map(|(name, _)| name.to_owned()));
+    names.zip([COURSES, INSTANCES, SERVICES].into_iter().flatten().copied()).collect()
+}
+
+#[test]
+fn each_reason_is_written_by_a_loop_and_declared_for_its_kind() {
+    let declared = declared();
+    assert_eq!(declared.len(), Row::all().count());
+    let mut used = BTreeSet::new();
+    for (path, text) in sources(Path::new("")) {
+        let folder = path.strip_prefix("controllers").ok().and_then(|path| path.iter().next());
+        let kind = LOOPS.iter().find(|(name, _)| folder.is_some_and(|folder| folder == *name));
+        for constant in named(&text) {
+            let found = declared.iter().find(|(name, _)| *name == constant);
+            let (_, reason) = found.unwrap_or_else(|| panic!("{}: {constant}", path.display()));
+            if let Some((_, kind)) = kind {
+                let row = Row::all().find(|row| row.reason == *reason).expect("a row");
+                assert!(
+                    kinds(row).any(|found| found == *kind),
+                    "{}: {reason} is not declared for {kind}",
+                    path.display()
+                );
+            }
+            used.insert(constant);
+        }
+    }
+    // The phases of Instances are reasons of `Ready`, by their texts.
+    let phases = crate::api::instance::InstancePhase::KNOWN;
+    let is_phase = |reason: &Reason| phases.contains(&reason.as_str());
+    let unused: Vec<&str> = declared
+        .iter()
+        .filter(|(name, reason)| !used.contains(name) && !is_phase(reason))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert!(unused.is_empty(), "declared, but written nowhere: {unused:?}");
+    for phase in phases.iter().filter(|phase| !phase.is_empty()) {
+        assert!(Reason::named(phase).is_some_and(|reason| Row::declares(reason, "Ready")), "{phase}");
+    }
+}

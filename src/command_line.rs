@@ -1,0 +1,93 @@
+//! The reference of the command line, from the arguments that `clap` reads. Tests only.
+
+use clap::{Arg, ArgAction, Command, CommandFactory};
+use std::fmt::Write;
+
+use super::{Arguments, EXIT_FOUND};
+use crate::reference::{HEADER, check, code, escaped, table};
+
+/// The exit codes. 2 is that of `clap` for a command line that is not understood.
+const EXIT_CODES: [(u8, &str); 5] = [
+    (0, "The command has done what it was asked to; `run`: it was asked to stop (SIGTERM or SIGINT)."),
+    (1, "An error, which is on standard error: a file, the configuration, the cluster."),
+    (2, "The command line is not understood."),
+    (
+        crownlabs::EXIT_LEASE_LOST,
+        "`run`: the lease was lost, or could not be renewed in time. Kubernetes starts the pod again, as a standby.",
+    ),
+    (
+        EXIT_FOUND,
+        "`plan --kubeconfig`: something would be written; `takeover check`: something stands in the way. Otherwise they exit \
+         with 0.",
+    ),
+];
+
+/// How an argument is written: `--config FILE`, or `FILE` for one without a name.
+fn written(arg: &Arg) -> String {
+    let values: Vec<String> = arg.get_value_names().into_iter().flatten().map(ToString::to_string).collect();
+    let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+    let value = if takes_value { values.join(" ") } else { String::new() };
+    let several = if matches!(arg.get_action(), ArgAction::Append) { "…" } else { "" };
+    let names =
+        [arg.get_short().map(|short| format!("-{short}")), arg.get_long().map(|long| format!("--{long}"))];
+    let names: Vec<String> = names.into_iter().flatten().collect();
+    let whole = [names.join(", "), format!("{value}{several}")];
+    code(whole.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ").as_str())
+}
+
+/// Adds the section of a command, or those of its subcommands.
+fn section(above: &str, command: &Command, page: &mut String) {
+    let name = format!("{above} {}", command.get_name());
+    let mut subcommands = command.get_subcommands().filter(|inner| inner.get_name() != "help").peekable();
+    if subcommands.peek().is_some() {
+        subcommands.for_each(|inner| section(&name, inner, page));
+        return;
+    }
+    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
+    let usage = command.clone().bin_name(&name).render_usage().to_string();
+    write!(page, "## {name}\n\n{}\n\n```text\n{}\n```\n\n", escaped(&about), usage.trim()).expect("text");
+    let arguments = command.get_arguments().filter(|arg| arg.get_id() != "help");
+    let rows: Vec<Vec<String>> = arguments
+        .map(|arg| {
+            let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+            let values: Vec<String> =
+                arg.get_possible_values().iter().map(|value| code(value.get_name())).collect();
+            let values = if values.is_empty() { String::new() } else { format!(": {}", values.join(", ")) };
+            let required = if arg.is_required_set() { "yes" } else { "no" };
+            vec![written(arg), required.to_owned(), help + &values]
+        })
+        .collect();
+    if !rows.is_empty() {
+        page.push_str(&table(&["argument", "required", "meaning"], rows));
+    }
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let mut command = Arguments::command();
+    command.build();
+    let mut page = format!(
+        "# Command line\n\n{HEADER}\n\n{}\n\n\
+         `crownlabs man FOLDER` writes the same as man pages. Linked as `kubectl-crownlabs` in the `PATH`, it is a plugin: \
+         `kubectl crownlabs why NAMESPACE/INSTANCE`.\n\n",
+        command.get_about().map(|about| escaped(&about.to_string())).unwrap_or_default()
+    );
+    for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+        section("crownlabs", inner, &mut page);
+    }
+    page.push_str("## Exit codes\n\n");
+    let codes = EXIT_CODES.iter().map(|(code, meaning)| vec![code.to_string(), (*meaning).to_owned()]);
+    page.push_str(&table(&["code", "when"], codes));
+    check("command-line.md", &format!("{}\n", page.trim_end_matches('\n')));
+}
+
+#[test]
+fn the_code_of_what_is_not_understood_is_in_the_table() {
+    let error =
+        Arguments::command().try_get_matches_from(["crownlabs", "nothing"]).expect_err("no such command");
+    assert!(
+        EXIT_CODES.iter().any(|(code, _)| i32::from(*code) == error.exit_code()),
+        "{}",
+        error.exit_code()
+    );
+}

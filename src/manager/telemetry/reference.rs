@@ -1,0 +1,92 @@
+//! The reference of metrics, and that the table has what the code records.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::table::{Kind, METRICS, Metric, RENDERED};
+use crate::api::reason::reference::sources;
+use crate::reference::{HEADER, check, code, table};
+
+const HEAD: [&str; 6] = ["metric", "type", "unit", "labels", "meaning", "what to look at"];
+
+/// The unit that the name of a metric says.
+fn unit(name: &str) -> &'static str {
+    let is = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    if is(&["_seconds", "_second", "_seconds_total"]) {
+        "seconds"
+    } else if is(&["_bytes"]) {
+        "bytes"
+    } else if is(&["_up", "_status", "_running", "_info", "_mismatch"]) {
+        "0 or 1"
+    } else {
+        "number"
+    }
+}
+
+fn row(name: &str, type_: &str, labels: &[(&str, &str)], help: &str, look: &str) -> Vec<String> {
+    let labels: Vec<String> = labels.iter().map(|(label, values)| format!("`{label}`: {values}")).collect();
+    vec![
+        code(name),
+        type_.to_owned(),
+        unit(name).to_owned(),
+        labels.join("; "),
+        help.to_owned(),
+        look.to_owned(),
+    ]
+}
+
+fn rows() -> Vec<Vec<String>> {
+    let of_recorder = METRICS.iter().map(|Metric { name, help, kind, labels, look }| {
+        let type_ = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram(_) => "histogram",
+        };
+        row(name, type_, labels, help, look)
+    });
+    let rendered = RENDERED.iter().map(|(name, labels, help, look)| row(name, "counter", labels, help, look));
+    of_recorder.chain(rendered).collect()
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let mut page = format!(
+        "# Metrics\n\n{HEADER}\n\n\
+         `/metrics` at `server.metrics` (port 8080) has these. Those of controller-runtime and client-go have their names, \
+         labels and buckets, so that dashboards and alerts for those work. Metrics of a loop are there while it is switched on; \
+         a counter with labels appears when it first counts, unless its zero matters for alerts.\n\n\
+         A histogram `x` consists of `x_bucket` with the label `le`, the upper bound in seconds; `x_sum`; and `x_count`.\n\n"
+    );
+    page.push_str(&table(&HEAD, rows()));
+    page.push_str(
+        "What the chart watches by alerts is in [Operating](../operating.md#something-is-wrong).\n",
+    );
+    check("metrics.md", &page);
+}
+
+/// The texts of the sources but for the table itself, without tests.
+fn recording() -> Vec<String> {
+    let found = sources(Path::new("")).into_iter();
+    found.filter(|(path, _)| !path.starts_with("manager/telemetry")).map(|(_, text)| text).collect()
+}
+
+/// The names that the code records by literals.
+fn recorded(text: &str) -> impl Iterator<Item = &str> {
+    ["counter!(\"", "gauge!(\"", "histogram!(\""]
+        .into_iter()
+        .flat_map(move |call| text.split(call).skip(1).filter_map(|rest| rest.split('"').next()))
+}
+
+#[test]
+fn the_table_has_what_is_recorded_and_nothing_else() {
+    let sources = recording();
+    let known: BTreeSet<&str> = METRICS.iter().map(|metric| metric.name).collect();
+    assert_eq!(known.len(), METRICS.len(), "a name twice");
+    let recorded: BTreeSet<&str> = sources.iter().flat_map(|text| recorded(text)).collect();
+    let undeclared: Vec<&&str> = recorded.difference(&known).collect();
+    assert!(undeclared.is_empty(), "recorded, but not in the table: {undeclared:?}");
+    assert!(recorded.len() > 30, "{recorded:?}");
+    let is_used = |name: &str| sources.iter().any(|text| text.contains(&format!("\"{name}\"")));
+    let unused: Vec<&&str> = known.iter().filter(|name| !is_used(name)).collect();
+    assert!(unused.is_empty(), "in the table, but recorded nowhere: {unused:?}");
+}

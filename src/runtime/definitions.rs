@@ -1,0 +1,134 @@
+//! What the CRDs that are installed in a cluster have and lack, compared with those of this version.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Map, Value};
+
+/// The versions in which objects of an installed CRD may be stored and that `ours` does not have. As long as there are
+/// such, the API server refuses `ours`.
+pub fn foreign_versions(installed: &Value, ours: &CustomResourceDefinition) -> Vec<String> {
+    let stored = installed["status"]["storedVersions"].as_array().into_iter().flatten();
+    let is_ours = |version: &&str| ours.spec.versions.iter().any(|known| known.name == **version);
+    let foreign = stored.filter_map(Value::as_str).filter(|version| !is_ours(version));
+    foreign.map(str::to_owned).collect()
+}
+
+/// The fields of the status that `ours` has and an installed CRD does not, by their paths: the API server drops them from
+/// what is written, and says nothing. A version that is not installed is not served either, and lacks nothing here.
+pub fn dropped_fields(installed: &Value, ours: &CustomResourceDefinition) -> Vec<String> {
+    let mut found = Vec::new();
+    for version in &ours.spec.versions {
+        let versions = installed["spec"]["versions"].as_array().into_iter().flatten();
+        let Some(theirs) = versions.into_iter().find(|theirs| theirs["name"] == *version.name) else {
+            continue;
+        };
+        let ours = version.schema.as_ref().and_then(|schema| serde_json::to_value(schema).ok());
+        let status = |schema: &Value| schema["openAPIV3Schema"]["properties"]["status"].clone();
+        compare("status", &status(&ours.unwrap_or_default()), &status(&theirs["schema"]), &mut found);
+    }
+    found
+}
+
+/// Adds the paths of what the schema `ours` has and `theirs` does not.
+fn compare(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
+    if theirs["x-kubernetes-preserve-unknown-fields"] == true {
+        return;
+    }
+    if !theirs.is_object() {
+        found.push(path.to_owned());
+        return;
+    }
+    let others = &theirs["additionalProperties"];
+    for (name, inner) in members(ours) {
+        let known = theirs["properties"].get(name).unwrap_or(others);
+        // `true`, or no schema at all: any value is kept.
+        if *known != true {
+            compare(&format!("{path}.{name}"), inner, known, found);
+        }
+    }
+    for (inner, step) in [("items", "[]"), ("additionalProperties", ".*")] {
+        if ours[inner].is_object() && theirs[inner] != true {
+            compare(&format!("{path}{step}"), &ours[inner], &theirs[inner], found);
+        }
+    }
+}
+
+fn members(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    schema["properties"].as_object().into_iter().flat_map(Map::iter)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::crd::crds;
+
+    /// Our CRD of a kind, as the API server returns it.
+    fn installed(kind: &str) -> (CustomResourceDefinition, Value) {
+        let ours = crds().into_iter().find(|crd| crd.spec.names.kind == kind).expect("a kind of ours");
+        let value = serde_json::to_value(&ours).expect("JSON");
+        (ours, value)
+    }
+
+    /// The properties of the status, as they are installed.
+    fn status(installed: &mut Value) -> &mut Value {
+        &mut installed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    }
+
+    fn remove(members: &mut Value, name: &str) {
+        members.as_object_mut().expect("members").remove(name).expect(name);
+    }
+
+    #[test]
+    fn our_own_definitions_lack_nothing() {
+        for ours in crds() {
+            let installed = serde_json::to_value(&ours).expect("JSON");
+            assert_eq!(dropped_fields(&installed, &ours), [""; 0]);
+            assert_eq!(foreign_versions(&installed, &ours), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_by_its_path() {
+        let (ours, mut older) = installed("Instance");
+        let status = status(&mut older);
+        remove(status, "observedGeneration");
+        remove(&mut status["environments"]["items"]["properties"], "phase");
+        remove(&mut status["inactivity"]["properties"], "deadline");
+        let mut found = dropped_fields(&older, &ours);
+        found.sort();
+        assert_eq!(
+            found,
+            ["status.environments[].phase", "status.inactivity.deadline", "status.observedGeneration"]
+        );
+    }
+
+    #[test]
+    fn a_schema_that_keeps_what_it_does_not_know_lacks_nothing() {
+        let (ours, mut open) = installed("Instance");
+        let properties = status(&mut open);
+        properties["inactivity"] = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        properties["automation"] = json!({"type": "object", "additionalProperties": true});
+        properties["nodeSelector"] = json!({"type": "object", "additionalProperties": true});
+        assert_eq!(dropped_fields(&open, &ours), [""; 0]);
+        status(&mut open)["nodeSelector"] = json!({"type": "object"});
+        assert_eq!(dropped_fields(&open, &ours), ["status.nodeSelector.*"]);
+    }
+
+    #[test]
+    fn a_status_without_a_schema_is_dropped_as_a_whole() {
+        let (ours, mut bare) = installed("Tenant");
+        remove(&mut bare["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"], "status");
+        assert_eq!(dropped_fields(&bare, &ours), ["status"]);
+        // Of a version that is not there, nothing is known.
+        bare["spec"]["versions"][0]["name"] = "v9".into();
+        assert_eq!(dropped_fields(&bare, &ours), [""; 0]);
+    }
+
+    #[test]
+    fn versions_are_foreign_that_ours_does_not_have() {
+        let (ours, mut installed) = installed("Tenant");
+        installed["status"] = json!({"storedVersions": ["v1alpha1", "v1alpha2"]});
+        assert_eq!(foreign_versions(&installed, &ours), ["v1alpha1"]);
+    }
+}

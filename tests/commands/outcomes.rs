@@ -1,0 +1,205 @@
+//! What is to be seen after blocks that contain some commands.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use serde_json::Value;
+
+use crate::cluster::keycloak::{KeycloakServer, OPERATOR};
+use crate::documents::{Block, project};
+use crate::lab::{PATIENCE, wait_until};
+use crate::site::{BASTION, NAMESPACE, RELEASE, Site};
+
+/// A block that has been run.
+pub struct After<'a> {
+    /// The block.
+    pub block: &'a Block,
+    /// What it has printed.
+    pub log: &'a str,
+    /// The cluster.
+    pub site: Option<&'a Site>,
+    /// The Keycloak server.
+    pub keycloak: Option<&'a KeycloakServer>,
+    /// The objects of users before it: see [`users_objects`].
+    pub before: BTreeMap<String, Value>,
+}
+
+/// What a block contains, what is to be seen then, and who looks.
+type Outcome = (&'static str, &'static str, fn(&After<'_>));
+
+const OUTCOMES: [Outcome; 16] = [
+    ("crownlabs plan -f manifests/samples", "as many objects as the text says", planned),
+    ("helm install", "the Deployment", installed),
+    ("kubectl apply -f manifests/samples", "samples that are ready", samples),
+    ("kubectl apply -f manifests/ ", "a daemon that is ready", ready),
+    ("kubectl get crownlabs", "the samples in a list", listed),
+    ("kubectl apply -f manifests/bastion", "keys that the bastion has made", bastion),
+    ("--from-file=webssh-bastion-master.pub", "a key", web_key),
+    ("kubectl delete secret -n crownlabs-bastion", "new keys", bastion),
+    ("helm uninstall", "no daemon", uninstalled),
+    ("kubectl delete crd", "nothing of users", removed),
+    ("kubectl patch tenant", "no Tenant", left),
+    ("pod-security.kubernetes.io/enforce=restricted", "the label", labelled),
+    ("--replicas=0", "no pods of the operators", |after| operators(after, 0)),
+    ("--replicas=1", "a pod of each operator", |after| operators(after, 1)),
+    ("secret generic crownlabs-keycloak", "the secret of the client", client_secret),
+    ("kubectl label instance", "the label", exam),
+];
+
+/// Asserts what is to be seen. Returns what that was.
+pub fn assert_all(after: &After<'_>) -> Vec<&'static str> {
+    let commands = after.block.commands();
+    let mut seen = vec!["it ended well"];
+    for (part, what, look) in OUTCOMES {
+        if commands.contains(part) {
+            look(after);
+            seen.push(what);
+        }
+    }
+    seen
+}
+
+impl After<'_> {
+    fn site(&self) -> &Site {
+        self.site.unwrap_or_else(|| panic!("{}: it needs a scene with a cluster", self.block.place()))
+    }
+
+    fn get(&self, kind: &str, namespace: &str, name: &str) -> Value {
+        let object = self.site().lab.get(kind, namespace, name);
+        object.unwrap_or_else(|| panic!("{}: {kind} {namespace}/{name} is not there", self.block.place()))
+    }
+}
+
+/// The uids of the Workspaces, Tenants and Instances; nothing where their CRDs are not installed.
+pub fn users_objects(site: Option<&Site>) -> BTreeMap<String, Value> {
+    let Some(site) = site else { return BTreeMap::new() };
+    let kinds = ["workspaces", "tenants", "instances"];
+    let lists = kinds.into_iter().filter(|kind| {
+        let crd = format!("{kind}.crownlabs.polito.it");
+        matches!(site.lab.cluster.get("customresourcedefinitions", "", &crd), Ok(Some(_)))
+    });
+    let objects = lists.flat_map(|kind| site.lab.cluster.list(kind, "").unwrap_or_default());
+    let named = |object: Value| {
+        let metadata = &object["metadata"];
+        (format!("{} {}", object["kind"], metadata["name"]), metadata["uid"].clone())
+    };
+    objects.map(named).collect()
+}
+
+fn planned(after: &After<'_>) {
+    let document = std::fs::read_to_string(project().join(&after.block.document)).expect("the document");
+    let mut words = document.split_whitespace();
+    let said =
+        words.by_ref().find(|word| *word == "prints").and_then(|_| words.next()?.parse::<usize>().ok());
+    let printed = after.log.lines().filter(|line| line.starts_with("apiVersion:")).count();
+    assert_eq!(Some(printed), said, "objects, and what {} says: `It prints … objects`", after.block.document);
+}
+
+fn installed(after: &After<'_>) {
+    let deployment = after.get("deployments", NAMESPACE, RELEASE);
+    assert_eq!(deployment["metadata"]["annotations"]["meta.helm.sh/release-name"], RELEASE);
+}
+
+/// Waits until the samples are ready.
+pub fn await_samples(site: &Site) {
+    for name in ["desktop-1", "server-1", "wireshark-1", "notebook-1", "pair-1"] {
+        site.lab.await_phase("tenant-ada-rossi", name, "Ready");
+    }
+}
+
+fn samples(after: &After<'_>) {
+    after.site().await_daemon();
+    await_samples(after.site());
+}
+
+fn ready(after: &After<'_>) {
+    after.site().await_daemon();
+}
+
+fn listed(after: &After<'_>) {
+    for object in ["instance.crownlabs.polito.it/server-1", "tenant.crownlabs.polito.it/ada.rossi"] {
+        assert!(after.log.contains(object), "{object} is not in\n{}", after.log);
+    }
+}
+
+fn bastion(after: &After<'_>) {
+    after.get("deployments", BASTION, BASTION);
+    let lab = &after.site().lab;
+    for name in ["crownlabs-bastion-operator-ssh-keys", "crownlabs-bastion-operator-web-master-key"] {
+        wait_until(PATIENCE, || {
+            lab.get("secrets", BASTION, name).ok_or_else(|| format!("the Secret {name}"))
+        });
+    }
+}
+
+fn web_key(after: &After<'_>) {
+    let (kind, name, member) = if after.block.text.contains("create configmap") {
+        ("configmaps", "webssh-public-key", "webssh-bastion-master.pub")
+    } else {
+        ("secrets", "crownlabs-bastion-operator-web-master-key", "webssh-bastion-master")
+    };
+    let data = after.get(kind, NAMESPACE, name)["data"][member].clone();
+    let text = data.as_str().unwrap_or_default();
+    // The beginnings of a public key, and of a private one in base64.
+    assert!(text.starts_with("ssh-ed25519 ") || text.starts_with("LS0tLS1CRUdJTi"), "{data}");
+}
+
+fn uninstalled(after: &After<'_>) {
+    let lab = &after.site().lab;
+    assert_eq!(lab.get("deployments", NAMESPACE, RELEASE), None, "the release is gone");
+    let webhooks = lab.list("mutatingwebhookconfigurations,validatingwebhookconfigurations", "");
+    assert_eq!(webhooks, Vec::<Value>::new());
+    if !after.block.text.contains("kubectl delete") {
+        assert!(!after.before.is_empty(), "there was something that could have gone");
+        assert_eq!(users_objects(after.site), after.before, "CRDs and all objects of users stay");
+    }
+}
+
+fn removed(after: &After<'_>) {
+    assert_eq!(users_objects(after.site), BTreeMap::new());
+    let lab = &after.site().lab;
+    for namespace in ["tenant-ada-rossi", "workspace-netlab"] {
+        assert!(!after.before.is_empty(), "there was something");
+        lab.await_gone("namespaces", "", namespace);
+    }
+}
+
+fn left(after: &After<'_>) {
+    after.site().lab.await_gone("tenants", "", "ada.rossi");
+}
+
+fn labelled(after: &After<'_>) {
+    let namespace = after.get("namespaces", "", NAMESPACE);
+    assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
+}
+
+fn operators(after: &After<'_>, replicas: u32) {
+    for name in crate::parts::OPERATORS {
+        assert_eq!(after.get("deployments", "labs", name)["spec"]["replicas"], replicas, "{name}");
+    }
+}
+
+fn client_secret(after: &After<'_>) {
+    let server = after.keycloak.expect("a scene with Keycloak");
+    let client = server.find("/crownlabs/clients", "clientId", OPERATOR).expect("the client");
+    let path = format!("/crownlabs/clients/{}/client-secret", client["id"].as_str().expect("an identifier"));
+    let secret = server.admin(&Method::GET, &path, &Value::Null).expect("its secret")["value"].clone();
+    let secret = secret.as_str().expect("a text");
+    let kubectl = [
+        "get",
+        "secret",
+        "-n",
+        NAMESPACE,
+        "crownlabs-keycloak",
+        "-o",
+        "go-template={{index .data \"client-secret\" | base64decode}}",
+    ];
+    assert_eq!(after.site().lab.kubectl(&kubectl).trim_end(), secret);
+}
+
+fn exam(after: &After<'_>) {
+    let instance = after.get("instances", "crownlabs-exam", "exam-1-s123456");
+    let labels = instance["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+    let label = after.block.text.split_whitespace().find_map(|word| word.split_once('=')).expect("a label");
+    assert_eq!(labels.get(label.0), Some(&label.1.into()));
+}

@@ -1,0 +1,109 @@
+//! What is there when the scenes begin.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::cluster::keycloak::KeycloakServer;
+use crate::documents::all;
+use crate::lab::{PATIENCE, wait_until};
+use crate::outcomes;
+use crate::scenes::Play;
+use crate::site::{NAMESPACE, RELEASE, Site, helm};
+use crate::stage::Stage;
+
+/// The Deployments of the Go operators.
+pub const OPERATORS: [&str; 3] = ["operator", "instance-operator", "instance-operator-automation"];
+
+/// Installs the chart and the samples, as far as they are not there, and waits until they are ready.
+pub fn install(site: &Site) {
+    if site.run(helm(), &["status", RELEASE, "-n", NAMESPACE]).is_err() {
+        let chart = ["install", RELEASE, "manifests/chart", "-n", NAMESPACE, "--create-namespace"];
+        site.run(helm(), &chart).unwrap_or_else(|error| panic!("helm install: {error}"));
+    }
+    site.await_daemon();
+    let samples = crate::documents::project().join("manifests/samples").display().to_string();
+    // Kubernetes does not count Instances before their CRDs are half a minute old.
+    wait_until(PATIENCE * 2, || site.lab.try_kubectl(&["apply", "-f", &samples], ""));
+    outcomes::await_samples(site);
+}
+
+/// Makes a namespace.
+pub fn namespace(site: &Site, name: &str) {
+    site.lab.apply(&format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}"));
+}
+
+/// Applies the CrownLabs objects that the document of a play shows, after their namespaces.
+pub fn apply_shown(site: &Site, play: &Play) {
+    let document = &play.blocks[0].document;
+    for block in all().iter().filter(|block| block.document == *document && block.language == "yaml") {
+        let object: Value = serde_saphyr::from_str(&block.text).unwrap_or_default();
+        let version = object["apiVersion"].as_str().unwrap_or_default();
+        if !version.starts_with("crownlabs.polito.it/") {
+            continue;
+        }
+        if let Some(name) = object["metadata"]["namespace"].as_str() {
+            namespace(site, name);
+        }
+        site.lab.apply(&block.text);
+    }
+}
+
+/// Makes a Tenant that is being deleted.
+pub fn leave(site: &Site) {
+    site.lab.apply(
+        "{apiVersion: crownlabs.polito.it/v1alpha2, kind: Tenant, metadata: {name: ada.rossi, finalizers: [example.org/test]},
+spec: {firstName: Ada, lastName: Rossi, email: ada.rossi@example.org}}",
+    );
+    site.lab.begin_delete("tenants", "", &["ada.rossi"]);
+}
+
+/// Makes what the Go operators' chart has installed, as far as this matters to the daemon.
+pub fn operators(site: &Site, stage: &Stage<'_>) {
+    namespace(site, "labs");
+    for name in OPERATORS {
+        let labels = json!({"app.kubernetes.io/name": name});
+        let container = json!({"name": "manager", "image": format!("crownlabs/{name}:v1.2.3")});
+        let pod = json!({"metadata": {"labels": labels}, "spec": {"containers": [container]}});
+        let spec = json!({"replicas": 1, "selector": {"matchLabels": labels}, "template": pod});
+        let deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "labs"}, "spec": spec,
+        });
+        site.lab.apply(&deployment.to_string());
+    }
+    for kind in ["Validating", "Mutating"] {
+        let webhook = json!({
+            "name": "tenant.crownlabs.polito.it", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"service": {"name": "operator", "namespace": "labs"}},
+            "rules": [{"apiGroups": ["crownlabs.polito.it"], "apiVersions": ["v1alpha2"], "operations": ["UPDATE"], "resources": ["tenants"]}],
+        });
+        let configuration = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": format!("{kind}WebhookConfiguration"),
+            "metadata": {"name": "crownlabs-operator"}, "webhooks": [webhook],
+        });
+        site.lab.apply(&configuration.to_string());
+    }
+    let values = include_str!("operators-values.yaml");
+    std::fs::write(stage.work.join("operators-values.yaml"), values).expect("written");
+    std::fs::copy(site.lab.admin(), stage.work.join("admin.kubeconfig")).expect("copied");
+}
+
+/// Makes the administrator of a server. Returns the password.
+pub fn administrator(server: &KeycloakServer) -> &'static str {
+    let password = "correct horse";
+    let user = json!({"username": "admin", "enabled": true, "credentials": [{"type": "password", "value": password}]});
+    let ask = |method, path: &str, body: &Value| {
+        server.admin(&method, path, body).unwrap_or_else(|error| panic!("{error:#}"))
+    };
+    ask(Method::POST, "/master/users", &user);
+    let user = server.find("/master/users", "username", "admin").expect("the administrator");
+    let role = ask(Method::GET, "/master/roles/admin", &Value::Null);
+    let roles = format!("/master/users/{}/role-mappings/realm", user["id"].as_str().expect("an identifier"));
+    ask(Method::POST, &roles, &json!([role]));
+    password
+}
+
+/// What the blocks of docs/keycloak.md have done before those of the scene `realm`.
+pub const REALM: &str = "kcadm=/opt/keycloak/bin/kcadm.sh
+realm=another
+$kcadm config credentials --server https://auth.example.com --realm master --user admin
+$kcadm create realms -s realm=$realm -s enabled=true";

@@ -1,0 +1,94 @@
+//! The admission policies that the security model recommends, as it prints them.
+
+use crate::cluster::Options as ClusterOptions;
+use crate::daemon::{Daemon, Options};
+use crate::lab::{Lab, PATIENCE, wait_until};
+
+const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples");
+const DAEMON: &str = "system:serviceaccount:crownlabs-system:crownlabs";
+/// A manager of the course of the samples, and one of another.
+const MANAGER: [&str; 2] = ["carlo.verdi", "kubernetes:workspace-netlab:manager"];
+const OTHER: [&str; 2] = ["eve", "kubernetes:workspace-other:manager"];
+
+/// The policies of the page.
+fn policies() -> String {
+    let page = include_str!("../../docs/security-model.md");
+    let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| {
+        let block = rest.split("```").next()?;
+        let indentation = block.len() - block.trim_start().len();
+        let lines = block.lines().map(|line| line.get(indentation..).unwrap_or_default());
+        Some(lines.collect::<Vec<_>>().join("\n"))
+    });
+    let found: Vec<String> = blocks.filter(|block| block.contains("ValidatingAdmissionPolicy\n")).collect();
+    assert_eq!(found.len(), 2, "one for managers and one for the daemon");
+    found.join("\n---\n")
+}
+
+/// Tries it as a user, alone or in a group, without doing it. Returns the refusal.
+fn attempt(lab: &Lab, who: &[&str], arguments: &[&str], input: &str) -> Result<(), String> {
+    let mut all = [arguments, &["--dry-run=server"]].concat();
+    for (option, value) in ["--as", "--as-group"].iter().zip(who) {
+        all.extend([*option, *value]);
+    }
+    lab.try_kubectl(&all, input).map(|_| ())
+}
+
+/// Stops and deletes a machine.
+fn end(lab: &Lab, who: &[&str]) -> Result<(), String> {
+    let patch = r#"{"spec": {"running": false}}"#;
+    let change = ["patch", "instance", "desktop-1", "-n", "tenant-ada-rossi", "--type=merge", "-p", patch];
+    attempt(lab, who, &change, "")?;
+    attempt(lab, who, &["delete", "instance", "desktop-1", "-n", "tenant-ada-rossi"], "")
+}
+
+/// Creates a Secret as the daemon.
+fn secret(lab: &Lab, namespace: &str, name: &str) -> Result<(), String> {
+    let metadata = format!("{{name: {name}, namespace: {namespace}}}");
+    let object = format!("{{apiVersion: v1, kind: Secret, metadata: {metadata}}}");
+    attempt(lab, &[DAEMON], &["create", "-f", "-"], &object)
+}
+
+#[test]
+fn they_refuse_what_the_page_says_and_nothing_that_the_daemon_does() {
+    let lab = Lab::start(ClusterOptions::default());
+    let policies = policies();
+    lab.apply(&policies);
+    // They count from a moment later on.
+    wait_until(PATIENCE, || match secret(&lab, "kube-system", "anything") {
+        Err(refusal) if refusal.contains("has nothing to do in this namespace") => Ok(()),
+        other => Err(format!("a refusal of the policy, is {other:?}")),
+    });
+    let kubeconfig = lab.service_account();
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "production", config: "" });
+    lab.kubectl(&["apply", "-f", SAMPLES]);
+    lab.apply(
+        "apiVersion: crownlabs.polito.it/v1alpha1
+kind: Workspace
+metadata: {name: other, labels: {crownlabs.polito.it/operator-selector: production}}
+spec: {prettyName: Another course, quota: {cpu: 1, memory: 1Gi, instances: 1}}
+",
+    );
+    // The daemon makes all that the samples need.
+    for name in ["desktop-1", "server-1", "wireshark-1", "notebook-1", "pair-1"] {
+        lab.await_phase("tenant-ada-rossi", name, "Ready");
+    }
+    lab.await_value("sharedvolumes", "workspace-netlab", "materials", "/status/phase", "Ready");
+    for (kind, name) in [("tenants", "carlo.verdi"), ("workspaces", "other")] {
+        lab.await_ready(kind, name);
+    }
+
+    for who in [&MANAGER[..], &["ada.rossi"], &["ada.rossi", OTHER[1]]] {
+        end(&lab, who).unwrap_or_else(|refusal| panic!("{who:?}: {refusal}"));
+    }
+    let refusal = end(&lab, &OTHER).expect_err("the manager of another course");
+    assert!(refusal.contains("of a course that you do not manage"), "{refusal}");
+    secret(&lab, "crownlabs-system", "anything").expect_err("another Secret than that of the webhooks");
+    for (namespace, name) in [("crownlabs-system", "crownlabs-webhook"), ("tenant-ada-rossi", "anything")] {
+        secret(&lab, namespace, name).expect(namespace);
+    }
+
+    // Without them, RBAC allows both.
+    lab.try_kubectl(&["delete", "-f", "-"], &policies).expect("they are there");
+    wait_until(PATIENCE, || end(&lab, &OTHER));
+    wait_until(PATIENCE, || secret(&lab, "kube-system", "anything"));
+}
