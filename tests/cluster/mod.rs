@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use kube::Client;
 use tempfile::TempDir;
 
@@ -107,7 +107,7 @@ impl Default for Options {
             // As by default.
             quota_period: Duration::from_mins(5),
             machine_delay: Duration::from_millis(300),
-            timeout: Duration::from_mins(1),
+            timeout: Duration::from_mins(2),
         }
     }
 }
@@ -160,6 +160,7 @@ impl Cluster {
             is_complete: AtomicBool::new(false),
             options,
         };
+        cluster.await_etcd()?;
         cluster.start_apiserver()?;
         cluster.install(&cluster.crds_at_start()?)?;
         *locked(&cluster.controller_manager) = Some(cluster.programs.kube_controller_manager()?);
@@ -236,7 +237,25 @@ impl Cluster {
     pub fn start_etcd(&self) -> Result<()> {
         let process = self.programs.etcd()?;
         *locked(&self.etcd) = Some(process);
+        self.await_etcd()?;
         self.wait_for("kube-apiserver", objects::apiserver_ready)
+    }
+
+    /// Waits until etcd answers. An API server that is started earlier ends after 20 s, and etcd takes longer than that
+    /// to make its files where a disk still has gigabytes of others to write: it flushes them although it was told not to.
+    fn await_etcd(&self) -> Result<()> {
+        let address = self.programs.etcd_address();
+        let deadline = Instant::now() + self.options.timeout;
+        while !objects::etcd_healthy(address) {
+            let mut etcd = locked(&self.etcd);
+            let etcd = etcd.as_mut().context("etcd was stopped while it started")?;
+            etcd.check()?;
+            if Instant::now() > deadline {
+                return Err(etcd.failure(&format!("does not answer in {:?}", self.options.timeout)));
+            }
+            thread::sleep(Duration::from_millis(30));
+        }
+        Ok(())
     }
 
     /// Kills the controller manager: nothing is collected, bound or scheduled.

@@ -1,6 +1,8 @@
 //! The requests that the test cluster itself sends: readiness checks, CRDs, nodes.
 
 use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,6 +14,20 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
+
+/// Whether etcd says that it can be read and written.
+pub fn etcd_healthy(address: SocketAddr) -> bool {
+    let limit = Duration::from_secs(2);
+    let ask = || -> io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&address, limit)?;
+        stream.set_read_timeout(Some(limit))?;
+        stream.write_all(b"GET /health HTTP/1.0\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.take(4_096).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.contains(r#""health":"true""#))
+}
 
 /// Succeeds when the API server reports that it is ready.
 pub async fn apiserver_ready(client: Client) -> Result<()> {

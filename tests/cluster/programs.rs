@@ -1,6 +1,7 @@
 //! The programs of the control plane and their arguments.
 
 use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -59,6 +60,11 @@ impl Programs {
     /// The URL of the API server.
     pub fn server(&self) -> String {
         format!("https://127.0.0.1:{}", self.ports.kube_apiserver())
+    }
+
+    /// Where etcd serves the API server.
+    pub fn etcd_address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.ports.etcd()).into()
     }
 
     /// The authority of the certificates.
