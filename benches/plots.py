@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 """Writes the tables of docs/performance.md and the plots docs/images/load-*.svg from what `make load` has measured.
 
-It reads target/bench/load.json and, if it is there, load-kwok.json, or the files that are its arguments. The same input
-gives the same output, byte for byte. It needs nothing but Python.
+It reads load.json and, if it is there, load-kwok.json in target/bench, or in the folder LOAD_RESULTS. LOAD_PAGE is another
+page, with the plots in `images` beside it. The same input gives the same output, byte for byte. It needs nothing but Python.
 """
 
 import json
 import math
+import os
 import re
 import sys
 from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs/performance.md"
-IMAGES = ROOT / "docs/images"
+RESULTS = Path(os.environ.get("LOAD_RESULTS", ROOT / "target/bench"))
+PAGE = Path(os.environ.get("LOAD_PAGE", ROOT / "docs/performance.md"))
+IMAGES = PAGE.parent / "images"
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 760, 70, 20, 44, 52
 TEXT, GRID, LIMIT, IDLE = "#333333", "#dddddd", "#c0392b", "#f0f0f0"
@@ -386,13 +388,11 @@ def fill(page, name, text):
 
 
 def main():
-    files = [Path(name) for name in sys.argv[1:]]
-    folder = ROOT / "target/bench"
-    files = files or [file for file in (folder / "load.json", folder / "load-kwok.json") if file.exists()]
+    files = [file for file in (RESULTS / "load.json", RESULTS / "load-kwok.json") if file.exists()]
     runs = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     runs.sort(key=lambda run: run["is_simulated"])
     if not runs or runs[0]["is_simulated"]:
-        sys.exit("there is no target/bench/load.json: run `make load` first")
+        sys.exit(f"there is no {RESULTS / 'load.json'}: run `make load` first")
     plot_memory(runs)
     plot_time(runs[0])
     plot_requests(runs)

@@ -54,6 +54,25 @@ pub const SCENES: [Scene; 9] = [
             ),
             ("make demo", "make demo DETACH=1", "it ends by itself"),
             ("make test", "make --dry-run test", "that runs this test"),
+            (
+                "sudo -E make load LOAD_KWOK=1 LOAD_STEPS=10000",
+                "LOAD_KWOK=1 LOAD_STEPS=4 LOAD_TENANTS=2 LOAD_IDLE=2 LOAD_SAMPLE=1 LOAD_RESULTS={own} \
+                 cargo bench --locked --features otlp --profile dev --bench figures -- load",
+                "it takes an hour, and a release build ten minutes",
+            ),
+            (
+                "sudo -E make load ",
+                "LOAD_STEPS='2 6' LOAD_TENANTS=2 LOAD_IDLE=2 LOAD_SAMPLE=1 LOAD_RESULTS={own} \
+                 cargo bench --locked --features otlp --profile dev --bench figures -- load ",
+                "it takes two hours, and a release build ten minutes",
+            ),
+            (
+                "make load-report",
+                "mkdir {own}/images; cp docs/performance.md {own}; \
+                 LOAD_RESULTS={own} LOAD_PAGE={own}/performance.md make load-report; \
+                 grep 'a debug build' {own}/performance.md",
+                "these figures are not those of the page",
+            ),
             ("cargo build --release", "cargo build", "a release build takes ten minutes"),
         ],
     },

@@ -2,7 +2,7 @@
 //!
 //! `LOAD_STEPS` are the numbers of Instances, `LOAD_TENANTS` is that of Tenants, `LOAD_IDLE` the idle time after each step
 //! in seconds and `LOAD_LAST_IDLE` that after the last one, `LOAD_SAMPLE` the seconds between two samples of memory and
-//! processor time. `LOAD_BINARY` is another build of the daemon. With `LOAD_KWOK=1`, kwok and the stand-in let pods and
+//! processor time. `LOAD_BINARY` is another build of the daemon, `LOAD_RESULTS` another folder than target/bench. With `LOAD_KWOK=1`, kwok and the stand-in let pods and
 //! virtual machines run.
 
 // The server of the tests of exams.
@@ -90,7 +90,8 @@ impl Settings {
     /// The file of the results.
     fn file(&self) -> PathBuf {
         let name = if self.world.is_simulated { "load-kwok.json" } else { "load.json" };
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench").join(name)
+        let folder = std::env::var_os("LOAD_RESULTS").map(PathBuf::from);
+        folder.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench")).join(name)
     }
 }
 
