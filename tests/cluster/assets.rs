@@ -1,52 +1,29 @@
-//! The programs of the control plane: found in `KUBEBUILDER_ASSETS` or built once from the Go modules in `go/`.
+//! The programs of the control plane, which `programs.sh` finds or makes, and the cache of what is built once.
 //!
 //! Builds are kept in a cache folder, one sub-folder per module, named after a hash of what it is built from. With a
 //! file lock, test processes that start at the same time build only once.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
-use super::crds;
 use super::processes::tail;
 
-/// The version that the API server reports, and that its Go modules are pinned to.
-pub const KUBERNETES_VERSION: &str = "v1.36.3";
-
-/// A Go module below `go/` and the main packages built from it.
-struct Module {
-    folder: &'static str,
-    packages: &'static [&'static str],
-    /// How long a build without Go's build cache takes on two cores, for the message to the person who waits.
-    duration: &'static str,
+/// The version that the API server reports: that of its Go module.
+pub fn kubernetes_version() -> &'static str {
+    let requirement = include_str!("go/kubernetes/go.mod")
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
+    requirement.and_then(|rest| rest.split(' ').next()).unwrap_or_default()
 }
 
-const ETCD: Module =
-    Module { folder: "etcd", packages: &["go.etcd.io/etcd/server/v3"], duration: "1 minute" };
-const KWOK: Module =
-    Module { folder: "kwok", packages: &["sigs.k8s.io/kwok/cmd/kwok"], duration: "2 minutes" };
-const OAUTH2_PROXY: Module = Module {
-    folder: "oauth2-proxy",
-    packages: &["github.com/oauth2-proxy/oauth2-proxy/v7"],
-    duration: "1 minute",
-};
-const KUBERNETES: Module = Module {
-    folder: "kubernetes",
-    packages: &[
-        "k8s.io/kubernetes/cmd/kube-apiserver",
-        "k8s.io/kubernetes/cmd/kube-controller-manager",
-        "k8s.io/kubernetes/cmd/kube-scheduler",
-        "k8s.io/kubernetes/cmd/kubectl",
-    ],
-    duration: "8 minutes",
-};
-
-/// Where each program and each folder of generated CRDs is.
+/// Where each program is.
 #[derive(Debug, Clone)]
 pub struct Assets {
     /// The database of the API server.
@@ -61,95 +38,45 @@ pub struct Assets {
     pub kubectl: PathBuf,
     /// Simulates nodes and pods.
     pub kwok: PathBuf,
-    /// Folder with the CRDs of KubeVirt and CDI.
-    pub kubevirt_crds: PathBuf,
-    /// Folder with the CRDs of the Gateway API.
-    pub gateway_crds: PathBuf,
 }
 
 impl Assets {
-    /// Finds every program, and builds those that the cache does not have yet.
+    /// Finds every program, and makes those that the cache does not have yet.
     ///
     /// The error names what is missing: Go, its version, or the module that did not build.
     pub fn get() -> Result<Self> {
-        let cache = cache_dir()?;
-        let given = env::var_os("KUBEBUILDER_ASSETS").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-        let kubernetes_needed: Vec<&str> = KUBERNETES
-            .packages
-            .iter()
-            .copied()
-            .filter(|package| given_program(given.as_deref(), program_name(package)).is_none())
-            .collect();
-        if let Some(dir) = &given {
-            for program in ["kube-apiserver", "etcd"] {
-                if !dir.join(program).is_file() {
-                    bail!(
-                        "KUBEBUILDER_ASSETS={} has no {program}: unset it, or fill it with setup-envtest",
-                        dir.display()
-                    );
-                }
-            }
-        }
-        let kubernetes = KUBERNETES.built(&cache, &kubernetes_needed)?;
-        let find =
-            |name: &str| given_program(given.as_deref(), name).unwrap_or_else(|| kubernetes.join(name));
-        let etcd = match given_program(given.as_deref(), "etcd") {
-            Some(etcd) => etcd,
-            None => ETCD.built(&cache, ETCD.packages)?.join("etcd"),
-        };
-        Ok(Self {
-            etcd,
-            kube_apiserver: find("kube-apiserver"),
-            kube_controller_manager: find("kube-controller-manager"),
-            kube_scheduler: find("kube-scheduler"),
-            kubectl: find("kubectl"),
-            kwok: KWOK.built(&cache, KWOK.packages)?.join("kwok"),
-            kubevirt_crds: crds::kubevirt(&cache)?,
-            gateway_crds: crds::gateway(&cache)?,
-        })
+        let names =
+            ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"];
+        let mut found = programs(&names)?;
+        let [etcd, kube_apiserver, kube_controller_manager, kube_scheduler, kubectl, kwok] =
+            names.map(|name| found.remove(name).unwrap_or_default());
+        Ok(Self { etcd, kube_apiserver, kube_controller_manager, kube_scheduler, kubectl, kwok })
     }
 }
 
 /// oauth2-proxy, which is built when the cache does not have it.
 pub fn oauth2_proxy() -> Result<PathBuf> {
-    Ok(OAUTH2_PROXY.built(&cache_dir()?, OAUTH2_PROXY.packages)?.join("oauth2-proxy"))
+    programs(&["oauth2-proxy"])?.remove("oauth2-proxy").context("programs.sh names no oauth2-proxy")
 }
 
-/// The program in the folder that the user gave, if it is there.
-fn given_program(dir: Option<&Path>, name: &str) -> Option<PathBuf> {
-    dir.map(|dir| dir.join(name)).filter(|path| path.is_file())
-}
-
-/// The name of the program that `go build` makes of a main package (a version suffix such as `v7` is skipped, and etcd's
-/// root package is called `server`).
-fn program_name(package: &str) -> &str {
-    match package {
-        "go.etcd.io/etcd/server/v3" => "etcd",
-        "github.com/oauth2-proxy/oauth2-proxy/v7" => "oauth2-proxy",
-        other => other.rsplit('/').next().unwrap_or(other),
+/// The paths of programs by their names. Those that are missing are made, with the progress on standard error.
+fn programs(names: &[&str]) -> Result<BTreeMap<String, PathBuf>> {
+    let script = source_dir().join("programs.sh");
+    // Not `output()`, which would keep the progress from the terminal.
+    let child = Command::new(&script).args(names).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let output = child.and_then(std::process::Child::wait_with_output);
+    let output = output.with_context(|| format!("running {}", script.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        bail!("{}", text.trim());
     }
-}
-
-impl Module {
-    /// The folder that holds the programs of `packages`, built if the cache does not have it.
-    fn built(&self, cache: &Path, packages: &[&str]) -> Result<PathBuf> {
-        // All are given.
-        if packages.is_empty() {
-            return Ok(PathBuf::new());
-        }
-        let inputs = module_inputs(self.folder)? + KUBERNETES_VERSION + &packages.join(" ");
-        cached(cache, self.folder, &inputs, self.duration, |out| {
-            let flags = format!("-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}");
-            // `go build -o` takes a file for one main package, and a folder (with a trailing slash) for several.
-            let output = match packages {
-                [package] => out.join(program_name(package)),
-                _ => out.join(""),
-            };
-            let mut go = go(self.folder)?;
-            go.env("CGO_ENABLED", "0").args(["build", "-trimpath", "-ldflags", &flags, "-o"]);
-            run_logged(go.arg(output).args(packages), &out.join("build.log"))
-        })
-    }
+    let found: BTreeMap<String, PathBuf> = text
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, path)| (name.to_owned(), PathBuf::from(path)))
+        .collect();
+    let missing: Vec<_> = names.iter().filter(|name| !found.contains_key(**name)).collect();
+    if missing.is_empty() { Ok(found) } else { bail!("programs.sh does not name {missing:?}: {text}") }
 }
 
 /// The cache folder: `$CROWNLABS_CACHE`, else `$XDG_CACHE_HOME/crownlabs`, else `~/.cache/crownlabs`.

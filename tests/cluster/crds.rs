@@ -8,11 +8,39 @@ use serde_json::{Value, json};
 
 use super::assets::{cached, go, module_inputs, run_logged};
 
-/// The CRDs of KubeVirt and CDI that are installed: file name, short names, whether status is a subresource.
-const KUBEVIRT: [(&str, &[&str], bool); 3] = [
-    ("kubevirt.io_virtualmachines", &["vm", "vms"], true),
-    ("kubevirt.io_virtualmachineinstances", &["vmi", "vmis"], false),
-    ("cdi.kubevirt.io_datavolumes", &["dv", "dvs"], true),
+/// A CRD of `KubeVirt` or CDI that is installed.
+struct Definition {
+    /// The group and the plural, as in the name of the file that controller-gen writes.
+    file: &'static str,
+    kind: &'static str,
+    version: &'static str,
+    short_names: [&'static str; 2],
+    /// Whether status is a subresource.
+    status: bool,
+}
+
+const KUBEVIRT: [Definition; 3] = [
+    Definition {
+        file: "kubevirt.io_virtualmachines",
+        kind: "VirtualMachine",
+        version: "v1",
+        short_names: ["vm", "vms"],
+        status: true,
+    },
+    Definition {
+        file: "kubevirt.io_virtualmachineinstances",
+        kind: "VirtualMachineInstance",
+        version: "v1",
+        short_names: ["vmi", "vmis"],
+        status: false,
+    },
+    Definition {
+        file: "cdi.kubevirt.io_datavolumes",
+        kind: "DataVolume",
+        version: "v1beta1",
+        short_names: ["dv", "dvs"],
+        status: true,
+    },
 ];
 
 /// The CRDs of the Gateway API that are installed.
@@ -40,11 +68,11 @@ pub fn kubevirt(cache: &Path) -> Result<PathBuf> {
         generator.arg(format!("output:crd:dir={}", generated.path().display()));
         let log = generated.path().join("log");
         run_logged(&mut generator, &log)?;
-        for (name, short_names, status) in KUBEVIRT {
+        for Definition { file: name, short_names, status, .. } in KUBEVIRT {
             let path = generated.path().join(format!("{name}.yaml"));
             let text = fs::read_to_string(&path).with_context(|| format!("controller-gen made no {name}"))?;
             let mut crd: Value = serde_saphyr::from_str(text.trim_start_matches("---"))?;
-            complete(&mut crd, short_names, status).with_context(|| format!("completing {name}"))?;
+            complete(&mut crd, &short_names, status).with_context(|| format!("completing {name}"))?;
             fs::write(out.join(format!("{name}.json")), serde_json::to_vec_pretty(&crd)?)?;
         }
         Ok(())
@@ -62,6 +90,52 @@ fn complete(crd: &mut Value, short_names: &[&str], status: bool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Writes the CRDs of `VirtualMachine`, `VirtualMachineInstance` and `DataVolume` into a folder of a cluster without the
+/// schemas of their projects: the API server then knows their names and takes any field. Nothing is built for this.
+/// Returns the paths.
+pub fn without_schemas(dir: &Path) -> Result<Vec<PathBuf>> {
+    let folder = dir.join("crds");
+    fs::create_dir_all(&folder)?;
+    let write = |definition: &Definition| {
+        let path = folder.join(format!("{}.json", definition.file));
+        fs::write(&path, definition.without_schema().to_string())?;
+        Ok(path)
+    };
+    KUBEVIRT.iter().map(write).collect()
+}
+
+impl Definition {
+    fn without_schema(&self) -> Value {
+        let (group, plural) = self.file.split_once('_').unwrap_or_default();
+        let subresources = if self.status { json!({"status": {}}) } else { json!({}) };
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.{group}")},
+            "spec": {
+                "group": group,
+                "scope": "Namespaced",
+                "names": {
+                    "kind": self.kind,
+                    "listKind": format!("{}List", self.kind),
+                    "plural": plural,
+                    "singular": self.kind.to_lowercase(),
+                    "shortNames": self.short_names,
+                },
+                "versions": [{
+                    "name": self.version,
+                    "served": true,
+                    "storage": true,
+                    "subresources": subresources,
+                    "schema": {
+                        "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+                    },
+                }],
+            },
+        })
+    }
 }
 
 /// The folder with the CRDs of the Gateway API (standard channel), copied from its Go module.

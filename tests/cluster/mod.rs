@@ -71,6 +71,8 @@ pub struct Options {
     pub nodes: usize,
     /// Whether the CRDs of `KubeVirt` and CDI are installed.
     pub kubevirt: bool,
+    /// Whether these CRDs have the schemas of their projects, which Go generates. Without them, any field is accepted.
+    pub schemas: bool,
     /// Whether the CRDs of the Gateway API are installed.
     pub gateway: bool,
     /// Whether Services of type `LoadBalancer` get the address that they ask for.
@@ -100,6 +102,7 @@ impl Default for Options {
             storage: false,
             nodes: 1,
             kubevirt: true,
+            schemas: true,
             gateway: false,
             load_balancer: true,
             owner_references_guarded: true,
@@ -271,7 +274,7 @@ impl Cluster {
 
     /// Installs the CRDs of `KubeVirt` and CDI in a cluster that was started without them.
     pub fn install_kubevirt(&self) -> Result<()> {
-        self.install(&files_of(&self.programs.assets.kubevirt_crds)?)?;
+        self.install(&self.kubevirt_crds()?)?;
         // The garbage collector of a running controller manager learns new kinds only every 30 s.
         self.stop_controller_manager();
         self.start_controller_manager()?;
@@ -290,12 +293,20 @@ impl Cluster {
     fn crds_at_start(&self) -> Result<Vec<PathBuf>> {
         let mut files = self.options.crds.clone();
         if self.options.kubevirt {
-            files.extend(files_of(&self.programs.assets.kubevirt_crds)?);
+            files.extend(self.kubevirt_crds()?);
         }
         if self.options.gateway {
-            files.extend(files_of(&self.programs.assets.gateway_crds)?);
+            files.extend(files_of(&crds::gateway(&assets::cache_dir()?)?)?);
         }
         Ok(files)
+    }
+
+    fn kubevirt_crds(&self) -> Result<Vec<PathBuf>> {
+        if self.options.schemas {
+            files_of(&crds::kubevirt(&assets::cache_dir()?)?)
+        } else {
+            crds::without_schemas(self.dir())
+        }
     }
 
     fn install(&self, crds: &[PathBuf]) -> Result<()> {

@@ -22,7 +22,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::cluster::Options;
-use crate::cluster::assets::KUBERNETES_VERSION;
+use crate::cluster::assets::kubernetes_version;
 use crate::harness::{Bench, Daemon, Figures};
 use crate::number_from;
 use recorder::Recorder;
@@ -263,7 +263,7 @@ impl Run {
             "version": env!("CARGO_PKG_VERSION"),
             "is_debug": self.settings.is_debug,
             "binary_mb": rounded(megabytes(&self.settings.binary)?),
-            "kubernetes": KUBERNETES_VERSION,
+            "kubernetes": kubernetes_version(),
             "cores": std::thread::available_parallelism()?.get(),
             "is_simulated": self.settings.world.is_simulated,
             "warnings": lines(" WARN "),
