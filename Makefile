@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
-.PHONY: help prerequisites build test soak lint chart chart-test ship-test generate demo bench load load-report image image-exporter ssh-bastion-image sbom book clean
+.PHONY: help prerequisites build test soak lint chart chart-test ship-test generate demo newcomer bench load load-report image image-exporter ssh-bastion-image sbom book clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -66,9 +66,11 @@ book: ## The pages of docs as a book, target/book/index.html: every page and lin
 ship-test: prerequisites ## What ships: the image, unpacked, and the chart, installed on a real control plane
 	./tests/ship.sh
 
-demo: $(if $(AUTOMATION)$(BASTION),prerequisites,control-plane-prerequisites) ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; AUTOMATION=1 shows how unused ones end, BASTION=1 a login by SSH
-	$(CARGO) build --locked --bin crownlabs --example demo
-	$(CARGO) run --locked --example demo -- $(if $(DETACH),--detach)
+demo: ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; AUTOMATION=1 shows how unused ones end, BASTION=1 a login by SSH
+	@CARGO="$(CARGO)" ./examples/demo/run.sh $(if $(DETACH),--detach)
+
+newcomer: ## How long `make demo` and `cargo install` take with empty caches: a table for the README
+	./tests/newcomer.sh
 
 bench: prerequisites ## The figures of the README, measured here; table and JSON in target/bench
 	$(STATIC) build $(RELEASE)

@@ -1,20 +1,26 @@
 #!/usr/bin/env bash
 # What the tests need beside Rust: Go to build the control plane once, Maven and Java for Keycloak, and a
 # few tools of the system: among them a container registry, QEMU's disk tools, Buildah, a mail server and Prometheus.
-# `prerequisites.sh control-plane` leaves out what only Keycloak, snapshots, mail and Prometheus need.
+# `prerequisites.sh control-plane` leaves out what only Keycloak, snapshots, mail and Prometheus need, `prerequisites.sh demo
+# FROM` also what the demo does not need: network namespaces, and Go unless the control plane is made of its modules
+# (`programs.sh --from`).
 set -euo pipefail
 what=${1:-all}
+from=${2:-modules}
 
 packages=()
 need() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
 need openssl openssl
 need setpriv util-linux
 need cc gcc
-need git git
-# Network namespaces and their devices.
-need ip iproute2
+if [ "$what" != demo ]; then
+	need git git
+	# Network namespaces and their devices.
+	need ip iproute2
+	[ -z "${KUBEBUILDER_ASSETS:-}" ] || from=there
+fi
 # Any Go since 1.21 fetches the version that the modules ask for.
-[ -n "${KUBEBUILDER_ASSETS:-}" ] || need go golang-go
+[ "$from" != modules ] || need go golang-go
 if [ "$what" = all ]; then
 	# Snapshots: the exporter, a registry, and what builds and pushes without root.
 	need qemu-img qemu-utils
@@ -58,7 +64,7 @@ if [ ${#packages[@]} -gt 0 ]; then
 	fi
 fi
 
-if [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
+if [ "$from" = modules ]; then
 	version=$(go env GOVERSION | sed 's/^go//')
 	if [ "$(printf '%s\n1.21\n' "$version" | sort -V | head -1)" != 1.21 ]; then
 		echo "Go $version is too old to build the control plane of the tests: 1.21 or later is needed (https://go.dev/dl; or set KUBEBUILDER_ASSETS to a folder with kube-apiserver and etcd)" >&2

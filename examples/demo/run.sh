@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# `make demo`: builds the daemon and the demo while the programs of the control plane are fetched or built, and runs the demo.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+programs=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok)
+
+from=$(tests/cluster/programs.sh --from "${programs[@]}") || { echo "$from" >&2; exit 1; }
+# What came out of this is not asked again.
+[ "$from" != modules ] || export CROWNLABS_ARCHIVES=none
+if [ -n "${AUTOMATION:-}${BASTION:-}" ]; then
+	tests/prerequisites.sh
+else
+	tests/prerequisites.sh demo "$from"
+fi
+
+# Both at the same time, each in a process group of its own, so that each can be ended with all that it has started. The one that
+# fails ends the other.
+said=$(mktemp)
+stop() {
+	rm -f "$said"
+	kill -TERM -- "-$control_plane" "-$build" 2>/dev/null || true
+}
+trap 'exit 130' INT TERM HUP
+trap 'echo "the demo does not start" >&2; exit 1' USR1
+set -m
+{ tests/cluster/programs.sh "${programs[@]}" >"$said" || { cat "$said" >&2; kill -USR1 $$; }; } &
+control_plane=$!
+{ "${CARGO:-cargo}" build --quiet --locked --bin crownlabs --example demo || kill -USR1 $$; } &
+build=$!
+trap stop EXIT
+set +m
+
+case $from in
+cache) time="about 2 minutes from nothing" ;;
+archives) time="about 2 minutes from nothing, while the control plane is fetched" ;;
+modules) time="about 3 minutes from nothing, while the control plane is built, which takes about 9" ;;
+esac
+echo "building the daemon and the demo ($time) …"
+wait "$build"
+echo "the daemon and the demo are built, after $SECONDS s"
+wait "$control_plane"
+echo "the control plane is there, after $SECONDS s"
+trap - EXIT
+rm -f "$said"
+exec "${CARGO:-cargo}" run --quiet --locked --example demo -- "$@"
