@@ -65,6 +65,7 @@ serve() {
 	mkdir -p "$folder/$name"
 	cp "$cache"/etcd-*/etcd "$folder/$name/"
 	tar -czf "$folder/$name.tar.gz" -C "$folder" "$name"
+	rm -r "${folder:?}/$name"
 	(cd "$folder" && sha256sum "$name.tar.gz" >SHA256SUMS)
 	folder=$work/archives/github.com/kubernetes-sigs/kwok/releases/download/$kwok
 	mkdir -p "$folder" "$work/archives/api.github.com/repos/kubernetes-sigs/kwok/releases/tags"
@@ -99,7 +100,7 @@ for part in "$@"; do
 done
 echo
 echo "$(nproc) cores, $(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo | awk '{printf "%.0f GiB", $1 / 1048576}')$(
-	[ -z "$server" ] || echo "; $(du -sLm "$work/archives" --exclude='etcd-*-linux-*/etcd' | cut -f1) MB of archives")"
+	[ -z "$server" ] || echo "; $(du -sLm "$work/archives" | cut -f1) MB of archives")"
 echo "| from nothing | until all is built | until the end |"
 echo "|---|---|---|"
 printf '%s\n' "${rows[@]}"

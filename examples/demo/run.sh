@@ -32,7 +32,7 @@ set +m
 
 case $from in
 cache) time="about 2 minutes from nothing" ;;
-archives) time="about 2 minutes from nothing, while the control plane is fetched" ;;
+archives) time="about 2 minutes from nothing, while the control plane is fetched, which takes about 1" ;;
 modules) time="about 3 minutes from nothing, while the control plane is built, which takes about 9" ;;
 esac
 echo "building the daemon and the demo ($time) …"

@@ -35,6 +35,7 @@ package() {
 	esac
 }
 declare -A usual=([kubernetes]="8 minutes" [etcd]="1 minute" [kwok]="1 minute" [oauth2-proxy]="1 minute")
+declare -A megabytes=([kubernetes]=320 [etcd]=25 [kwok]=65)
 
 # The cache, and the folder in it of some programs of one module. Its name has the hash (FNV-1a, 64 bits) of what they are
 # built from.
@@ -72,7 +73,7 @@ large() {
 	local arguments=()
 	while [ $# -gt 0 ]; do arguments+=(--output "$2" "$1"); shift 2; done
 	curl --fail --silent --location --parallel --connect-timeout 5 --max-time 1800 --speed-time 10 --speed-limit 50000 \
-		"${arguments[@]}"
+		"${arguments[@]}" 2>/dev/null
 }
 # Where the checksums of a module's archives are.
 checksums() {
@@ -184,7 +185,7 @@ make_folder() {
 	scratch=$out
 	chmod 755 "$out"
 	if reachable "$module" "$1"; then
-		say "fetching $module $(version_of "$module") (about 1 minute) …"
+		say "fetching $module $(version_of "$module") (${megabytes[$module]} MB) …"
 		if ! from_archives "$module" "$out" "$@"; then
 			say "$module is built from Go modules instead"
 			find "$out" -mindepth 1 -delete
