@@ -338,8 +338,8 @@ def steps_table(run):
 def idle_table(run):
     rows = [
         ("idle time", lambda idle: f"{number(idle['seconds'])} s"),
-        ("requests other than watches and renewals of the lease (limit 0)", lambda idle: number(idle["requests"])),
-        ("… writes (limit 0)", lambda idle: number(idle["writes"])),
+        ("requests other than watches and renewals of the lease (limit 0 in ten minutes)", lambda idle: number(idle["requests"])),
+        ("… writes (limit 0 in ten minutes)", lambda idle: number(idle["writes"])),
         ("watches that were renewed", lambda idle: number(idle["watches"])),
         ("renewals of the lease", lambda idle: number(idle["lease"])),
         ("requests to Prometheus", lambda idle: number(idle["prometheus"])),
@@ -349,10 +349,27 @@ def idle_table(run):
     body = [[name] + [of(step["idle"]) for step in run["steps"]] for name, of in rows]
     text = table(["Instances"] + [number(step["instances"]) for step in run["steps"]], body)
     for step in run["steps"]:
-        if step["idle"]["named"]:
-            lines = "\n".join(step["idle"]["named"])
-            text += f"\n\nRequests while nothing changed, with {number(step['instances'])} Instances:\n\n```\n{lines}\n```"
+        idle = step["idle"]
+        if idle["requests"]:
+            said = ", ".join(f"{number(count)} `{what}`" for what, count in by_kind(idle).items())
+            first = "" if "by_kind" in idle else f" Of the first {len(idle['named'])}:"
+            text += (
+                f"\n\nWith {number(step['instances'])} Instances, the {number(idle['requests'])} requests are these.{first} {said}."
+            )
     return text
+
+
+def by_kind(idle):
+    """How many requests of an idle time there were of each verb and kind; of those that are named where nothing counted all."""
+    if "by_kind" in idle:
+        return idle["by_kind"]
+    counts = {}
+    for line in idle["named"]:
+        _, _, verb, url = line.split(" ", 3)
+        parts = url.split("?")[0].split("/")
+        kind = "/".join([parts[-3] if parts[-1] == "status" else parts[-2]] + (["status"] if parts[-1] == "status" else []))
+        counts[f"{verb} {kind}"] = counts.get(f"{verb} {kind}", 0) + 1
+    return counts
 
 
 def requests_table(runs):
