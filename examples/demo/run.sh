@@ -31,9 +31,9 @@ trap stop EXIT
 set +m
 
 case $from in
-cache) time="about 2 minutes from nothing" ;;
+cache) time="about 3 minutes from nothing" ;;
 archives) time="about 2 minutes from nothing, while the control plane is fetched, which takes about 1" ;;
-modules) time="about 3 minutes from nothing, while the control plane is built, which takes about 9" ;;
+modules) time="about 8 minutes from nothing, while the control plane is built, which takes about 10" ;;
 esac
 echo "building the daemon and the demo ($time) …"
 wait "$build"
