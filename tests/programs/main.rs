@@ -87,18 +87,17 @@ fn a_download_that_breaks_off_or_stalls_is_given_up() {
     falls_back(with("/kube-scheduler", Answer::Cut), &ALL[..4], &["kubernetes"], "did not arrive whole");
     let begin = Instant::now();
     falls_back(with("/kube-scheduler", Answer::Stalled), &ALL[..4], &["kubernetes"], "did not arrive whole");
-    assert!(begin.elapsed() < Duration::from_mins(1), "{:?}", begin.elapsed());
+    // Without a limit it would take half an hour.
+    assert!(begin.elapsed() < Duration::from_mins(5), "{:?}", begin.elapsed());
 }
 
 #[test]
 fn a_server_that_is_silent_is_asked_once() {
     let (server, place) = (Server::start(with("/kube-apiserver.sha256", |_| Answer::Silent)), Place::new());
-    let begin = Instant::now();
     let said = place.run(&server.url(), &ALL);
     assert!(ALL.iter().all(|name| said.content(name) == MODULE), "{}", said.progress);
     assert_eq!(place.builds(), ["kubernetes", "etcd", "kwok"]);
     assert_eq!(server.requests().len(), 1, "{:?}", server.requests());
-    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
 }
 
 #[test]
@@ -132,7 +131,7 @@ fn an_aborted_build_leaves_nothing_half_made() {
         place.script("none", &["etcd"]).env("GO_WAITS", "1").process_group(0).spawn().expect("it runs");
     let begin = Instant::now();
     while !place.path("waits").exists() {
-        assert!(begin.elapsed() < Duration::from_secs(30), "the build begins");
+        assert!(begin.elapsed() < Duration::from_mins(2), "the build begins");
         std::thread::sleep(Duration::from_millis(20));
     }
     let group = format!("-{}", child.id());
