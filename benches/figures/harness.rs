@@ -7,6 +7,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use crate::cluster::audit::{AuditEntry, Mark, by_agent};
+use crate::cluster::prometheus::Samples;
 use crate::cluster::{Cluster, Options};
 use crate::fixtures::{CONFIG, FIXTURES};
 use anyhow::{Context, Result};
@@ -357,4 +358,28 @@ pub fn instance(name: &str, template: &str) -> Value {
             "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
         },
     })
+}
+
+/// Samples of Prometheus at these times, which begin with `first`: all sources of uses answer, and the Instances with these
+/// namespaces and names are used in each step.
+pub fn uses(
+    times: &(impl Iterator<Item = i64> + Clone),
+    first: i64,
+    instances: impl Iterator<Item = (String, String)>,
+) -> Samples {
+    let mut samples = Samples::default();
+    for up in [
+        r#"up{service="ingress-nginx-external-controller-metrics"}"#,
+        r#"up{container="bastion-operator-tracker-sidecar"}"#,
+        r#"up{container="webssh"}"#,
+    ] {
+        samples.series(up, times.clone().map(|time| (time, 1)));
+    }
+    for (namespace, name) in instances {
+        let series = format!(
+            r#"nginx_ingress_controller_requests{{exported_namespace="{namespace}",exported_service="{name}"}}"#
+        );
+        samples.series(&series, times.clone().map(|time| (time, time - first)));
+    }
+    samples
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cluster::prometheus::{PrometheusServer, Samples};
 use crate::fixtures::CONFIG;
-use crate::harness::{Bench, Figures, TEMPLATES, count, now, requests, writes};
+use crate::harness::{Bench, Figures, TEMPLATES, count, now, requests, uses, writes};
 use crate::idle_time;
 
 /// How many Instances run.
@@ -90,21 +90,7 @@ fn config(bench: &Bench, prometheus: &PrometheusServer) -> String {
 
 /// All sources since an hour ago until an hour from now, and a request to every Instance in each step.
 fn samples() -> Samples {
-    let begin = now().as_second();
-    let times = || (begin - 3_600..begin + 3_600).step_by(STEP);
-    let mut samples = Samples::default();
-    for up in [
-        r#"up{service="ingress-nginx-external-controller-metrics"}"#,
-        r#"up{container="bastion-operator-tracker-sidecar"}"#,
-        r#"up{container="webssh"}"#,
-    ] {
-        samples.series(up, times().map(|time| (time, 1)));
-    }
-    for n in 0..COUNT {
-        let series = format!(
-            r#"nginx_ingress_controller_requests{{exported_namespace="tenant-bench",exported_service="bench-{n:05}"}}"#
-        );
-        samples.series(&series, times().map(|time| (time, time - begin + 3_600)));
-    }
-    samples
+    let first = now().as_second() - 3_600;
+    let times = (first..first + 7_200).step_by(STEP);
+    uses(&times, first, (0..COUNT).map(|n| ("tenant-bench".to_owned(), format!("bench-{n:05}"))))
 }

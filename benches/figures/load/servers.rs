@@ -13,7 +13,7 @@ use super::world::World;
 use crate::cluster::prometheus::{PrometheusServer, Samples};
 use crate::cluster::smtp::SmtpSink;
 use crate::cluster::sshd::key_pair;
-use crate::harness::{Bench, now};
+use crate::harness::{Bench, now, uses};
 
 /// The path at the exam server that keeps an Instance.
 const EXAM: &str = "kept";
@@ -152,22 +152,8 @@ fn bundles(bench: &Bench) -> Result<Vec<String>> {
 
 /// All sources answer, and every Instance whose Template stops unused ones is in use all the time.
 fn samples(world: &World, instances: usize) -> Samples {
-    let begin = now().as_second();
-    let times = || (begin - SAMPLES_BEFORE..begin + SAMPLES_AFTER).step_by(STEP);
-    let mut samples = Samples::default();
-    for up in [
-        r#"up{service="ingress-nginx-external-controller-metrics"}"#,
-        r#"up{container="bastion-operator-tracker-sidecar"}"#,
-        r#"up{container="webssh"}"#,
-    ] {
-        samples.series(up, times().map(|time| (time, 1)));
-    }
-    for n in (0..instances).filter(|n| world.is_watched(*n)) {
-        let (namespace, name) = (world.namespace(n), World::name(n));
-        let series = format!(
-            r#"nginx_ingress_controller_requests{{exported_namespace="{namespace}",exported_service="{name}"}}"#
-        );
-        samples.series(&series, times().map(|time| (time, time - begin + SAMPLES_BEFORE)));
-    }
-    samples
+    let first = now().as_second() - SAMPLES_BEFORE;
+    let times = (first..first + SAMPLES_BEFORE + SAMPLES_AFTER).step_by(STEP);
+    let watched = (0..instances).filter(|n| world.is_watched(*n));
+    uses(&times, first, watched.map(|n| (world.namespace(n), World::name(n))))
 }
