@@ -52,7 +52,11 @@ pub const SCENES: [Scene; 9] = [
                 "cargo install --path . --locked --debug --root {own}",
                 "a release build takes ten minutes, and the installed programs of this machine stay as they are",
             ),
-            ("make demo", "make demo DETACH=1", "it ends by itself"),
+            (
+                "make demo",
+                "make demo DETACH=1 DEMO_PROFILE=dev",
+                "it ends by itself, and what it is made of is built already",
+            ),
             ("make test", "make --dry-run test", "that runs this test"),
             (
                 "sudo -E make load LOAD_KWOK=1 LOAD_STEPS=10000",
