@@ -2,9 +2,9 @@
 //!
 //! A line has what the loop is for, its key in the configuration (which is also the name of its folder in
 //! `controllers`), the type of its configuration, where it works, and its type: a `leader` loop is a reconciler that
-//! works in the replica that holds the lease, a `replica` loop works in every replica. From it derive the keys
-//! below `controllers`, what `run` starts, what `plan` prints, readiness, the labels of metrics, the list in
-//! the README, and the test of the RBAC.
+//! works in the replica that holds the lease, a `replica` loop works in every replica, and a `node` loop is a replica
+//! loop for a process on every node. From it derive the keys below `controllers`, what `run` starts, what `plan`
+//! prints, readiness, the labels of metrics, the list in the README, and the test of the RBAC.
 
 /// Hands the table to another macro.
 macro_rules! for_each_loop {

@@ -51,6 +51,8 @@ pub enum Place {
     Leader,
     /// In every replica.
     Replica,
+    /// In a process on every node, as a replica loop: a DaemonSet of the same binary with other loops enabled.
+    Node,
 }
 
 /// A loop that has been built.
@@ -68,14 +70,17 @@ macro_rules! place {
     (replica) => {
         Place::Replica
     };
+    (node) => {
+        Place::Node
+    };
 }
 
-/// A replica loop does one thing at a time.
+/// A loop of a replica or node does one thing at a time.
 macro_rules! concurrency {
     (leader, $config:expr) => {
         $config.concurrency
     };
-    (replica, $config:expr) => {
+    ($place:ident, $config:expr) => {
         1
     };
 }
@@ -148,6 +153,12 @@ fn replica<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFacto
     let mut set = StoreSet::new(R::NAME, factory);
     let built = R::build(setup, &mut set)?;
     Ok(Built::Replica(Replica::new(built, set.finish().needs)))
+}
+
+/// Builds a loop of every node.
+#[allow(dead_code, reason = "no loop works in every node yet")]
+fn node<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
+    replica::<R>(setup, factory)
 }
 
 /// Builds a loop of the leader.
@@ -289,6 +300,7 @@ mod tests {
                 let place = match place {
                     Place::Leader => "leader",
                     Place::Replica => "every replica",
+                    Place::Node => "every node",
                 };
                 format!("| `{name}` | {default} | {place} | {} |\n", description.trim())
             })
