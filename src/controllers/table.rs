@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::preview::{Previewed, preview};
 use super::{
-    Definition, ReplicaDefinition, Setup, bastion, expiration, inactivity, instance, public_exposure,
-    shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh, workspace,
+    Definition, ReplicaDefinition, Setup, bastion, expiration, image_list, inactivity, instance,
+    public_exposure, shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh,
+    workspace,
 };
 use crate::api::Kind;
 use crate::config::Controllers;
@@ -109,8 +110,10 @@ pub struct Planned {
     pub kind: &'static str,
     /// The key of the object.
     pub key: ObjectKey,
-    /// The object after the patch of the plan; `None` when it is not ours.
+    /// The object after the patch of the plan; `None` when it is not ours, or does not exist.
     pub object: Option<Value>,
+    /// Whether it does not exist: the configuration names it.
+    pub is_absent: bool,
     /// The objects that would be created for it.
     pub made: Vec<Value>,
     /// Objects that this or another loop makes for it once others have done their part, with placeholders for what only
@@ -189,8 +192,9 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
                 plan.problems.iter().map(|problem| problem.message.clone()).collect();
             messages.extend(R::remarks(&observed, &self.settings, now));
             let foreseen = R::foreseen(&observed, &self.settings, &plan);
-            let object = Some(patched::<R>(&observed, &plan));
-            Planned { kind, key, object, made: made(&plan), foreseen, messages }
+            let is_absent = observed.as_ref().uid().is_empty();
+            let object = (!is_absent).then(|| patched::<R>(&observed, &plan));
+            Planned { kind, key, object, is_absent, made: made(&plan), foreseen, messages }
         };
         keys.into_iter().map(plan).collect()
     }

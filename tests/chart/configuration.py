@@ -208,7 +208,7 @@ class Monitoring(unittest.TestCase):
 
         optional = {
             "CrownlabsKeycloakDown", "CrownlabsMailsWaiting", "CrownlabsDeadlineMissed", "CrownlabsSshTrackerStopped",
-            "CrownlabsSshTrackerDrops",
+            "CrownlabsSshTrackerDrops", "CrownlabsImageListStale",
         }
         everything = {alert["alert"] for group in self.rules()["groups"] for alert in group["rules"]}
         self.assertEqual(everything - names(), optional)

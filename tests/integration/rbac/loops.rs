@@ -63,8 +63,13 @@ fn rights() -> BTreeMap<String, BTreeSet<String>> {
             .flat_map(|(resource, verbs)| verbs.split(' ').map(move |verb| format!("{verb} {resource}")));
         verbs.collect()
     };
-    let common = of(&parts["common"]);
-    parts.iter().map(|(name, part)| (name.clone(), of(part).union(&common).cloned().collect())).collect()
+    let (common, namespaced) = (of(&parts["common"]), of(&parts["namespaced"]));
+    let all = |name: &str, part: &BTreeMap<String, String>| -> BTreeSet<String> {
+        let is_namespaced = name != "imageList";
+        let shared = common.iter().chain(namespaced.iter().filter(|_| is_namespaced)).cloned();
+        shared.chain(of(part)).collect()
+    };
+    parts.iter().map(|(name, part)| (name.clone(), all(name, part))).collect()
 }
 
 /// Makes the account of a loop, with its rights.
