@@ -239,8 +239,11 @@ impl Cluster<'_> {
 fn items(document: Value) -> Vec<Value> {
     match document {
         Value::Null => Vec::new(),
+        // An ImageList is none: it has no items.
         Value::Object(mut list)
-            if list.get("kind").and_then(Value::as_str).is_some_and(|k| k.ends_with("List")) =>
+            if list.get("kind").and_then(Value::as_str).is_some_and(|kind| {
+                kind == "List" || kind.ends_with("List") && list.contains_key("items")
+            }) =>
         {
             match list.remove("items") {
                 Some(Value::Array(items)) => items,

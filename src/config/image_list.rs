@@ -60,15 +60,15 @@ pub struct ImageListConfig {
     /// The time from one query of a registry to the next, give or take a tenth, from `5s` to `1d`; a query that fails is
     /// repeated after 30 s, later after longer, but after this time at the latest.
     pub update_interval: ConfigDuration,
-    /// The registries, each with the ImageList that is made of it; lists that are taken out stay as they are.
+    /// The registries, each with the `ImageList` that is made of it; lists that are taken out stay as they are.
     pub registries: Vec<RegistryConfig>,
 }
 
-/// A registry, and the ImageList that is made of it.
+/// A registry, and the `ImageList` that is made of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RegistryConfig {
-    /// The name of the ImageList.
+    /// The name of the `ImageList`.
     #[schemars(extend("format" = formats::OBJECT_NAME.name))]
     pub image_list_name: String,
     /// The API of the registry: `docker`, that of the OCI distribution specification, or `harbor`.
@@ -77,7 +77,7 @@ pub struct RegistryConfig {
     /// The URL at which the daemon reaches the registry; with `https`, its certificate is checked.
     #[schemars(extend("format" = REGISTRY_URL.name))]
     pub url: String,
-    /// The registry as it stands in names of images, which the ImageList has as `registryName`.
+    /// The registry as it stands in names of images, which the `ImageList` has as `registryName`.
     #[schemars(extend("format" = REGISTRY_NAME.name))]
     pub registry_name: String,
     /// The project whose repositories are listed, by their names without it; required for `harbor`, and with `docker` the

@@ -152,7 +152,9 @@ class Plain(unittest.TestCase):
         different = {key for key in default if comparable(default[key]) != comparable(plain[key])}
         self.assertEqual(different, {ROLE})
         missing = rights(plain[ROLE]) - rights(default[ROLE])
-        self.assertEqual(missing, {("crownlabs.polito.it", "instances", "", "delete")})
+        lists = {("crownlabs.polito.it", "imagelists", "", verb) for verb in ("list", "watch", "create", "patch")}
+        lists.add(("crownlabs.polito.it", "imagelists/status", "", "patch"))
+        self.assertEqual(missing, lists | {("crownlabs.polito.it", "instances", "", "delete")})
 
     def test_the_crds_are_those_of_the_code(self):
         crds = by_key(document for file in (ROOT / "manifests/crds").iterdir() for document in documents(file.read_text()))

@@ -68,7 +68,7 @@ reasons! { SERVICES, SERVICES_ROWS;
     /// A key of the registry, or a file that it names, cannot be used.
     REGISTRY_SETTINGS_INVALID = "RegistrySettingsInvalid" on [ImageList] in [Stale, Event] by Administrator:
         "Correct the key or file that the message names.";
-    /// The registry has more than an ImageList may hold. The list stays as it was.
+    /// The registry has more than an `ImageList` may hold. The list stays as it was.
     IMAGE_LIST_TOO_LARGE = "ImageListTooLarge" on [ImageList] in [Stale, Event] by Administrator:
         "Delete tags that nobody uses, or make several lists, each of one `project`.";
     /// The API server does not take the list.

@@ -91,8 +91,8 @@ async fn artifacts(mut reader: Reader<'_>, name: &str, types: &[String]) -> Resu
         let page: Vec<Artifact> = entries(&reader, &reply.body, "list of artifacts")?;
         pages.turn(&reader, page.len(), &reply.headers)?;
         for artifact in page {
-            let type_ = artifact.type_.as_deref().unwrap_or(IMAGE);
-            if types.iter().any(|wanted| wanted.eq_ignore_ascii_case(type_)) {
+            let kind = artifact.type_.as_deref().unwrap_or(IMAGE);
+            if types.iter().any(|wanted| wanted.eq_ignore_ascii_case(kind)) {
                 tags.extend(artifact.tags.into_iter().flatten().map(|tag| tag.name));
             }
         }

@@ -50,7 +50,7 @@ impl Conversion<'_> {
                     self.set(path, "controllers.imageList.updateInterval", format!("{seconds}s").into());
                 }
                 None => {
-                    self.messages.push(format!("{path}: {value} is left out: expected a number of seconds"))
+                    self.messages.push(format!("{path}: {value} is left out: expected a number of seconds"));
                 }
             }
         }

@@ -8,7 +8,7 @@ fn faults_of(entries: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_registry_has_what_it_needs_and_nothing_that_contradicts_itself() {
+fn registries_of_both_types_are_read() {
     let entries = "    - {imageListName: a, url: 'https://r.example.org/', registryName: 'r.example.org:5000', username: ada, passwordFile: /p}
     - {imageListName: b, type: harbor, url: 'http://h:8080', registryName: h, project: labs, usernameFile: /u, passwordFile: /p}
     - {imageListName: c, url: 'http://h:8080', registryName: h, project: a/b, tokenUrl: 'https://t/token', caFile: /c}
@@ -20,6 +20,10 @@ fn a_registry_has_what_it_needs_and_nothing_that_contradicts_itself() {
         (registries[0].type_, &*registries[1].artifact_types),
         (RegistryType::Docker, &["IMAGE".to_owned()][..])
     );
+}
+
+#[test]
+fn registries_that_contradict_themselves_are_refused() {
     let entries = "    - {imageListName: a, url: 'https://r', registryName: r}
     - imageListName: a
       type: harbor
@@ -130,9 +134,8 @@ fn what_is_nonsense_is_refused() {
         let keys = format!("enabled: true, updateInterval: {interval}, {registry}");
         parsed(&format!("controllers: {{imageList: {{{keys}}}}}\n"));
     }
-    let many: String = (0..65)
-        .map(|number| format!("    - {{imageListName: l{number}, url: 'https://r', registryName: r}}\n"))
-        .collect();
+    let entry = |number| format!("    - {{imageListName: l{number}, url: 'https://r', registryName: r}}");
+    let many = (0..65).map(entry).collect::<Vec<_>>().join("\n") + "\n";
     let expected = "f.yaml:5: controllers.imageList.registries: there are 65 registries; expected at most 64";
     assert_eq!(faults_of(&many), [expected]);
 }

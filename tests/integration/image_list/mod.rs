@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::audit::{AuditEntry, Mark};
 use crate::daemon::Daemon;
+use crate::exam_server::{Answer, ExamServer};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
 const KIND: &str = "imagelists";
@@ -52,6 +53,23 @@ fn await_stale(lab: &Lab, name: &str, status: &str, reason: &str) -> Value {
         }
         Err(format!("{name}: {status} {reason}, is {found}"))
     })
+}
+
+/// The keys of the loop for one list, of a server that does not answer as a registry yet.
+pub fn keys(name: &str, server: &ExamServer) -> String {
+    let url = format!("http://{}", server.host());
+    format!(
+        "updateInterval: 5s, registries: [{{imageListName: {name}, url: \"{url}\", registryName: r.example.org}}]"
+    )
+}
+
+/// Makes the loop do everything that it does with the list of [`keys`], once.
+pub fn exercise(lab: &Lab, name: &str, server: &ExamServer) {
+    await_stale(lab, name, "True", "RegistryFailed");
+    server.set("v2/a/tags/list", Answer::Body(200, r#"{"name": "a", "tags": ["1"]}"#));
+    server.set("v2/_catalog", Answer::Body(200, r#"{"repositories": ["a"]}"#));
+    let list = await_stale(lab, name, "False", "RegistryRead");
+    assert_eq!(images(&list), ["a: 1"]);
 }
 
 /// The condition `Stale` of a list.

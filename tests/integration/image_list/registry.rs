@@ -6,7 +6,6 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -136,7 +135,7 @@ impl Registry {
         );
         for (name, value) in [("Content-Type", content), ("Authorization", &self.push)] {
             if !value.is_empty() {
-                head += &format!("{name}: {value}\r\n");
+                head.push_str(&[name, ": ", value, "\r\n"].concat());
             }
         }
         stream.write_all(format!("{head}\r\n{body}").as_bytes()).expect("it reads");
@@ -223,7 +222,7 @@ impl TokenServer {
 
     /// A signed token (RFC 7519) for a part of the registry.
     fn token(&self, subject: &str, type_: &str, name: &str, actions: &[&str]) -> String {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+        let now = crownlabs::testing::clock::now().as_second();
         let header = json!({"typ": "JWT", "alg": "ES256", "x5c": [self.encoded]});
         let claims = json!({
             "iss": "test", "aud": "test", "sub": subject, "jti": "1", "iat": now, "nbf": now - 60, "exp": now + 3_600,

@@ -15,71 +15,64 @@ async fn refused(answer: impl Fn() -> Answer + Send + Sync + 'static) -> (Reason
     (error.reason(), error.to_string())
 }
 
+/// Answers for the catalogue that are none: head, body, the reason of the error, and what it says.
+const NO_CATALOGUES: [(&str, &str, Reason, &str); 16] = [
+    ("500 No", r#"{"repositories": []}"#, REGISTRY_FAILED, " was answered 500"),
+    (
+        "503 No",
+        r#"{"errors": [{"code": "UNAVAILABLE", "message": "s3cret"}, {"code": "s3cret"}, {}]}"#,
+        REGISTRY_FAILED,
+        " was answered 503 (UNAVAILABLE)",
+    ),
+    (
+        "404 No",
+        r#"{"errors": [{"code": "NAME_UNKNOWN"}]}"#,
+        REGISTRY_FAILED,
+        " was answered 404 (NAME_UNKNOWN)",
+    ),
+    ("429 No", "<html>", REGISTRY_FAILED, " was answered 429"),
+    (
+        "403 No",
+        r#"{"errors": [{"code": "DENIED"}]}"#,
+        REGISTRY_REFUSED,
+        " was answered 403 (DENIED): it asks for a login: set username and passwordFile",
+    ),
+    ("200 OK", "", REGISTRY_BAD_ANSWER, ": the answer ends early"),
+    ("200 OK", r#"{"repositories": ["a""#, REGISTRY_BAD_ANSWER, ": the answer ends early"),
+    ("200 OK", "<html>", REGISTRY_BAD_ANSWER, ": the answer is no JSON"),
+    ("200 OK", "{}", REGISTRY_BAD_ANSWER, ": the answer is no list of repositories"),
+    ("200 OK", r#"{"repositories": null}"#, REGISTRY_BAD_ANSWER, ": the answer is no list of repositories"),
+    (
+        "200 OK",
+        r#"{"repositories": {"a": 1}}"#,
+        REGISTRY_BAD_ANSWER,
+        ": the answer is no list of repositories",
+    ),
+    ("200 OK", r#"{"repositories": [1]}"#, REGISTRY_BAD_ANSWER, ": the answer is no list of repositories"),
+    ("200 OK", r#"[["a"]]"#, REGISTRY_BAD_ANSWER, ": the answer is no list of repositories"),
+    (
+        "200 OK",
+        r#"{"repositories": [], "errors": [{"code": "UNAUTHORIZED"}]}"#,
+        REGISTRY_BAD_ANSWER,
+        ": the answer has errors (UNAUTHORIZED)",
+    ),
+    (
+        "200 OK\r\nLink: </v2/_catalog>; rel=next",
+        r#"{"repositories": ["a"]}"#,
+        REGISTRY_BAD_ANSWER,
+        ": its pages go round in a circle",
+    ),
+    (
+        "200 OK\r\nLink: <http://>; rel=next",
+        r#"{"repositories": []}"#,
+        REGISTRY_BAD_ANSWER,
+        ": its next page has no URL that can be used",
+    ),
+];
+
 #[tokio::test]
 async fn an_answer_that_is_no_catalogue_is_no_list() {
-    for (head, body, reason, message) in [
-        ("500 No", r#"{"repositories": []}"#, REGISTRY_FAILED, " was answered 500"),
-        (
-            "503 No",
-            r#"{"errors": [{"code": "UNAVAILABLE", "message": "s3cret"}, {"code": "s3cret"}, {}]}"#,
-            REGISTRY_FAILED,
-            " was answered 503 (UNAVAILABLE)",
-        ),
-        (
-            "404 No",
-            r#"{"errors": [{"code": "NAME_UNKNOWN"}]}"#,
-            REGISTRY_FAILED,
-            " was answered 404 (NAME_UNKNOWN)",
-        ),
-        ("429 No", "<html>", REGISTRY_FAILED, " was answered 429"),
-        (
-            "403 No",
-            r#"{"errors": [{"code": "DENIED"}]}"#,
-            REGISTRY_REFUSED,
-            " was answered 403 (DENIED): it asks for a login: set username and passwordFile",
-        ),
-        ("200 OK", "", REGISTRY_BAD_ANSWER, ": the answer ends early"),
-        ("200 OK", r#"{"repositories": ["a""#, REGISTRY_BAD_ANSWER, ": the answer ends early"),
-        ("200 OK", "<html>", REGISTRY_BAD_ANSWER, ": the answer is no JSON"),
-        ("200 OK", "{}", REGISTRY_BAD_ANSWER, ": the answer is no list of repositories"),
-        (
-            "200 OK",
-            r#"{"repositories": null}"#,
-            REGISTRY_BAD_ANSWER,
-            ": the answer is no list of repositories",
-        ),
-        (
-            "200 OK",
-            r#"{"repositories": {"a": 1}}"#,
-            REGISTRY_BAD_ANSWER,
-            ": the answer is no list of repositories",
-        ),
-        (
-            "200 OK",
-            r#"{"repositories": [1]}"#,
-            REGISTRY_BAD_ANSWER,
-            ": the answer is no list of repositories",
-        ),
-        ("200 OK", r#"[["a"]]"#, REGISTRY_BAD_ANSWER, ": the answer is no list of repositories"),
-        (
-            "200 OK",
-            r#"{"repositories": [], "errors": [{"code": "UNAUTHORIZED"}]}"#,
-            REGISTRY_BAD_ANSWER,
-            ": the answer has errors (UNAUTHORIZED)",
-        ),
-        (
-            "200 OK\r\nLink: </v2/_catalog>; rel=next",
-            r#"{"repositories": ["a"]}"#,
-            REGISTRY_BAD_ANSWER,
-            ": its pages go round in a circle",
-        ),
-        (
-            "200 OK\r\nLink: <http://>; rel=next",
-            r#"{"repositories": []}"#,
-            REGISTRY_BAD_ANSWER,
-            ": its next page has no URL that can be used",
-        ),
-    ] {
+    for (head, body, reason, message) in NO_CATALOGUES {
         let found = refused(move || with(head, body)).await;
         assert_eq!(found, (reason, format!("GET /v2/_catalog{message}")), "{head} {body}");
     }

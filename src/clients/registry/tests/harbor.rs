@@ -24,7 +24,7 @@ async fn pages_nested_names_and_types() {
         match (path, page(&asked.path)) {
             ("/api/v2.0/projects/labs/repositories", 1) => {
                 let names = (0..100).map(|number| json!({"name": format!("labs/r{number}"), "artifact_count": 1}));
-                found(Value::from_iter(names).to_string())
+                found(names.collect::<Value>().to_string())
             }
             ("/api/v2.0/projects/labs/repositories", 2) => {
                 found(r#"{"data": [{"name": "labs/deep/er/x"}, {"name": "other/y"}, {"name": "labs/Z"}]}"#)
