@@ -8,7 +8,7 @@
 //! | a request, from its first byte to the last of its answer | 10 s |
 //! | a query, with all its requests | 60 s |
 //! | requests at the same time | 8 |
-//! | an answer | 4 MiB |
+//! | an answer | 4 MiB, so 32 MiB for those that arrive at the same time |
 //! | repositories; tags of each; pages of a list | 10,000; 10,000; 1,000 |
 //! | the list that is made of them | 1 MiB |
 //!
@@ -69,6 +69,10 @@ impl Registry {
     /// # Errors
     /// When anything of it could not be read.
     pub async fn list(&self) -> Result<Listing, QueryError> {
+        self.list_within(QUERY_TIMEOUT).await
+    }
+
+    async fn list_within(&self, limit: Duration) -> Result<Listing, QueryError> {
         let query = async {
             let session =
                 Session::new(self.client()?, &self.config.url, &self.config.token_url, self.login()?)?;
@@ -79,9 +83,7 @@ impl Registry {
                 }
             }
         };
-        tokio::time::timeout(QUERY_TIMEOUT, query)
-            .await
-            .unwrap_or(Err(QueryError::Late { limit: QUERY_TIMEOUT }))
+        tokio::time::timeout(limit, query).await.unwrap_or(Err(QueryError::Late { limit }))
     }
 
     /// The client of its server.
