@@ -55,17 +55,15 @@ impl Output {
     /// Adds the plan for an object. `printed` are the names of the objects that have one already: two loops may work on
     /// one kind.
     fn add(&mut self, planned: Planned, config: &Config, printed: &mut BTreeSet<String>) {
-        let Planned { kind, key, object, made, messages, .. } = planned;
+        let Planned { kind, key, object, is_absent, made, messages, .. } = planned;
         let name = format!("{kind} {key}");
-        let Some(object) = object else {
+        if object.is_none() && !is_absent {
             let labels = selector_string(&config.selector);
             self.messages.push(format!("{name} is left alone: it does not carry {labels} (selector)"));
             return;
-        };
-        self.messages.extend(messages.into_iter().map(|message| format!("{name}: {message}")));
-        if printed.insert(name) {
-            self.objects.push(object);
         }
+        self.messages.extend(messages.into_iter().map(|message| format!("{name}: {message}")));
+        self.objects.extend(object.filter(|_| printed.insert(name)));
         self.objects.extend(made);
     }
 }
@@ -241,8 +239,11 @@ impl Cluster<'_> {
 fn items(document: Value) -> Vec<Value> {
     match document {
         Value::Null => Vec::new(),
+        // An ImageList is none: it has no items.
         Value::Object(mut list)
-            if list.get("kind").and_then(Value::as_str).is_some_and(|k| k.ends_with("List")) =>
+            if list.get("kind").and_then(Value::as_str).is_some_and(|kind| {
+                kind == "List" || kind.ends_with("List") && list.contains_key("items")
+            }) =>
         {
             match list.remove("items") {
                 Some(Value::Array(items)) => items,

@@ -56,6 +56,8 @@ condition_types! {
     ENROLLED = "Enrolled" on [Tenant];
     /// Whether the Tenant has SSH keys that cannot be used; absent if it has none. Everything else is made all the same.
     INVALID_PUBLIC_KEYS = "InvalidPublicKeys" on [Tenant];
+    /// Whether the list may differ from what its registry offers now, because that cannot be read.
+    STALE = "Stale" on [ImageList];
     /// Whether something uses a volume that is being deleted; absent where nothing does.
     DELETION_BLOCKED = "DeletionBlocked" on [SharedVolume];
 }

@@ -16,6 +16,13 @@ fn is_component(text: &str) -> bool {
     bounded && inner.split(is_plain).filter(|run| !run.is_empty()).all(is_separator)
 }
 
+/// Whether a text is a tag: at most 128 letters, digits, underscores, dots and dashes, the last two not at its beginning.
+pub fn is_tag(text: &str) -> bool {
+    text.len() <= 128
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

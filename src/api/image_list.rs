@@ -1,10 +1,12 @@
 //! Image lists: what a registry offers to templates.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
 use super::custom::{Column, CustomResource};
 use super::object::kind;
+use super::wire;
 
 kind!(
     /// An `ImageList` as it is stored in the API server.
@@ -14,7 +16,11 @@ kind!(
 
 impl CustomResource for ImageListKind {
     const SHORT_NAMES: &'static [&'static str] = &["imglist"];
-    const COLUMNS: &'static [Column] = &[Column::text("Registry Name", ".spec.registryName")];
+    const COLUMNS: &'static [Column] = &[
+        Column::text("Registry Name", ".spec.registryName"),
+        Column::wide("Stale", r#".status.conditions[?(@.type=="Stale")].status"#),
+        Column::wide("Message", r#".status.conditions[?(@.type=="Stale")].message"#),
+    ];
     const DESCRIPTION: &'static str = "The images in a registry that templates can use.";
 }
 
@@ -46,9 +52,13 @@ pub struct ImageListItem {
 
 /// Observed state of the image list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 #[schemars(!default)]
 pub struct ImageListStatus {
+    /// Time at which the registry was last read, while the list is stale; absent while it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default, schema_with = "wire::date_time")]
+    pub last_success_time: Option<Time>,
     /// Conditions of the image list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]

@@ -7,6 +7,7 @@
 //! | [`mail`] | mail to Tenants, through a mail server or into a folder |
 //! | `otlp` (feature of that name) | the OpenTelemetry collector, which gets traces |
 //! | [`prometheus`] | Prometheus' query API: the last use of Instances |
+//! | [`registry`] | container registries: the names and tags of what they hold |
 //! | [`ssh`] | shells on machines |
 //! | [`status_check`] | the status URLs of exams |
 
@@ -16,5 +17,6 @@ pub mod mail;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 pub mod prometheus;
+pub mod registry;
 pub mod ssh;
 pub mod status_check;

@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 use super::duration::ConfigDuration;
 use super::exposure::PortRange;
 use super::pool::Pool;
-use crate::api::image::is_repository;
+use crate::api::image::{is_repository, is_tag};
 use crate::api::names::{DnsLabel, LabelValue, ObjectName};
 use crate::api::quantity::Quantity;
 
@@ -83,7 +83,7 @@ pub(super) const IMAGE_NAME: Format = Format::new(
     is_image_name,
 );
 pub(super) const IMAGE_TAG: Format =
-    Format::new("crownlabs-image-tag", "the tag of an image, such as latest or v1.4.2", is_image_tag);
+    Format::new("crownlabs-image-tag", "the tag of an image, such as latest or v1.4.2", is_tag);
 pub(super) const IMAGE: Format = Format::new(
     "crownlabs-image",
     "an image such as busybox, crownlabs/img-exporter:v1 or registry.example.com/kaniko@sha256:…",
@@ -156,10 +156,8 @@ const ALL: [&Format; 20] = [
 
 /// Finds a format by its name in the schema.
 pub(super) fn find(name: &str) -> Option<&'static Format> {
-    ALL.into_iter()
-        .chain(super::mail::FORMATS)
-        .chain(super::bastion::FORMATS)
-        .find(|format| format.name == name)
+    let of_parts = super::bastion::FORMATS.into_iter().chain(super::image_list::FORMATS);
+    ALL.into_iter().chain(super::mail::FORMATS).chain(of_parts).find(|format| format.name == name)
 }
 
 /// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.
@@ -222,7 +220,7 @@ fn is_image(text: &str) -> bool {
         let hash = digest.split_once(':').map_or("", |(_, hash)| hash);
         hash.len() >= 32 && hash.chars().all(hexadecimal)
     };
-    is_image_name(name) && tag.is_none_or(is_image_tag) && digest.is_none_or(is_digest)
+    is_image_name(name) && tag.is_none_or(is_tag) && digest.is_none_or(is_digest)
 }
 
 /// Whether a text is empty or a registry: its host, optionally with a port, and with the first components of
@@ -230,13 +228,6 @@ fn is_image(text: &str) -> bool {
 fn is_registry(text: &str) -> bool {
     let (host, path) = text.split_once('/').map_or((text, None), |(host, path)| (host, Some(path)));
     text.is_empty() || (is_host(host) || is_host_port(host)) && path.is_none_or(is_repository)
-}
-
-/// Whether a text is a tag of the OCI distribution specification.
-fn is_image_tag(text: &str) -> bool {
-    text.len() <= 128
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
 }
 
 /// Whether a text is a filter of `tracing-subscriber`. This is stricter than the library, which reads a
@@ -359,7 +350,7 @@ mod tests {
         );
         table(&OPTIONAL_NAME, &["", "registry-credentials", "a.b"], &["A", "-a", "a_b"]);
         table(&IMAGE_TAG, &["latest", "v1.4.2", "_a", "A-b"], &["", ".a", "-a", ":a", "a/b", "a b"]);
-        assert!(!is_image_tag(&"a".repeat(129)));
+        assert!(!is_tag(&"a".repeat(129)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The configuration that says what the values of the Go operators' Helm chart say.
 
+mod image_lists;
 mod table;
 
 use std::collections::BTreeSet;
@@ -43,6 +44,7 @@ pub fn from_values(text: &str) -> Result<FromValues, String> {
     conversion.images();
     conversion.accounts();
     conversion.mail();
+    conversion.image_lists();
     for (part, _) in parts {
         for member in CONFIGURING {
             conversion.report(&format!("{part}.{member}"));

@@ -2,9 +2,9 @@
 //!
 //! A line has what the loop is for, its key in the configuration (which is also the name of its folder in
 //! `controllers`), the type of its configuration, where it works, and its type: a `leader` loop is a reconciler that
-//! works in the replica that holds the lease, a `replica` loop works in every replica. From it derive the keys
-//! below `controllers`, what `run` starts, what `plan` prints, readiness, the labels of metrics, the list in
-//! the README, and the test of the RBAC.
+//! works in the replica that holds the lease, a `replica` loop works in every replica, and a `node` loop is a replica
+//! loop for a process on every node. From it derive the keys below `controllers`, what `run` starts, what `plan`
+//! prints, readiness, the labels of metrics, the list in the README, and the test of the RBAC.
 
 /// Hands the table to another macro.
 macro_rules! for_each_loop {
@@ -30,6 +30,8 @@ macro_rules! for_each_loop {
             termination: TerminationConfig => leader TerminationReconciler;
             /// Exams, second part: uploads the content of Instances that were stopped.
             submission: SubmissionConfig => leader SubmissionReconciler;
+            /// Image lists: what registries offer to Templates.
+            image_list: ImageListConfig => leader ImageListReconciler;
             /// SSH bastion: the file of all Tenants' public keys, and the host keys of its SSH server.
             bastion: BastionConfig => replica BastionLoop;
             /// SSH tracker: counts the SSH connections that the bastion opens to Instances.

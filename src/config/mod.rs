@@ -18,6 +18,7 @@ mod exposure;
 mod fault;
 mod formats;
 mod from_values;
+mod image_list;
 mod instance;
 mod integrations;
 mod log;
@@ -52,6 +53,7 @@ pub use duration::ConfigDuration;
 pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
 pub use from_values::{FromValues, from_values};
+pub use image_list::{ImageListConfig, RegistryConfig, RegistryType};
 pub use instance::{Access, AccessMode, InstanceConfig, VmLogin};
 pub use integrations::KeycloakConfig;
 #[cfg(feature = "otlp")]

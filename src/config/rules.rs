@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::automation;
 use super::duration::ConfigDuration;
 use super::fault::Fault;
+use super::image_list;
 use super::instance;
 use super::integrations::KeycloakConfig;
 use super::log;
@@ -22,6 +23,18 @@ pub(super) struct Rule {
     pub keys: &'static [&'static str],
     /// Returns what is wrong, or `None` if the rule is followed.
     pub broken: fn(&Config) -> Option<String>,
+    /// What would be valid.
+    pub expected: &'static str,
+}
+
+/// What is wrong with an entry of a list.
+pub(super) struct ItemFault {
+    /// The key, for example `controllers.imageList.registries[1].url`.
+    pub key: String,
+    /// The key whose line is named if this one is not in the file: one that each entry has.
+    pub instead: String,
+    /// What is wrong.
+    pub problem: String,
     /// What would be valid.
     pub expected: &'static str,
 }
@@ -186,6 +199,7 @@ fn keycloak_lacks(config: &Config, key: &str, value: fn(&KeycloakConfig) -> &str
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
     let of_parts = [
         automation::RULES,
+        image_list::RULES,
         instance::RULES,
         log::RULES,
         mail::RULES,
@@ -212,7 +226,14 @@ pub(super) fn broken(
         let key = place.map_or_else(|| rule.keys.first().copied().unwrap_or_default(), |(key, _)| key);
         Some(Fault::new(file, place.map(|(_, line)| line), key, problem, rule.expected))
     };
-    all().filter(certain).filter_map(fault).collect()
+    let of_item = |item: ItemFault| {
+        let line = lines.get(&item.key).or_else(|| lines.get(&item.instead)).copied();
+        Fault::new(file, line, &item.key, item.problem, item.expected)
+    };
+    // Entries that were refused before are not in the list, so those after them have other places.
+    let is_certain = !doubtful.iter().any(|key| overlap("controllers.imageList.registries", key));
+    let of_items = is_certain.then(|| image_list::faults(config)).into_iter().flatten();
+    all().filter(certain).filter_map(fault).chain(of_items.map(of_item)).collect()
 }
 
 /// Whether two keys are the same, or one contains the other.

@@ -13,6 +13,7 @@ use super::bastion::BastionConfig;
 use super::duration::ConfigDuration;
 use super::exposure::PublicExposureConfig;
 use super::formats;
+use super::image_list::ImageListConfig;
 use super::instance::InstanceConfig;
 use super::integrations::Integrations;
 use super::log::Log;

@@ -15,6 +15,7 @@ mod bastion;
 #[cfg(test)]
 mod example;
 mod expiration;
+mod image_list;
 mod inactivity;
 mod instance;
 mod preview;

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::preview::{Previewed, preview};
 use super::{
-    Definition, ReplicaDefinition, Setup, bastion, expiration, inactivity, instance, public_exposure,
-    shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh, workspace,
+    Definition, ReplicaDefinition, Setup, bastion, expiration, image_list, inactivity, instance,
+    public_exposure, shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh,
+    workspace,
 };
 use crate::api::Kind;
 use crate::config::Controllers;
@@ -51,6 +52,8 @@ pub enum Place {
     Leader,
     /// In every replica.
     Replica,
+    /// In a process on every node, as a replica loop: a DaemonSet of the same binary with other loops enabled.
+    Node,
 }
 
 /// A loop that has been built.
@@ -68,14 +71,17 @@ macro_rules! place {
     (replica) => {
         Place::Replica
     };
+    (node) => {
+        Place::Node
+    };
 }
 
-/// A replica loop does one thing at a time.
+/// A loop of a replica or node does one thing at a time.
 macro_rules! concurrency {
     (leader, $config:expr) => {
         $config.concurrency
     };
-    (replica, $config:expr) => {
+    ($place:ident, $config:expr) => {
         1
     };
 }
@@ -104,8 +110,10 @@ pub struct Planned {
     pub kind: &'static str,
     /// The key of the object.
     pub key: ObjectKey,
-    /// The object after the patch of the plan; `None` when it is not ours.
+    /// The object after the patch of the plan; `None` when it is not ours, or does not exist.
     pub object: Option<Value>,
+    /// Whether it does not exist: the configuration names it.
+    pub is_absent: bool,
     /// The objects that would be created for it.
     pub made: Vec<Value>,
     /// Objects that this or another loop makes for it once others have done their part, with placeholders for what only
@@ -150,6 +158,12 @@ fn replica<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFacto
     Ok(Built::Replica(Replica::new(built, set.finish().needs)))
 }
 
+/// Builds a loop of every node.
+#[allow(dead_code, reason = "no loop works in every node yet")]
+fn node<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
+    replica::<R>(setup, factory)
+}
+
 /// Builds a loop of the leader.
 fn leader<R: Definition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
     build::<R>(setup, factory).map(Built::Leader)
@@ -178,8 +192,9 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
                 plan.problems.iter().map(|problem| problem.message.clone()).collect();
             messages.extend(R::remarks(&observed, &self.settings, now));
             let foreseen = R::foreseen(&observed, &self.settings, &plan);
-            let object = Some(patched::<R>(&observed, &plan));
-            Planned { kind, key, object, made: made(&plan), foreseen, messages }
+            let is_absent = observed.as_ref().uid().is_empty();
+            let object = (!is_absent).then(|| patched::<R>(&observed, &plan));
+            Planned { kind, key, object, is_absent, made: made(&plan), foreseen, messages }
         };
         keys.into_iter().map(plan).collect()
     }
@@ -289,6 +304,7 @@ mod tests {
                 let place = match place {
                     Place::Leader => "leader",
                     Place::Replica => "every replica",
+                    Place::Node => "every node",
                 };
                 format!("| `{name}` | {default} | {place} | {} |\n", description.trim())
             })

@@ -1,6 +1,8 @@
 //! What users write, however hostile, is planned without a panic, and nothing is made under a name that nothing can have or
 //! in a namespace of others.
 
+mod image_lists;
+
 use std::collections::BTreeSet;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;

@@ -19,11 +19,15 @@ use crate::runtime::error::with_sources;
 /// Objects in one page of a list.
 const PAGE: u32 = 500;
 /// The images of the Go operators, by the last part of their names, and the loops that do the same work.
-const OPERATORS: [(&str, &[&str]); 8] = [
-    ("operator", &["tenant", "workspace", "instance", "publicExposure", "snapshot", "sharedVolume"]),
+const OPERATORS: [(&str, &[&str]); 9] = [
+    (
+        "operator",
+        &["tenant", "workspace", "instance", "publicExposure", "snapshot", "sharedVolume", "imageList"],
+    ),
     ("tenant-operator", &["tenant", "workspace"]),
     ("instance-operator", &["instance", "publicExposure", "snapshot", "sharedVolume"]),
     ("instance-automation", &["inactivity", "expiration", "termination", "submission"]),
+    ("image-list", &["imageList"]),
     ("bastion-operator", &["bastion"]),
     ("bastion-ssh-tracker", &["sshTracker"]),
     ("webssh-bastion", &["webSsh"]),

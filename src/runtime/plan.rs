@@ -112,7 +112,7 @@ pub struct Desired {
     pub labels: BTreeMap<String, String>,
     /// Annotations that it must carry (`Some`) or must not (`None`); others are kept.
     pub annotations: BTreeMap<String, Option<String>>,
-    /// The reference to its owner.
+    /// The reference to its owner; the default for [`Ownership::Unowned`].
     pub owner: OwnerReference,
     /// Whether it is deleted with its owner.
     pub ownership: Ownership,
@@ -135,6 +135,9 @@ pub enum Ownership {
     Controlled,
     /// It is kept: it has no owner reference to its owner, and is recognised by its labels.
     Kept,
+    /// It has no owner: the configuration names it. Whoever owns it otherwise is none of our business, and its owner
+    /// references are left alone.
+    Unowned,
 }
 
 /// An object to be deleted, with the uid and resource version of the store as preconditions.

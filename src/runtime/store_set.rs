@@ -1,6 +1,6 @@
 //! The stores of one loop. Each is declared once, with everything that follows from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ObjectKey;
@@ -146,6 +146,22 @@ impl<T: Kind> Declaration<'_, '_, T> {
         self
     }
 
+    /// The loop reconciles the objects of these keys, whether they exist or not, because the configuration names them. They
+    /// are in the queue from the start; a change adds the object, and that of any other object adds nothing.
+    pub fn named(self, keys: Vec<ObjectKey>) -> Self {
+        for key in &keys {
+            self.set.queue.add(key.clone(), Priority::Background);
+        }
+        let named: BTreeSet<ObjectKey> = keys.iter().cloned().collect();
+        self.set.keys = Box::new(move || keys.clone());
+        self.on_foreign_change(move |change, queue| {
+            let key = change.object().map(|object| ObjectKey::of(&**object));
+            if let Some(key) = key.filter(|key| named.contains(key)) {
+                queue.add(key, Priority::Change);
+            }
+        })
+    }
+
     /// A change adds the objects of `store` that its index `I` lists under the keys that `keys` returns.
     pub fn wakes_by<I: Index<O>, O: Kind, C: IntoIterator<Item: Into<I::Key>>>(
         self,
@@ -284,6 +300,27 @@ mod tests {
         let queue = Queue::new("tenant", Backoff::default());
         enqueue_controller::<TenantKind, _>(&service(1, &owner("Tenant", "ada", true)), &queue);
         assert_eq!(queue.next().await.expect("it is open").key, ObjectKey::new("", "ada"));
+    }
+
+    #[tokio::test]
+    async fn objects_that_are_named_need_not_exist() {
+        let mut factory = StoreFactory::default();
+        let mut set = StoreSet::new("instance", &mut factory);
+        let queue = Arc::clone(set.queue());
+        let keys = vec![ObjectKey::new("ns", "s"), ObjectKey::new("ns", "absent")];
+        let services = set.store::<ServiceKind>(&Selection::All).named(keys.clone()).get();
+        assert_eq!(queued(&queue).await, ["ns/absent", "ns/s"]);
+        let nobody = owner("Instance", "a", false);
+        services.apply_event(service(1, &nobody));
+        assert_eq!(queued(&queue).await, ["ns/s"]);
+        let mut other = service(2, &nobody);
+        other.metadata.name = "other".into();
+        services.apply_event(other);
+        services.record(service(3, &nobody), "instance");
+        assert!(queued(&queue).await.is_empty(), "another one, and a write of this loop");
+        services.delete_event(&service(4, &nobody));
+        assert_eq!(queued(&queue).await, ["ns/s"]);
+        assert_eq!((set.finish().keys)(), keys);
     }
 
     #[tokio::test]

@@ -152,7 +152,9 @@ class Plain(unittest.TestCase):
         different = {key for key in default if comparable(default[key]) != comparable(plain[key])}
         self.assertEqual(different, {ROLE})
         missing = rights(plain[ROLE]) - rights(default[ROLE])
-        self.assertEqual(missing, {("crownlabs.polito.it", "instances", "", "delete")})
+        lists = {("crownlabs.polito.it", "imagelists", "", verb) for verb in ("list", "watch", "create", "patch")}
+        lists.add(("crownlabs.polito.it", "imagelists/status", "", "patch"))
+        self.assertEqual(missing, lists | {("crownlabs.polito.it", "instances", "", "delete")})
 
     def test_the_crds_are_those_of_the_code(self):
         crds = by_key(document for file in (ROOT / "manifests/crds").iterdir() for document in documents(file.read_text()))
@@ -216,7 +218,7 @@ class Rights(unittest.TestCase):
             kinds[name] = f"{group}/{plural}"
         table = yaml.safe_load((CHART / "files/rights.yaml").read_text())
         watches = lambda entries: {name for name, verbs in entries.items() if "watch" in verbs.split()}
-        loops = set(table) - {"common", "webhook"}
+        loops = set(table) - {"common", "namespaced", "webhook"}
         for loop in sorted(loops):
             folder = ROOT / "src/controllers" / re.sub("([A-Z])", lambda letter: f"_{letter[0].lower()}", loop)
             source = (folder / "stores.rs").read_text()
@@ -225,7 +227,10 @@ class Rights(unittest.TestCase):
             source = source.split("#[cfg(test)]")[0]
             used = {kinds[name] for name in re.findall(r"\b[A-Z]\w+Kind\b", source)}
             with self.subTest(loop):
-                self.assertEqual(watches(table[loop]) | watches(table["common"]), used)
+                shared = watches(table["common"])
+                if loop != "imageList":
+                    shared |= watches(table["namespaced"])
+                self.assertEqual(watches(table[loop]) | shared, used)
         # The loops of the bastion have rights of their own.
         every = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"]
         self.assertEqual(loops | {"bastion", "sshTracker", "webSsh"}, set(every))

@@ -30,6 +30,7 @@ mod explain;
 mod exporter;
 mod exposure;
 mod heal;
+mod image_list;
 mod inactivity;
 mod keycloak;
 mod kstatus;

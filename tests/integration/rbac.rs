@@ -11,7 +11,9 @@ use crate::cluster::Options as ClusterOptions;
 use crate::cluster::audit::{AuditEntry, Mark};
 use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options, free_port};
+use crate::exam_server::ExamServer;
 use crate::expiration::expire;
+use crate::image_list;
 use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 use crate::shared_volumes::shared_volume;
 use crate::snapshots::{await_reason, snapshot};
@@ -209,15 +211,20 @@ fn exercise_tenants(lab: &Lab, shown: &mut Shown) {
 fn the_rbac_rules_are_sufficient_and_all_of_them_are_used() {
     let lab = Lab::start(ClusterOptions { gateway: true, ..ClusterOptions::default() });
     lab.create_fixtures("rbac");
-    let config = "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}
+    let registry = ExamServer::start();
+    let lists = image_list::keys("rbac", &registry);
+    let config = &format!(
+        "leaderElection: {{leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}}
 controllers:
-  publicExposure: {ipPool: [172.18.4.1]}
-  snapshot: {vmRegistry: r.example.org, vmRegistrySecret: login}
-  termination: {enabled: true}
-  submission: {enabled: true}
-  expiration: {enabled: true, notifications: false}
-  instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}
-  tenant: {personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}}\n";
+  publicExposure: {{ipPool: [172.18.4.1]}}
+  snapshot: {{vmRegistry: r.example.org, vmRegistrySecret: login}}
+  termination: {{enabled: true}}
+  submission: {{enabled: true}}
+  expiration: {{enabled: true, notifications: false}}
+  instance: {{gatewayApi: {{enabled: true, parentRefs: [{{name: labs, namespace: gateways}}]}}}}
+  tenant: {{personalWorkspace: {{enabled: true}}, myDrive: {{onTenantDeletion: delete}}}}
+  imageList: {{enabled: true, {lists}}}\n"
+    );
     let kubeconfig = lab.service_account();
     // Of the daemons here, only the first serves webhooks: they cannot share a port.
     let port = free_port();
@@ -225,6 +232,7 @@ controllers:
     let mut daemon =
         Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config: &with_webhooks });
     exercise(&lab);
+    image_list::exercise(&lab, "rbac", &registry);
     let mut shown = Shown::default();
     exercise_storage(&lab, &mut shown);
     exercise_uploads(&lab);

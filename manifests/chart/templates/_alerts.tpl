@@ -107,6 +107,19 @@ alerts:
     summary: The loop {{ "{{ $labels.controller }}" }} is late with a stop or deletion
     description: It was due more than an hour ago. The conditions of the Instances say what it waits for.
 {{- end }}
+{{- if $effective.controllers.imageList.enabled }}
+- alert: CrownlabsImageListStale
+  expr: >-
+    sum by (image_list) (increase(image_list_queries_total{ {{- $of -}} ,result="failed"}[1h])) > 0
+    unless sum by (image_list) (increase(image_list_queries_total{ {{- $of -}} ,result="succeeded"}[1h])) > 0
+  for: 10m
+  labels: {severity: warning}
+  annotations:
+    summary: The ImageList {{ "{{ $labels.image_list }}" }} is old
+    description: >-
+      Its registry could not be read for an hour, so teachers choose from what it offered then. The condition Stale of the
+      ImageList says why.
+{{- end }}
 {{- if .Values.bastion.enabled }}
 {{- $tracker := (include "crownlabs.bastion.effective" . | fromYaml).controllers.sshTracker }}
 {{- if $tracker.enabled }}

@@ -24,10 +24,13 @@ folder is mounted whole; of anything else, one key.
 {{- else -}}
 {{- $files = append $files (dict "id" "webhook" "from" $s.webhookCertificate "at" "server.webhook.certificateDir" "folder" true) -}}
 {{- end -}}
+{{- range $index, $name := $s.registries -}}
+{{- $files = append $files (dict "id" (printf "registry-%d" $index) "from" (dict "name" $name) "mount" (printf "registries/%s" $name) "folder" true) -}}
+{{- end -}}
 {{- $used := list -}}
 {{- range $files -}}
 {{- if .from.name -}}
-{{- $folder := printf "/etc/crownlabs-files/%s" .id -}}
+{{- $folder := printf "/etc/crownlabs-files/%s" (default .id .mount) -}}
 {{- $path := ternary $folder (printf "%s/%s" $folder (default "" .from.key)) (default false .folder) -}}
 {{- $used = append $used (merge (dict "folderPath" $folder "path" $path) .) -}}
 {{- end -}}
@@ -51,11 +54,13 @@ folder is mounted whole; of anything else, one key.
   "server" (dict "webhook" (dict "serviceName" (printf "%s-webhook" $name)))
 -}}
 {{- range (include "crownlabs.files" . | fromYaml).files -}}
+{{- if .at -}}
 {{- $value := .path -}}
 {{- range reverse (splitList "." .at) -}}
 {{- $value = dict . $value -}}
 {{- end -}}
 {{- $made = mergeOverwrite $made $value -}}
+{{- end -}}
 {{- end -}}
 {{- $made = mergeOverwrite $made $own -}}
 {{- /* A selector replaces the default: merged, it would demand both labels. */ -}}

@@ -8,6 +8,9 @@
 {{- $parts = append $parts $loop -}}
 {{- end -}}
 {{- end -}}
+{{- if without $parts "imageList" -}}
+{{- $parts = append $parts "namespaced" -}}
+{{- end -}}
 {{- if $parts -}}
 {{- $parts = append $parts "common" -}}
 {{- end -}}

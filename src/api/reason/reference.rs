@@ -14,7 +14,7 @@ const EVENT: &str = "Event";
 /// Who may have to do something.
 const PEOPLE: [&str; 4] = ["Student", "Teacher", "Administrator", "Nobody"];
 /// The folders of loops, and the kind that each writes about.
-const LOOPS: [(&str, &str); 10] = [
+const LOOPS: [(&str, &str); 11] = [
     ("workspace", "Workspace"),
     ("tenant", "Tenant"),
     ("instance", "Instance"),
@@ -25,6 +25,7 @@ const LOOPS: [(&str, &str); 10] = [
     ("expiration", "Instance"),
     ("termination", "Instance"),
     ("submission", "Instance"),
+    ("image_list", "ImageList"),
 ];
 
 /// Words as a list in a sentence, in code or as they are.

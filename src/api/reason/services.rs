@@ -48,6 +48,33 @@ reasons! { SERVICES, SERVICES_ROWS;
     /// The lease was lost before the request was sent. The next leader sends it, so no object shows this.
     KEYCLOAK_NOT_LEADER = "KeycloakNotLeader" on [] in [] by Nobody: "Nothing.";
 
+    /// The list is what the registry offered when it was last read.
+    REGISTRY_READ = "RegistryRead" on [ImageList] in [Stale, Event] by Nobody: "Nothing.";
+    /// The registry does not answer, or too late.
+    REGISTRY_UNREACHABLE = "RegistryUnreachable" on [ImageList] in [Stale, Event] by Administrator:
+        "Check `url` and `caFile` of the registry, the network policies, and whether the registry runs.";
+    /// The registry does not accept the login, or asks for one.
+    REGISTRY_REFUSED = "RegistryRefused" on [ImageList] in [Stale, Event] by Administrator:
+        "Check `username`, the content of `passwordFile`, and that this user may read the catalogue.";
+    /// The registry answers with an error.
+    REGISTRY_FAILED = "RegistryFailed" on [ImageList] in [Stale, Event] by Administrator:
+        "Wait; if it lasts, look at the log of the registry.";
+    /// What answers is no registry, or its answers are not whole.
+    REGISTRY_BAD_ANSWER = "RegistryBadAnswer" on [ImageList] in [Stale, Event] by Administrator:
+        "Check `url` and `type` of the registry, and what is in front of it.";
+    /// The registry leads to another server, which gets neither requests nor the login.
+    REGISTRY_ELSEWHERE = "RegistryElsewhere" on [ImageList] in [Stale, Event] by Administrator:
+        "Correct `url`; if it is the server that issues tokens, and is yours, name it in `tokenUrl`.";
+    /// A key of the registry, or a file that it names, cannot be used.
+    REGISTRY_SETTINGS_INVALID = "RegistrySettingsInvalid" on [ImageList] in [Stale, Event] by Administrator:
+        "Correct the key or file that the message names.";
+    /// The registry has more than an `ImageList` may hold. The list stays as it was.
+    IMAGE_LIST_TOO_LARGE = "ImageListTooLarge" on [ImageList] in [Stale, Event] by Administrator:
+        "Delete tags that nobody uses, or make several lists, each of one `project`.";
+    /// The API server does not take the list.
+    IMAGE_LIST_NOT_WRITTEN = "ImageListNotWritten" on [ImageList] in [Stale, Event] by Administrator:
+        "The message is the API server's.";
+
     /// The lease was lost before the mail was sent. The next leader sends it: only the metric `crownlabs_mails_total` shows
     /// this.
     MAIL_NOT_LEADER = "MailNotLeader" on [] in [] by Nobody: "Nothing.";

@@ -25,12 +25,14 @@ pub enum Form {
 pub type Row = (&'static str, &'static str, Form);
 
 /// The parts of the chart whose values are looked at, with their tables. Several names are those of older and newer charts.
-pub const PARTS: [(&str, &[Row]); 5] = [
+pub const PARTS: [(&str, &[Row]); 6] = [
     ("operator", TENANTS),
     ("tenant-operator", TENANTS),
     ("instance-operator", INSTANCES),
     ("bastion", BASTION),
     ("bastion-operator", BASTION),
+    // See `image_lists.rs`.
+    ("image-list", &[]),
 ];
 
 /// The operator of Tenants and Workspaces.
@@ -168,7 +170,7 @@ const BASTION: &[Row] = &[
 ];
 
 /// The ends of the paths of values that are left out on purpose, and why; nothing is said where there is nothing to do.
-pub const LEFT_OUT: [(&str, &str); 16] = [
+pub const LEFT_OUT: [(&str, &str); 14] = [
     ("maxConcurrentReconciles", ""),
     ("maxConcurrentShVolReconciles", ""),
     ("maxAutomationConcurrentReconciles", ""),
@@ -185,8 +187,6 @@ pub const LEFT_OUT: [(&str, &str); 16] = [
         "features.pmp",
         "personal volumes are mounted over NFS, and not mirrored into the namespaces of Tenants",
     ),
-    ("features.imageList", "no loop of the daemon makes image lists yet"),
-    ("configurations.imageList", "no loop of the daemon makes image lists yet"),
     (
         "containerVmSnapshots.exportImage",
         "the daemon has an exporter of its own, controllers.snapshot.containerExportImg",

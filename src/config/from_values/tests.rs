@@ -144,3 +144,48 @@ fn what_cannot_be_used_is_said() {
         made.messages
     );
 }
+
+#[test]
+fn image_lists_of_all_charts_are_carried_over() {
+    let read = |text: &str| -> Value { serde_saphyr::from_str(text).expect("YAML") };
+    let list = |made: &FromValues| read(&made.yaml)["controllers"]["imageList"].clone();
+    let made = from_values(
+        "image-list: {configurations: {registryUrl: 'http://docker-registry.docker-registry:5000/', advRegistryName: r.example.org, imageListName: vms, updateInterval: 60}}",
+    )
+    .expect("values");
+    let expected = read(
+        "enabled: true
+updateInterval: 60s
+registries: [{imageListName: vms, url: 'http://docker-registry.docker-registry:5000/', registryName: r.example.org}]",
+    );
+    assert_eq!((list(&made), &made.messages), (expected, &Vec::new()));
+    let made = from_values(
+        "operator:
+  configurations:
+    features: {imageList: false}
+    imageList:
+      updateInterval: soon
+      other: 1
+      registries:
+      - {name: a, type: docker, url: 'http://r:5000', advertised: r.example.org, username: '', password: '', imageListName: vms}
+      - {name: b, type: harbor, url: 'https://h', registryName: h.example.org, username: robot, password: hunter2, imageListName: apps, project: labs}",
+    )
+    .expect("values");
+    let expected = read(
+        "enabled: false
+registries:
+- {imageListName: vms, type: docker, url: 'http://r:5000', registryName: r.example.org}
+- {imageListName: apps, type: harbor, url: 'https://h', registryName: h.example.org, project: labs, username: robot,
+   passwordFile: /etc/crownlabs-files/registries/apps/password}",
+    );
+    assert_eq!(list(&made), expected);
+    let begins = [
+        "operator.configurations.imageList.registries[1].password: put it into a Secret apps",
+        "operator.configurations.imageList.updateInterval: \"soon\" is left out: expected a number of seconds",
+        "operator.configurations.imageList.other: 1 is left out: there is no such key here",
+    ];
+    assert_eq!(made.messages.len(), begins.len(), "{:#?}", made.messages);
+    for (message, begin) in made.messages.iter().zip(begins) {
+        assert!(message.starts_with(begin) && !message.contains("hunter2"), "{message}");
+    }
+}

@@ -198,6 +198,12 @@ metrics! {
     Counter => "instance_status_checks_total" by {result: "`kept`, `terminated`, `failed`"}
         "Number of queries of the status URLs of Instances by result"
         "`failed` that rises during an exam: the condition `StatusChecked` of the Instances says why.";
+    Counter => "image_list_queries_total" by {image_list: "the ImageList", result: "`succeeded`, `failed`"}
+        "Number of queries of the registries of image lists by list and result"
+        "`failed` that rises: the condition `Stale` of the list says why. See [Image lists](../image-lists.md).";
+    Gauge => "image_list_last_success_timestamp_seconds" by {image_list: "the ImageList"}
+        "Time at which the registry of an image list was last read, in seconds since 1970; absent before"
+        "Long ago: the list is old. On a standby replica it is absent.";
     Gauge => "keycloak_up" by {}
         "Whether Keycloak answers: 1, or 0 while it does not"
         "0: accounts and roles wait; everything else goes on.";

@@ -24,6 +24,7 @@ pub enum Owner {
 pub fn owner_of(metadata: &Metadata, desired: &Desired) -> Owner {
     let owner = &desired.owner;
     match metadata.controller() {
+        _ if desired.ownership == Ownership::Unowned => Owner::Us,
         Some(controller) if controller.uid == owner.uid => Owner::Us,
         Some(controller) if controller.kind == owner.kind && controller.name == owner.name => {
             Owner::Predecessor
@@ -155,6 +156,7 @@ fn owners(metadata: &Metadata, ours: &OwnerReference, ownership: Ownership) -> O
     let as_wanted = match ownership {
         Ownership::Controlled => current().any(|owner| owner == *ours),
         Ownership::Kept => current().all(|owner| owner.uid != ours.uid),
+        Ownership::Unowned => true,
     };
     if as_wanted {
         return None;

@@ -81,6 +81,19 @@ fn a_lost_owner_is_restored_beside_the_others_for_the_seen_version_only() {
 }
 
 #[test]
+fn what_has_no_owner_of_ours_keeps_those_that_it_has() {
+    let unowned = Desired { owner: OwnerReference::default(), ownership: Ownership::Unowned, ..desired() };
+    let mut metadata = whole();
+    // Whose it is, as its owner and its label say it.
+    metadata["ownerReferences"] = json!([owner("u9")]);
+    metadata["labels"] = json!({"instance": "i", "tenant": "eve"});
+    assert_eq!(repair(&unowned, &seen(metadata.clone(), &json!({"replicas": 1}))), None);
+    let found = needed(&unowned, &seen(metadata.clone(), &json!({"replicas": 3}))).expect("not foreign");
+    assert_eq!(found.expect("a repair").patch, json!({"spec": {"replicas": 1}}));
+    assert!(needed(&desired(), &seen(metadata, &json!({}))).is_err(), "else it is that of another Instance");
+}
+
+#[test]
 fn an_owner_that_no_longer_blocks_is_repaired() {
     let mut metadata = whole();
     let weak = OwnerReference { block_owner_deletion: None, ..owner("u1") };

@@ -13,6 +13,7 @@ use crate::cluster::audit::{AuditEntry, Mark};
 use crate::daemon::{Daemon, Options};
 use crate::exam_server::{Answer, ExamServer};
 use crate::expiration::expire;
+use crate::image_list;
 use crate::inactivity::{allow_idle, prometheus};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::shared_volumes::shared_volume;
@@ -21,7 +22,7 @@ use crate::tenants::{tenant, workspace};
 use crate::termination::{await_condition, exam};
 
 /// The loops, each with its configuration.
-const LOOPS: [(&str, &str); 10] = [
+const LOOPS: [(&str, &str); 11] = [
     ("workspace", ""),
     ("tenant", "personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}"),
     ("instance", "gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}"),
@@ -32,6 +33,8 @@ const LOOPS: [(&str, &str); 10] = [
     ("expiration", "notificationInterval: 1s"),
     ("termination", ""),
     ("submission", ""),
+    // With a registry of the test.
+    ("imageList", ""),
 ];
 
 /// What is shown by the test of all loops together, and not here: repairs of a Job or Secret in the moment in which a watch is
@@ -63,8 +66,13 @@ fn rights() -> BTreeMap<String, BTreeSet<String>> {
             .flat_map(|(resource, verbs)| verbs.split(' ').map(move |verb| format!("{verb} {resource}")));
         verbs.collect()
     };
-    let common = of(&parts["common"]);
-    parts.iter().map(|(name, part)| (name.clone(), of(part).union(&common).cloned().collect())).collect()
+    let (common, namespaced) = (of(&parts["common"]), of(&parts["namespaced"]));
+    let all = |name: &str, part: &BTreeMap<String, String>| -> BTreeSet<String> {
+        let is_namespaced = name != "imageList";
+        let shared = common.iter().chain(namespaced.iter().filter(|_| is_namespaced)).cloned();
+        shared.chain(of(part)).collect()
+    };
+    parts.iter().map(|(name, part)| (name.clone(), all(name, part))).collect()
 }
 
 /// Makes the account of a loop, with its rights.
@@ -193,10 +201,14 @@ fn each_loop_has_the_rights_that_it_uses_and_no_others() {
         prometheus.url()
     );
     let mut daemons: BTreeMap<&str, Daemon> = BTreeMap::new();
+    let registry = ExamServer::start();
+    let lists = image_list::keys("rbac-loop", &registry);
     for (name, settings) in LOOPS {
         grant(&lab, name, &rights[name]);
+        let settings = if name == "imageList" { &lists } else { settings };
         daemons.insert(name, start(&lab, name, settings, &integrations));
     }
+    image_list::exercise(&lab, "rbac-loop", &registry);
     let mut shown = Shown::default();
     exercise(&lab);
     exercise_storage(&lab, &mut shown);

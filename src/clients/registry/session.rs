@@ -1,0 +1,224 @@
+//! The requests of one query: each is sent to the server that is configured, with what that server asks for.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use http::header::{AUTHORIZATION, HeaderMap, LOCATION};
+use http::{HeaderValue, StatusCode};
+use reqwest::{Response, Url};
+
+use super::auth::{self, Challenge, Login, TokenService};
+use super::error::QueryError;
+use super::names::{codes, in_parentheses};
+use super::{link, server};
+use crate::clients::http::HttpClient;
+
+/// The most pages of a list.
+const MOST_PAGES: usize = 1_000;
+/// The longest URL of a page, in bytes.
+const LONGEST_URL: usize = 4_096;
+
+/// One query of a registry.
+pub(super) struct Session {
+    http: HttpClient,
+    /// The URL of the registry, without a slash at its end.
+    base: String,
+    /// A server that may issue tokens beside the registry itself.
+    token_server: Option<Url>,
+    login: Option<Login>,
+    /// The token service, once a challenge has named it.
+    tokens: Mutex<Option<TokenService>>,
+}
+
+/// Reads a part of the registry for which one token is enough.
+pub(super) struct Reader<'s> {
+    session: &'s Session,
+    /// What a token has to be for.
+    scope: String,
+    /// The value of `Authorization`.
+    header: Option<HeaderValue>,
+    /// The request, for messages.
+    request: String,
+    /// The first page.
+    first: Url,
+    /// The pages that were read.
+    read: HashSet<String>,
+}
+
+/// An answer: 404, or a success.
+pub(super) struct Reply {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+impl Session {
+    /// A query of the registry at `base`.
+    ///
+    /// # Errors
+    /// When a URL is not one; the configuration is checked for that before.
+    pub fn new(
+        http: HttpClient,
+        base: &str,
+        token_server: &str,
+        login: Option<Login>,
+    ) -> Result<Self, QueryError> {
+        let token_server =
+            Some(token_server).filter(|url| !url.is_empty()).map(|url| parsed("tokenUrl", url));
+        let base = base.trim_end_matches('/').to_owned();
+        parsed("url", &base)?;
+        Ok(Self { http, base, token_server: token_server.transpose()?, login, tokens: Mutex::default() })
+    }
+
+    /// A reader of the path, whose tokens are for `scope`.
+    pub async fn reader(&self, path: &str, scope: String) -> Result<Reader<'_>, QueryError> {
+        let first = parsed("url", &format!("{}{path}", self.base))?;
+        let known = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let header = match known {
+            Some(tokens) => Some(self.token(&tokens, &scope).await?),
+            None => self.login.as_ref().and_then(Login::header),
+        };
+        let request = format!("GET {}", first.path());
+        Ok(Reader { session: self, scope, header, request, first, read: HashSet::new() })
+    }
+
+    /// Gets a token.
+    async fn token(&self, tokens: &TokenService, scope: &str) -> Result<HeaderValue, QueryError> {
+        let request = format!("the token of {}", server(&tokens.realm));
+        let mut url = tokens.realm.clone();
+        if let Some(service) = &tokens.service {
+            url.query_pairs_mut().append_pair("service", service);
+        }
+        url.query_pairs_mut().append_pair("scope", scope);
+        let response = self.send(&url, self.login.as_ref().and_then(Login::header), &request).await?;
+        let reply = self.reply(response, &request, &url).await?;
+        let reply = reply.found(&request)?;
+        let problem = "the answer has no token".to_owned();
+        auth::granted(&reply.body).ok_or(QueryError::BadAnswer { request, problem })
+    }
+
+    /// Whether a server may get the login: the registry, and the token server of the configuration.
+    fn trusts(&self, url: &Url) -> bool {
+        let base = self.base.parse::<Url>().ok();
+        base.iter().chain(&self.token_server).any(|trusted| trusted.origin() == url.origin())
+    }
+
+    async fn send(
+        &self,
+        url: &Url,
+        header: Option<HeaderValue>,
+        request: &str,
+    ) -> Result<Response, QueryError> {
+        let mut builder = self.http.client().get(url.clone());
+        if let Some(header) = header {
+            builder = builder.header(AUTHORIZATION, header);
+        }
+        let sent = self.http.begin(builder).await;
+        sent.map_err(|error| QueryError::NoAnswer { request: request.to_owned(), error })
+    }
+
+    /// Reads an answer that is to be a success, or 404.
+    async fn reply(&self, response: Response, request: &str, url: &Url) -> Result<Reply, QueryError> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let request = request.to_owned();
+        if status.is_redirection() {
+            let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
+            let to = location.and_then(|location| url.join(location).ok());
+            let to = to.map_or_else(|| "another place".to_owned(), |to| server(&to));
+            let advice = "set url to the address of the registry itself";
+            return Err(QueryError::Elsewhere { request, to, advice });
+        }
+        let body = self.http.body(response).await;
+        if status.is_success() || status == StatusCode::NOT_FOUND {
+            let body = body.map_err(|error| QueryError::NoAnswer { request, error })?;
+            return Ok(Reply { status, headers, body });
+        }
+        let (codes, logged_in) = (codes(&body.unwrap_or_default()), self.login.is_some());
+        let (status, codes) = (status.as_u16(), in_parentheses(&codes));
+        Err(match status {
+            401 | 403 => QueryError::Refused { request, status, codes, logged_in },
+            _ => QueryError::Status { request, status, codes },
+        })
+    }
+}
+
+impl Reader<'_> {
+    /// The request, for messages.
+    pub fn request(&self) -> &str {
+        &self.request
+    }
+
+    /// The first page.
+    pub fn first(&self) -> Url {
+        self.first.clone()
+    }
+
+    /// Reads a page: 404, or a success.
+    pub async fn get(&mut self, url: &Url) -> Result<Reply, QueryError> {
+        let is_new = self.read.insert(url.as_str().to_owned());
+        if !is_new || self.read.len() > MOST_PAGES {
+            let problem =
+                if is_new { "it has more than 1000 pages" } else { "its pages go round in a circle" };
+            return Err(self.bad(problem));
+        }
+        let session = self.session;
+        let mut response = session.send(url, self.header.clone(), &self.request).await?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(challenge) = auth::bearer(response.headers())
+        {
+            self.header = Some(self.answered(challenge).await?);
+            response = session.send(url, self.header.clone(), &self.request).await?;
+        }
+        session.reply(response, &self.request, url).await
+    }
+
+    /// The token that a challenge asks for.
+    async fn answered(&self, challenge: Challenge) -> Result<HeaderValue, QueryError> {
+        let Challenge { tokens, scope } = challenge;
+        if !self.session.trusts(&tokens.realm) {
+            let advice = "set tokenUrl if that server is to get the login, or the registry's address there";
+            let to = format!("{} for a token", server(&tokens.realm));
+            return Err(QueryError::Elsewhere { request: self.request.clone(), to, advice });
+        }
+        let token = self.session.token(&tokens, scope.as_deref().unwrap_or(&self.scope)).await?;
+        *self.session.tokens.lock().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
+        Ok(token)
+    }
+
+    /// The page after this one, by the header `Link`.
+    pub fn next(&self, url: &Url, headers: &HeaderMap) -> Result<Option<Url>, QueryError> {
+        let Some(target) = link::next(headers) else { return Ok(None) };
+        let next = url.join(target).ok().filter(|next| next.as_str().len() <= LONGEST_URL);
+        let next = next.ok_or_else(|| self.bad("its next page has no URL that can be used"))?;
+        if next.origin() != url.origin() {
+            let advice = "the registry has to name its pages with the address in url; behind a proxy, that passes on \
+                          Host and X-Forwarded-Proto";
+            let to = format!("{} for its next page", server(&next));
+            return Err(QueryError::Elsewhere { request: self.request.clone(), to, advice });
+        }
+        Ok(Some(next))
+    }
+
+    /// An answer that cannot be used.
+    pub fn bad(&self, problem: impl Into<String>) -> QueryError {
+        QueryError::BadAnswer { request: self.request.clone(), problem: problem.into() }
+    }
+}
+
+impl Reply {
+    /// The reply, if it is a success.
+    pub fn found(self, request: &str) -> Result<Self, QueryError> {
+        if self.status.is_success() {
+            return Ok(self);
+        }
+        let codes = in_parentheses(&codes(&self.body));
+        Err(QueryError::Status { request: request.to_owned(), status: self.status.as_u16(), codes })
+    }
+}
+
+fn parsed(key: &'static str, url: &str) -> Result<Url, QueryError> {
+    url.parse().map_err(|_| QueryError::Settings { key, problem: "it is no URL".to_owned() })
+}

@@ -1,0 +1,45 @@
+//! The input of the plan and the report of an image list.
+
+use std::sync::Arc;
+
+use derive_more::AsRef;
+use jiff::Timestamp;
+
+use crate::api::condition::{Condition, STALE};
+use crate::api::image_list::ImageList;
+use crate::clients::registry::{Listing, QueryError};
+
+/// Everything that plan and report depend on, except the configuration and the time.
+#[derive(Debug, Clone, AsRef)]
+pub struct Observed {
+    /// The list; without uid if it does not exist.
+    #[as_ref(ImageList)]
+    pub list: Arc<ImageList>,
+    /// The last query of its registry by this process.
+    pub query: Option<Query>,
+}
+
+/// A query of a registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// When it began.
+    pub begun: Timestamp,
+    /// How many queries in a row have failed, with this one.
+    pub failures: u32,
+    /// When the last query before this one ended that succeeded.
+    pub last_success: Option<Timestamp>,
+    /// The time of its end, and what the registry offers; `None` while it is under way.
+    pub result: Option<(Timestamp, Result<Arc<Listing>, QueryError>)>,
+}
+
+impl Observed {
+    /// Whether the list exists.
+    pub fn exists(&self) -> bool {
+        !self.list.uid().is_empty()
+    }
+
+    /// The condition [`STALE`] of the list.
+    pub fn stored_condition(&self) -> Option<&Condition> {
+        self.list.status.conditions.iter().find(|condition| condition.type_ == STALE)
+    }
+}

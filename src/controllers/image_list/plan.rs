@@ -1,0 +1,144 @@
+//! The plan of an image list: a pure function of what is observed, the configuration and the time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde_json::{Value, json};
+
+use super::observe::{Observed, Query};
+use crate::api::image_list::{ImageList, ImageListItem, ImageListKind};
+use crate::clients::registry::{Listing, QueryError};
+use crate::config::{ImageListConfig, RegistryConfig};
+use crate::runtime::ObjectKey;
+use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, Plan, Requeue};
+use crate::runtime::queue::spread;
+use crate::runtime::reconciler;
+
+/// The time until the first query that failed is repeated, doubled each time, unless the interval is shorter.
+const RETRY: Duration = Duration::from_secs(30);
+
+/// The effects outside of the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Begin a query of the registry.
+    Query,
+}
+
+impl reconciler::Effect for Effect {
+    type Result = ();
+}
+
+/// The decision about a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision<'o> {
+    /// The configuration does not name it.
+    Ignore,
+    /// Its registry is read now.
+    Query,
+    /// A query is under way.
+    UnderWay,
+    /// The registry has been read: the list is as it says, and the registry is read again at this time.
+    Current(&'o Arc<Listing>, Timestamp),
+    /// The registry could not be read: the list stays as it is, and the query is repeated at this time.
+    Failed(&'o QueryError, Timestamp),
+}
+
+/// The registry of a list.
+pub fn registry<'c>(list: &ImageList, config: &'c ImageListConfig) -> Option<&'c RegistryConfig> {
+    config.registries.iter().find(|registry| registry.image_list_name == list.name())
+}
+
+/// Decides about a list.
+pub fn decide<'o>(observed: &'o Observed, config: &ImageListConfig, now: Timestamp) -> Decision<'o> {
+    if registry(&observed.list, config).is_none() {
+        return Decision::Ignore;
+    }
+    let Some(query) = &observed.query else { return Decision::Query };
+    let Some((ended, result)) = &query.result else { return Decision::UnderWay };
+    let due = due(observed, query, *ended, result.is_ok(), config.update_interval.get());
+    match result {
+        _ if due <= now => Decision::Query,
+        Ok(listing) => Decision::Current(listing, due),
+        Err(error) => Decision::Failed(error, due),
+    }
+}
+
+/// When the registry is read again: an interval after the query began, or, if it failed, sooner after its end. The lists of
+/// one registry, and those of other daemons, are spread over a fifth of the interval.
+fn due(
+    observed: &Observed,
+    query: &Query,
+    ended: Timestamp,
+    succeeded: bool,
+    interval: Duration,
+) -> Timestamp {
+    let salt = u64::try_from(query.begun.as_second()).unwrap_or_default();
+    let jitter = 0.9 + 0.2 * spread(&ObjectKey::of(&*observed.list), salt);
+    let doubled = RETRY.saturating_mul(1 << query.failures.saturating_sub(1).min(16));
+    let (from, delay) = if succeeded { (query.begun, interval) } else { (ended, doubled.min(interval)) };
+    from.checked_add(delay.mul_f64(jitter)).unwrap_or(Timestamp::MAX).max(ended)
+}
+
+/// The plan.
+pub fn plan(observed: &Observed, config: &ImageListConfig, now: Timestamp) -> Plan<Effect> {
+    let mut plan = Plan::default();
+    let mut wait = |due: Timestamp| {
+        plan.requeue_after(Duration::try_from(due.duration_since(now)).unwrap_or_default());
+    };
+    let images: Option<&[ImageListItem]> = match decide(observed, config, now) {
+        Decision::Ignore => {
+            plan.requeue = Requeue::OnChange;
+            None
+        }
+        Decision::Query => {
+            plan.effects.push(Effect::Query);
+            None
+        }
+        // The result of the query adds the list to the queue.
+        Decision::UnderWay => None,
+        Decision::Current(listing, due) => {
+            wait(due);
+            Some(&listing.images)
+        }
+        Decision::Failed(_, due) => {
+            wait(due);
+            (!observed.exists()).then_some(&[])
+        }
+    };
+    let registry = registry(&observed.list, config);
+    plan.ensure.extend(images.zip(registry).map(|(images, registry)| desired(observed, registry, images)));
+    plan
+}
+
+/// The list with these images.
+fn desired(observed: &Observed, registry: &RegistryConfig, images: &[ImageListItem]) -> Desired {
+    let kind = KindInfo::of::<ImageListKind>();
+    let project = Some(registry.project.as_str()).filter(|project| !project.is_empty());
+    let spec = json!({"registryName": registry.registry_name, "projectBaseName": project, "images": images});
+    let manifest = (!observed.exists()).then(|| {
+        let metadata = ObjectMeta { name: Some(registry.image_list_name.clone()), ..ObjectMeta::default() };
+        let mut spec = spec.clone();
+        if let Some(spec) = spec.as_object_mut() {
+            spec.retain(|_, value| *value != Value::Null);
+        }
+        Manifest::new(kind, &metadata, &json!({"spec": spec}))
+    });
+    Desired {
+        kind,
+        key: ObjectKey::of(&*observed.list),
+        component: String::new(),
+        wave: 0,
+        manifest,
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        owner: OwnerReference::default(),
+        ownership: Ownership::Unowned,
+        identity: BTreeMap::new(),
+        known_by: None,
+        members: Vec::new(),
+        fields: json!({"spec": spec}),
+    }
+}

@@ -1,0 +1,64 @@
+//! The reconciler of image lists.
+
+use jiff::Timestamp;
+
+use super::observe::Observed;
+use super::plan::{Effect, plan, registry};
+use super::queries::Queries;
+use super::report::report;
+use super::stores::Stores;
+use crate::api::image_list::ImageListKind;
+use crate::config::ImageListConfig;
+use crate::controllers::{Definition, Setup};
+use crate::runtime::ObjectKey;
+use crate::runtime::reconciler::{EffectOutcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::store_set::StoreSet;
+
+/// Reconciles image lists.
+pub struct ImageListReconciler {
+    stores: Stores,
+    queries: Queries,
+}
+
+impl Definition for ImageListReconciler {
+    const EVENT_SOURCE: &'static str = "ImageList";
+
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
+        let config = setup.config.controllers.image_list.clone();
+        let queries = Queries::new(&config.registries, set.queue().clone());
+        Ok((Self { stores: Stores::declare(set, &config.registries), queries }, config))
+    }
+
+    fn remarks(observed: &Observed, config: &ImageListConfig, _: Timestamp) -> Vec<String> {
+        let remark = registry(&observed.list, config).map(|registry| {
+            let (url, interval) = (&registry.url, config.update_interval);
+            format!(
+                "its images are those of the registry at {url}, which is read every {interval}, and not here"
+            )
+        });
+        remark.into_iter().collect()
+    }
+}
+
+impl Reconciler for ImageListReconciler {
+    const NAME: &'static str = "imageList";
+    type Kind = ImageListKind;
+    type Observed = Observed;
+    type Settings = ImageListConfig;
+    type Effect = Effect;
+    const PLAN: PlanFn<Self> = plan;
+    const REPORT: ReportFn<Self> = report;
+
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        Some(Observed { list: self.stores.show(key), query: self.queries.last(key) })
+    }
+
+    async fn perform(&self, observed: &Observed, Effect::Query: &Effect) -> EffectOutcome<()> {
+        self.queries.begin(&ObjectKey::of(&*observed.list));
+        EffectOutcome::done(())
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        self.queries.forget(key);
+    }
+}

@@ -1,0 +1,122 @@
+//! The status, the condition and the events of an image list.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::observe::Observed;
+use super::plan::{Decision, Effect, decide, registry};
+use crate::api::condition::STALE;
+use crate::api::image_list::ImageListKind;
+use crate::api::reason::{IMAGE_LIST_NOT_WRITTEN, REGISTRY_READ, Reason};
+use crate::clients::registry::{LeftOut, Listing};
+use crate::config::ImageListConfig;
+use crate::runtime::clock::rfc3339;
+use crate::runtime::conditions::{self, Observation, whole_seconds};
+use crate::runtime::events::{EventNote, EventType};
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Outcome, Report};
+
+/// What is reported about a list.
+struct News {
+    is_stale: bool,
+    reason: Reason,
+    message: String,
+    /// When the registry was last read.
+    last_success: Option<Timestamp>,
+}
+
+/// The report of a reconcile.
+pub fn report(
+    observed: &Observed,
+    config: &ImageListConfig,
+    _: &Plan<Effect>,
+    outcome: &Outcome<()>,
+    now: Timestamp,
+) -> Report<ImageListKind> {
+    let old = &observed.list.status;
+    let Some(news) = news(observed, config, outcome, now).filter(|_| observed.exists()) else {
+        return Report::unchanged(&observed.list);
+    };
+    let News { is_stale, reason, message, last_success } = news;
+    let known = observed.stored_condition();
+    let was_stale = known.is_some_and(|known| known.status == "True");
+    let is_told = is_stale || was_stale;
+    let is_new = known.is_none_or(|known| known.reason != reason || (known.status == "True") != is_stale);
+    let type_ = if is_stale { EventType::Warning } else { EventType::Normal };
+    let event = (is_told && is_new).then(|| EventNote::new(type_, reason, message.clone()));
+    let mut status = old.clone();
+    let generation = observed.list.metadata.generation;
+    let observation = Observation::new(STALE, is_stale, reason, &*message);
+    status.conditions = conditions::merge(&old.conditions, &[observation], &[], generation, now);
+    status.last_success_time = last_success.filter(|_| is_stale).map(|time| Time(whole_seconds(time)));
+    Report { log: Some(message), ..Report::new(status, event.into_iter().collect()) }
+}
+
+/// What is reported; `None` if nothing has happened.
+fn news(
+    observed: &Observed,
+    config: &ImageListConfig,
+    outcome: &Outcome<()>,
+    now: Timestamp,
+) -> Option<News> {
+    let url = &registry(&observed.list, config)?.url;
+    let query = observed.query.as_ref()?;
+    match decide(observed, config, now) {
+        Decision::Ignore | Decision::Query | Decision::UnderWay => None,
+        Decision::Current(listing, _) => {
+            let ended = query.result.as_ref().map(|(ended, _)| *ended);
+            match outcome.failures.iter().find(|failure| !failure.error.is_transient()) {
+                Some(failure) => Some(News {
+                    is_stale: true,
+                    reason: IMAGE_LIST_NOT_WRITTEN,
+                    message: format!(
+                        "what the registry at {url} offers could not be written: {}",
+                        failure.error
+                    ),
+                    last_success: ended,
+                }),
+                // It is written in the next reconcile, or is not known to be.
+                None if !outcome.failures.is_empty() => None,
+                None => Some(News {
+                    is_stale: false,
+                    reason: REGISTRY_READ,
+                    message: format!("the registry at {url} offers {}", offered(listing)),
+                    last_success: ended,
+                }),
+            }
+        }
+        Decision::Failed(error, _) => {
+            // What this process does not know, the status may.
+            let stored = observed.list.status.last_success_time.as_ref().map(|time| time.0);
+            let last_success = query.last_success.or(stored);
+            let as_of = match last_success {
+                Some(time) => format!("the list is that of {}", rfc3339(time)),
+                None if observed.list.spec.images.is_empty() => "the list is empty until it can".to_owned(),
+                None => "the list is as it was before this daemon started".to_owned(),
+            };
+            let message = format!("the registry at {url} could not be read: {error}; {as_of}");
+            Some(News { is_stale: true, reason: error.reason(), message, last_success })
+        }
+    }
+}
+
+/// How much a registry offers, and what was left out.
+fn offered(listing: &Listing) -> String {
+    let Listing { images, left_out: LeftOut { repositories, tags } } = listing;
+    let versions: usize = images.iter().map(|image| image.versions.len()).sum();
+    let offered = format!("{} with {}", counted(images.len(), "image"), counted(versions, "tag"));
+    if *repositories == 0 && *tags == 0 {
+        return offered;
+    }
+    let (repositories, tags) = (counted(*repositories, "repository"), counted(*tags, "tag"));
+    format!("{offered}; left out: {repositories} and {tags} whose names no registry may have")
+}
+
+/// A number with its noun.
+fn counted(number: usize, noun: &str) -> String {
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
+    }
+}

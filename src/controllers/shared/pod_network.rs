@@ -1,0 +1,140 @@
+//! What the two loops of pod networks tell each other, in ConfigMaps in the daemon's namespace, which no tenant may edit.
+//!
+//! | object | written by | what it says |
+//! |---|---|---|
+//! | a pool: one for each range in a namespace | the leader (`podConfig`), before a link is made | who has which address, on which node, and which bridges are needed |
+//! | a report: one for each node | that node (`podConfigNode`) | which of its allocations have a link, which were released, and what is wrong |
+//!
+//! An address goes through these states; only the last step frees it, so an address on a live link is never given away:
+//!
+//! 1. the leader adds the allocation to the pool;
+//! 2. the node makes the link and reports [`LinkState::Plugged`];
+//! 3. when the pod or the attachment is gone, the leader sets [`Allocation::release`];
+//! 4. the node removes what is left of the link and reports [`LinkState::Released`];
+//! 5. the leader removes the allocation; then the node removes its entry.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// The label of all these `ConfigMap`s; its value is [`POOL`] or [`REPORT`].
+pub const RECORD: &str = "crownlabs.polito.it/pod-network";
+/// The value of [`RECORD`] of a pool.
+pub const POOL: &str = "pool";
+/// The value of [`RECORD`] of the report of a node.
+pub const REPORT: &str = "report";
+/// The key in the data of a pool with its [`Pool`]. Every other key is the uid of a pod, with a list of [`Allocation`]s.
+pub const POOL_KEY: &str = "pool";
+/// The key in the data of a report with its [`Node`]. Every other key is the uid of a pod, with a list of [`Link`]s.
+pub const NODE_KEY: &str = "node";
+
+/// A pool of addresses: one for each range in a namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pool {
+    /// The namespace of the `PodConfig`s.
+    pub namespace: String,
+    /// The range without host bits, for example `10.77.0.0/24`.
+    pub range: String,
+    /// The first usable address, which is on the bridge of every node.
+    pub gateway: IpAddr,
+    /// The names of the bridges that `PodConfig`s use with this range, sorted. A bridge is kept while a pool names it.
+    pub bridges: Vec<String>,
+}
+
+/// The address of one attachment of one pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Allocation {
+    /// The name of the pod.
+    pub pod: String,
+    /// The node on which the pod is.
+    pub node: String,
+    /// The name of the `PodConfig`.
+    pub pod_config: String,
+    /// Its uid.
+    pub pod_config_uid: String,
+    /// The name of the attachment.
+    pub attachment: String,
+    /// The bridge.
+    pub bridge: String,
+    /// The address.
+    pub address: IpAddr,
+    /// Whether the link is to be removed, after which the address is free.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub release: bool,
+}
+
+/// The state of a node as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Node {
+    /// The name of the node.
+    pub node: String,
+    /// What is wrong with all of its work, for example that no container runtime answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<LinkProblem>,
+}
+
+/// What a node has made of one allocation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Link {
+    /// The namespace of the `PodConfig`.
+    pub namespace: String,
+    /// The name of the `PodConfig`.
+    pub pod_config: String,
+    /// Its uid.
+    pub pod_config_uid: String,
+    /// The name of the pod.
+    pub pod: String,
+    /// The name of the attachment.
+    pub attachment: String,
+    /// Its state.
+    pub state: LinkState,
+    /// The name of the pod's end; empty unless plugged.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pod_link: String,
+    /// The name of the node's end; empty unless plugged.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host_link: String,
+    /// The address with its prefix length; empty unless plugged.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub address: String,
+    /// The bridge.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub bridge: String,
+    /// What keeps it from being plugged or released.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<LinkProblem>,
+}
+
+/// Whether there is a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum LinkState {
+    /// Not yet, or not any more: see the problem, if there is one.
+    Pending,
+    /// The link is there as it should be, and was verified.
+    Plugged,
+    /// Nothing is left of the link.
+    Released,
+}
+
+/// What is wrong, on a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LinkProblem {
+    /// One of the reasons of `api::reason`.
+    pub reason: String,
+    /// A sentence.
+    pub message: String,
+}
+
+impl Link {
+    /// The text of a plugged link in `status.podConfigurations[].configList`, whose form clients rely on.
+    pub fn text(&self) -> String {
+        let Self { pod_link, address, host_link, bridge, .. } = self;
+        format!("{{podVethName:{pod_link} podIPAddr:{address} peerVethName:{host_link} bridge:{bridge}}}")
+    }
+}

@@ -1,0 +1,236 @@
+//! Debian's docker-registry: open, with a password, or with tokens of a server of the test.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::daemon::free_port;
+use crate::lab::{PATIENCE, wait_until};
+
+/// The user, and the password: what `htpasswd -B` makes of them.
+const HTPASSWD: &str = "ada:$2b$04$XuPuogoNW1JBI0rorRVF.umrz97r.i/5khRMx9p34wX4PmTeVc.oC\n";
+/// `Authorization` of that user.
+const BASIC: &str = "Basic YWRhOnMzY3JldA==";
+/// An index without entries: the smallest that a registry takes as an image.
+const INDEX: &str =
+    r#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}"#;
+const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
+/// The digest of the blob `{}`.
+const BLOB: &str = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
+
+/// A running registry. It ends when it is dropped.
+pub struct Registry {
+    process: Option<Child>,
+    address: String,
+    /// `Authorization` of pushes.
+    push: String,
+    folder: TempDir,
+}
+
+/// How a registry is logged in at.
+pub enum Access {
+    /// Nobody logs in.
+    Open,
+    /// By user and password.
+    Password,
+    /// By tokens.
+    Tokens(Arc<TokenServer>),
+}
+
+impl Registry {
+    /// Starts an empty registry.
+    pub fn start(access: &Access) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let address = format!("127.0.0.1:{}", free_port());
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let (auth, push) = match access {
+            Access::Open => (String::new(), String::new()),
+            Access::Password => {
+                fs::write(path("htpasswd"), HTPASSWD).expect("written");
+                (
+                    format!("auth: {{htpasswd: {{realm: test, path: {}}}}}\n", path("htpasswd")),
+                    BASIC.to_owned(),
+                )
+            }
+            Access::Tokens(server) => {
+                fs::write(path("issuer.pem"), &server.certificate).expect("written");
+                let auth = format!(
+                    "auth: {{token: {{realm: \"http://{}/token\", service: test, issuer: test, rootcertbundle: {}}}}}\n",
+                    server.address,
+                    path("issuer.pem")
+                );
+                (auth, format!("Bearer {}", server.token("ada", "repository", "vm", &["pull", "push"])))
+            }
+        };
+        let text = format!(
+            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\nhttp: {{addr: \"{address}\"}}\n{auth}",
+            path("images")
+        );
+        fs::write(path("config.yml"), text).expect("written");
+        let mut registry = Self { process: None, address, push, folder };
+        registry.run();
+        registry
+    }
+
+    /// Starts the process, with what it had before.
+    pub fn run(&mut self) {
+        let process = Command::new("docker-registry")
+            .arg("serve")
+            .arg(self.folder.path().join("config.yml"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        self.process = Some(process.expect("docker-registry starts"));
+        wait_until(PATIENCE, || {
+            TcpStream::connect(&self.address).map(drop).map_err(|error| error.to_string())
+        });
+    }
+
+    /// Ends the process.
+    pub fn stop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Pushes an image under these tags.
+    pub fn push(&self, repository: &str, tags: &[String]) {
+        // A repository without a blob is not in the catalogue.
+        let uploads = format!("/v2/{repository}/blobs/uploads/");
+        let (status, location) = self.send("POST", &uploads, "", "");
+        assert_eq!(status, 202, "{repository}");
+        let location = location.trim_start_matches(&self.url()).to_owned();
+        let (status, _) =
+            self.send("PUT", &format!("{location}&digest={BLOB}"), "application/octet-stream", "{}");
+        assert_eq!(status, 201, "{repository}");
+        for tag in tags {
+            let manifest = format!("/v2/{repository}/manifests/{tag}");
+            assert_eq!(self.send("PUT", &manifest, INDEX_TYPE, INDEX).0, 201, "{repository}:{tag}");
+        }
+    }
+
+    /// Sends a request. Returns its status and the header `Location`.
+    fn send(&self, method: &str, path: &str, content: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).expect("a connection");
+        let length = body.len();
+        let mut head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n",
+            self.address
+        );
+        for (name, value) in [("Content-Type", content), ("Authorization", &self.push)] {
+            if !value.is_empty() {
+                head.push_str(&[name, ": ", value, "\r\n"].concat());
+            }
+        }
+        stream.write_all(format!("{head}\r\n{body}").as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        let location = answer.lines().find_map(|line| line.strip_prefix("Location: ")).unwrap_or_default();
+        (status, location.to_owned())
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A server that issues tokens to the user of [`HTPASSWD`]. Its thread ends with the test process.
+pub struct TokenServer {
+    address: String,
+    /// The certificate of its key, in PEM.
+    certificate: String,
+    /// The same in DER and Base64.
+    encoded: String,
+    key: EcdsaKeyPair,
+}
+
+impl TokenServer {
+    /// Starts a server.
+    pub fn start() -> Arc<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let made = rcgen::generate_simple_self_signed(["issuer".to_owned()]).expect("a certificate");
+        let document = made.signing_key.serialize_der();
+        let random = SystemRandom::new();
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &document, &random);
+        let server = Arc::new(Self {
+            address: listener.local_addr().expect("an address").to_string(),
+            certificate: made.cert.pem(),
+            encoded: STANDARD.encode(made.cert.der()),
+            key: key.expect("a key"),
+        });
+        let shared = Arc::clone(&server);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // The client may close the connection at any time.
+                drop(shared.answer(stream));
+            }
+        });
+        server
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> String {
+        format!("http://{}/token", self.address)
+    }
+
+    fn answer(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let (mut first, mut login) = (String::new(), String::new());
+        let mut reader = BufReader::new(stream.try_clone()?);
+        reader.read_line(&mut first)?;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 || line.trim_end().is_empty() {
+                break;
+            }
+            if let Some(value) = line.strip_prefix("authorization: ") {
+                value.trim_end().clone_into(&mut login);
+            }
+        }
+        let scope =
+            first.split(['?', '&', ' ']).find_map(|part| part.strip_prefix("scope=")).unwrap_or_default();
+        let scope = scope.replace("%3A", ":").replace("%2F", "/");
+        let parts: Vec<&str> = scope.split(':').collect();
+        let (status, body) = match parts[..] {
+            [type_, name, actions] if login == BASIC => {
+                let actions: Vec<&str> = actions.split("%2C").collect();
+                ("200 OK", json!({"token": self.token("ada", type_, name, &actions)}).to_string())
+            }
+            _ => ("401 Unauthorized", String::new()),
+        };
+        let length = body.len();
+        write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+    }
+
+    /// A signed token (RFC 7519) for a part of the registry.
+    fn token(&self, subject: &str, type_: &str, name: &str, actions: &[&str]) -> String {
+        let now = crownlabs::testing::clock::now().as_second();
+        let header = json!({"typ": "JWT", "alg": "ES256", "x5c": [self.encoded]});
+        let claims = json!({
+            "iss": "test", "aud": "test", "sub": subject, "jti": "1", "iat": now, "nbf": now - 60, "exp": now + 3_600,
+            "access": [{"type": type_, "name": name, "actions": actions}],
+        });
+        let [header, claims] = [header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
+        let signed = format!("{header}.{claims}");
+        let signature = self.key.sign(&SystemRandom::new(), signed.as_bytes()).expect("a signature");
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+    }
+}
