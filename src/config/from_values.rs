@@ -43,6 +43,7 @@ pub fn from_values(text: &str) -> Result<FromValues, String> {
     conversion.images();
     conversion.accounts();
     conversion.mail();
+    conversion.exams();
     for (part, _) in parts {
         for member in CONFIGURING {
             conversion.report(&format!("{part}.{member}"));
@@ -153,6 +154,14 @@ impl<'v> Conversion<'v> {
         });
         if self.value(&format!("{configurations}.mailConfigDir")).is_some() && warns.contains(&true) {
             self.set(configurations, "integrations.mail.transport", "smtp".into());
+        }
+    }
+
+    /// The exam agent, which has a chart of its own: its values turn it on.
+    fn exams(&mut self) {
+        let path = "exam-agent.configurations.targetNamespace";
+        if self.value(path).is_some() {
+            self.set(path, "controllers.examAgent.enabled", true.into());
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::automation;
 use super::duration::ConfigDuration;
+use super::exam_agent;
 use super::fault::Fault;
 use super::instance;
 use super::integrations::KeycloakConfig;
@@ -186,6 +187,7 @@ fn keycloak_lacks(config: &Config, key: &str, value: fn(&KeycloakConfig) -> &str
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
     let of_parts = [
         automation::RULES,
+        exam_agent::RULES,
         instance::RULES,
         log::RULES,
         mail::RULES,

@@ -25,12 +25,13 @@ pub enum Form {
 pub type Row = (&'static str, &'static str, Form);
 
 /// The parts of the chart whose values are looked at, with their tables. Several names are those of older and newer charts.
-pub const PARTS: [(&str, &[Row]); 5] = [
+pub const PARTS: [(&str, &[Row]); 6] = [
     ("operator", TENANTS),
     ("tenant-operator", TENANTS),
     ("instance-operator", INSTANCES),
     ("bastion", BASTION),
     ("bastion-operator", BASTION),
+    ("exam-agent", EXAMS),
 ];
 
 /// The operator of Tenants and Workspaces.
@@ -165,6 +166,13 @@ const BASTION: &[Row] = &[
     ("configurations.sshTrackerInterface", "controllers.sshTracker.interface", Same),
     ("configurations.sshTrackerPort", "controllers.sshTracker.port", Same),
     ("configurations.sshTrackerSnaplen", "controllers.sshTracker.snaplen", Same),
+];
+
+/// The exam agent.
+const EXAMS: &[Row] = &[
+    ("configurations.targetNamespace", "controllers.examAgent.namespace", Same),
+    ("configurations.allowedIPs", "controllers.examAgent.allowedIps", List),
+    ("exposition.basePath", "controllers.examAgent.basePath", Same),
 ];
 
 /// The ends of the paths of values that are left out on purpose, and why; nothing is said where there is nothing to do.
