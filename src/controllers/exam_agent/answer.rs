@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Bytes;
+use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::access::{Action, Granted, Known, Policy, Refusal, World, decide};
@@ -13,6 +15,7 @@ use super::body::{self, Content};
 use super::cluster::{Cluster, Failure, Found};
 use super::description::description;
 use super::origin;
+use super::pace::OncePerSecond;
 use super::page;
 use super::route::{self, Target};
 use super::view::{InstanceView, TemplateView};
@@ -26,6 +29,9 @@ use crate::runtime::http_server::Peer;
 /// How often an Instance is read again after somebody else has changed it.
 const RETRIES: usize = 5;
 
+/// How long to wait before an Instance that is being deleted is looked at again.
+const BEING_DELETED: Duration = Duration::from_millis(500);
+
 /// What requests are answered by.
 pub struct Agent {
     policy: Policy,
@@ -35,6 +41,8 @@ pub struct Agent {
     /// The description of the interface, as JSON.
     description: Bytes,
     cluster: Cluster,
+    /// When a refusal was last logged, and a failure.
+    logged: [OncePerSecond; 2],
 }
 
 /// Who asks.
@@ -74,6 +82,7 @@ impl Agent {
             base: config.base_path.clone(),
             description: format!("{:#}\n", description(&config.base_path)).into(),
             cluster,
+            logged: Default::default(),
         }
     }
 
@@ -137,7 +146,7 @@ impl Agent {
         };
         match seen.await {
             Ok(templates) => page::json(StatusCode::OK, &templates),
-            Err(end) => end.answer(asking, "the list of Templates", || {
+            Err(end) => self.end(end, asking, "the list of Templates", || {
                 page::plain(StatusCode::INTERNAL_SERVER_ERROR, "")
             }),
         }
@@ -161,7 +170,7 @@ impl Agent {
         };
         match seen.await {
             Ok(instances) => page::json(StatusCode::OK, &instances),
-            Err(end) => end.answer(asking, "the list of Instances", || {
+            Err(end) => self.end(end, asking, "the list of Instances", || {
                 page::plain(StatusCode::INTERNAL_SERVER_ERROR, "Error retrieving instances")
             }),
         }
@@ -183,7 +192,7 @@ impl Agent {
                 "The requested Instance does not exist.",
                 asking.is_browser,
             ),
-            Err(end) => end.answer(asking, name, || {
+            Err(end) => self.end(end, asking, name, || {
                 let text = "Cannot retrieve the requested instance.";
                 page::error(StatusCode::INTERNAL_SERVER_ERROR, text, asking.is_browser)
             }),
@@ -193,10 +202,7 @@ impl Agent {
     async fn put(&self, asking: Asking, name: &str, body: &[u8]) -> Response<Bytes> {
         match self.store(asking, name, body).await {
             Ok((status, found, granted)) => page::json(status, &InstanceView::of(&found.instance, granted)),
-            Err(End::Failed(Failure::Api(ApiError::Invalid(reason)))) => {
-                Refusal::Invalid(reason).answer(asking, name)
-            }
-            Err(end) => end.answer(asking, name, || {
+            Err(end) => self.end(end, asking, name, || {
                 let text = format!("Instance {name} cannot be unchanged");
                 page::plain(StatusCode::INTERNAL_SERVER_ERROR, text)
             }),
@@ -227,34 +233,54 @@ impl Agent {
             let instance = current.as_ref().map(|found| &found.instance);
             let world = World { instance: instance.into(), template: template.as_ref().into() };
             let granted = self.decide(asking, action, world)?;
+            if instance.is_some_and(Instance::is_terminating) {
+                // It will be gone, and with it what is written now.
+                if attempts.next().is_none() {
+                    return Err(Failure::from(ApiError::Conflict("it is being deleted".to_owned())).into());
+                }
+                sleep(BEING_DELETED).await;
+                continue;
+            }
             let read = current.as_ref().map(|found| (&found.json, &found.instance));
-            let (status, verb, stored) = match write(&self.place, name, &wanted, template.as_ref(), read) {
-                Write::Create(object) => {
-                    (StatusCode::CREATED, "created", self.cluster.create(is_allowed, &object).await)
-                }
-                Write::Patch(patch) => {
-                    (StatusCode::OK, "changed", self.cluster.patch(is_allowed, name, &patch).await)
-                }
-                Write::Nothing => match current {
-                    Some(found) => return Ok((StatusCode::OK, found, granted)),
-                    None => return Err(Refusal::NotFound.into()),
-                },
-            };
-            match stored {
-                Ok(found) => {
-                    let Place { namespace, .. } = &self.place;
-                    let (template, running) = (&wanted.template, wanted.running);
-                    let client = shown(asking.client);
-                    info!(instance = %format!("{namespace}/{name}"), template, running, client, "an exam server has {verb} an Instance");
-                    return Ok((status, found, granted));
-                }
+            let written = write(&self.place, name, &wanted, template.as_ref(), read);
+            match self.send(asking, is_allowed, name, written, current).await {
+                Ok((status, found)) => return Ok((status, found, granted)),
                 // Another client, another replica or a loop was faster: look again.
                 Err(Failure::Api(
                     ApiError::Conflict(_) | ApiError::AlreadyExists(_) | ApiError::NotFound(_),
                 )) if attempts.next().is_some() => {}
+                Err(Failure::Api(ApiError::Invalid(reason))) => return Err(Refusal::Invalid(reason).into()),
                 Err(failure) => return Err(failure.into()),
             }
         }
+    }
+
+    /// Sends what is to be written; `current` is the Instance as it was read. Returns the Instance as it is stored.
+    async fn send(
+        &self,
+        asking: Asking,
+        is_allowed: bool,
+        name: &str,
+        written: Write,
+        current: Option<Found>,
+    ) -> Result<(StatusCode, Found), Failure> {
+        let (status, verb, found) = match written {
+            Write::Create(object) => {
+                (StatusCode::CREATED, "created", self.cluster.create(is_allowed, &object).await?)
+            }
+            Write::Patch(patch) => {
+                (StatusCode::OK, "changed", self.cluster.patch(is_allowed, name, &patch).await?)
+            }
+            // Nothing is left to write of an Instance that is there.
+            Write::Nothing => {
+                let missing = || ApiError::NotFound(name.to_owned());
+                return Ok((StatusCode::OK, current.ok_or_else(missing)?));
+            }
+        };
+        let (instance, client) = (format!("{}/{name}", self.place.namespace), shown(asking.client));
+        let (template, running) = (&found.instance.spec.template_ref.name, found.instance.spec.running);
+        info!(instance, template, running, client, "an exam server has {verb} an Instance");
+        Ok((status, found))
     }
 
     async fn delete(&self, asking: Asking, name: &str) -> Response<Bytes> {
@@ -265,7 +291,13 @@ impl Agent {
             let world = World { instance: found.as_ref().into(), ..World::UNREAD };
             self.decide(asking, action, world)?;
             let uid = found.as_ref().map_or("", Instance::uid);
-            Ok::<_, End>(self.cluster.delete(is_allowed, name, uid).await?)
+            match self.cluster.delete(is_allowed, name, uid).await {
+                // It is gone, or another one has its name by now: this one is deleted.
+                Err(Failure::Api(ApiError::NotFound(_) | ApiError::Conflict(_))) => {
+                    Err(Refusal::NotFound.into())
+                }
+                deleted => Ok::<_, End>(deleted?),
+            }
         };
         match deleted.await {
             Ok(()) => {
@@ -273,11 +305,7 @@ impl Agent {
                 info!(instance, client, "an exam server has deleted an Instance");
                 page::plain(StatusCode::OK, "")
             }
-            // It is gone, or another one has its name by now: this one is deleted.
-            Err(End::Failed(Failure::Api(ApiError::NotFound(_) | ApiError::Conflict(_)))) => {
-                Refusal::NotFound.answer(asking, name)
-            }
-            Err(end) => end.answer(asking, name, || {
+            Err(end) => self.end(end, asking, name, || {
                 page::plain(StatusCode::INTERNAL_SERVER_ERROR, "Error deleting instance")
             }),
         }
@@ -309,37 +337,37 @@ fn shown(client: Option<IpAddr>) -> String {
     client.map_or_else(|| "unknown".to_owned(), |client| client.to_string())
 }
 
-impl End {
-    /// The answer; `failed` is that of a request to the API server that has failed. `about` is the name of an Instance, which
-    /// is one that an object can have unless the request was refused.
-    fn answer(
-        self,
+impl Agent {
+    /// The answer to what was not carried out; `failed` is that of a request to the API server that has failed. `about` is the
+    /// name of an Instance, which may be any text where the request was refused.
+    fn end(
+        &self,
+        end: End,
         asking: Asking,
         about: &str,
         failed: impl FnOnce() -> Response<Bytes>,
     ) -> Response<Bytes> {
-        match self {
-            Self::Refused(refusal) => refusal.answer(asking, about),
-            Self::Failed(Failure::TooMany(too_many)) => page::too_many(too_many),
-            Self::Failed(Failure::Api(error)) => {
-                warn!(about, client = shown(asking.client), %error, "a request of an exam could not be carried out");
-                failed()
-            }
-        }
-    }
-}
-
-impl Refusal {
-    fn answer(self, asking: Asking, about: &str) -> Response<Bytes> {
-        match self {
-            Self::Forbidden(reason) => {
-                // The name may be anything as long as the client is refused.
-                let about: String = about.chars().take(64).collect();
-                info!(about = ?about, client = shown(asking.client), "refused: {reason}");
+        let [refusals, failures] = &self.logged;
+        let client = shown(asking.client);
+        match end {
+            End::Refused(Refusal::Forbidden(reason)) => {
+                if refusals.may(Instant::now()) {
+                    let about: String = about.chars().take(64).collect();
+                    info!(?about, client, "refused: {reason}");
+                }
                 page::plain(StatusCode::FORBIDDEN, "Forbidden")
             }
-            Self::Invalid(reason) => page::plain(StatusCode::BAD_REQUEST, format!("Bad request: {reason}")),
-            Self::NotFound => page::plain(StatusCode::NOT_FOUND, "Not found"),
+            End::Refused(Refusal::Invalid(reason)) => {
+                page::plain(StatusCode::BAD_REQUEST, format!("Bad request: {reason}"))
+            }
+            End::Refused(Refusal::NotFound) => page::plain(StatusCode::NOT_FOUND, "Not found"),
+            End::Failed(Failure::TooMany(too_many)) => page::too_many(too_many),
+            End::Failed(Failure::Api(error)) => {
+                if failures.may(Instant::now()) {
+                    warn!(about, client, %error, "a request of an exam could not be carried out");
+                }
+                failed()
+            }
         }
     }
 }

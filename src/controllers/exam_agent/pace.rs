@@ -1,5 +1,6 @@
 //! How many requests are sent to the API server: a token bucket.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The longest time that a request waits for its turn: the client waits as long.
@@ -54,6 +55,23 @@ impl Pace {
     }
 }
 
+/// Lets a message through at most once in a second: clients decide how often there is one.
+#[derive(Debug, Default)]
+pub struct OncePerSecond(Mutex<Option<Instant>>);
+
+impl OncePerSecond {
+    /// Whether a message may be written now.
+    pub fn may(&self, now: Instant) -> bool {
+        // A thread that panics while it holds the lock leaves the time whole.
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| now.saturating_duration_since(last) >= Duration::from_secs(1));
+        if is_due {
+            *last = Some(now);
+        }
+        is_due
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -86,6 +104,14 @@ mod tests {
         assert_eq!(pace.take(begin, true), Err(TooMany { retry_after: 11 }), "ten wait already");
         assert_eq!(pace.take(begin, false), Err(TooMany { retry_after: 16 }));
         assert_eq!(pace.take(begin + Duration::from_secs(16), false), Ok(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_message_passes_once_in_a_second() {
+        let (begin, messages) = (Instant::now(), OncePerSecond::default());
+        let passed =
+            [0, 1, 999, 1_000, 1_500, 2_100].map(|at| messages.may(begin + Duration::from_millis(at)));
+        assert_eq!(passed, [true, false, false, true, false, true]);
     }
 
     #[test]

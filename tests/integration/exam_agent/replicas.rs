@@ -65,6 +65,27 @@ fn changes_of_several_clients_are_all_kept() {
 }
 
 #[test]
+fn an_instance_that_is_being_deleted_is_created_anew() {
+    let site = Site::start("exam-again", ALLOWED);
+    let (path, body) = ("/api/instances/exam", r#"{"template": "container"}"#);
+    let hold = r#"{"metadata": {"finalizers": ["example.org/kept"]}}"#;
+    let release = r#"{"metadata": {"finalizers": null}}"#;
+    assert_eq!(site.ask("PUT", path, body).status, 201);
+    let uid = site.instance("exam").expect("it is there")["metadata"]["uid"].clone();
+    site.lab.patch("instances", &site.namespace(), "exam", hold);
+    assert_eq!(site.ask("DELETE", path, "").status, 200);
+    // It does not end: nobody is told that it was changed.
+    let late = site.ask("PUT", path, body);
+    assert_eq!((late.status, &*late.body), (500, "Instance exam cannot be unchanged"));
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| site.ask("PUT", path, body).status);
+        site.lab.patch("instances", &site.namespace(), "exam", release);
+        assert_eq!(asking.join().expect("an answer"), 201);
+    });
+    assert_ne!(site.instance("exam").expect("it is there")["metadata"]["uid"], uid);
+}
+
+#[test]
 fn the_rights_are_sufficient_and_all_of_them_are_used() {
     let site = Site::start("exam-rights", &format!("{ALLOWED}, templateSelector: {{exam: \"1\"}}"));
     site.lab.kubectl(&["label", "template", "-n", &site.namespace(), "container", "exam=1"]);
