@@ -42,6 +42,8 @@ if [ "$what" = all ]; then
 	# The checks of the chart.
 	need python3 python3
 	python3 -c 'import yaml' >/dev/null 2>&1 || packages+=(python3-yaml)
+	# Schemathesis, which is installed from PyPI.
+	python3 -c 'import ensurepip' >/dev/null 2>&1 || packages+=(python3-venv)
 	# Mail: a server with TLS and login. Any Python that has it will do; Debian installs it for its own.
 	has_aiosmtpd() { "$1" -c 'import aiosmtpd' >/dev/null 2>&1; }
 	has_aiosmtpd python3 || has_aiosmtpd /usr/bin/python3 || packages+=(python3-aiosmtpd)

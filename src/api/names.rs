@@ -112,6 +112,16 @@ pub fn check_dns_label(text: &str) -> Result<(), NameError> {
     DNS_LABEL.check(text)
 }
 
+/// Whether a text is the key of a label, as `IsQualifiedName` of apimachinery checks it: a name, optionally
+/// after a DNS name and a slash.
+pub fn is_label_key(text: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && LabelValue::new(name).is_ok();
+    match text.split_once('/') {
+        Some((prefix, name)) => ObjectName::new(prefix).is_ok() && is_name(name),
+        None => is_name(text),
+    }
+}
+
 /// Declares a type for texts that follow a rule.
 macro_rules! checked_text {
     ($(#[$doc:meta])* $name:ident, $rule:expr) => {

@@ -1,5 +1,4 @@
-//! The formats of text values. The schema names them in `format`, which other validators ignore;
-//! [`super::check`] looks them up here.
+//! The formats of text values. The schema names them in `format`; [`super::check`] looks them up here.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,7 +8,7 @@ use super::duration::ConfigDuration;
 use super::exposure::PortRange;
 use super::pool::Pool;
 use crate::api::image::{is_repository, is_tag};
-use crate::api::names::{DnsLabel, LabelValue, ObjectName};
+use crate::api::names::{DnsLabel, LabelValue, ObjectName, is_label_key};
 use crate::api::quantity::Quantity;
 
 /// A format of text values.
@@ -157,6 +156,7 @@ const ALL: [&Format; 20] = [
 /// Finds a format by its name in the schema.
 pub(super) fn find(name: &str) -> Option<&'static Format> {
     let of_parts = super::bastion::FORMATS.into_iter().chain(super::image_list::FORMATS);
+    let of_parts = of_parts.chain(super::exam_agent::FORMATS);
     ALL.into_iter().chain(super::mail::FORMATS).chain(of_parts).find(|format| format.name == name)
 }
 
@@ -184,16 +184,6 @@ fn is_http_url(text: &str) -> bool {
     !rest.ends_with('/')
         && !rest.contains(['#', '?', '@', '"', '$'])
         && text.parse::<http::Uri>().is_ok_and(|uri| valid(&uri))
-}
-
-/// Whether a text is the key of a label, as `IsQualifiedName` of apimachinery checks it: a name, optionally
-/// after a DNS name and a slash.
-fn is_label_key(text: &str) -> bool {
-    let is_name = |name: &str| !name.is_empty() && LabelValue::new(name).is_ok();
-    match text.split_once('/') {
-        Some((prefix, name)) => ObjectName::new(prefix).is_ok() && is_name(name),
-        None => is_name(text),
-    }
 }
 
 /// Whether a text is the name of an image without tag: a repository of the OCI distribution specification,

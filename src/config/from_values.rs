@@ -45,6 +45,7 @@ pub fn from_values(text: &str) -> Result<FromValues, String> {
     conversion.accounts();
     conversion.mail();
     conversion.image_lists();
+    conversion.exams();
     for (part, _) in parts {
         for member in CONFIGURING {
             conversion.report(&format!("{part}.{member}"));
@@ -155,6 +156,14 @@ impl<'v> Conversion<'v> {
         });
         if self.value(&format!("{configurations}.mailConfigDir")).is_some() && warns.contains(&true) {
             self.set(configurations, "integrations.mail.transport", "smtp".into());
+        }
+    }
+
+    /// The exam agent, which has a chart of its own: its values turn it on.
+    fn exams(&mut self) {
+        let path = "exam-agent.configurations.targetNamespace";
+        if self.value(path).is_some() {
+            self.set(path, "controllers.examAgent.enabled", true.into());
         }
     }
 

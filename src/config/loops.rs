@@ -38,6 +38,8 @@ macro_rules! for_each_loop {
             ssh_tracker: SshTrackerConfig => replica SshTrackerLoop;
             /// Web SSH: terminals of machines in the browser.
             web_ssh: WebSshConfig => replica WebSshLoop;
+            /// Exam agent: the HTTP interface by which exam servers create, watch and delete Instances.
+            exam_agent: ExamAgentConfig => replica ExamAgentLoop;
         }
     };
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::automation;
 use super::duration::ConfigDuration;
+use super::exam_agent;
 use super::fault::Fault;
 use super::image_list;
 use super::instance;
@@ -200,6 +201,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
     let of_parts = [
         automation::RULES,
         image_list::RULES,
+        exam_agent::RULES,
         instance::RULES,
         log::RULES,
         mail::RULES,

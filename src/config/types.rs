@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::automation::{ExpirationConfig, InactivityConfig};
 use super::bastion::BastionConfig;
 use super::duration::ConfigDuration;
+use super::exam_agent::ExamAgentConfig;
 use super::exposure::PublicExposureConfig;
 use super::formats;
 use super::image_list::ImageListConfig;

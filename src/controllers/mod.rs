@@ -12,6 +12,7 @@
 //! [`LOOPS`] is the table of all loops; [`shared`] is the code that several of them use.
 
 mod bastion;
+mod exam_agent;
 #[cfg(test)]
 mod example;
 mod expiration;

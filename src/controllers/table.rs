@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::preview::{Previewed, preview};
 use super::{
-    Definition, ReplicaDefinition, Setup, bastion, expiration, image_list, inactivity, instance,
+    Definition, ReplicaDefinition, Setup, bastion, exam_agent, expiration, image_list, inactivity, instance,
     public_exposure, shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh,
     workspace,
 };

@@ -19,7 +19,7 @@ use crate::runtime::error::with_sources;
 /// Objects in one page of a list.
 const PAGE: u32 = 500;
 /// The images of the Go operators, by the last part of their names, and the loops that do the same work.
-const OPERATORS: [(&str, &[&str]); 9] = [
+const OPERATORS: [(&str, &[&str]); 10] = [
     (
         "operator",
         &["tenant", "workspace", "instance", "publicExposure", "snapshot", "sharedVolume", "imageList"],
@@ -32,6 +32,7 @@ const OPERATORS: [(&str, &[&str]); 9] = [
     ("bastion-ssh-tracker", &["sshTracker"]),
     ("webssh-bastion", &["webSsh"]),
     ("webssh", &["webSsh"]),
+    ("exam-agent", &["examAgent"]),
 ];
 /// The kinds of workloads in which they run.
 const WORKLOADS: [(&str, &str); 3] =

@@ -10,7 +10,7 @@ mod connections;
 use std::convert::Infallible;
 use std::future::{Future, ready};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
@@ -35,10 +35,14 @@ use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, error, warn};
 
-use self::connections::{Connection, Connections};
+use self::connections::{Connection, Connections, Open};
 
 /// Answers a request whose body has been read. A panic is answered with 500.
 pub type Handler = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> + Send + Sync>;
+
+/// Who has opened the connection that a request came by, in the request's extensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
 
 /// Called with every response: the path of the request, the response, and the time between the headers of
 /// the request and the response.
@@ -48,6 +52,9 @@ pub type Observer = Arc<dyn Fn(&str, &Response<Bytes>, Duration) + Send + Sync>;
 const SHORT_BODY: usize = 64 << 10;
 /// The most that a connection buffers of what it has not read yet, in bytes.
 const READ_BUFFER: usize = 64 << 10;
+
+/// How long a client has to take the rest of an answer when its connection has to end.
+const LAST_ANSWER: Duration = Duration::from_secs(1);
 
 /// The limits that clients have to keep.
 #[derive(Debug, Clone, Copy)]
@@ -178,12 +185,13 @@ impl Server {
                 () = &mut stop => break,
             };
             match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, address)) => {
                     let place = tokio::select! {
                         place = connections.place() => place,
                         () = &mut stop => break,
                     };
-                    tokio::spawn(Arc::clone(&server).connection(stream, place, stopping.subscribe()));
+                    let peer = Peer(address.ip().to_canonical());
+                    tokio::spawn(Arc::clone(&server).connection(stream, peer, place, stopping.subscribe()));
                 }
                 Err(error) => {
                     // The process is out of file descriptors, or the client has gone away already.
@@ -202,29 +210,38 @@ impl Running {
     async fn connection(
         self: Arc<Self>,
         stream: TcpStream,
+        peer: Peer,
         place: Connection,
         stopping: watch::Receiver<bool>,
     ) {
-        let Some(acceptor) = &self.server.tls else { return self.requests(stream, place, stopping).await };
+        let Some(acceptor) = &self.server.tls else {
+            return self.requests(stream, peer, place, stopping).await;
+        };
         let shaken = tokio::select! {
             shaken = timeout(self.server.limits.receive_timeout, acceptor.accept(stream)) => shaken,
             () = place.ended() => return,
         };
         match shaken {
-            Ok(Ok(stream)) => self.requests(stream, place, stopping).await,
+            Ok(Ok(stream)) => self.requests(stream, peer, place, stopping).await,
             Ok(Err(error)) => warn!(%error, "the TLS handshake with a client failed"),
             Err(_) => debug!("a client did not finish the TLS handshake in time"),
         }
     }
 
-    async fn requests<S>(self: Arc<Self>, stream: S, place: Connection, mut stopping: watch::Receiver<bool>)
-    where
+    async fn requests<S>(
+        self: Arc<Self>,
+        stream: S,
+        peer: Peer,
+        place: Connection,
+        mut stopping: watch::Receiver<bool>,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let idle_timeout = self.server.limits.idle_timeout;
         let place = Arc::new(place);
         let of_requests = Arc::clone(&place);
-        let service = service_fn(move |request| {
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
             let (server, place) = (Arc::clone(&self), Arc::clone(&of_requests));
             async move {
                 place.serve();
@@ -240,17 +257,21 @@ impl Running {
             .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         let mut connection = pin!(connection);
-        let stop = async {
-            tokio::select! {
-                _ = stopping.wait_for(|stopping| *stopping) => {}
-                () = place.ended() => {}
-            }
-        };
+        let stop = async { drop(stopping.wait_for(|stopping| *stopping).await) };
         let ended = tokio::select! {
             ended = &mut connection => ended,
             () = stop => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
+            }
+            () = place.ended() => {
+                connection.as_mut().graceful_shutdown();
+                match place.open() {
+                    // It may have sent half of a request, and would stay until the idle timeout.
+                    Open::Fresh => return,
+                    Open::Answered => timeout(LAST_ANSWER, connection).await.unwrap_or(Ok(())),
+                    Open::Serving => connection.await,
+                }
             }
         };
         if let Err(error) = ended {

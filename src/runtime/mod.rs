@@ -11,11 +11,13 @@
 //! | [`definitions`] | the CRDs that are installed, compared with ours |
 //! | [`context`], [`client`], [`gate`], [`error`] | the clients of the API server, which count requests and refuse writes while the lease is not held; their errors |
 //! | [`files`], [`replace`], [`http_server`], [`task`] | files that are read again when they change, and files that are replaced as a whole; the HTTP servers; tasks that must not end |
+//! | [`certificate`] | the certificate that a server shows |
 //! | [`metrics`], [`clock`], [`key`] | metrics; the clock; the key of an object |
 
 #[cfg(test)]
 pub mod api_server;
 pub mod apply;
+pub mod certificate;
 pub mod client;
 pub mod clock;
 pub mod conditions;

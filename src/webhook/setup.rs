@@ -18,8 +18,6 @@ use tracing::{error, info};
 
 use super::admission::Admission;
 use super::certificate::clients::ClientVerifier;
-use super::certificate::folder;
-use super::certificate::resolver::CertificateResolver;
 use super::certificate::rotator::{self, Rotator};
 use super::instance::quota;
 use super::lookup::{Lookup, Stores};
@@ -28,6 +26,8 @@ use super::server;
 use super::tenant;
 use crate::config::{Config, WebhookConfig};
 use crate::runtime::ObjectKey;
+use crate::runtime::certificate::folder;
+use crate::runtime::certificate::resolver::{CertificateResolver, Served};
 use crate::runtime::context::Connections;
 use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::controller::ReconcileKey;
@@ -42,6 +42,11 @@ use crate::runtime::watch::Selection;
 
 /// The name of the webhooks in readiness and in the configuration.
 const NAME: &str = "webhook";
+/// The key of the configuration that names the folder with the certificate.
+const CERTIFICATE_DIR: &str = "server.webhook.certificateDir";
+/// What the certificate is for.
+pub(super) const SERVED: Served =
+    Served { what: "admission reviews", gauge: "crownlabs_webhook_certificate_expiration_timestamp_seconds" };
 /// How long reviews are still accepted after the daemon was asked to stop: it takes a moment until the
 /// Service sends none to this pod any more.
 const LINGER: Duration = Duration::from_secs(3);
@@ -97,11 +102,12 @@ pub async fn set_up(
     let own_user = own_user(ungated).await?;
     info!(address = %listener.local_addr().unwrap_or(address), user = own_user, "serving admission reviews");
     let stores = stores(factory);
-    let resolver = Arc::new(CertificateResolver::default());
+    let resolver = Arc::new(CertificateResolver::new(SERVED));
+    let folder = Path::new(&config.certificate_dir);
     let (mut files, rotator) = if config.certificate_dir.is_empty() {
         (Vec::new(), Some(rotation(whole, connections, factory, &resolver, names(whole, address))))
     } else {
-        (folder::watched(Path::new(&config.certificate_dir), &resolver).into(), None)
+        (folder::watched(CERTIFICATE_DIR, folder, &resolver).into(), None)
     };
     let clients = Some(&config.client_ca_file).filter(|file| !file.is_empty()).map(|file| {
         let (clients, file) = ClientVerifier::watched(Path::new(file));

@@ -16,6 +16,7 @@ from render import CHART, NAMESPACE, ROOT, by_key, cleaned, comparable, document
 CI = CHART / "ci"
 SETS = {"default": [], "plain": [CI / "plain.yaml"], "everything": [CI / "everything.yaml"], "nothing": [CI / "nothing.yaml"]}
 BASTION = {"bastion": {"enabled": True}}
+EXAMS = {"config": {"controllers": {"examAgent": {"enabled": True, "namespace": "crownlabs-exam"}}}}
 ROLE = "ClusterRole /crownlabs-controller-manager"
 BASE = ROOT / "manifests/kustomize/base"
 
@@ -144,6 +145,17 @@ class Plain(unittest.TestCase):
         files = [*sorted((ROOT / "manifests").glob("*.yaml")), ROOT / "manifests/bastion/bastion.yaml"]
         self.compare(files, [*SETS["plain"], BASTION])
 
+    def test_the_plain_exam_agent_is_what_the_chart_renders(self):
+        added = {key: document for key, document in by_key(rendered(*SETS["plain"], EXAMS)).items() if key not in by_key(rendered(*SETS["plain"]))}
+        plain = by_key(documents((ROOT / "manifests/exam-agent/exam-agent.yaml").read_text()))
+        self.assertEqual(sorted(plain), sorted(added))
+        for key, document in plain.items():
+            ours, theirs = comparable(added[key]), comparable(document)
+            if "labels" not in theirs["metadata"]:
+                ours["metadata"].pop("labels")
+            with self.subTest(key):
+                self.assertEqual(ours, theirs)
+
     def test_the_defaults_differ_from_them_by_rights_of_loops_that_are_off(self):
         default, plain = by_key(rendered()), by_key(rendered(*SETS["plain"]))
         default = {key: document for key, document in default.items() if document["kind"] != "CustomResourceDefinition"}
@@ -233,7 +245,37 @@ class Rights(unittest.TestCase):
                 self.assertEqual(watches(table[loop]) | shared, used)
         # The loops of the bastion have rights of their own.
         every = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"]
-        self.assertEqual(loops | {"bastion", "sshTracker", "webSsh"}, set(every))
+        # Those of the exam agent are for one namespace.
+        self.assertEqual(loops | {"bastion", "sshTracker", "webSsh", "examAgent"}, set(every))
+
+    def test_the_exam_agent_has_rights_in_its_namespace_alone(self):
+        alone = off("workspace", "tenant", "instance", "publicExposure", "sharedVolume", "snapshot")
+        found = by_key(rendered(alone, EXAMS))
+        ours = "crownlabs.polito.it"
+        self.assertFalse(self.writes(rights(found[ROLE]), ours, "instances"))
+        role = rights(found["Role crownlabs-exam/crownlabs-exam-agent"])
+        self.assertEqual(self.writes(role, ours, "instances"), {"create", "patch", "delete"})
+        self.assertEqual(self.writes(role, ours, "templates"), set())
+        self.assertNotIn("Role crownlabs-exam/crownlabs-exam-agent", by_key(rendered(EXAMS, {"rbac": {"create": False}})))
+        self.assertEqual([key for key in by_key(rendered()) if "exam-agent" in key], [])
+
+    def test_the_exam_agent_is_behind_the_ingress_controller(self):
+        policy, ingress = f"NetworkPolicy {NAMESPACE}/crownlabs-exam-agent", f"Ingress {NAMESPACE}/crownlabs-exam-agent"
+        found = by_key(rendered(EXAMS))
+        self.assertNotIn(ingress, found)
+        [rule] = found[policy]["spec"]["ingress"]
+        self.assertEqual(rule["from"][0]["namespaceSelector"]["matchLabels"], {"kubernetes.io/metadata.name": "ingress-nginx"})
+        [container] = found[f"Deployment {NAMESPACE}/crownlabs"]["spec"]["template"]["spec"]["containers"]
+        self.assertIn({"name": "exam-agent", "containerPort": 8888}, container["ports"])
+        path = {"config": {"controllers": {"examAgent": {"basePath": "/exams"}}}, "examAgent": {"ingress": {"enabled": True}}}
+        spec = by_key(rendered(EXAMS, path))[ingress]["spec"]
+        [route] = spec["rules"][0]["http"]["paths"]
+        self.assertEqual((route["path"], route["pathType"]), ("/exams", "Prefix"))
+        self.assertEqual(spec["tls"][0]["secretName"], "crownlabs-exam-agent-ingress-cert")
+        annotations = by_key(rendered(EXAMS, path))[ingress]["metadata"]["annotations"]
+        self.assertEqual(annotations, {"nginx.ingress.kubernetes.io/custom-http-errors": "418"})
+        own = by_key(rendered(EXAMS, path, {"secrets": {"examAgentCertificate": {"name": "tls"}}}))[ingress]["metadata"]["annotations"]
+        self.assertEqual(own["nginx.ingress.kubernetes.io/backend-protocol"], "HTTPS")
 
     def test_what_is_bound_follows_the_loops(self):
         bound = lambda *values: {right[2] for right in self.of(*values) if right[3] == "bind"}

@@ -70,6 +70,8 @@ class Configuration(unittest.TestCase):
             ({"config": {"leaderElection": {"namespace": "other"}}}, "leave this key out"),
             ({"config": {"controllers": {"sshTracker": {"enabled": True}}}}, "set bastion.enabled"),
             ({"bastion": {"enabled": True, "config": {"controllers": {"tenant": {"enabled": True}}}}}, "set it below config"),
+            ({"config": {"controllers": {"examAgent": {"enabled": True}}}}, "needs the namespace of the exams"),
+            ({"config": {"controllers": {"examAgent": {"allowedIps": [1]}}}}, "/config/controllers/examAgent/allowedIps/0"),
             ({"webhook": {"certManager": {"enabled": True}}, "config": {"server": {"webhook": {"enabled": False}}}}, "no webhooks"),
             ({"secrets": {"webhookCertificate": {"name": "tls"}}}, "set webhook.caBundle"),
             ({"podMonitor": {"enabled": True}, "config": {"server": {"metrics": ""}}}, "there are no metrics"),

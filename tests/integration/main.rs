@@ -24,6 +24,7 @@ mod crash;
 mod definitions;
 mod election;
 mod environments;
+mod exam_agent;
 mod exam_server;
 mod expiration;
 mod explain;

@@ -17,6 +17,7 @@ folder is mounted whole; of anything else, one key.
   (dict "id" "prometheus-token" "from" $s.prometheusToken "at" "integrations.prometheus.bearerTokenFile")
   (dict "id" "prometheus-ca" "from" $s.prometheusCa "at" "integrations.prometheus.caFile")
   (dict "id" "termination-ca" "from" $s.terminationCa "at" "controllers.termination.caFile")
+  (dict "id" "exam-agent" "from" $s.examAgentCertificate "at" "controllers.examAgent.certificateDir" "folder" true)
   (dict "id" "webhook-client-ca" "from" $s.webhookClientCa "at" "server.webhook.clientCaFile")
 -}}
 {{- if .Values.webhook.certManager.enabled -}}

@@ -55,6 +55,6 @@ fn first_set<'a>(texts: impl IntoIterator<Item = &'a str>) -> &'a str {
     texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// The key of `contentUrls` under which the exam agent writes the URLs of the first environment, because it does not
-/// know its name.
+/// The key of `contentUrls` under which the exam agent of the Go operators writes the URLs of the first environment,
+/// because it does not know its name.
 const DEFAULT_CONTENT: &str = "default";

@@ -25,7 +25,7 @@ pub enum Form {
 pub type Row = (&'static str, &'static str, Form);
 
 /// The parts of the chart whose values are looked at, with their tables. Several names are those of older and newer charts.
-pub const PARTS: [(&str, &[Row]); 6] = [
+pub const PARTS: [(&str, &[Row]); 7] = [
     ("operator", TENANTS),
     ("tenant-operator", TENANTS),
     ("instance-operator", INSTANCES),
@@ -33,6 +33,7 @@ pub const PARTS: [(&str, &[Row]); 6] = [
     ("bastion-operator", BASTION),
     // See `image_lists.rs`.
     ("image-list", &[]),
+    ("exam-agent", EXAMS),
 ];
 
 /// The operator of Tenants and Workspaces.
@@ -167,6 +168,13 @@ const BASTION: &[Row] = &[
     ("configurations.sshTrackerInterface", "controllers.sshTracker.interface", Same),
     ("configurations.sshTrackerPort", "controllers.sshTracker.port", Same),
     ("configurations.sshTrackerSnaplen", "controllers.sshTracker.snaplen", Same),
+];
+
+/// The exam agent.
+const EXAMS: &[Row] = &[
+    ("configurations.targetNamespace", "controllers.examAgent.namespace", Same),
+    ("configurations.allowedIPs", "controllers.examAgent.allowedIps", List),
+    ("exposition.basePath", "controllers.examAgent.basePath", Same),
 ];
 
 /// The ends of the paths of values that are left out on purpose, and why; nothing is said where there is nothing to do.

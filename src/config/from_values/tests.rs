@@ -50,6 +50,9 @@ instance-operator:
       terminationStatusCheckInterval: soon
 bastion:
   configurations: {sshTrackerInterface: eth0, sshTrackerPort: 2222}
+exam-agent:
+  configurations: {allowedIPs: "192.0.2.0/24, 198.51.100.7/32", targetNamespace: crownlabs-exam}
+  exposition: {host: exams.example.org, basePath: /exams}
 "#;
 
 #[test]
@@ -83,6 +86,11 @@ controllers:
   expiration: {notifications: false}
   submission: {uploaderImage: "registry.example.org/uploader:v1.2.3"}
   sshTracker: {interface: eth0, port: 2222}
+  examAgent:
+    enabled: true
+    namespace: crownlabs-exam
+    allowedIps: [192.0.2.0/24, 198.51.100.7/32]
+    basePath: /exams
 integrations:
   keycloak:
     enabled: true

@@ -317,6 +317,31 @@ fn the_status_check_has_shortest_times() {
 }
 
 #[test]
+fn the_exam_agent_needs_a_namespace_and_knows_networks() {
+    let text = "controllers: {examAgent: {enabled: true, listen: \"\"}}\n";
+    assert_eq!(
+        faults_below(text),
+        [
+            "f.yaml:3: controllers.examAgent.enabled: examAgent is enabled and namespace is empty; \
+             expected the namespace of the exams",
+            "f.yaml:3: controllers.examAgent.listen: examAgent is enabled and listen is empty; \
+             expected an address and a port",
+        ]
+    );
+    let faults =
+        faults_below("controllers: {examAgent: {basePath: \"\", allowedIps: [10.0.0.1, \"10.*\"]}}\n");
+    assert_eq!(faults.len(), 3, "{faults:?}");
+    assert!(
+        faults[0].contains("examAgent.basePath: ") && faults[0].contains("a path such as /api"),
+        "{faults:?}"
+    );
+    assert!(faults[1].contains("allowedIps[0]") && faults[1].contains("10.0.0.1/32"), "{faults:?}");
+    parsed(
+        "controllers: {examAgent: {enabled: true, namespace: exams, trustedProxies: [10.0.0.0/8, \"::1/128\"]}}\n",
+    );
+}
+
+#[test]
 fn web_ssh_needs_a_key_an_address_and_a_user() {
     let text = "controllers: {webSsh: {enabled: true, listen: \"\", user: \"\", sendTimeout: 0s}}\n";
     assert_eq!(

@@ -35,6 +35,7 @@ pub mod environments;
 #[cfg(test)]
 pub mod fixtures;
 pub mod internal_errors;
+pub mod listener;
 pub mod nfs_volume;
 pub mod notifier;
 pub mod outage;

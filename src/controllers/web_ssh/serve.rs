@@ -1,7 +1,6 @@
 //! The loop of web SSH: the HTTP server, the number of open terminals, the orderly end.
 
 use std::future::ready;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,6 @@ use hyper::body::Bytes;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use metrics::gauge;
-use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::sleep;
 use tokio_tungstenite::WebSocketStream;
@@ -31,10 +29,11 @@ use crate::capture::ConnectionCounter;
 use crate::clients::ssh::{PrivateKey, SshClient};
 use crate::config::WebSshConfig;
 use crate::controllers::shared::addresses::InstanceAddresses;
+use crate::controllers::shared::listener::listen;
 use crate::controllers::{ReplicaDefinition, Setup};
 use crate::runtime::client::UserReader;
 use crate::runtime::files::WatchedFile;
-use crate::runtime::http_server::{Handler, Server, bind, text};
+use crate::runtime::http_server::{Handler, Server, text};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
 
@@ -45,8 +44,6 @@ const LONGEST_MESSAGE: usize = 1 << 20;
 const BUFFER: usize = 4 << 10;
 /// How long the terminals have to end at a stop.
 const STOP_LIMIT: Duration = Duration::from_secs(8);
-/// How long to wait before the address is tried again.
-const RETRY: Duration = Duration::from_secs(5);
 
 /// Serves terminals.
 pub struct WebSshLoop {
@@ -113,7 +110,9 @@ impl ReplicaLoop for WebSshLoop {
         if !is_there(&key, &config.private_key_file, &health, &stop).await {
             return;
         }
-        let Some(listener) = listen(address, &health, &stop).await else { return };
+        let Some(listener) = listen("controllers.webSsh.listen", address, &health, &stop).await else {
+            return;
+        };
         info!(address = %listener.local_addr().unwrap_or(address), "serving web SSH");
         health.ready();
         let terminals = Arc::new(Terminals {
@@ -149,20 +148,6 @@ async fn is_there(key: &Key, file: &str, health: &Health, stop: &Stop) -> bool {
     tokio::select! {
         found = there.wait_for(Option::is_some) => found.is_ok(),
         () = stop.asked() => false,
-    }
-}
-
-/// Binds the address, as soon as that is possible; `None` if the process is asked to stop before.
-async fn listen(address: SocketAddr, health: &Health, stop: &Stop) -> Option<TcpListener> {
-    loop {
-        match bind("controllers.webSsh.listen", address).await {
-            Ok(listener) => return Some(listener),
-            Err(error) => health.failing(error.to_string()),
-        }
-        tokio::select! {
-            () = sleep(RETRY) => {}
-            () = stop.asked() => return None,
-        }
     }
 }
 

@@ -261,6 +261,21 @@ metrics! {
     Gauge => "bastion_web_ssh_sessions" by {}
         "Number of terminals that are open in browsers"
         "Near `controllers.webSsh.maxConnections`: raise that, or run more replicas.";
+    Counter => "exam_agent_requests_total" by {
+        route: "`templates`, `instances`, `instance`, `health`, `description`, `other`",
+        method: "`GET`, `PUT`, `DELETE`, `other`",
+        code: "the HTTP status"
+    }
+        "Number of requests to the exam agent by route, method and status code"
+        "`403`: the client is not in `controllers.examAgent.allowedIps`. `429`: raise `clientQps`. `500`: the log says why.";
+    Histogram(&REQUEST_BUCKETS) => "exam_agent_request_duration_seconds" by {
+        route: "`templates`, `instances`, `instance`, `health`, `description`, `other`"
+    }
+        "Latency in seconds of the answers of the exam agent by route"
+        "Seconds: the API server is slow, or requests wait for `controllers.examAgent.clientQps`.";
+    Gauge => "exam_agent_certificate_expiration_timestamp_seconds" by {}
+        "Time at which the certificate of the exam agent expires, in seconds since 1970"
+        "Less than a week ahead: the files in `controllers.examAgent.certificateDir` are not renewed.";
     Gauge => "bastion_keys" by {}
         "Number of public keys of Tenants that the SSH bastion accepts"
         "0 with Tenants who have keys: the file is not written. The log says why.";

@@ -3,8 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// How long a new connection waits for a place that another one is asked to leave, before a further one is asked, too. One that
+/// ends takes less, unless its client does not take its last answer.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The places for connections, and who waits for a request.
 pub struct Connections {
@@ -29,14 +35,16 @@ impl Connections {
     /// The place of a connection that has arrived. Without a free one, it asks the connection that has waited longest
     /// for a request to end, and waits until any does.
     pub async fn place(self: &Arc<Self>) -> Connection {
-        if self.places.available_permits() == 0 {
+        let mut place = Arc::clone(&self.places).try_acquire_owned().ok();
+        while place.is_none() {
             let longest = self.waiting().connections.pop_first();
+            let acquired = Arc::clone(&self.places).acquire_owned();
             if let Some((_, end)) = longest {
                 end.notify_one();
             }
+            // The semaphore is never closed. Where all serve requests, one of them can be asked once it is answered.
+            place = timeout(ASK_AGAIN, acquired).await.ok().and_then(Result::ok);
         }
-        // The semaphore is never closed.
-        let place = Arc::clone(&self.places).acquire_owned().await.ok();
         let connection =
             Connection { all: Arc::clone(self), end: Arc::default(), turn: Mutex::default(), _place: place };
         connection.wait();
@@ -53,29 +61,71 @@ impl Connections {
 pub struct Connection {
     all: Arc<Connections>,
     end: Arc<Notify>,
-    /// Its place among those that wait.
-    turn: Mutex<Option<u64>>,
+    turn: Mutex<Turn>,
     _place: Option<OwnedSemaphorePermit>,
+}
+
+/// What a connection does.
+#[derive(Default)]
+struct Turn {
+    /// Its place among those that wait.
+    waits: Option<u64>,
+    /// Whether a request is served now.
+    serves: bool,
+    /// Whether one was served before.
+    has_served: bool,
+}
+
+/// What may be lost when a connection is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Open {
+    /// Nothing: there was no request yet that is complete.
+    Fresh,
+    /// The rest of the last answer, if the client has not taken it yet.
+    Answered,
+    /// The answer to a request.
+    Serving,
 }
 
 impl Connection {
     /// A request has begun.
     pub fn serve(&self) {
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(turn) = turn.take() {
+        self.leave();
+        let mut turn = self.turn();
+        (turn.serves, turn.has_served) = (true, true);
+    }
+
+    /// What may be lost when it is closed now.
+    pub fn open(&self) -> Open {
+        match *self.turn() {
+            Turn { serves: true, .. } => Open::Serving,
+            Turn { has_served: true, .. } => Open::Answered,
+            _ => Open::Fresh,
+        }
+    }
+
+    /// It does not wait any more.
+    fn leave(&self) {
+        let waits = self.turn().waits.take();
+        if let Some(turn) = waits {
             self.all.waiting().connections.remove(&turn);
         }
     }
 
+    fn turn(&self) -> std::sync::MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// It waits for a request from now on.
     pub fn wait(&self) {
-        self.serve();
+        self.leave();
         let mut waiting = self.all.waiting();
         waiting.next += 1;
         let next = waiting.next;
         waiting.connections.insert(next, Arc::clone(&self.end));
         drop(waiting);
-        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
+        let mut turn = self.turn();
+        (turn.waits, turn.serves) = (Some(next), false);
     }
 
     /// Completes when the connection has to end because another one needs its place.
@@ -86,7 +136,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.serve();
+        self.leave();
     }
 }
 
@@ -96,22 +146,39 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn the_one_that_has_waited_longest_ends_and_a_request_never() {
+    #[tokio::test(start_paused = true)]
+    async fn the_one_that_has_waited_longest_ends_and_a_request_never() {
         let connections = Connections::new(2);
         let place = || connections.place().now_or_never();
         let (first, second) = (place().expect("free"), place().expect("free"));
+        assert_eq!(first.open(), Open::Fresh);
         first.serve();
+        assert_eq!(first.open(), Open::Serving);
         assert!(place().is_none(), "there are two places");
         assert!(first.ended().now_or_never().is_none(), "it serves a request");
         assert!(second.ended().now_or_never().is_some());
         drop(second);
         let third = place().expect("the place of the second");
         first.wait();
+        assert_eq!(first.open(), Open::Answered);
         assert!(place().is_none());
         assert!(third.ended().now_or_never().is_some(), "it has waited longer than the first");
         assert!(first.ended().now_or_never().is_none());
         drop((first, third));
         assert!(connections.waiting().connections.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_does_not_end_delays_a_new_one_by_a_moment() {
+        let connections = Connections::new(3);
+        let (stuck, other, serving) =
+            (connections.place().await, connections.place().await, connections.place().await);
+        serving.serve();
+        let new = tokio::spawn(async move { connections.place().await });
+        stuck.ended().await;
+        other.ended().await;
+        drop(other);
+        new.await.expect("the place of the other");
+        drop((stuck, serving));
     }
 }

@@ -49,6 +49,33 @@ async fn exchange(address: SocketAddr, request: &str, body: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_request_that_never_becomes_complete_keeps_nobody_out() {
+    let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let handler = immediate(|request| {
+        let peer = request.extensions().get::<Peer>().map(|peer| peer.0.to_string());
+        text(StatusCode::OK, peer.unwrap_or_default())
+    });
+    let limits = Limits { connections: 2, idle_timeout: Duration::from_hours(1), ..Limits::default() };
+    tokio::spawn(Server { limits, ..Server::new(handler) }.serve(listener, std::future::pending()));
+    let mut slow = Vec::new();
+    for number in 0..6 {
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        if number % 2 == 1 {
+            // A complete one, and then half of another.
+            stream.write_all(b"GET /page HTTP/1.1\r\nhost: test\r\n\r\n").await.expect("sent");
+            let mut begin = [0; 12];
+            stream.read_exact(&mut begin).await.expect("an answer");
+            assert_eq!(&begin, b"HTTP/1.1 200");
+        }
+        stream.write_all(b"GET /page HTTP/1.1\r\nx: ").await.expect("sent");
+        slow.push(stream);
+        let answer = exchange(address, "GET /page", "").await;
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("127.0.0.1"), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn only_a_long_body_waits_for_the_other_long_ones() {
     let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
     let address = listener.local_addr().expect("an address");

@@ -10,7 +10,7 @@ use rcgen::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use super::CertificateError;
+use crate::runtime::certificate::CertificateError;
 
 /// The common name of all our authorities. Verifiers tell them apart by their keys.
 const NAME: &str = "crownlabs-webhook-ca";

@@ -15,26 +15,19 @@ use pem::Pem;
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
-use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 
-use super::CertificateError;
 use super::authority::Authority;
-use super::validity::Validity;
+use crate::runtime::certificate::CertificateError;
+use crate::runtime::certificate::pem::{CERTIFICATE, KEY, certificates, certified, key, provider};
+use crate::runtime::certificate::validity::Validity;
 use crate::runtime::plan::to_value;
 
 /// The key of the Secret with the authorities that clients are to trust.
 pub const CA_CERTIFICATE: &str = "ca.crt";
 /// The key of the Secret with the private key of the newest authority.
 pub const CA_KEY: &str = "ca.key";
-/// The key of the Secret with the serving certificate, followed by the cross-signed certificates of its
-/// authority.
-pub const CERTIFICATE: &str = "tls.crt";
-/// The key of the Secret with the private key of the serving certificate.
-pub const KEY: &str = "tls.key";
-
 /// A serving certificate is renewed this long before it ends.
 const SERVING_MARGIN: SignedDuration = SignedDuration::from_hours(90 * 24);
 /// An authority is renewed this long before it ends, which is longer than its certificates are valid.
@@ -220,42 +213,6 @@ pub fn renewed(
 /// and again.
 fn usable(bundle: Bundle, names: &[String], now: Timestamp) -> Result<Bundle, CertificateError> {
     if bundle.serves(names, now) { Ok(bundle) } else { Err(CertificateError::Names(names.join(", "))) }
-}
-
-/// The cryptography provider that all TLS of the daemon uses.
-pub fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
-}
-
-/// A certificate chain with its key, as the TLS server needs it.
-///
-/// # Errors
-/// When the chain is empty, or the key does not belong to its first certificate.
-pub fn certified(
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
-) -> Result<CertifiedKey, CertificateError> {
-    CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {
-        rustls::Error::NoCertificatesPresented => CertificateError::Missing(CERTIFICATE),
-        rustls::Error::InconsistentKeys(_) => CertificateError::Mismatch,
-        other => CertificateError::unreadable(KEY, other),
-    })
-}
-
-/// Reads the certificates of a PEM file, of which there must be at least one. `what` names the file in
-/// errors.
-pub(super) fn certificates(
-    what: &'static str,
-    text: &[u8],
-) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
-    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
-    let all = all.map_err(|error| CertificateError::unreadable(what, error))?;
-    if all.is_empty() { Err(CertificateError::unreadable(what, "no certificate in PEM")) } else { Ok(all) }
-}
-
-/// Reads the private key of a PEM file. `what` names the file in errors.
-pub(super) fn key(what: &'static str, text: &[u8]) -> Result<PrivateKeyDer<'static>, CertificateError> {
-    PrivateKeyDer::from_pem_slice(text).map_err(|error| CertificateError::unreadable(what, error))
 }
 
 /// The certificates in PEM.

@@ -13,7 +13,7 @@ use rustls::{
 };
 use tracing::{info, warn};
 
-use super::bundle::{certificates, provider};
+use crate::runtime::certificate::pem::{certificates, provider};
 use crate::runtime::files::WatchedFile;
 
 /// The key of the configuration.

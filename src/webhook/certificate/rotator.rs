@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::bundle::{Bundle, renewed};
-use super::resolver::CertificateResolver;
 use crate::api::{Kind, Object};
 use crate::kinds::{
     CertificateSecret, CertificateSecretKind, MutatingWebhookConfigurationKind,
     ValidatingWebhookConfigurationKind, WebhookEntries,
 };
 use crate::runtime::ObjectKey;
+use crate::runtime::certificate::resolver::CertificateResolver;
 use crate::runtime::client::Writer;
 use crate::runtime::clock;
 use crate::runtime::controller::{ReconcileError, ReconcileKey};

@@ -20,11 +20,13 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::*;
+use crate::runtime::certificate::pem::provider;
+use crate::runtime::certificate::resolver::CertificateResolver;
 use crate::runtime::clock;
-use crate::webhook::certificate::bundle::{Bundle, provider};
+use crate::webhook::certificate::bundle::Bundle;
 use crate::webhook::certificate::clients::ClientVerifier;
-use crate::webhook::certificate::resolver::CertificateResolver;
 use crate::webhook::decision::Denial;
+use crate::webhook::setup::SERVED;
 
 const NAME: &str = "webhook.example.org";
 
@@ -61,7 +63,7 @@ impl Server {
     async fn start_for(limits: Limits, clients: Option<Arc<dyn ClientCertVerifier>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
         let address = listener.local_addr().expect("an address");
-        let (resolver, stop) = (Arc::new(CertificateResolver::default()), watch::Sender::new(false));
+        let (resolver, stop) = (Arc::new(CertificateResolver::new(SERVED)), watch::Sender::new(false));
         let (release, count, calls) = (Arc::new(Notify::new()), watch::Sender::new(0), Arc::default());
         let (released, waiting, called) = (Arc::clone(&release), count.subscribe(), Arc::clone(&calls));
         let admit: Rule = Arc::new(move |_| {

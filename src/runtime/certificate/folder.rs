@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing::warn;
 
 use super::CertificateError;
-use super::bundle::{CERTIFICATE, KEY, certificates, certified, key};
+use super::pem::{CERTIFICATE, KEY, certificates, certified, key};
 use super::resolver::CertificateResolver;
 use crate::runtime::files::WatchedFile;
 
@@ -18,14 +18,14 @@ struct Files {
     key: Option<Vec<u8>>,
 }
 
-/// Watches the two files. As long as the key belongs to the certificate, each change is served at once;
+/// Watches the two files in the folder that the key `of` of the configuration names. As long as the key belongs to the certificate, each change is served at once;
 /// otherwise the current certificate stays.
-pub fn watched(folder: &Path, resolver: &Arc<CertificateResolver>) -> [WatchedFile; 2] {
+pub fn watched(of: &'static str, folder: &Path, resolver: &Arc<CertificateResolver>) -> [WatchedFile; 2] {
     let files = Arc::new(Mutex::new(Files::default()));
     let watch = |name: &'static str, take: fn(&mut Files, Option<Vec<u8>>)| {
         let (files, resolver, path) = (Arc::clone(&files), Arc::clone(resolver), folder.join(name));
         let shown = path.display().to_string();
-        WatchedFile::new("server.webhook.certificateDir", path, move |content| {
+        WatchedFile::new(of, path, move |content| {
             // A thread that panics while it holds the lock leaves the files whole.
             let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
             take(&mut files, content.map(<[u8]>::to_vec));

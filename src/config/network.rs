@@ -1,0 +1,162 @@
+//! Networks of IP addresses, written as CIDR.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::formats::Format;
+
+/// A network: all addresses whose first bits are the same. `10.1.2.3/8` is the same network as `10.0.0.0/8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    prefix: u32,
+}
+
+/// A text is no network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "invalid CIDR: {0:?}; a network is written 10.0.0.0/8 or 2001:db8::/32, a single address 10.0.0.1/32"
+)]
+pub struct NoNetwork(String);
+
+impl Network {
+    /// Whether an address is in the network. An IPv4 address that is written as an IPv6 one (`::ffff:10.0.0.1`) is one.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                let mask = u32::MAX.checked_shl(Ipv4Addr::BITS - self.prefix).unwrap_or(0);
+                (own.to_bits() ^ other.to_bits()) & mask == 0
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                let mask = u128::MAX.checked_shl(Ipv6Addr::BITS - self.prefix).unwrap_or(0);
+                (own.to_bits() ^ other.to_bits()) & mask == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for Network {
+    type Err = NoNetwork;
+
+    fn from_str(text: &str) -> Result<Self, NoNetwork> {
+        let network = || {
+            let (address, prefix) = text.split_once('/')?;
+            let address: IpAddr = address.parse().ok()?;
+            let is_number = prefix.bytes().all(|byte| byte.is_ascii_digit());
+            let prefix: u32 = prefix.parse().ok().filter(|_| is_number)?;
+            let bits = if address.is_ipv4() { Ipv4Addr::BITS } else { Ipv6Addr::BITS };
+            (prefix <= bits).then_some(Self { address, prefix })
+        };
+        network().ok_or_else(|| NoNetwork(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.address, self.prefix)
+    }
+}
+
+impl Serialize for Network {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Network {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Network {
+    fn schema_name() -> Cow<'static, str> {
+        "Network".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": FORMAT.name})
+    }
+}
+
+/// The format of networks.
+pub(super) const FORMAT: Format = Format::new(
+    "crownlabs-network",
+    "a network such as 10.0.0.0/8 or 2001:db8::/32; a single address is written 10.0.0.1/32",
+    |text| text.parse::<Network>().is_ok(),
+);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn contains(network: &str, address: &str) -> bool {
+        let network: Network = network.parse().expect("a network");
+        network.contains(address.parse().expect("an address"))
+    }
+
+    #[test]
+    fn a_network_contains_the_addresses_with_its_first_bits() {
+        for (network, address, expected) in [
+            ("10.0.0.0/8", "10.255.0.1", true),
+            ("10.0.0.0/8", "11.0.0.0", false),
+            ("10.1.2.3/8", "10.9.9.9", true),
+            ("192.0.2.7/32", "192.0.2.7", true),
+            ("192.0.2.7/32", "192.0.2.6", false),
+            ("0.0.0.0/0", "255.255.255.255", true),
+            ("0.0.0.0/0", "::1", false),
+            ("::/0", "::1", true),
+            ("::/0", "10.0.0.1", false),
+            ("2001:db8::/32", "2001:db8:ffff::1", true),
+            ("2001:db8::/32", "2001:db9::", false),
+            ("::1/128", "::1", true),
+            ("10.0.0.0/8", "::ffff:10.0.0.1", true),
+        ] {
+            assert_eq!(contains(network, address), expected, "{address} in {network}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused() {
+        for text in [
+            "",
+            "10.0.0.1",
+            "10.0.0.0/",
+            "10.0.0.0/33",
+            "::/129",
+            "10.0.0/8",
+            "10.0.0.0/+8",
+            "10.0.0.0/-1",
+            "a/8",
+            "10.0.0.0/8 ",
+            "*",
+        ] {
+            assert!(text.parse::<Network>().is_err(), "{text:?}");
+        }
+        assert_eq!("10.1.2.3/8".parse::<Network>().expect("a network").to_string(), "10.1.2.3/8");
+    }
+
+    proptest! {
+        #[test]
+        fn a_network_contains_its_own_address_and_every_one_that_differs_behind_the_prefix(
+            own in any::<u32>(), other in any::<u32>(), prefix in 0u32..=32
+        ) {
+            let network: Network = format!("{}/{prefix}", Ipv4Addr::from_bits(own)).parse().expect("a network");
+            let same = (0..prefix).all(|bit| (own ^ other) & (1 << (31 - bit)) == 0);
+            prop_assert_eq!(network.contains(Ipv4Addr::from_bits(other).into()), same);
+            prop_assert!(network.contains(Ipv4Addr::from_bits(own).into()));
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The requests to the API server. They need no lease: each one does what one client has asked for.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use http::header::CONTENT_TYPE;
+use http::{Method, Request};
+use kube::Client;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::pace::{Pace, TooMany};
+use crate::api::instance::InstanceKind;
+use crate::api::labels::selector_string;
+use crate::api::template::TemplateKind;
+use crate::api::{Instance, Kind, Object, Template};
+use crate::runtime::error::ApiError;
+use crate::runtime::plan::KindInfo;
+
+/// The number of lists that are read at the same time: a list of all Instances of an exam is large.
+const LISTS: usize = 4;
+
+/// Why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The API server has refused it, or has not answered.
+    #[error("{0}")]
+    Api(#[from] ApiError),
+    /// It was not sent.
+    #[error("there are too many requests")]
+    TooMany(TooMany),
+}
+
+/// An Instance as it was read: as JSON, of which a patch is made, and decoded.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// As the API server has it.
+    pub json: Value,
+    /// The same, decoded.
+    pub instance: Instance,
+}
+
+impl TryFrom<Value> for Found {
+    type Error = Failure;
+
+    fn try_from(json: Value) -> Result<Self, Failure> {
+        let decoded = Instance::deserialize(&json);
+        let instance =
+            decoded.map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))?;
+        Ok(Self { json, instance })
+    }
+}
+
+/// The Instances and Templates of one namespace.
+pub struct Cluster {
+    client: Client,
+    namespace: String,
+    pace: Mutex<Pace>,
+    lists: Semaphore,
+}
+
+#[derive(Deserialize)]
+#[serde(bound = "")]
+struct List<T: Kind> {
+    items: Vec<Object<T>>,
+}
+
+impl Cluster {
+    /// The objects of a namespace. The client sends writes without the lease.
+    pub fn new(client: Client, namespace: &str, pace: Pace) -> Self {
+        let lists = Semaphore::new(LISTS);
+        Self { client, namespace: namespace.to_owned(), pace: Mutex::new(pace), lists }
+    }
+
+    /// The Templates, in the order of their names.
+    ///
+    /// # Errors
+    /// As all requests: see [`Failure`].
+    pub async fn templates(&self, is_allowed: bool) -> Result<Vec<Template>, Failure> {
+        self.list::<TemplateKind>(is_allowed, &BTreeMap::new()).await
+    }
+
+    /// The Instances with these labels, in the order of their names.
+    ///
+    /// # Errors
+    /// As all requests: see [`Failure`].
+    pub async fn instances(
+        &self,
+        is_allowed: bool,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<Vec<Instance>, Failure> {
+        self.list::<InstanceKind>(is_allowed, labels).await
+    }
+
+    /// A Template; `None` if there is none. The name is one that an object can have.
+    ///
+    /// # Errors
+    /// As all requests: see [`Failure`].
+    pub async fn template(&self, is_allowed: bool, name: &str) -> Result<Option<Template>, Failure> {
+        let path = self.path::<TemplateKind>(name);
+        missing_is_none(self.send(is_allowed, Method::GET, &path, None).await)
+    }
+
+    /// An Instance; `None` if there is none. The name is one that an object can have.
+    ///
+    /// # Errors
+    /// As all requests: see [`Failure`].
+    pub async fn instance(&self, is_allowed: bool, name: &str) -> Result<Option<Found>, Failure> {
+        let path = self.path::<InstanceKind>(name);
+        let found: Option<Value> = missing_is_none(self.send(is_allowed, Method::GET, &path, None).await)?;
+        found.map(Found::try_from).transpose()
+    }
+
+    /// Creates an Instance, and returns it as it is stored.
+    ///
+    /// # Errors
+    /// As all requests: see [`Failure`].
+    pub async fn create(&self, is_allowed: bool, object: &Value) -> Result<Found, Failure> {
+        let path = KindInfo::of::<InstanceKind>().path(&self.namespace);
+        let stored: Value =
+            self.send(is_allowed, Method::POST, &path, Some(("application/json", object))).await?;
+        stored.try_into()
+    }
+
+    /// Changes an Instance by a merge patch, and returns it as it is stored.
+    ///
+    /// # Errors
+    /// As all requests: see [`Failure`].
+    pub async fn patch(&self, is_allowed: bool, name: &str, changes: &Value) -> Result<Found, Failure> {
+        let path = self.path::<InstanceKind>(name);
+        let body = Some(("application/merge-patch+json", changes));
+        let stored: Value = self.send(is_allowed, Method::PATCH, &path, body).await?;
+        stored.try_into()
+    }
+
+    /// Deletes the Instance with this uid, and no other one that has its name by now.
+    ///
+    /// # Errors
+    /// As all requests: see [`Failure`].
+    pub async fn delete(&self, is_allowed: bool, name: &str, uid: &str) -> Result<(), Failure> {
+        let path = self.path::<InstanceKind>(name);
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
+        let body = Some(("application/json", &options));
+        self.send::<Value>(is_allowed, Method::DELETE, &path, body).await.map(drop)
+    }
+
+    fn path<T: Kind>(&self, name: &str) -> String {
+        format!("{}/{name}", KindInfo::of::<T>().path(&self.namespace))
+    }
+
+    async fn list<T: Kind>(
+        &self,
+        is_allowed: bool,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<Vec<Object<T>>, Failure> {
+        let mut path = KindInfo::of::<T>().path(&self.namespace);
+        if !labels.is_empty() {
+            let selector = selector_string(labels);
+            path.push_str("?labelSelector=");
+            path.extend(utf8_percent_encode(&selector, NON_ALPHANUMERIC));
+        }
+        // The semaphore is never closed.
+        let _place = self.lists.acquire().await.ok();
+        let list: List<T> = self.send(is_allowed, Method::GET, &path, None).await?;
+        Ok(list.items)
+    }
+
+    /// Sends a request once it is its turn, and returns the answer, decoded. The client has a deadline for it.
+    async fn send<T: DeserializeOwned>(
+        &self,
+        is_allowed: bool,
+        method: Method,
+        path: &str,
+        body: Option<(&str, &Value)>,
+    ) -> Result<T, Failure> {
+        // A thread that panics while it holds the lock leaves the bucket whole.
+        let taken = self.pace.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now(), is_allowed);
+        let wait = taken.map_err(Failure::TooMany)?;
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+        let mut request = Request::builder().method(method).uri(path);
+        if let Some((content_type, _)) = body {
+            request = request.header(CONTENT_TYPE, content_type);
+        }
+        let body = body.map(|(_, body)| body.to_string().into_bytes()).unwrap_or_default();
+        let request = request.body(body).map_err(|error| ApiError::Invalid(error.to_string()))?;
+        Ok(self.client.request(request).await.map_err(ApiError::from)?)
+    }
+}
+
+/// The answer, or `None` where there is no such object.
+fn missing_is_none<T>(answer: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(Failure::Api(ApiError::NotFound(_))) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}

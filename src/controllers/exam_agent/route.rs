@@ -1,0 +1,152 @@
+//! What a path and a query ask for.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use percent_encoding::percent_decode;
+
+/// What a path names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Whether the server runs.
+    Health,
+    /// The description of the interface.
+    Description,
+    /// The Templates.
+    Templates,
+    /// The Instances.
+    Instances,
+    /// The Instance with this text as its name, which may be any text; `None` if it is none in UTF-8.
+    Instance(Option<String>),
+    /// Nothing.
+    Unknown,
+}
+
+impl Target {
+    /// Its name in metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Health => "health",
+            Self::Description => "description",
+            Self::Templates => "templates",
+            Self::Instances => "instances",
+            Self::Instance(_) => "instance",
+            Self::Unknown => "other",
+        }
+    }
+
+    /// The methods that it has, for the header `Allow`.
+    pub fn methods(&self) -> &'static str {
+        match self {
+            Self::Instance(_) => "GET, PUT, DELETE",
+            _ => "GET",
+        }
+    }
+}
+
+/// What the path of a request names, as it is in the request line. `base` is what the paths begin with. Whatever comes after
+/// `/templates/` is ignored. Singular and plural are the same.
+pub fn target(base: &str, path: &str) -> Target {
+    if path == "/healthz" {
+        return Target::Health;
+    }
+    let Some(rest) = path.strip_prefix(base).and_then(|rest| rest.strip_prefix('/')) else {
+        return Target::Unknown;
+    };
+    let (collection, name) = rest.split_once('/').unwrap_or((rest, ""));
+    match (collection, name) {
+        ("openapi.json", "") if !rest.ends_with('/') => Target::Description,
+        ("templates" | "template", _) => Target::Templates,
+        ("instances" | "instance", "") => Target::Instances,
+        ("instances" | "instance", name) => {
+            let decoded = percent_decode(name.as_bytes()).decode_utf8().ok();
+            Target::Instance(decoded.map(Cow::into_owned))
+        }
+        _ => Target::Unknown,
+    }
+}
+
+/// The labels that a query asks for: the first value of each key, `true` where it is empty. `None` if a text is not in UTF-8.
+pub fn labels(query: &str) -> Option<BTreeMap<String, String>> {
+    let mut labels = BTreeMap::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let [key, value] = [decoded(key)?, decoded(value)?];
+        let value = if value.is_empty() { "true".to_owned() } else { value };
+        labels.entry(key).or_insert(value);
+    }
+    Some(labels)
+}
+
+/// A text of a query, in which a plus sign is a blank.
+fn decoded(text: &str) -> Option<String> {
+    let blanks = text.replace('+', " ");
+    percent_decode(blanks.as_bytes()).decode_utf8().ok().map(Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_those_of_the_interface() {
+        let instance = |name: &str| Target::Instance(Some(name.to_owned()));
+        for (path, expected) in [
+            ("/healthz", Target::Health),
+            ("/api/healthz", Target::Unknown),
+            ("/healthz/", Target::Unknown),
+            ("/api/openapi.json", Target::Description),
+            ("/api/openapi.json/", Target::Unknown),
+            ("/api/templates", Target::Templates),
+            ("/api/template/", Target::Templates),
+            ("/api/templates/any/thing", Target::Templates),
+            ("/api/templatesx", Target::Unknown),
+            ("/api/instances", Target::Instances),
+            ("/api/instance/", Target::Instances),
+            ("/api/instances/exam-1", instance("exam-1")),
+            ("/api/instance/exam-1", instance("exam-1")),
+            ("/api/instances//", instance("/")),
+            ("/api/instances/a/b", instance("a/b")),
+            ("/api/instances/a%2Fb", instance("a/b")),
+            ("/api/instances/a%0Ab", instance("a\nb")),
+            ("/api/instances/%C3%A4", instance("ä")),
+            ("/api/instances/%", instance("%")),
+            ("/api/instances/%zz", instance("%zz")),
+            ("/api/instances/..", instance("..")),
+            ("/api/instances/%FF", Target::Instance(None)),
+            ("/api/INSTANCES/a", Target::Unknown),
+            ("/api", Target::Unknown),
+            ("/api/", Target::Unknown),
+            ("/apix/instances", Target::Unknown),
+            ("/instances", Target::Unknown),
+            ("*", Target::Unknown),
+            ("", Target::Unknown),
+        ] {
+            assert_eq!(target("/api", path), expected, "{path}");
+        }
+        assert_eq!(target("/a/b", "/a/b/instances/x"), instance("x"));
+    }
+
+    #[test]
+    fn a_query_is_a_list_of_labels() {
+        let found = |query: &str| {
+            labels(query).map(|labels| {
+                labels.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+            })
+        };
+        for (query, expected) in [
+            ("", Some("")),
+            ("a&b=1", Some("a=true,b=1")),
+            ("a=", Some("a=true")),
+            ("a=1&a=2", Some("a=1")),
+            ("example.org%2Fa=1%2B1", Some("example.org/a=1+1")),
+            ("a=b+c", Some("a=b c")),
+            ("a=b=c", Some("a=b=c")),
+            ("&&", Some("")),
+            ("=x", Some("=x")),
+            ("%FF=1", None),
+        ] {
+            assert_eq!(found(query).as_deref(), expected, "{query}");
+        }
+    }
+}

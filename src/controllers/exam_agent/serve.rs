@@ -1,0 +1,177 @@
+//! The loop of the exam agent: the HTTP server, its limits and metrics, the orderly end.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Bytes;
+use kube::Client;
+use metrics::{counter, histogram};
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+
+use super::answer::Agent;
+use super::cluster::Cluster;
+use super::pace::Pace;
+use super::page;
+use super::route::Target;
+use crate::config::ExamAgentConfig;
+use crate::controllers::shared::listener::listen;
+use crate::controllers::{ReplicaDefinition, Setup};
+use crate::runtime::certificate::folder;
+use crate::runtime::certificate::resolver::{CertificateResolver, Served};
+use crate::runtime::http_server::{Handler, Limits, Server};
+use crate::runtime::replica::{Health, ReplicaLoop, Stop};
+use crate::runtime::store_set::StoreSet;
+
+/// The limits of clients. A body fits into what is read at once, so none waits for another. An Ingress that keeps connections
+/// open for a minute closes them before we do.
+const LIMITS: Limits = Limits {
+    connections: 512,
+    long_bodies: 64 << 10,
+    body: 64 << 10,
+    receive_timeout: Duration::from_secs(5),
+    idle_timeout: Duration::from_secs(75),
+};
+/// How long an answer may take, with all requests to the API server that it needs.
+const ANSWER: Duration = Duration::from_secs(45);
+/// How long requests that have begun may take after the daemon was asked to stop.
+const STOP_LIMIT: Duration = Duration::from_secs(8);
+/// The key of the configuration that names the folder with the certificate.
+const CERTIFICATE_DIR: &str = "controllers.examAgent.certificateDir";
+/// What the certificate is for.
+const SERVED: Served = Served { what: "exams", gauge: "exam_agent_certificate_expiration_timestamp_seconds" };
+
+/// Serves exams.
+pub struct ExamAgentLoop {
+    config: ExamAgentConfig,
+    /// A client that sends writes without the lease; `None` only in `crownlabs plan`, where the loop does not run.
+    client: Option<Client>,
+    /// The certificate; `None` to serve without TLS.
+    certificate: Option<Arc<CertificateResolver>>,
+}
+
+impl ReplicaDefinition for ExamAgentLoop {
+    fn build(setup: &mut Setup<'_>, _: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        let config = setup.config.controllers.exam_agent.clone();
+        let certificate = (!config.certificate_dir.is_empty()).then(|| {
+            let resolver = Arc::new(CertificateResolver::new(SERVED));
+            setup.files.extend(folder::watched(
+                CERTIFICATE_DIR,
+                Path::new(&config.certificate_dir),
+                &resolver,
+            ));
+            resolver
+        });
+        Ok(Self { config, client: setup.ungated.clone(), certificate })
+    }
+}
+
+impl ReplicaLoop for ExamAgentLoop {
+    const NAME: &'static str = "examAgent";
+
+    async fn run(self, health: Health, stop: Stop) {
+        let Self { config, client, certificate } = self;
+        let (Some(address), Some(client)) = (config.listen.address(), client) else {
+            return stop.asked().await;
+        };
+        if !is_there(certificate.as_deref(), &config.certificate_dir, &health, &stop).await {
+            return;
+        }
+        let Some(listener) = listen("controllers.examAgent.listen", address, &health, &stop).await else {
+            return;
+        };
+        let pace = Pace::new(config.client_qps, config.client_max_burst, Instant::now());
+        let agent = Agent::new(&config, Cluster::new(client, &config.namespace, pace));
+        let server = Server { limits: LIMITS, ..Server::new(handler(Arc::new(agent))) };
+        let server = match certificate {
+            None => Ok(server),
+            Some(certificate) => server.with_certificate(certificate, None),
+        };
+        let server = match server {
+            Ok(server) => server,
+            Err(error) => {
+                health.failing(format!("exams cannot be served by TLS: {error}"));
+                return stop.asked().await;
+            }
+        };
+        info!(address = %listener.local_addr().unwrap_or(address), namespace = config.namespace, "serving exams");
+        warn_of_everybody(&config);
+        health.ready();
+        tokio::select! {
+            () = server.serve(listener, stop.asked()) => {}
+            () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some requests of exams did not end in time"),
+        }
+    }
+}
+
+/// Waits for the certificate, if there is to be one; `false` if the process is asked to stop before.
+async fn is_there(
+    certificate: Option<&CertificateResolver>,
+    folder: &str,
+    health: &Health,
+    stop: &Stop,
+) -> bool {
+    let Some(certificate) = certificate else { return true };
+    let mut there = certificate.watch();
+    if !*there.borrow() {
+        let missing = "has no tls.crt and tls.key that belong together; they are awaited";
+        health.failing(format!("{CERTIFICATE_DIR}: {folder} {missing}"));
+    }
+    tokio::select! {
+        found = there.wait_for(|there| *there) => found.is_ok(),
+        () = stop.asked() => false,
+    }
+}
+
+/// Says who may do what, where that is more than one would expect.
+fn warn_of_everybody(config: &ExamAgentConfig) {
+    if config.allowed_ips.is_empty() {
+        warn!(
+            "whoever reaches the exam agent may create and delete Instances: name the exam servers in \
+             controllers.examAgent.allowedIps"
+        );
+    } else if config.trusted_proxies.is_empty() {
+        info!(
+            "the exam agent believes the header X-Forwarded-For of whoever connects: let only the Ingress controller do so, \
+             or name it in controllers.examAgent.trustedProxies"
+        );
+    }
+}
+
+/// Answers and counts requests.
+fn handler(agent: Arc<Agent>) -> Handler {
+    Arc::new(move |request| {
+        let agent = Arc::clone(&agent);
+        async move {
+            let begin = Instant::now();
+            let target = agent.target(&request);
+            let answer = timeout(ANSWER, agent.answer(&target, &request)).await;
+            let answer = answer.unwrap_or_else(|_| late(&target));
+            count(&target, &request, &answer, begin.elapsed());
+            answer
+        }
+        .boxed()
+    })
+}
+
+/// The answer to a request that has taken too long.
+fn late(target: &Target) -> Response<Bytes> {
+    warn!(route = target.name(), "the API server has not answered in time for a request of an exam");
+    page::plain(StatusCode::INTERNAL_SERVER_ERROR, "The API server has not answered in time")
+}
+
+/// Counts an answer. Labels have few values, whatever clients send.
+fn count(target: &Target, request: &Request<Bytes>, answer: &Response<Bytes>, took: Duration) {
+    let (route, code) = (target.name(), answer.status().as_u16().to_string());
+    let method = match *request.method() {
+        Method::GET => "GET",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    };
+    counter!("exam_agent_requests_total", "route" => route, "method" => method, "code" => code).increment(1);
+    histogram!("exam_agent_request_duration_seconds", "route" => route).record(took);
+}

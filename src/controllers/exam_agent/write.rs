@@ -1,0 +1,293 @@
+//! What is written for a request to create or replace an Instance.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::access::is_own;
+use super::body::Wanted;
+use crate::api::instance::InstanceKind;
+use crate::api::{Instance, Template};
+use crate::runtime::merge;
+use crate::runtime::plan::KindInfo;
+
+/// The key of `contentUrls` that stands for the first environment, where its name is not known.
+const FIRST: &str = "default";
+
+/// What is written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Write {
+    /// A new object.
+    Create(Value),
+    /// A merge patch, for the object and the version that were read.
+    Patch(Value),
+    /// Nothing: the Instance is as it is wanted.
+    Nothing,
+}
+
+/// Where Instances are, and whose they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The namespace of Instances and Templates.
+    pub namespace: String,
+    /// The Tenant.
+    pub tenant: String,
+}
+
+/// What is to be written for the Instance `name`. `current` is the object as it was read, as JSON and decoded; `template` the
+/// one that is wanted, if it was read.
+///
+/// The whole spec is replaced, but the URL of the status check is kept if the client says nothing about it. Labels are added or
+/// changed, and never removed.
+pub fn write(
+    place: &Place,
+    name: &str,
+    wanted: &Wanted,
+    template: Option<&Template>,
+    current: Option<(&Value, &Instance)>,
+) -> Write {
+    let spec = spec(place, wanted, template, current.map(|(_, instance)| instance));
+    let labels: Map<String, Value> = wanted
+        .labels
+        .iter()
+        .filter(|(key, _)| !is_own(key))
+        .map(|(key, value)| (key.clone(), value.as_str().into()))
+        .collect();
+    let Some((current, _)) = current else {
+        let mut metadata = json!({"name": name, "namespace": place.namespace});
+        if !labels.is_empty() {
+            metadata["labels"] = labels.into();
+        }
+        let kind = KindInfo::of::<InstanceKind>();
+        return Write::Create(
+            json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata, "spec": spec}),
+        );
+    };
+    let labels = merge::required(&current["metadata"]["labels"], &Value::Object(labels));
+    let spec = merge::difference(&current["spec"], &spec);
+    if labels.is_none() && spec.is_none() {
+        return Write::Nothing;
+    }
+    let metadata = &current["metadata"];
+    let mut patch =
+        json!({"metadata": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}});
+    if let Some(labels) = labels {
+        patch["metadata"]["labels"] = labels;
+    }
+    if let Some(spec) = spec {
+        patch["spec"] = spec;
+    }
+    Write::Patch(patch)
+}
+
+/// The spec that is wanted. Of both generations of fields, those are set that the client has named, and the URL of the status
+/// check in both, so that the Go operators find it, too.
+fn spec(place: &Place, wanted: &Wanted, template: Option<&Template>, current: Option<&Instance>) -> Value {
+    let mut customization = Map::new();
+    let given = &wanted.customization;
+    let check = given.status_check.as_deref().unwrap_or_default();
+    for (key, value) in [
+        ("contentOrigin", given.content_origin.as_str()),
+        ("contentDestination", given.content_destination.as_str()),
+        ("statusCheck", check),
+    ] {
+        if !value.is_empty() {
+            customization.insert(key.to_owned(), value.into());
+        }
+    }
+    let mut spec = json!({
+        "template.crownlabs.polito.it/TemplateRef": {"name": wanted.template, "namespace": place.namespace},
+        "tenant.crownlabs.polito.it/TenantRef": {"name": place.tenant},
+        "running": wanted.running,
+        "prettyName": format!("Exam {}", wanted.id),
+        "customizationUrls": customization,
+    });
+    let kept = || current.map_or("", |instance| instance.spec.effective_status_check_url());
+    let check = given.status_check.as_deref().unwrap_or_else(kept);
+    if !check.is_empty() {
+        spec["statusCheckUrl"] = check.into();
+    }
+    let contents = contents(wanted, template);
+    if !contents.is_empty() {
+        spec["contentUrls"] = json!(contents);
+    }
+    spec
+}
+
+/// `contentUrls` by environment: the same URLs for each one of the Template.
+fn contents(wanted: &Wanted, template: Option<&Template>) -> BTreeMap<String, Value> {
+    let content = &wanted.content;
+    let urls = [("origin", &content.origin), ("destination", &content.destination)];
+    let urls: Map<String, Value> = urls
+        .into_iter()
+        .filter(|(_, url)| !url.is_empty())
+        .map(|(key, url)| (key.to_owned(), url.as_str().into()))
+        .collect();
+    if urls.is_empty() {
+        return BTreeMap::new();
+    }
+    let environments = template.map_or(&[][..], |template| &template.spec.environment_list);
+    let mut names: Vec<&str> = environments.iter().map(|environment| environment.name.as_str()).collect();
+    if names.is_empty() {
+        names.push(FIRST);
+    }
+    names.into_iter().map(|name| (name.to_owned(), Value::Object(urls.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::exam_agent::body;
+
+    fn place() -> Place {
+        Place { namespace: "exams".to_owned(), tenant: "service-tenant".to_owned() }
+    }
+
+    fn wanted(body: &Value) -> Wanted {
+        body::read(body.to_string().as_bytes()).expect("a body")
+    }
+
+    fn template(environments: &[&str]) -> Template {
+        let environments: Vec<Value> = environments.iter().map(|name| json!({"name": name})).collect();
+        serde_json::from_value(json!({"metadata": {"name": "t"}, "spec": {"environmentList": environments}}))
+            .expect("a Template")
+    }
+
+    fn created(body: &Value) -> Value {
+        match write(&place(), "exam-1", &wanted(body), None, None) {
+            Write::Create(object) => object,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What is written over an object.
+    fn over(current: &Value, body: &Value) -> Write {
+        let instance: Instance = serde_json::from_value(current.clone()).expect("an Instance");
+        write(&place(), "exam-1", &wanted(body), None, Some((current, &instance)))
+    }
+
+    /// The object as the API server has it.
+    fn stored(mut object: Value) -> Value {
+        object["metadata"]["uid"] = "u".into();
+        object["metadata"]["resourceVersion"] = "7".into();
+        object
+    }
+
+    #[test]
+    fn a_new_instance_is_of_the_tenant_of_exams_and_from_the_namespace() {
+        let body = json!({
+            "id": "s123456", "template": "desktop", "labels": {"course": "tsr"},
+            "customizationUrls": {"contentOrigin": "https://o", "statusCheck": "https://s"},
+        });
+        assert_eq!(
+            created(&body),
+            json!({
+                "apiVersion": "crownlabs.polito.it/v1alpha2",
+                "kind": "Instance",
+                "metadata": {"name": "exam-1", "namespace": "exams", "labels": {"course": "tsr"}},
+                "spec": {
+                    "template.crownlabs.polito.it/TemplateRef": {"name": "desktop", "namespace": "exams"},
+                    "tenant.crownlabs.polito.it/TenantRef": {"name": "service-tenant"},
+                    "running": true,
+                    "prettyName": "Exam s123456",
+                    "customizationUrls": {"contentOrigin": "https://o", "statusCheck": "https://s"},
+                    "statusCheckUrl": "https://s",
+                },
+            })
+        );
+        let bare = created(&json!({}));
+        assert_eq!(
+            (&bare["spec"]["prettyName"], &bare["spec"]["customizationUrls"]),
+            (&json!("Exam "), &json!({}))
+        );
+        assert_eq!(bare["metadata"], json!({"name": "exam-1", "namespace": "exams"}));
+    }
+
+    #[test]
+    fn contents_are_stored_under_the_names_of_the_environments() {
+        let body = wanted(&json!({"contentUrls": {"origin": "https://o", "destination": "https://d"}}));
+        let urls = json!({"origin": "https://o", "destination": "https://d"});
+        for (template, expected) in [
+            (Some(template(&["desktop"])), json!({"desktop": urls})),
+            (Some(template(&["a", "b"])), json!({"a": urls, "b": urls})),
+            (Some(template(&[])), json!({"default": urls})),
+            (None, json!({"default": urls})),
+        ] {
+            assert_eq!(json!(contents(&body, template.as_ref())), expected);
+        }
+        assert_eq!(contents(&wanted(&json!({"contentUrls": {"origin": ""}})), None), BTreeMap::new());
+    }
+
+    #[test]
+    fn the_whole_spec_is_replaced_and_labels_are_added() {
+        let body = json!({"id": "x", "template": "desktop", "labels": {"course": "tsr"}});
+        let mut current = stored(created(&body));
+        assert_eq!(over(&current, &body), Write::Nothing);
+        current["spec"]["running"] = false.into();
+        current["spec"]["nodeSelector"] = json!({"disk": "fast"});
+        current["spec"]["publicExposure"] = json!({"ports": []});
+        current["spec"]["customizationUrls"] = json!({"contentOrigin": "https://old"});
+        current["metadata"]["labels"] =
+            json!({"course": "old", "kept": "1", "crownlabs.polito.it/template": "desktop"});
+        let again = json!({"id": "x", "template": "desktop",
+            "labels": {"course": "tsr", "new": "1", "crownlabs.polito.it/template": "desktop"}});
+        assert_eq!(
+            over(&current, &again),
+            Write::Patch(json!({
+                "metadata": {"uid": "u", "resourceVersion": "7", "labels": {"course": "tsr", "new": "1"}},
+                "spec": {
+                    "running": true, "nodeSelector": null, "publicExposure": null,
+                    "customizationUrls": {"contentOrigin": null},
+                },
+            }))
+        );
+        // Without labels of its own, an Instance gets them all the same.
+        let Some(metadata) = current["metadata"].as_object_mut() else { panic!("metadata") };
+        metadata.remove("labels");
+        let Write::Patch(patch) = over(
+            &current,
+            &json!({"id": "x", "template": "desktop", "running": false, "labels": {"a": "1"}}),
+        ) else {
+            panic!("a patch")
+        };
+        assert_eq!(patch["metadata"]["labels"], json!({"a": "1"}));
+    }
+
+    #[test]
+    fn the_status_check_is_kept_unless_the_client_names_one() {
+        let current = stored(created(&json!({"customizationUrls": {"statusCheck": "https://s"}})));
+        let after = |body: &Value| {
+            let mut object = current.clone();
+            if let Write::Patch(patch) = over(&current, body) {
+                merge::apply(&mut object, &patch);
+            }
+            let instance: Instance = serde_json::from_value(object).expect("an Instance");
+            instance.spec.effective_status_check_url().to_owned()
+        };
+        for (body, expected) in [
+            (json!({}), "https://s"),
+            (json!({"customizationUrls": {}}), "https://s"),
+            (json!({"customizationUrls": {"statusCheck": null}}), "https://s"),
+            (json!({"contentUrls": {"origin": "https://o"}}), "https://s"),
+            (json!({"customizationUrls": {"statusCheck": "https://other"}}), "https://other"),
+            (json!({"customizationUrls": {"statusCheck": ""}}), ""),
+        ] {
+            assert_eq!(after(&body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_second_request_after_any_first_one_writes_nothing() {
+        for body in [
+            json!({}),
+            json!({"id": "a", "template": "t", "running": false, "labels": {"a": ""}}),
+            json!({"contentUrls": {"origin": "https://o"}, "customizationUrls": {"statusCheck": "https://s"}}),
+        ] {
+            let mut current = stored(created(&json!({"customizationUrls": {"contentOrigin": "https://x"}})));
+            if let Write::Patch(patch) = over(&current, &body) {
+                merge::apply(&mut current, &patch);
+            }
+            assert_eq!(over(&current, &body), Write::Nothing, "{body}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The address of a server that a replica loop has.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+
+use crate::runtime::http_server::bind;
+use crate::runtime::replica::{Health, Stop};
+
+/// How long to wait before the address is tried again.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Binds the address that `key` of the configuration names, as soon as that is possible; `None` if the process is asked to stop
+/// before.
+pub async fn listen(key: &str, address: SocketAddr, health: &Health, stop: &Stop) -> Option<TcpListener> {
+    loop {
+        match bind(key, address).await {
+            Ok(listener) => return Some(listener),
+            Err(error) => health.failing(error.to_string()),
+        }
+        tokio::select! {
+            () = sleep(RETRY) => {}
+            () = stop.asked() => return None,
+        }
+    }
+}

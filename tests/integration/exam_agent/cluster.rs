@@ -1,0 +1,95 @@
+//! The API server refuses, is late, or is not there.
+
+use std::time::Duration;
+
+use http::Method;
+
+use super::{ALLOWED, ALONE, SERVER, Site, daemon, send};
+use crate::cluster::proxy::{Fault, Proxy, everything, matching, requests_of};
+use crate::daemon::Daemon;
+
+const BODY: &str = r#"{"template": "container"}"#;
+
+/// A daemon whose requests go through the proxy.
+fn through(site: &Site, proxy: &Proxy, keys: &str) -> (Daemon, u16) {
+    let account = format!("exam-agent-{}", site.name);
+    let kubeconfig =
+        site.lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", &account).expect("a kubeconfig");
+    daemon(&kubeconfig, site.name, ALONE, &format!("{ALLOWED}, {keys}"))
+}
+
+#[test]
+fn a_failure_of_the_api_server_has_the_text_of_its_route() {
+    let site = Site::start("exam-fails", ALLOWED);
+    let proxy = Proxy::start(&site.lab.cluster).expect("the proxy");
+    let (daemon, port) = through(&site, &proxy, "hideUrls: true");
+    assert_eq!(site.ask("PUT", "/api/instances/exam", BODY).status, 201);
+    proxy.set(Fault::Status { code: 500, retry_after: None, matching: everything() });
+    let missing = "{\"code\":500,\"text\":\"Cannot retrieve the requested instance.\"}\n";
+    for (method, path, text) in [
+        ("GET", "/api/templates/", ""),
+        ("GET", "/api/instances/", "Error retrieving instances"),
+        ("GET", "/api/instances/exam", missing),
+        ("PUT", "/api/instances/exam", "Instance exam cannot be unchanged"),
+        ("DELETE", "/api/instances/exam", "Error deleting instance"),
+    ] {
+        let answer = send(port, method, path, &[("X-Forwarded-For", SERVER)], BODY);
+        assert_eq!((answer.status, &*answer.body), (500, text), "{method} {path}");
+    }
+    // It serves on, and goes on when the API server does.
+    assert_eq!(send(port, "GET", "/healthz", &[], "").status, 200);
+    assert_eq!(daemon.page("/readyz/examAgent").0, 200);
+    proxy.set(Fault::None);
+    assert_eq!(send(port, "GET", "/api/instances/exam", &[], "").status, 200);
+}
+
+#[test]
+fn conflicts_are_tried_again_five_times() {
+    let site = Site::start("exam-conflicts", ALLOWED);
+    let proxy = Proxy::start(&site.lab.cluster).expect("the proxy");
+    let (_daemon, port) = through(&site, &proxy, "hideUrls: true");
+    let put =
+        |body: &str| send(port, "PUT", "/api/instances/exam", &[("X-Forwarded-For", SERVER)], body).status;
+    assert_eq!(put(BODY), 201);
+    let conflicts = |number: usize| {
+        let seen = std::sync::atomic::AtomicUsize::new(0);
+        let counts = move |method: &Method, path: &str| {
+            *method == Method::PATCH
+                && path.contains("/instances/")
+                && seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < number
+        };
+        Fault::Status { code: 409, retry_after: None, matching: matching(counts) }
+    };
+    proxy.set(conflicts(5));
+    assert_eq!(put(r#"{"template": "container", "running": false}"#), 200);
+    proxy.set(conflicts(6));
+    assert_eq!(put(BODY), 500);
+    // An answer that is lost is found by the next request.
+    proxy.set(Fault::LoseAnswer { matching: requests_of(Method::POST, "/instances") });
+    let lost = send(port, "PUT", "/api/instances/other", &[("X-Forwarded-For", SERVER)], BODY).status;
+    proxy.set(Fault::None);
+    let again = send(port, "PUT", "/api/instances/other", &[("X-Forwarded-For", SERVER)], BODY).status;
+    assert_eq!((lost, again), (500, 200));
+    assert!(site.instance("other").is_some());
+}
+
+#[test]
+fn a_late_answer_delays_its_own_client_alone() {
+    let site = Site::start("exam-late", ALLOWED);
+    let proxy = Proxy::start(&site.lab.cluster).expect("the proxy");
+    let (_daemon, port) = through(&site, &proxy, "hideUrls: true");
+    proxy.set(Fault::Delay {
+        pause: Duration::from_mins(10),
+        matching: matching(|_, path| path.ends_with("/instances/late")),
+    });
+    std::thread::scope(|scope| {
+        // Longer than what a request to the API server may take.
+        let late = scope.spawn(move || send(port, "GET", "/api/instances/late", &[], ""));
+        for _ in 0..20 {
+            let answer = send(port, "GET", "/api/instances/", &[("X-Forwarded-For", SERVER)], "");
+            assert_eq!((answer.status, &*answer.body), (200, "[]\n"));
+        }
+        assert!(!late.is_finished(), "the others have not waited for it");
+        assert_eq!(late.join().expect("an answer").status, 500);
+    });
+}

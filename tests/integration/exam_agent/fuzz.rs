@@ -1,0 +1,82 @@
+//! The interface as its description has it, by schemathesis, which makes requests that fit the description, and others.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::{ALLOWED, SERVER, STUDENT, Site};
+
+/// How long each run may take, in seconds.
+const SECONDS: u32 = 30;
+
+/// Runs schemathesis as a client with this address. Panics with what it says if a check fails.
+fn run(site: &Site, client: &str, report: &Path) {
+    let base = format!("http://127.0.0.1:{}", site.port);
+    let output = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemathesis.sh"))
+        .args(["run", &format!("{base}/api/openapi.json")])
+        // What the description says of statuses, types and schemas holds, too.
+        .args(["--checks", "not_a_server_error,status_code_conformance,content_type_conformance"])
+        .args(["--checks", "response_schema_conformance,allow_header_conformance"])
+        .args(["--max-time", &SECONDS.to_string(), "--max-examples", "200", "--workers", "1", "--seed", "1"])
+        .args(["--request-timeout", "30", "--continue-on-failure", "--no-color"])
+        .args([
+            "--suppress-health-check",
+            "all",
+            "--warnings",
+            "off",
+            "--report",
+            "json",
+            "--report-json-path",
+        ])
+        .arg(report)
+        .args(["--header", &format!("X-Forwarded-For: {client}")])
+        .env("PYTHONUTF8", "1")
+        .output()
+        .expect("schemathesis runs");
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success(), "{}\n{}", said[0], said[1]);
+}
+
+#[test]
+fn no_request_ends_in_an_error_of_the_server() {
+    let site = Site::start("exam-fuzz", &format!("{ALLOWED}, clientQps: 10000, clientMaxBurst: 10000"));
+    let folder = tempfile::tempdir().expect("a folder");
+    run(&site, SERVER, &folder.path().join("server.json"));
+    let metrics = site.daemon.metrics();
+    let count = |begin: &str| -> u64 {
+        let lines = metrics
+            .lines()
+            .filter(|line| line.starts_with("exam_agent_requests_total") && line.contains(begin));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    };
+    // The run has gone deep enough to find what it looks for.
+    for series in [
+        "method=\"PUT\",code=\"201\"",
+        "method=\"PUT\",code=\"200\"",
+        "method=\"PUT\",code=\"400\"",
+        "method=\"DELETE\",code=\"200\"",
+    ] {
+        assert!(count(series) > 0, "{series}: {metrics}");
+    }
+    assert!(count("") > 300, "{}", count(""));
+    assert_eq!(count("code=\"5"), 0, "{metrics}");
+    let instances = site.lab.list("instances", &site.namespace());
+    for instance in &instances {
+        assert_eq!(
+            instance["spec"]["tenant.crownlabs.polito.it/TenantRef"]["name"], "service-tenant",
+            "{instance}"
+        );
+        let labels = instance["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+        assert!(!labels.keys().any(|key| key.starts_with("crownlabs.polito.it/")), "{instance}");
+    }
+    // A student creates, changes and deletes nothing.
+    let versions = || -> Vec<String> {
+        let instances = site.lab.list("instances", &site.namespace());
+        instances
+            .iter()
+            .map(|each| format!("{} {}", each["metadata"]["name"], each["metadata"]["resourceVersion"]))
+            .collect()
+    };
+    let before = versions();
+    run(&site, STUDENT, &folder.path().join("student.json"));
+    assert_eq!(versions(), before);
+}

@@ -1,0 +1,71 @@
+//! Clients that claim what is not true, and objects that are not of exams.
+
+use super::{ALLOWED, SERVER, Site, send};
+use crate::lab::instance;
+
+const BODY: &str = r#"{"template": "container"}"#;
+
+#[test]
+fn what_is_not_of_exams_is_neither_seen_nor_touched() {
+    let keys = format!("{ALLOWED}, templateSelector: {{example.org/exam: \"true\"}}, basePath: /exams/v1");
+    let site = Site::start("exam-liars", &keys);
+    let namespace = site.namespace();
+    site.lab.kubectl(&["label", "template", "-n", &namespace, "container", "example.org/exam=true"]);
+    // An Instance of somebody else in the namespace, and one of exams elsewhere.
+    site.lab.apply(&instance("exam-liars", "foreign", "container").replace("tenant-exam-liars", &namespace));
+    let elsewhere = instance("exam-liars", "elsewhere", "container")
+        .replace("{name: exam-liars}", "{name: service-tenant}");
+    site.lab.apply(&elsewhere);
+    let templates = site.ask("GET", "/exams/v1/templates/", "").json();
+    let names: Vec<&str> =
+        templates.as_array().expect("a list").iter().filter_map(|each| each["name"].as_str()).collect();
+    assert_eq!(names, ["container"]);
+    for (method, name, body, expected) in [
+        ("GET", "foreign", "", 404),
+        ("DELETE", "foreign", "", 404),
+        ("PUT", "foreign", BODY, 403),
+        ("GET", "elsewhere", "", 404),
+        ("DELETE", "elsewhere", "", 404),
+        ("PUT", "exam", r#"{"template": "vm"}"#, 403),
+        ("PUT", "exam", r#"{"template": "missing"}"#, 403),
+        ("PUT", "exam", "{}", 403),
+        ("PUT", "exam", BODY, 201),
+        ("PUT", "exam", r#"{"template": "vm"}"#, 403),
+        ("GET", "exam", "", 200),
+    ] {
+        let answer = site.ask(method, &format!("/exams/v1/instances/{name}"), body);
+        assert_eq!(answer.status, expected, "{method} {name} {body}: {answer:?}");
+    }
+    let list = site.ask("GET", "/exams/v1/instances/", "").json();
+    assert_eq!((list[0]["id"].as_str(), list.as_array().map(Vec::len)), (Some("exam"), Some(1)));
+    let foreign = site.instance("foreign").expect("it is there");
+    assert_eq!(foreign["spec"]["tenant.crownlabs.polito.it/TenantRef"]["name"], "exam-liars");
+    assert!(site.lab.get("instances", "tenant-exam-liars", "elsewhere").is_some());
+    assert_eq!(
+        site.instance("exam").expect("there")["spec"]["template.crownlabs.polito.it/TemplateRef"]["name"],
+        "container"
+    );
+}
+
+#[test]
+fn only_known_proxies_say_who_the_client_is() {
+    let site = Site::start("exam-proxies", &format!("{ALLOWED}, trustedProxies: [198.51.100.0/24]"));
+    // The test itself is no proxy.
+    for header in [Some(SERVER), Some("192.0.2.10, 198.51.100.1"), None] {
+        let headers: Vec<(&str, &str)> = header.iter().map(|value| ("X-Forwarded-For", *value)).collect();
+        assert_eq!(send(site.port, "GET", "/api/instances/", &headers, "").status, 403, "{header:?}");
+    }
+    let keys = format!("{ALLOWED}, trustedProxies: [127.0.0.0/8, 198.51.100.0/24]");
+    let (_daemon, port) = super::daemon(&site.kubeconfig, site.name, super::ALONE, &keys);
+    for (header, expected) in [
+        (Some(SERVER), 200),
+        (Some("192.0.2.10, 198.51.100.1"), 200),
+        (Some("192.0.2.10, 203.0.113.9"), 403),
+        (Some("192.0.2.10, 203.0.113.9, 198.51.100.1"), 403),
+        (Some("192.0.2.10, x, 198.51.100.1"), 403),
+        (None, 403),
+    ] {
+        let headers: Vec<(&str, &str)> = header.iter().map(|value| ("X-Forwarded-For", *value)).collect();
+        assert_eq!(send(port, "GET", "/api/instances/", &headers, "").status, expected, "{header:?}");
+    }
+}
