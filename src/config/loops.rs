@@ -36,6 +36,8 @@ macro_rules! for_each_loop {
             ssh_tracker: SshTrackerConfig => replica SshTrackerLoop;
             /// Web SSH: terminals of machines in the browser.
             web_ssh: WebSshConfig => replica WebSshLoop;
+            /// Instance metrics: what Instances in containers use, from the container runtime of each node.
+            instance_metrics: InstanceMetricsConfig => node InstanceMetricsLoop;
         }
     };
 }
