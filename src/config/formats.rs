@@ -156,7 +156,8 @@ const ALL: [&Format; 20] = [
 /// Finds a format by its name in the schema.
 pub(super) fn find(name: &str) -> Option<&'static Format> {
     let of_parts = super::bastion::FORMATS.into_iter().chain(super::image_list::FORMATS);
-    let of_parts = of_parts.chain(super::exam_agent::FORMATS);
+    let of_parts =
+        of_parts.chain(super::exam_agent::FORMATS).chain([&super::runtime_endpoint::RUNTIME_ENDPOINT]);
     ALL.into_iter().chain(super::mail::FORMATS).chain(of_parts).find(|format| format.name == name)
 }
 
@@ -213,8 +214,7 @@ fn is_image(text: &str) -> bool {
     is_image_name(name) && tag.is_none_or(is_tag) && digest.is_none_or(is_digest)
 }
 
-/// Whether a text is empty or a registry: its host, optionally with a port, and with the first components of
-/// repositories.
+/// Whether a text is empty or a registry: its host, perhaps with a port, and the first components of repositories.
 fn is_registry(text: &str) -> bool {
     let (host, path) = text.split_once('/').map_or((text, None), |(host, path)| (host, Some(path)));
     text.is_empty() || (is_host(host) || is_host_port(host)) && path.is_none_or(is_repository)

@@ -40,6 +40,8 @@ macro_rules! for_each_loop {
             web_ssh: WebSshConfig => replica WebSshLoop;
             /// Exam agent: the HTTP interface by which exam servers create, watch and delete Instances.
             exam_agent: ExamAgentConfig => replica ExamAgentLoop;
+            /// Instance metrics: what Instances in containers use, from the container runtime of each node.
+            instance_metrics: InstanceMetricsConfig => node InstanceMetricsLoop;
         }
     };
 }

@@ -9,6 +9,7 @@ use super::exam_agent;
 use super::fault::Fault;
 use super::image_list;
 use super::instance;
+use super::instance_metrics;
 use super::integrations::KeycloakConfig;
 use super::log;
 use super::mail;
@@ -203,6 +204,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
         image_list::RULES,
         exam_agent::RULES,
         instance::RULES,
+        instance_metrics::RULES,
         log::RULES,
         mail::RULES,
         prometheus::RULES,

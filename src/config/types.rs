@@ -16,6 +16,7 @@ use super::exposure::PublicExposureConfig;
 use super::formats;
 use super::image_list::ImageListConfig;
 use super::instance::InstanceConfig;
+use super::instance_metrics::InstanceMetricsConfig;
 use super::integrations::Integrations;
 use super::log::Log;
 use super::loops::for_each_loop;

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::preview::{Previewed, preview};
 use super::{
     Definition, ReplicaDefinition, Setup, bastion, exam_agent, expiration, image_list, inactivity, instance,
-    public_exposure, shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh,
-    workspace,
+    instance_metrics, public_exposure, shared_volume, snapshot, ssh_tracker, submission, tenant, termination,
+    web_ssh, workspace,
 };
 use crate::api::Kind;
 use crate::config::Controllers;
@@ -39,6 +39,8 @@ pub struct Loop {
     pub description: &'static str,
     /// Where it works.
     pub place: Place,
+    /// Whether it uses the API server.
+    pub uses_api_server: bool,
     /// Whether it is enabled, and its concurrency.
     pub toggle: fn(&Controllers) -> Toggle,
     /// Declares its stores and builds it.
@@ -52,7 +54,7 @@ pub enum Place {
     Leader,
     /// In every replica.
     Replica,
-    /// In a process on every node, as a replica loop: a DaemonSet of the same binary with other loops enabled.
+    /// In a process on every node, as a replica loop: a `DaemonSet` of the same binary with other loops enabled.
     Node,
 }
 
@@ -76,6 +78,16 @@ macro_rules! place {
     };
 }
 
+/// Whether a loop uses the API server. A reconciler always does.
+macro_rules! uses_api_server {
+    (leader, $loop:ty) => {
+        true
+    };
+    ($place:ident, $loop:ty) => {
+        <$loop as ReplicaDefinition>::USES_API_SERVER
+    };
+}
+
 /// A loop of a replica or node does one thing at a time.
 macro_rules! concurrency {
     (leader, $config:expr) => {
@@ -93,6 +105,7 @@ macro_rules! table {
             name: $key::$loop::NAME,
             description: $description,
             place: place!($place),
+            uses_api_server: uses_api_server!($place, $key::$loop),
             toggle: |controllers| Toggle {
                 enabled: controllers.$key.enabled,
                 concurrency: concurrency!($place, controllers.$key),
@@ -159,7 +172,6 @@ fn replica<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFacto
 }
 
 /// Builds a loop of every node.
-#[allow(dead_code, reason = "no loop works in every node yet")]
 fn node<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
     replica::<R>(setup, factory)
 }

@@ -33,6 +33,7 @@ mod exposure;
 mod heal;
 mod image_list;
 mod inactivity;
+mod instance_metrics;
 mod keycloak;
 mod kstatus;
 mod mail;

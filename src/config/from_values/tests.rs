@@ -53,6 +53,14 @@ bastion:
 exam-agent:
   configurations: {allowedIPs: "192.0.2.0/24, 198.51.100.7/32", targetNamespace: crownlabs-exam}
   exposition: {host: exams.example.org, basePath: /exams}
+instmetrics:
+  configurations:
+    runtimeEndpoint: "unix:///run/crio/crio.sock"
+    containerRuntime: /run/crio/crio.sock
+    dockerSocket: /var/run/docker.sock
+    connectionTimeout: 10s
+    updatePeriod: 4s
+    grpcPort: 9091
 "#;
 
 #[test]
@@ -91,6 +99,11 @@ controllers:
     namespace: crownlabs-exam
     allowedIps: [192.0.2.0/24, 198.51.100.7/32]
     basePath: /exams
+  instanceMetrics:
+    runtimeEndpoint: "unix:///run/crio/crio.sock"
+    connectionTimeout: 10s
+    updatePeriod: 4s
+    listen: "0.0.0.0:9091"
 integrations:
   keycloak:
     enabled: true
@@ -119,6 +132,7 @@ fn what_is_not_carried_over_is_named() {
         "operator.configurations.features.pmp: left out: personal volumes",
         "operator.configurations.unheardOf.inner: 7 is left out: there is no such key here",
         "instance-operator.configurations.containerVmSnapshots.exportImage: left out: the daemon has",
+        "instmetrics.configurations.containerRuntime: left out: the chart mounts",
     ];
     assert_eq!(made.messages.len(), begins.len(), "{:#?}", made.messages);
     for (message, begin) in made.messages.iter().zip(begins) {
