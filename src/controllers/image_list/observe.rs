@@ -30,6 +30,8 @@ pub struct Query {
     pub last_success: Option<Timestamp>,
     /// The time of its end, and what the registry offers; `None` while it is under way.
     pub result: Option<(Timestamp, Result<Arc<Listing>, QueryError>)>,
+    /// Whether a reconcile has acted upon the result: before that there is no other query, however slow the registry is.
+    pub is_settled: bool,
 }
 
 impl Observed {

@@ -60,7 +60,7 @@ pub fn decide<'o>(observed: &'o Observed, config: &ImageListConfig, now: Timesta
     let Some((ended, result)) = &query.result else { return Decision::UnderWay };
     let due = due(observed, query, *ended, result.is_ok(), config.update_interval.get());
     match result {
-        _ if due <= now => Decision::Query,
+        _ if due <= now && query.is_settled => Decision::Query,
         Ok(listing) => Decision::Current(listing, due),
         Err(error) => Decision::Failed(error, due),
     }

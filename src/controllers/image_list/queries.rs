@@ -76,6 +76,15 @@ impl Queries {
         self.lock().entries.remove(key);
     }
 
+    /// Notes that a reconcile has acted upon the result of a query, if it was this one.
+    pub fn settle(&self, key: &ObjectKey, query: &Query) {
+        let mut known = self.lock();
+        let entry = known.entries.get_mut(key).filter(|entry| entry.query == *query);
+        if let Some(entry) = entry.filter(|entry| entry.query.result.is_some()) {
+            entry.query.is_settled = true;
+        }
+    }
+
     /// Begins a query of the registry of a list; another one of the same list ends.
     pub fn begin(&self, key: &ObjectKey) {
         let Some(registry) = self.registries.get(key).cloned() else { return };
@@ -89,7 +98,8 @@ impl Queries {
             _ => last.last_success,
         });
         let failures = last.map_or(0, |last| last.failures);
-        let query = Query { begun: clock::now(), failures, last_success: success, result: None };
+        let query =
+            Query { begun: clock::now(), failures, last_success: success, result: None, is_settled: false };
         let (queries, at) = (self.clone(), key.clone());
         let task = tokio::spawn(async move {
             let listed = AssertUnwindSafe(registry.list()).catch_unwind().await;

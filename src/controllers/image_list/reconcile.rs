@@ -11,7 +11,7 @@ use crate::api::image_list::ImageListKind;
 use crate::config::ImageListConfig;
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
-use crate::runtime::reconciler::{EffectOutcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::reconciler::{EffectOutcome, Outcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles image lists.
@@ -60,5 +60,12 @@ impl Reconciler for ImageListReconciler {
 
     fn forget(&self, key: &ObjectKey) {
         self.queries.forget(key);
+    }
+
+    fn settle(&self, observed: &Observed, outcome: &Outcome<()>) {
+        // A query that this reconcile has begun may have a result already, upon which the next one acts.
+        if let Some(query) = observed.query.as_ref().filter(|_| outcome.effects.is_empty()) {
+            self.queries.settle(&ObjectKey::of(&*observed.list), query);
+        }
     }
 }

@@ -29,12 +29,14 @@ struct News {
 pub fn report(
     observed: &Observed,
     config: &ImageListConfig,
-    _: &Plan<Effect>,
+    plan: &Plan<Effect>,
     outcome: &Outcome<()>,
     now: Timestamp,
 ) -> Report<ImageListKind> {
     let old = &observed.list.status;
-    let Some(news) = news(observed, config, outcome, now).filter(|_| observed.exists()) else {
+    // A query that this reconcile has begun may have a result already, of which nothing is written yet.
+    let has_acted = observed.exists() && plan.effects.is_empty();
+    let Some(news) = news(observed, config, outcome, now).filter(|_| has_acted) else {
         return Report::unchanged(&observed.list);
     };
     let News { is_stale, reason, message, last_success } = news;

@@ -68,7 +68,7 @@ fn absent() -> Arc<ImageList> {
 /// A query that began at 0 and ended after 10 s.
 fn ended(result: Result<Arc<Listing>, QueryError>) -> Query {
     let failures = u32::from(result.is_err());
-    Query { begun: at(0), failures, last_success: None, result: Some((at(10), result)) }
+    Query { begun: at(0), failures, last_success: None, result: Some((at(10), result)), is_settled: true }
 }
 
 fn observed(list: Arc<ImageList>, query: Option<Query>) -> Observed {
@@ -106,7 +106,11 @@ fn a_registry_is_read_now_or_when_it_is_due() {
         assert_eq!(decided(query, at(seconds)), expected, "{what}");
     }
     let slow = Query { result: Some((at(1_000), Ok(listing()))), ..ended(Ok(listing())) };
-    assert_eq!(decided(Some(slow), at(1_000)), "query", "slower than the interval: at once");
+    assert_eq!(decided(Some(slow.clone()), at(1_000)), "query", "slower than the interval: at once");
+    let unsettled = Query { is_settled: false, ..slow };
+    assert_eq!(decided(Some(unsettled.clone()), at(9_000)), "current", "but not before the list is written");
+    let found = plan(&observed(absent(), Some(unsettled)), &config, at(9_000));
+    assert_eq!((found.ensure.len(), found.requeue), (1, Requeue::After(Duration::ZERO)));
     let other = Arc::new(ImageList::new(None, "other", ImageListSpec::default()));
     assert_eq!(decide(&observed(other, None), &config, at(0)), Decision::Ignore);
 }
@@ -231,6 +235,11 @@ fn what_is_not_known_is_not_claimed() {
     let under_way = Query { result: None, ..ended(Ok(listing())) };
     unchanged(&observed(stored(&json!({})), Some(under_way)), &success);
     unchanged(&observed(stored(&json!({})), None), &success);
+    // The query that this reconcile has begun has ended meanwhile.
+    let begun = Plan { effects: vec![Effect::Query], ..Plan::default() };
+    let early = observed(stored(&json!({})), Some(ended(Ok(listing()))));
+    let early = report(&early, &config(), &begun, &success, at(20));
+    assert!(early.status.conditions.is_empty() && early.log.is_none(), "{early:?}");
     // It could not be made: there is nothing to write a status to.
     unchanged(&observed(absent(), Some(ended(Err(error())))), &success);
     let of = |error| {
