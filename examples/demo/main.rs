@@ -7,6 +7,7 @@ mod bastion;
 #[path = "../../tests/cluster/mod.rs"]
 mod cluster;
 mod people;
+mod pods;
 mod storage;
 
 use std::fmt::Write as _;
@@ -24,6 +25,7 @@ use automation::Automation;
 use bastion::Bastion;
 use cluster::keycloak::KeycloakServer;
 use cluster::{Cluster, Options};
+use pods::PodNetworks;
 use serde_json::Value;
 
 /// The Instance that is stopped when all are ready.
@@ -49,9 +51,16 @@ fn main() -> Result<()> {
     let keycloak = people::keycloak()?;
     let automation = Automation::start(cluster.dir())?;
     let bastion = Bastion::start(cluster.dir())?;
+    let pods = PodNetworks::start(cluster.dir())?;
     let demo = root.join("config/demo.yaml");
-    let config =
-        people::config(cluster.dir(), &demo, keycloak.as_ref(), automation.as_ref(), bastion.as_ref())?;
+    let config = people::config(
+        cluster.dir(),
+        &demo,
+        keycloak.as_ref(),
+        automation.as_ref(),
+        bastion.as_ref(),
+        pods.as_ref(),
+    )?;
     let daemon = Daemon::start(&cluster, root, &config)?;
     println!("the daemon runs; its log is {}\n", cluster.dir().join("daemon.log").display());
     let show = || show(&cluster);
@@ -61,6 +70,9 @@ fn main() -> Result<()> {
     }
     if let (Ok(()), Some(automation)) = (&result, &automation) {
         result = automation.show(&cluster);
+    }
+    if let (Ok(()), Some(pods)) = (&result, &pods) {
+        result = pods.show(&cluster, root);
     }
     if result.is_err() && interrupted_already() {
         println!("\nstopping");

@@ -13,6 +13,7 @@ use crate::automation::Automation;
 use crate::bastion::Bastion;
 use crate::cluster::Cluster;
 use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
+use crate::pods::PodNetworks;
 use crate::{PATIENCE, interrupted_already, now, run};
 
 /// The realm of the demo.
@@ -44,17 +45,19 @@ pub fn keycloak() -> Result<Option<KeycloakServer>> {
 }
 
 /// Writes the daemon's configuration: `config/demo.yaml`, whose last section is `controllers`, with the realm and the
-/// automation and the bastion if there are any. Returns the path of the file.
+/// automation, the bastion and the networks of pods if there are any. Returns the path of the file.
 pub fn config(
     folder: &Path,
     demo: &Path,
     keycloak: Option<&KeycloakServer>,
     automation: Option<&Automation>,
     bastion: Option<&Bastion>,
+    pods: Option<&PodNetworks>,
 ) -> Result<std::path::PathBuf> {
     let mut text = fs::read_to_string(demo)?;
     text.push_str(&automation.map_or_else(String::new, |_| Automation::controllers()));
     text.push_str(&bastion.map_or_else(String::new, Bastion::controllers));
+    text.push_str(&pods.map_or_else(String::new, |_| PodNetworks::controllers()));
     if keycloak.is_some() || automation.is_some() {
         text.push_str("integrations:\n");
     }
@@ -172,7 +175,7 @@ fn field(cluster: &Cluster, object: &[&str], path: &str) -> Result<String> {
 }
 
 /// Tries again until there is a result. Fails after [`PATIENCE`] or Ctrl-C.
-fn wait<T>(what: &str, mut probe: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+pub fn wait<T>(what: &str, mut probe: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let begin = Instant::now();
     loop {
         anyhow::ensure!(!interrupted_already(), "interrupted");

@@ -52,6 +52,8 @@ pub struct Pod {
     pub namespace: String,
     /// Its name.
     pub name: String,
+    /// Its uid; if empty, one that is the same for each pod of these names.
+    pub uid: String,
     /// Its labels, beside those that the kubelet adds.
     pub labels: BTreeMap<String, String>,
     /// Its annotations.
@@ -86,9 +88,16 @@ impl Pod {
         ]
     }
 
-    /// A uid, the same for each pod of these names.
+    /// The same pod with a uid, which an object in an API server has.
+    pub fn with_uid(self, uid: &str) -> Self {
+        Self { uid: uid.to_owned(), ..self }
+    }
+
     fn uid(&self) -> String {
-        format!("uid-{}-{}", self.namespace, self.name)
+        match self.uid.as_str() {
+            "" => format!("uid-{}-{}", self.namespace, self.name),
+            uid => uid.to_owned(),
+        }
     }
 }
 
