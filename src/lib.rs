@@ -53,6 +53,7 @@ pub fn crds() -> String {
 #[doc(hidden)]
 pub mod testing {
     pub use crate::capture::{Capture, ConnectionCounter, Settings, State, THREAD, Wanted, program};
+    pub use crate::clients::cri;
     pub use crate::clients::keycloak;
     pub use crate::clients::mail;
     pub use crate::clients::prometheus;

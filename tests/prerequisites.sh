@@ -28,6 +28,10 @@ if [ "$what" = all ]; then
 	need buildah buildah
 	# The server and `promtool`, which writes samples of any time.
 	need prometheus prometheus
+	# Pods on a real container runtime.
+	need containerd containerd
+	need runc runc
+	[ -x /usr/lib/cni/bridge ] || need cni-bridge containernetworking-plugins
 	# Kills the daemon at a system call.
 	need strace strace
 	# The bench compares the capture with it.

@@ -2,6 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`cri`] | the container runtime of this node |
 //! | [`http`] | the client of all HTTP servers: TLS, time limit, bounded answers |
 //! | [`keycloak`] | Keycloak's admin API: accounts of Tenants, roles of Workspaces |
 //! | [`mail`] | mail to Tenants, through a mail server or into a folder |
@@ -10,6 +11,7 @@
 //! | [`ssh`] | shells on machines |
 //! | [`status_check`] | the status URLs of exams |
 
+pub mod cri;
 pub mod http;
 pub mod keycloak;
 pub mod mail;

@@ -159,6 +159,7 @@ pub(super) fn find(name: &str) -> Option<&'static Format> {
     ALL.into_iter()
         .chain(super::mail::FORMATS)
         .chain(super::bastion::FORMATS)
+        .chain([&super::runtime_endpoint::RUNTIME_ENDPOINT])
         .find(|format| format.name == name)
 }
 
@@ -225,8 +226,7 @@ fn is_image(text: &str) -> bool {
     is_image_name(name) && tag.is_none_or(is_image_tag) && digest.is_none_or(is_digest)
 }
 
-/// Whether a text is empty or a registry: its host, optionally with a port, and with the first components of
-/// repositories.
+/// Whether a text is empty or a registry: its host, perhaps with a port, and the first components of repositories.
 fn is_registry(text: &str) -> bool {
     let (host, path) = text.split_once('/').map_or((text, None), |(host, path)| (host, Some(path)));
     text.is_empty() || (is_host(host) || is_host_port(host)) && path.is_none_or(is_repository)

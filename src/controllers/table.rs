@@ -51,7 +51,7 @@ pub enum Place {
     Leader,
     /// In every replica.
     Replica,
-    /// In a process on every node, as a replica loop: a DaemonSet of the same binary with other loops enabled.
+    /// In a process on every node, as a replica loop: a `DaemonSet` of the same binary with other loops enabled.
     Node,
 }
 

@@ -14,6 +14,7 @@ mod background;
 mod backup;
 pub mod browser;
 mod certificates;
+pub mod containerd;
 mod crds;
 pub mod direct;
 pub mod exporter;

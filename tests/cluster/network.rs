@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,6 +31,11 @@ impl Namespace {
         namespace
     }
 
+    /// A path at which another process finds this namespace, such as `nsenter --net=PATH`.
+    pub fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
+    }
+
     /// Runs `work` in a thread that is in this namespace.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let inside = || {
@@ -48,8 +54,8 @@ impl Namespace {
 
     /// Makes two devices that are the ends of a cable, `device` here and `eth0` there, both up.
     pub fn connect(&self, device: &str, other: &Self) {
-        let there = format!("/proc/{}/fd/{}", std::process::id(), other.0.as_raw_fd());
-        self.ip(&format!("link add {device} type veth peer name eth0 netns {there}"));
+        let there = other.path();
+        self.ip(&format!("link add {device} type veth peer name eth0 netns {}", there.display()));
         self.ip(&format!("link set {device} up"));
         other.ip("link set eth0 up");
         // The kernel activates them a moment later, and drops what is sent before.

@@ -31,6 +31,7 @@ mod exporter;
 mod exposure;
 mod heal;
 mod inactivity;
+mod instance_metrics;
 mod keycloak;
 mod kstatus;
 mod mail;

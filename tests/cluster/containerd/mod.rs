@@ -1,0 +1,363 @@
+//! A real containerd with runc, whose pods run in a network namespace of the test: a node. They have a program made from
+//! scratch ([`image`]), so that no registry is needed.
+//!
+//! containerd is the first process of a process namespace of its own, so that everything ends with it: shims, containers
+//! and mounts, however the test ends. What it calls process 4 is another number outside of it: see
+//! [`Containerd::command`] and [`Containerd::process_outside`].
+
+mod image;
+mod messages;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use http::uri::PathAndQuery;
+use tempfile::TempDir;
+use tonic::client::Grpc;
+use tonic::transport::Endpoint;
+use tonic_prost::ProstCodec;
+
+use super::folders::temporary_dir;
+use super::network::Namespace;
+use super::processes::Process;
+use image::{IMAGE, archive, run};
+use messages::{
+    ContainerConfig, ContainerId, ContainerMetadata, CreateContainerRequest, Empty, ImageSpec,
+    ImageStatusRequest, ImageStatusResponse, LinuxPodSandboxConfig, LinuxSandboxSecurityContext,
+    NamespaceOption, PodSandboxConfig, PodSandboxMetadata, RunPodSandboxRequest, RunPodSandboxResponse,
+    SandboxId,
+};
+
+/// How long a call may take on a machine that does something else, too.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A running containerd. It is killed, with everything in it, when this value is dropped.
+pub struct Containerd {
+    process: Process,
+    dir: TempDir,
+    /// The cgroup of all its pods.
+    cgroup: String,
+}
+
+/// A pod, as the kubelet would describe it.
+#[derive(Debug, Clone, Default)]
+pub struct Pod {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its labels, beside those that the kubelet adds.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl Pod {
+    /// A pod without labels.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), name: name.to_owned(), ..Self::default() }
+    }
+
+    /// The same pod with a label.
+    pub fn with_label(mut self, key: &str, value: &str) -> Self {
+        self.labels.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// The labels of its sandbox.
+    fn all_labels(&self) -> BTreeMap<String, String> {
+        let mut labels = self.labels.clone();
+        labels.extend(self.kubelet_labels());
+        labels
+    }
+
+    /// The labels that the kubelet adds.
+    fn kubelet_labels(&self) -> [(String, String); 3] {
+        [
+            ("io.kubernetes.pod.namespace".to_owned(), self.namespace.clone()),
+            ("io.kubernetes.pod.name".to_owned(), self.name.clone()),
+            ("io.kubernetes.pod.uid".to_owned(), self.uid()),
+        ]
+    }
+
+    /// A uid, the same for each pod of these names.
+    fn uid(&self) -> String {
+        format!("uid-{}-{}", self.namespace, self.name)
+    }
+}
+
+impl Containerd {
+    /// Starts containerd in a network namespace. Its pods have addresses in `10.88.<index>.0/24`, on the bridge `cni0`.
+    pub fn start(namespace: &Namespace, index: u8) -> Result<Self> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let dir = temporary_dir()?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let cgroup = format!("/crownlabs-{}-{number}", std::process::id());
+        remove_old_cgroups();
+        write_configuration(dir.path(), index)?;
+        let program = dir.path().join("config.toml");
+        // The folders that it cannot be told to have elsewhere: shims' sockets, results of CNI.
+        let script = format!(
+            "for dir in /run/containerd /var/lib/cni; do mkdir -p $dir && mount -t tmpfs tmpfs $dir || exit 1; done
+             exec containerd --config {}",
+            program.display()
+        );
+        let net = format!("--net={}", namespace.path().display());
+        let arguments = [&net, "unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "--"];
+        let arguments = arguments.into_iter().chain(["sh", "-c", &script]).map(str::to_owned);
+        let log = dir.path().join("containerd.log");
+        let arguments: Vec<String> = arguments.collect();
+        let process = Process::start("containerd", Path::new("nsenter"), &arguments, log)?;
+        let mut containerd = Self { process, dir, cgroup };
+        let begin = Instant::now();
+        while !containerd.socket().exists() {
+            containerd.process.check()?;
+            if begin.elapsed() > PATIENCE {
+                return Err(containerd.process.failure("has no socket"));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let archive = archive(containerd.dir.path())?;
+        let mut import = Command::new("ctr");
+        import.arg("-a").arg(containerd.socket()).args(["-n", "k8s.io", "images", "import"]);
+        run(import.args(["--snapshotter", "native"]).arg(archive)).context("is containerd installed?")?;
+        Ok(containerd)
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join("cri.sock")
+    }
+
+    /// The folder with its files.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Its first process, as it is numbered outside.
+    pub fn id(&self) -> Option<u32> {
+        let parent = self.process.id();
+        let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
+        children.split_whitespace().next()?.parse().ok()
+    }
+
+    /// A command that runs a program on this node: in its network, process and mount namespace. The program ends with it.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new("nsenter");
+        let id = self.id().expect("containerd runs");
+        command.args(["--target", &id.to_string(), "--net", "--pid", "--mount", "--"]).arg(program);
+        command
+    }
+
+    /// The number outside of a process of this node.
+    pub fn process_outside(&self, inside: u32) -> Option<u32> {
+        let inside = inside.to_string();
+        fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+            let id: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let status = fs::read_to_string(entry.path().join("status")).ok()?;
+            let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+            // One number for each namespace, the outermost first.
+            let is_that = numbers.split_whitespace().nth(1) == Some(&inside);
+            (is_that && self.is_below(id)).then_some(id)
+        })
+    }
+
+    /// Whether a process descends from containerd.
+    fn is_below(&self, id: u32) -> bool {
+        let root = self.id();
+        let mut next = Some(id);
+        while let Some(id) = next {
+            if next == root {
+                return true;
+            }
+            let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+            let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+            next = parent.and_then(|parent| parent.trim().parse().ok()).filter(|parent| *parent != 0);
+        }
+        false
+    }
+
+    /// Stops or continues the process: while it is stopped, its socket accepts, and nothing is answered.
+    pub fn set_stopped(&self, stopped: bool) -> Result<()> {
+        let id = self.id().context("containerd does not run")?.to_string();
+        run(Command::new("kill").args([if stopped { "-STOP" } else { "-CONT" }, &id]))
+    }
+
+    /// Starts a pod, and returns the id of its sandbox.
+    pub async fn run_pod(&self, pod: &Pod) -> Result<String> {
+        let begin = Instant::now();
+        let image = || ImageStatusRequest { image: Some(ImageSpec { image: IMAGE.to_owned() }) };
+        // It learns of an image that was imported beside this interface a moment later.
+        loop {
+            let answer: ImageStatusResponse = self.call("ImageService/ImageStatus", image()).await?;
+            if answer.image.is_some() {
+                break;
+            }
+            ensure!(begin.elapsed() < PATIENCE, "containerd has no image {IMAGE}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let request = RunPodSandboxRequest { config: Some(self.config_of(pod)) };
+        let answer: RunPodSandboxResponse = self.call("RuntimeService/RunPodSandbox", request).await?;
+        Ok(answer.pod_sandbox_id)
+    }
+
+    /// Starts a container of a pod with arguments of the program (see `lab.c`), and returns its id.
+    pub async fn run_container(
+        &self,
+        pod: &Pod,
+        sandbox: &str,
+        name: &str,
+        arguments: &[&str],
+    ) -> Result<String> {
+        let mut labels = BTreeMap::from(pod.kubelet_labels());
+        labels.insert("io.kubernetes.container.name".to_owned(), name.to_owned());
+        let config = ContainerConfig {
+            metadata: Some(ContainerMetadata { name: name.to_owned(), attempt: 0 }),
+            image: Some(ImageSpec { image: IMAGE.to_owned() }),
+            args: arguments.iter().map(|&argument| argument.to_owned()).collect(),
+            labels,
+            log_path: format!("{name}.log"),
+            linux: Some(Empty {}),
+        };
+        let request = CreateContainerRequest {
+            pod_sandbox_id: sandbox.to_owned(),
+            config: Some(config),
+            sandbox_config: Some(self.config_of(pod)),
+        };
+        let made: ContainerId = self.call("RuntimeService/CreateContainer", request).await?;
+        let _: Empty = self.call("RuntimeService/StartContainer", made.clone()).await?;
+        Ok(made.container_id)
+    }
+
+    /// Kills a container, and removes it.
+    pub async fn remove_container(&self, id: &str) -> Result<()> {
+        let request = || ContainerId { container_id: id.to_owned() };
+        let _: Empty = self.call("RuntimeService/StopContainer", request()).await?;
+        let _: Empty = self.call("RuntimeService/RemoveContainer", request()).await?;
+        Ok(())
+    }
+
+    /// Kills the containers of a pod, and its sandbox.
+    pub async fn stop_pod(&self, sandbox: &str) -> Result<()> {
+        let request = SandboxId { pod_sandbox_id: sandbox.to_owned() };
+        let _: Empty = self.call("RuntimeService/StopPodSandbox", request).await?;
+        Ok(())
+    }
+
+    /// Removes a pod that was stopped.
+    pub async fn remove_pod(&self, sandbox: &str) -> Result<()> {
+        let request = SandboxId { pod_sandbox_id: sandbox.to_owned() };
+        let _: Empty = self.call("RuntimeService/RemovePodSandbox", request).await?;
+        Ok(())
+    }
+
+    fn config_of(&self, pod: &Pod) -> PodSandboxConfig {
+        let (name, uid, namespace) = (pod.name.clone(), pod.uid(), pod.namespace.clone());
+        let options = NamespaceOption { network: 0, pid: 1 };
+        PodSandboxConfig {
+            metadata: Some(PodSandboxMetadata { name: name.clone(), uid, namespace, attempt: 0 }),
+            hostname: name.clone(),
+            log_directory: self.dir.path().join("logs").join(name).display().to_string(),
+            labels: pod.all_labels(),
+            annotations: pod.annotations.clone(),
+            linux: Some(LinuxPodSandboxConfig {
+                cgroup_parent: self.cgroup.clone(),
+                security_context: Some(LinuxSandboxSecurityContext { namespace_options: Some(options) }),
+            }),
+        }
+    }
+
+    /// Calls a method, such as `RuntimeService/RunPodSandbox`.
+    async fn call<Q, A>(&self, method: &str, request: Q) -> Result<A>
+    where
+        Q: prost::Message + Send + Sync + 'static,
+        A: prost::Message + Default + Send + Sync + 'static,
+    {
+        let exchange = async {
+            let endpoint = Endpoint::from_shared(format!("unix://{}", self.socket().display()))?;
+            let mut grpc = Grpc::new(endpoint.connect().await?);
+            grpc.ready().await?;
+            let path: PathAndQuery = format!("/runtime.v1.{method}").parse()?;
+            let answer = grpc.unary(tonic::Request::new(request), path, ProstCodec::<Q, A>::default());
+            anyhow::Ok(answer.await?.into_inner())
+        };
+        tokio::time::timeout(PATIENCE, exchange)
+            .await
+            .context("no answer")?
+            .with_context(|| method.to_owned())
+    }
+}
+
+impl Drop for Containerd {
+    fn drop(&mut self) {
+        self.process.kill();
+        let begin = Instant::now();
+        while !remove_cgroups(&self.cgroup) && begin.elapsed() < Duration::from_secs(10) {
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Writes the configuration of containerd and of its network into `dir`.
+fn write_configuration(dir: &Path, index: u8) -> Result<()> {
+    let at = dir.display();
+    let config = include_str!("config.toml").replace("@DIR@", &at.to_string()).replace("@IMAGE@", IMAGE);
+    fs::write(dir.join("config.toml"), config)?;
+    fs::create_dir_all(dir.join("cni"))?;
+    let network = serde_json::json!({
+        "cniVersion": "0.4.0",
+        "name": "lab",
+        "plugins": [{
+            "type": "bridge",
+            "bridge": "cni0",
+            "isGateway": true,
+            "ipam": {
+                "type": "host-local",
+                "dataDir": format!("{at}/addresses"),
+                "ranges": [[{"subnet": format!("10.88.{index}.0/24")}]],
+                "routes": [{"dst": "0.0.0.0/0"}],
+            },
+        }],
+    });
+    Ok(fs::write(dir.join("cni/10-lab.conflist"), network.to_string())?)
+}
+
+/// The folders in which cgroups are: one for each controller in version 1.
+fn hierarchies() -> Vec<PathBuf> {
+    let root = PathBuf::from("/sys/fs/cgroup");
+    let folders = fs::read_dir(&root).into_iter().flatten().flatten().map(|entry| entry.path());
+    folders.filter(|path| path.is_dir()).chain([root.clone()]).collect()
+}
+
+/// Removes a cgroup and those below it, which must be without processes. Returns whether they are gone.
+fn remove_cgroups(name: &str) -> bool {
+    fn remove(folder: &Path) -> bool {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                remove(&entry.path());
+            }
+        }
+        fs::remove_dir(folder).is_ok() || !folder.exists()
+    }
+    hierarchies().iter().all(|folder| remove(&folder.join(name.trim_start_matches('/'))))
+}
+
+/// Removes the cgroups of test processes that were killed before they could do it.
+fn remove_old_cgroups() {
+    for folder in hierarchies() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let id = name.strip_prefix("crownlabs-").and_then(|rest| rest.split('-').next());
+            let is_old = |id: &str| id.parse::<u32>().is_ok() && !Path::new("/proc").join(id).exists();
+            if id.is_some_and(is_old) {
+                remove_cgroups(&name);
+            }
+        }
+    }
+}
