@@ -36,6 +36,8 @@ macro_rules! for_each_loop {
             ssh_tracker: SshTrackerConfig => replica SshTrackerLoop;
             /// Web SSH: terminals of machines in the browser.
             web_ssh: WebSshConfig => replica WebSshLoop;
+            /// Pod networks on a node: links between its pods and bridges, as `podConfig` has given out their addresses.
+            pod_config_node: PodConfigNodeConfig => node PodConfigNodeLoop;
         }
     };
 }

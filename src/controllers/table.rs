@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::preview::{Previewed, preview};
 use super::{
-    Definition, ReplicaDefinition, Setup, bastion, expiration, inactivity, instance, public_exposure,
-    shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh, workspace,
+    Definition, ReplicaDefinition, Setup, bastion, expiration, inactivity, instance, pod_config_node,
+    public_exposure, shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh,
+    workspace,
 };
 use crate::api::Kind;
 use crate::config::Controllers;
@@ -156,7 +157,6 @@ fn replica<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFacto
 }
 
 /// Builds a loop of every node.
-#[allow(dead_code, reason = "no loop works in every node yet")]
 fn node<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
     replica::<R>(setup, factory)
 }

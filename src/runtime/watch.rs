@@ -53,6 +53,22 @@ pub enum Selection {
         /// The key of the label.
         key: &'static str,
     },
+    /// Those in this namespace that have this label and value, which are asked for in the same way.
+    LabelIn {
+        /// The namespace.
+        namespace: String,
+        /// The key of the label.
+        key: &'static str,
+        /// Its value.
+        value: &'static str,
+    },
+    /// The one of this name in this namespace, in which it is asked for.
+    NamedIn {
+        /// The namespace.
+        namespace: String,
+        /// The name.
+        name: String,
+    },
     /// Those of this name, in all namespaces or in one.
     Named {
         /// The namespace; all where it is `None`.
@@ -81,15 +97,19 @@ impl Selection {
     fn label_selector(&self) -> Option<String> {
         match self {
             Self::Label { key, value: None } | Self::LabelledIn { key, .. } => Some((*key).to_owned()),
-            Self::Label { key, value: Some(value) } => Some(format!("{key}={value}")),
+            Self::Label { key, value: Some(value) } | Self::LabelIn { key, value, .. } => {
+                Some(format!("{key}={value}"))
+            }
             Self::Unlabelled(key) => Some(format!("!{key}")),
-            Self::All | Self::Named { .. } => None,
+            Self::All | Self::Named { .. } | Self::NamedIn { .. } => None,
         }
     }
 
     fn field_selector(&self) -> Option<String> {
         match self {
-            Self::Named { namespace: None, name } => Some(format!("metadata.name={name}")),
+            Self::Named { namespace: None, name } | Self::NamedIn { name, .. } => {
+                Some(format!("metadata.name={name}"))
+            }
             Self::Named { namespace: Some(namespace), name } => {
                 Some(format!("metadata.name={name},metadata.namespace={namespace}"))
             }
@@ -100,7 +120,9 @@ impl Selection {
     /// The namespace in which they are asked for; empty for all of the cluster.
     pub fn namespace(&self) -> &str {
         match self {
-            Self::LabelledIn { namespace, .. } => namespace,
+            Self::LabelledIn { namespace, .. }
+            | Self::LabelIn { namespace, .. }
+            | Self::NamedIn { namespace, .. } => namespace,
             _ => "",
         }
     }
@@ -110,6 +132,7 @@ impl Selection {
         match self {
             Self::Label { key, value } => Some((key, *value)),
             Self::LabelledIn { key, .. } => Some((key, None)),
+            Self::LabelIn { key, value, .. } => Some((key, Some(value))),
             _ => None,
         }
     }
@@ -133,6 +156,12 @@ impl Selection {
             Self::Unlabelled(key) => label(key).is_none(),
             Self::LabelledIn { namespace, key } => {
                 label(key).is_some() && text("namespace") == Some(namespace)
+            }
+            Self::LabelIn { namespace, key, value } => {
+                label(key) == Some(value) && text("namespace") == Some(namespace)
+            }
+            Self::NamedIn { namespace, name } => {
+                text("name") == Some(name) && text("namespace") == Some(namespace)
             }
             Self::Named { namespace, name } => {
                 text("name") == Some(name)
