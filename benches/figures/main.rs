@@ -20,6 +20,7 @@ mod inactivity;
 mod instances;
 mod keys;
 mod load;
+mod pods;
 mod tenants;
 mod web_ssh;
 
@@ -75,6 +76,9 @@ fn main() -> Result<()> {
         }
         if wanted("capture") {
             capture::load(&mut figures)?;
+        }
+        if wanted("pods") {
+            pods::many(&mut figures).await?;
         }
         if wanted("webssh") {
             web_ssh::terminals(&mut figures).await?;

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 
 use nix::ifaddrs::getifaddrs;
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, bind, send, socket};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket};
 
 use super::mac::Mac;
 use super::namespace::NamespaceThread;
@@ -20,19 +20,21 @@ const ALL: [u8; 6] = [0xff; 6];
 const ALL_NODES: ([u8; 6], Ipv6Addr) = ([0x33, 0x33, 0, 0, 0, 1], Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1));
 
 /// Sends the announcement of an address by the link of that name in the namespace that the thread is in.
-pub fn announce(_: &mut NamespaceThread, link: &str, mac: Mac, address: IpAddr) -> io::Result<()> {
+pub fn announce(thread: &mut NamespaceThread, link: &str, mac: Mac, address: IpAddr) -> io::Result<()> {
     let device = getifaddrs()?
         .filter(|found| found.interface_name == link)
         .find_map(|found| found.address?.as_link_addr().copied())
         .ok_or(io::ErrorKind::NotFound)?;
-    // Without a protocol, the socket receives nothing.
-    let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None)?;
-    bind(socket.as_raw_fd(), &device)?;
+    let socket = match &mut thread.packets {
+        Some(socket) => socket,
+        // Without a protocol, it receives nothing.
+        none => none.insert(socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None)?),
+    };
     let frame = match address {
         IpAddr::V4(address) => arp(mac, address),
         IpAddr::V6(address) => advertisement(mac, address),
     };
-    send(socket.as_raw_fd(), &frame, MsgFlags::empty())?;
+    sendto(socket.as_raw_fd(), &frame, &device, MsgFlags::empty())?;
     Ok(())
 }
 

@@ -44,11 +44,18 @@ impl AsFd for Namespace {
 }
 
 /// A thread that may enter namespaces, because nothing else runs in it.
-pub struct NamespaceThread(());
+#[derive(Default)]
+pub struct NamespaceThread {
+    /// The packet socket of the namespace that it is in, once there was a packet to send.
+    pub(super) packets: Option<OwnedFd>,
+    /// Those of namespaces that it was in before. The kernel takes ten milliseconds to close one, for which nobody waits.
+    left: Vec<OwnedFd>,
+}
 
 impl NamespaceThread {
     /// Enters a namespace. What the thread opens from now on belongs to it.
     pub fn enter(&mut self, namespace: &Namespace) -> io::Result<()> {
+        self.left.extend(self.packets.take());
         Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?)
     }
 
@@ -82,8 +89,9 @@ pub async fn in_thread<T: Send + 'static>(
 ) -> io::Result<T> {
     let (sender, receiver) = oneshot::channel();
     thread::Builder::new().name(THREAD.to_owned()).spawn(move || {
+        let mut thread = NamespaceThread::default();
         // Nobody waits for it any more if the process is about to end.
-        let _ = sender.send(work(&mut NamespaceThread(())));
+        let _ = sender.send(work(&mut thread));
     })?;
     receiver.await.map_err(|_| io::Error::other("the thread has panicked"))
 }

@@ -1,12 +1,12 @@
 //! The pods: which wait for what, and when they are tried again. Time enters as `now`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::locate::{Located, NotLocated};
-use super::mark::{Mark, process_of};
+use super::mark::{LinkKey, Mark, process_of};
 use super::plan::problem;
 use super::records::{Desired, Wanted};
 use super::report::Results;
@@ -62,6 +62,8 @@ struct Pod {
 #[derive(Default)]
 pub struct Pods {
     pods: BTreeMap<String, Pod>,
+    /// Those for which something may be to do.
+    queue: VecDeque<String>,
     /// What was made of their links.
     pub results: Results,
 }
@@ -83,12 +85,12 @@ impl Pods {
         busy.map(|(uid, _)| uid.clone()).collect()
     }
 
-    /// Every pod is verified again.
+    /// Every pod is verified again, once they are looked at.
     pub fn verify_all(&mut self) {
         self.pods.values_mut().for_each(|pod| pod.verified = None);
     }
 
-    /// The pods that failed are tried at once.
+    /// The pods that failed are tried at once, once they are looked at.
     pub fn retry_all(&mut self) {
         self.pods.values_mut().for_each(|pod| pod.retry = None);
     }
@@ -99,32 +101,65 @@ impl Pods {
         waiting.filter_map(|pod| pod.retry).min()
     }
 
+    /// Finds out for which pods something is to do.
+    pub fn look(&mut self, desired: &Desired, settled: &Settled) {
+        let mut all: BTreeSet<&str> = BTreeSet::new();
+        for (key, _) in
+            desired.wanted.iter().filter(|(key, wanted)| can_be_made(key, wanted, desired, settled))
+        {
+            all.insert(&key.pod_uid);
+        }
+        self.pods.retain(|uid, pod| pod.doing != Doing::Nothing || all.contains(uid.as_str()));
+        self.results.retain(|key, _| desired.wanted.contains_key(key));
+        for uid in &all {
+            if !self.pods.contains_key(*uid) {
+                self.pods.insert((*uid).to_owned(), Pod::default());
+            }
+        }
+        let is_due = |uid: &&str| {
+            let pod = self.pods.get(*uid);
+            pod.is_some_and(|pod| !pod.is_verified(&candidates(uid, desired, settled)))
+        };
+        self.queue = all.into_iter().filter(is_due).map(str::to_owned).collect();
+    }
+
+    /// The pods whose time to be tried again has come are looked at.
+    pub fn look_at_due(&mut self, now: Instant) {
+        for (uid, pod) in &mut self.pods {
+            if pod.doing == Doing::Nothing && pod.retry.take_if(|retry| *retry <= now).is_some() {
+                self.queue.push_back(uid.clone());
+            }
+        }
+    }
+
     /// What can be begun now, which counts as begun.
     pub fn begin(&mut self, desired: &Desired, settled: &Settled, now: Instant) -> Vec<(String, Step)> {
-        let candidates = candidates(desired, settled);
-        self.pods.retain(|uid, pod| pod.doing != Doing::Nothing || candidates.contains_key(uid.as_str()));
-        self.results.retain(|key, _| desired.wanted.contains_key(key));
         let count =
             |pods: &BTreeMap<String, Pod>, doing| pods.values().filter(|pod| pod.doing == doing).count();
-        let (mut working, mut asking) = (count(&self.pods, Doing::Working), count(&self.pods, Doing::Asking));
         let mut steps = Vec::new();
-        for (uid, links) in candidates {
-            if !self.pods.contains_key(uid) {
-                self.pods.insert(uid.to_owned(), Pod::default());
+        if self.queue.is_empty() {
+            return steps;
+        }
+        let (mut working, mut asking) = (count(&self.pods, Doing::Working), count(&self.pods, Doing::Asking));
+        for uid in std::mem::take(&mut self.queue) {
+            if working >= AT_WORK && asking >= ASKED {
+                self.queue.push_back(uid);
+                continue;
             }
-            let Some(pod) = self.pods.get_mut(uid) else { continue };
+            let links = candidates(&uid, desired, settled);
+            let Some(pod) = self.pods.get_mut(&uid) else { continue };
             let is_waiting = pod.retry.is_some_and(|retry| retry > now);
-            if pod.doing != Doing::Nothing || is_waiting || pod.is_verified(&links) {
+            if links.is_empty() || pod.doing != Doing::Nothing || is_waiting || pod.is_verified(&links) {
+                continue;
+            }
+            let known = pod.process.or_else(|| process(&links));
+            let may_try = known.filter(|_| !pod.ask && links.iter().all(|link| link.host.is_some()));
+            let is_work = pod.located.is_some() || may_try.is_some();
+            if is_work && working >= AT_WORK || !is_work && asking >= ASKED {
+                self.queue.push_back(uid);
                 continue;
             }
             pod.retry = None;
-            let known = pod.process.or_else(|| process(&links));
-            let is_made = links.iter().all(|link| link.host.is_some());
-            let may_try = known.filter(|_| is_made && !pod.ask);
-            let is_work = pod.located.is_some() || may_try.is_some();
-            if is_work && working >= AT_WORK || !is_work && asking >= ASKED {
-                continue;
-            }
             let items = || links.iter().map(Candidate::item).collect();
             let step = match (pod.located.take(), may_try) {
                 (Some(located), _) => Step::Work(items(), located),
@@ -133,7 +168,7 @@ impl Pods {
             };
             pod.doing = if matches!(step, Step::Ask) { Doing::Asking } else { Doing::Working };
             *(if pod.doing == Doing::Asking { &mut asking } else { &mut working }) += 1;
-            steps.push((uid.to_owned(), step));
+            steps.push((uid, step));
         }
         steps
     }
@@ -148,6 +183,7 @@ impl Pods {
     ) {
         let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.doing = Doing::Nothing;
+        self.queue.push_back(uid.to_owned());
         let (failure, longest) = match answer {
             Ok(located) => {
                 pod.ask = false;
@@ -177,13 +213,15 @@ impl Pods {
         }
     }
 
-    /// The work on a pod's links has ended; returns the reasons of what failed.
-    pub fn worked(&mut self, uid: &str, process: u32, done: Done, now: Instant) -> Vec<String> {
-        let Some(pod) = self.pods.get_mut(uid) else { return Vec::new() };
+    /// The work on a pod's links has ended; returns what failed, and whether anything is different now.
+    pub fn worked(&mut self, uid: &str, process: u32, done: Done, now: Instant) -> (Vec<String>, bool) {
+        let Some(pod) = self.pods.get_mut(uid) else { return (Vec::new(), true) };
         pod.doing = Doing::Nothing;
+        // What was asked for meanwhile may concern it.
+        self.queue.push_back(uid.to_owned());
         let Done::Links(links) = done else {
             (pod.process, pod.ask) = (None, true);
-            return Vec::new();
+            return (Vec::new(), false);
         };
         let reasons: Vec<String> =
             links.iter().filter_map(|(_, result)| Some(result.as_ref().err()?.reason.clone())).collect();
@@ -195,8 +233,9 @@ impl Pods {
             pod.verified = None;
             pod.fail(now, RETRY.1);
         }
+        let is_other = links.iter().any(|(key, result)| self.results.get(key) != Some(result));
         self.results.extend(links);
-        reasons
+        (reasons, is_other)
     }
 }
 
@@ -233,18 +272,23 @@ impl Candidate<'_> {
     }
 }
 
-/// The links of each pod that can be made or verified.
-fn candidates<'s>(desired: &'s Desired, settled: &'s Settled) -> BTreeMap<&'s str, Vec<Candidate<'s>>> {
-    let mut pods: BTreeMap<&str, Vec<Candidate<'_>>> = BTreeMap::new();
-    for (key, wanted) in &desired.wanted {
-        if settled.problems.contains_key(key) || desired.unreadable_pods.contains(&key.pod_uid) {
-            continue;
-        }
-        let Some(master) = settled.bridges.get(&wanted.bridge).copied() else { continue };
+/// Whether a link can be made or verified.
+fn can_be_made(key: &LinkKey, wanted: &Wanted, desired: &Desired, settled: &Settled) -> bool {
+    !settled.problems.contains_key(key)
+        && !desired.unreadable_pods.contains(&key.pod_uid)
+        && settled.bridges.contains_key(&wanted.bridge)
+}
+
+/// The links of a pod that can be made or verified.
+fn candidates<'s>(uid: &str, desired: &'s Desired, settled: &'s Settled) -> Vec<Candidate<'s>> {
+    let first = LinkKey { pod_uid: uid.to_owned(), attachment: String::new() };
+    let of_pod = desired.wanted.range(first..).take_while(|(key, _)| key.pod_uid == uid);
+    let found = of_pod.filter_map(|(key, wanted)| {
+        let master = *settled.bridges.get(&wanted.bridge)?;
         let host = settled.ends.get(key);
-        pods.entry(&key.pod_uid).or_default().push(Candidate { wanted, host, master });
-    }
-    pods
+        can_be_made(key, wanted, desired, settled).then_some(Candidate { wanted, host, master })
+    });
+    found.collect()
 }
 
 /// The process in the names of links that are there.

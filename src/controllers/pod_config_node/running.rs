@@ -172,6 +172,7 @@ impl Running {
             self.settle().await;
         }
         if let Some(settled) = &self.settled {
+            self.pods.look_at_due(Instant::now());
             let steps = self.pods.begin(&self.desired, settled, Instant::now());
             steps.into_iter().for_each(|(uid, step)| self.begin(uid, step));
         }
@@ -201,6 +202,7 @@ impl Running {
                 } else {
                     self.settling.failures = 0;
                 }
+                self.pods.look(&self.desired, &settled);
                 self.settled = Some(settled);
             }
             Err(error) => {
@@ -259,6 +261,7 @@ impl Running {
                     self.probing = Due::default();
                     if was.is_some() {
                         self.pods.retry_all();
+                        self.settling.after(Duration::ZERO);
                     }
                 }
                 self.tell();
@@ -272,10 +275,14 @@ impl Running {
                 self.pods.located(&uid, answer, &self.desired, Instant::now());
             }
             Ended::Worked(uid, process, done) => {
-                for reason in self.pods.worked(&uid, process, done, Instant::now()) {
+                let (reasons, is_other) = self.pods.worked(&uid, process, done, Instant::now());
+                for reason in reasons {
                     counter!("pod_network_failures_total", "reason" => reason).increment(1);
                 }
-                // What was asked for meanwhile may concern the pod.
+                if !is_other {
+                    return;
+                }
+                // The node's ends of its links are others now, and may have been asked for otherwise meanwhile.
                 self.settling.after(QUIET);
             }
             Ended::Written(written) => {
@@ -300,7 +307,8 @@ impl Running {
             self.settling.failed();
             return;
         };
-        if events.iter().any(|event| self.concerns(event)) {
+        let is_due = self.settling.at.is_some_and(|at| at <= Instant::now() + QUIET);
+        if !is_due && events.iter().any(|event| self.concerns(event)) {
             self.settling.after(QUIET);
         }
     }

@@ -29,7 +29,7 @@ fn links_of_others_are_never_taken() {
     let wanted = vec![
         one(0, "data", "labbr0", "10.77.0.2"),
         one(1, "data", "labbr0", "10.77.0.3"),
-        one(2, "longname77", "labbr0", "10.77.0.4"),
+        one(2, "longestname77", "labbr0", "10.77.0.4"),
         one(3, "data", "uplink0", "10.77.0.5"),
         one(4, "data", "missing0", "10.77.0.6"),
         one(5, "data", "labbr0", "10.77.0.7"),
@@ -84,6 +84,7 @@ fn links_of_others_are_never_taken() {
     node.await_state("uid-0", "plugged", 1);
     pods[1].namespace.ip(&format!("link del {inner}"));
     node.await_state("uid-1", "plugged", 1);
+    write(&pool("lab", "198.51.100.0/25", "198.51.100.1", &["labbr3"]), &[]);
     let other = pool("other", "10.78.0.0/24", "10.78.0.1", &["docker0", "labbr0"]);
     write(&other, &[one(6, "data", "docker0", "10.78.0.8"), one(8, "data", "labbr0", "10.78.0.9")]);
     write(&range, &wanted[..6]);

@@ -66,10 +66,7 @@ fn pods_reach_each_other_and_the_gateway_and_nothing_is_left() {
     });
     assert_eq!(one.links(), [link]);
     node.write(&data, &[("uid-one", json!([released(one_data[0].clone())]))]);
-    wait_until(PATIENCE, || match &node.entries("uid-one")[..] {
-        [first] if first["state"] == "released" => Ok(()),
-        other => Err(format!("released, is {other:?}")),
-    });
+    node.await_state("uid-one", "released", 2);
     node.await_gone(&format!("hdata{}", two.process()));
     node.write(&mgmt, &[]);
     node.await_gone(&format!("hmgmt{}", two.process()));
