@@ -20,6 +20,7 @@ mod inactivity;
 mod instances;
 mod keys;
 mod load;
+mod metrics;
 mod pods;
 mod tenants;
 mod web_ssh;
@@ -85,6 +86,9 @@ fn main() -> Result<()> {
         }
         if wanted("keys") {
             keys::rewrite(&mut figures).await?;
+        }
+        if wanted("metrics") {
+            metrics::containers(&mut figures).await?;
         }
         if wanted("2400") {
             instances::cold_2400(&mut figures).await?;

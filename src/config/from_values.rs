@@ -205,6 +205,10 @@ fn converted(value: &Value, form: Form) -> Result<Value, &'static str> {
             pairs.map(Value::Object).ok_or("pairs such as key=value")
         }
         Form::Gigabytes => value.as_u64().map(|amount| format!("{amount}G").into()).ok_or("a whole number"),
+        Form::Port => {
+            let port = text.parse::<u16>().ok().filter(|port| *port != 0).ok_or("a port")?;
+            Ok(format!("0.0.0.0:{port}").into())
+        }
         Form::Query => Ok(text.replace("\"%s\"", "%q").into()),
     }
 }

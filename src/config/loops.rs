@@ -38,6 +38,8 @@ macro_rules! for_each_loop {
             web_ssh: WebSshConfig => replica WebSshLoop;
             /// Pod networks on a node: links between its pods and bridges, as `podConfig` has given out their addresses.
             pod_config_node: PodConfigNodeConfig => node PodConfigNodeLoop;
+            /// Instance metrics: what Instances in containers use, from the container runtime of each node.
+            instance_metrics: InstanceMetricsConfig => node InstanceMetricsLoop;
         }
     };
 }

@@ -19,6 +19,7 @@ mod fault;
 mod formats;
 mod from_values;
 mod instance;
+mod instance_metrics;
 mod integrations;
 mod log;
 pub mod loops;
@@ -55,6 +56,7 @@ pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
 pub use from_values::{FromValues, from_values};
 pub use instance::{Access, AccessMode, InstanceConfig, VmLogin};
+pub use instance_metrics::InstanceMetricsConfig;
 pub use integrations::KeycloakConfig;
 #[cfg(feature = "otlp")]
 pub use log::Traces;

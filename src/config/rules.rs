@@ -7,6 +7,7 @@ use super::automation;
 use super::duration::ConfigDuration;
 use super::fault::Fault;
 use super::instance;
+use super::instance_metrics;
 use super::integrations::KeycloakConfig;
 use super::log;
 use super::mail;
@@ -188,6 +189,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
     let of_parts = [
         automation::RULES,
         instance::RULES,
+        instance_metrics::RULES,
         log::RULES,
         mail::RULES,
         pod_config_node::RULES,

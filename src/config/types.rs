@@ -14,6 +14,7 @@ use super::duration::ConfigDuration;
 use super::exposure::PublicExposureConfig;
 use super::formats;
 use super::instance::InstanceConfig;
+use super::instance_metrics::InstanceMetricsConfig;
 use super::integrations::Integrations;
 use super::log::Log;
 use super::loops::for_each_loop;

@@ -17,6 +17,7 @@ mod example;
 mod expiration;
 mod inactivity;
 mod instance;
+mod instance_metrics;
 mod pod_config_node;
 mod preview;
 mod public_exposure;
@@ -158,6 +159,9 @@ pub trait Definition: Reconciler + Sized {
 
 /// How a replica loop is built.
 pub trait ReplicaDefinition: ReplicaLoop {
+    /// Whether the loop uses the API server. A process in which nothing does starts without one.
+    const USES_API_SERVER: bool = true;
+
     /// Declares the stores of the loop, and returns it. Nothing is read or sent yet.
     ///
     /// # Errors

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::preview::{Previewed, preview};
 use super::{
-    Definition, ReplicaDefinition, Setup, bastion, expiration, inactivity, instance, pod_config_node,
-    public_exposure, shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh,
-    workspace,
+    Definition, ReplicaDefinition, Setup, bastion, expiration, inactivity, instance, instance_metrics,
+    pod_config_node, public_exposure, shared_volume, snapshot, ssh_tracker, submission, tenant, termination,
+    web_ssh, workspace,
 };
 use crate::api::Kind;
 use crate::config::Controllers;
@@ -39,6 +39,8 @@ pub struct Loop {
     pub description: &'static str,
     /// Where it works.
     pub place: Place,
+    /// Whether it uses the API server.
+    pub uses_api_server: bool,
     /// Whether it is enabled, and its concurrency.
     pub toggle: fn(&Controllers) -> Toggle,
     /// Declares its stores and builds it.
@@ -76,6 +78,16 @@ macro_rules! place {
     };
 }
 
+/// Whether a loop uses the API server. A reconciler always does.
+macro_rules! uses_api_server {
+    (leader, $loop:ty) => {
+        true
+    };
+    ($place:ident, $loop:ty) => {
+        <$loop as ReplicaDefinition>::USES_API_SERVER
+    };
+}
+
 /// A loop of a replica or node does one thing at a time.
 macro_rules! concurrency {
     (leader, $config:expr) => {
@@ -93,6 +105,7 @@ macro_rules! table {
             name: $key::$loop::NAME,
             description: $description,
             place: place!($place),
+            uses_api_server: uses_api_server!($place, $key::$loop),
             toggle: |controllers| Toggle {
                 enabled: controllers.$key.enabled,
                 concurrency: concurrency!($place, controllers.$key),

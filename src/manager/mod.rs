@@ -7,6 +7,7 @@
 //! The process ends when the lease is lost: a restart is the one way back that needs no proof that
 //! nothing of the former leader is left.
 
+mod cluster;
 mod configuration_file;
 mod definitions;
 pub mod lease;
@@ -37,16 +38,15 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use tracing::{info, warn};
 
+use self::cluster::{Cluster, is_needed};
 use self::configuration_file::configuration_file;
 use self::lease::{Election, Watchdog};
 use self::logging::Logging;
 use self::servers::{Exposed, serve, servers};
-use self::start_up::{accounts, connect, kubeconfig, mailer, prometheus, stop_signal};
+use self::start_up::{accounts, mailer, prometheus, stop_signal};
 use crate::config::Config;
 use crate::config::loops::Toggle;
 use crate::controllers::{Built, Endpoint, LOOPS, Setup};
-use crate::runtime::client::{self, UserReader, Writer};
-use crate::runtime::context::Connections;
 use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::events::Recorder;
 use crate::runtime::files;
@@ -95,14 +95,14 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         }
         started = start(options) => started?,
     };
-    let Started { config, election, gate, work, webhooks, last } = started;
-    lead(&config, &election, gate, work, Stop { asked: stop, webhooks, last }).await
+    let Started { election, gate, work, webhooks, last } = started;
+    lead(election.as_ref(), gate, work, Stop { asked: stop, webhooks, last }).await
 }
 
 /// What runs once the start is complete.
 struct Started {
-    config: Arc<Config>,
-    election: Election,
+    /// The election, where there is one.
+    election: Option<Election>,
     gate: Gate,
     work: Work,
     webhooks: Option<Ending>,
@@ -110,7 +110,7 @@ struct Started {
     last: BoxFuture<'static, ()>,
 }
 
-/// Connects to the API server, and builds what runs.
+/// Connects to the API server, if anything needs it, and builds what runs.
 async fn start(options: Options) -> anyhow::Result<Started> {
     let metrics = telemetry::install()?;
     process::record_start();
@@ -118,21 +118,16 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let readiness = Readiness::default();
     let exposed: Arc<OnceLock<Exposed>> = Arc::default();
     let mut tasks: Vec<Task> = servers(&config, &readiness, &metrics, Arc::clone(&exposed)).await?;
-    let kubeconfig = kubeconfig(options.kubeconfig.as_deref()).await?;
-    let elected = config.leader_election.enabled;
-    let gate = if elected { Gate::closed() } else { Gate::open() };
-    let ungated = client::build(kubeconfig.clone(), Gate::open())?;
-    let gated = client::build(kubeconfig.clone(), gate.clone())?;
-    let users = UserReader::new(&kubeconfig)?;
-    let writer = Writer::new(kubeconfig, gate.clone())?;
-    connect(&ungated).await?;
-
+    let gate = if config.leader_election.enabled { Gate::closed() } else { Gate::open() };
     let identity = process::identity();
-    let resync = (config.resync.min.into(), config.resync.max.into());
-    let connections = Connections { client: gated, writer, identity: identity.clone(), resync };
+    let cluster = if is_needed(&config) {
+        Some(Cluster::connect(options.kubeconfig.as_deref(), &config, &gate, &identity).await?)
+    } else {
+        info!("nothing that is enabled needs the API server");
+        None
+    };
     let mut factory = StoreFactory::default();
-    let own = OwnClients { gate: &gate, ungated: &ungated, users };
-    let (mut loops, replicas, setup) = build_loops(&config, own, &connections, &mut factory)?;
+    let (mut loops, replicas, setup) = build_loops(&config, &gate, cluster.as_ref(), &mut factory)?;
     if let Some(accounts) = setup.accounts.clone() {
         tasks.push(Task::new("Keycloak", accounts.watch_outage(readiness.clone())));
     }
@@ -141,25 +136,26 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     for Endpoint { name, address, handler } in setup.endpoints {
         tasks.extend(serve(name, address, handler).await?);
     }
-    tasks.extend((!loops.is_empty()).then(|| definitions::task(&ungated, &readiness)));
     let mut ending = None;
-    if config.server.webhook.enabled {
-        let webhooks =
-            webhook::set_up(&config, &connections, &mut factory, ungated.clone(), readiness.clone()).await?;
-        tasks.extend(webhooks.tasks);
-        files.extend(webhooks.files);
-        loops.extend(webhooks.rotator);
-        ending = Some(webhooks.ending);
+    if let Some(Cluster { ungated, connections, .. }) = &cluster {
+        tasks.extend((!loops.is_empty()).then(|| definitions::task(ungated, &readiness)));
+        if config.server.webhook.enabled {
+            let (ungated, readiness) = (ungated.clone(), readiness.clone());
+            let webhooks = webhook::set_up(&config, connections, &mut factory, ungated, readiness).await?;
+            tasks.extend(webhooks.tasks);
+            files.extend(webhooks.files);
+            loops.extend(webhooks.rotator);
+            ending = Some(webhooks.ending);
+        }
+        tasks.extend(watches(factory, &connections.client, &readiness));
     }
-    tasks.extend(watches(factory, &connections.client, &readiness));
     #[cfg(feature = "otlp")]
     let last = last(options.log.spans, &config, &identity, &mut tasks)?;
     #[cfg(not(feature = "otlp"))]
     let last = std::future::ready(()).boxed();
-    let events = Recorder::new(ungated.clone(), "crownlabs", &identity);
-    for control_loop in &loops {
-        let track = control_loop.track(readiness.clone(), events.clone(), subject(&config));
-        tasks.push(Task::new("readiness", track));
+    if let Some(Cluster { ungated, .. }) = &cluster {
+        let events = Recorder::new(ungated.clone(), "crownlabs", &identity);
+        tasks.extend(loops.iter().map(|it| track(it, &readiness, &events, &config)));
     }
     let replicas = Replicas::start(replicas, &readiness);
     readiness.complete();
@@ -167,8 +163,11 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     // Set once: the loops are fixed from here on.
     let _ = exposed.set(Exposed { queues, expositions: setup.expositions, gauges: setup.gauges });
     tasks.push(Task::new("files", files::watch(files)));
-    let election = Election::new(ungated, config.leader_election.clone(), identity, gate.clone());
-    Ok(Started { config, election, gate, work: Work { loops, replicas, tasks }, webhooks: ending, last })
+    let elected = cluster.filter(|_| config.leader_election.enabled);
+    let election = elected.map(|Cluster { ungated, .. }| {
+        Election::new(ungated, config.leader_election.clone(), identity, gate.clone())
+    });
+    Ok(Started { election, gate, work: Work { loops, replicas, tasks }, webhooks: ending, last })
 }
 
 /// The watches that fill the stores, and the task that reports those that are broken.
@@ -197,40 +196,39 @@ fn last(
     Ok(last)
 }
 
-/// What loops use that is not bound to the lease.
-struct OwnClients<'a> {
-    gate: &'a Gate,
-    /// Sends requests whoever leads.
-    ungated: &'a Client,
-    /// Reads as a user.
-    users: UserReader,
-}
-
 /// The loops that are enabled, and what they ask of the process.
 fn build_loops<'a>(
     config: &'a Config,
-    OwnClients { gate, ungated, users }: OwnClients<'_>,
-    connections: &Connections,
+    gate: &Gate,
+    cluster: Option<&Cluster>,
     factory: &mut StoreFactory,
 ) -> anyhow::Result<(Vec<ControlLoop>, Vec<Replica>, Setup<'a>)> {
     let mut setup = Setup::new(config, gate.clone());
-    setup.ungated = Some(ungated.clone());
+    setup.ungated = cluster.map(|cluster| cluster.ungated.clone());
     setup.accounts = accounts(config, gate)?;
     setup.mailer = mailer(config, gate)?;
     setup.prometheus = prometheus(config)?;
-    setup.users = Some(users);
+    setup.users = cluster.map(|cluster| cluster.users.clone());
     let (mut loops, mut replicas) = (Vec::new(), Vec::new());
     for entry in LOOPS {
         let Toggle { enabled, concurrency } = (entry.toggle)(&config.controllers);
         if enabled {
             info!(controller = entry.name, place = ?entry.place, concurrency, "{}", entry.description.trim());
             match (entry.build)(&mut setup, factory)? {
-                Built::Leader(built) => loops.push(built.into_control_loop(connections, concurrency)),
+                Built::Leader(built) => {
+                    let built = cluster.map(|it| built.into_control_loop(&it.connections, concurrency));
+                    loops.extend(built);
+                }
                 Built::Replica(replica) => replicas.push(replica),
             }
         }
     }
     Ok((loops, replicas, setup))
+}
+
+/// The task that says how a loop of the leader fares.
+fn track(of: &ControlLoop, readiness: &Readiness, events: &Recorder, config: &Config) -> Task {
+    Task::new("readiness", of.track(readiness.clone(), events.clone(), subject(config)))
 }
 
 /// What runs until the process stops.
@@ -251,8 +249,7 @@ struct Stop<F> {
 
 /// Waits for the lease, runs the loops, and ends them when asked to.
 async fn lead(
-    config: &Config,
-    election: &Election,
+    elected: Option<&Election>,
     gate: Gate,
     Work { loops, mut replicas, tasks }: Work,
     stop: Stop<impl Future<Output = ()>>,
@@ -260,7 +257,6 @@ async fn lead(
     let mut asked = pin!(stop.asked);
     let mut ended = pin!(first_ended(tasks));
     let stopping = Arc::new(AtomicBool::new(false));
-    let elected = config.leader_election.enabled.then_some(election);
     let mut work = Box::pin(work(elected, gate, &loops, Arc::clone(&stopping)));
     tokio::select! {
         biased;

@@ -5,7 +5,7 @@
 //! Memory is bounded whatever clients send: by the number of connections, and by what all long bodies take together.
 //! Short requests never wait for long ones.
 
-mod connections;
+pub mod connections;
 
 use std::convert::Infallible;
 use std::future::{Future, ready};

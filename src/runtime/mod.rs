@@ -10,7 +10,7 @@
 //! | [`conditions`], [`events`] | status conditions and Kubernetes Events |
 //! | [`definitions`] | the CRDs that are installed, compared with ours |
 //! | [`context`], [`client`], [`gate`], [`error`] | the clients of the API server, which count requests and refuse writes while the lease is not held; their errors |
-//! | [`files`], [`replace`], [`http_server`], [`task`] | files that are read again when they change, and files that are replaced as a whole; the HTTP servers; tasks that must not end |
+//! | [`files`], [`replace`], [`http_server`], [`grpc_server`], [`task`] | files that are read again when they change, and files that are replaced as a whole; the HTTP servers and those of gRPC; tasks that must not end |
 //! | [`metrics`], [`clock`], [`key`] | metrics; the clock; the key of an object |
 
 #[cfg(test)]
@@ -29,6 +29,7 @@ pub mod events;
 pub mod files;
 pub mod finalizer;
 pub mod gate;
+pub mod grpc_server;
 pub mod http_server;
 pub mod key;
 pub mod merge;

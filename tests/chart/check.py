@@ -60,7 +60,7 @@ class Rendering(unittest.TestCase):
                     ports = [port["port"] for rule in spec.get("ingress", []) for port in rule["ports"]]
                 elif kind == "PodMonitor":
                     labels, ports = spec["selector"]["matchLabels"], [end["port"] for end in spec["podMetricsEndpoints"]]
-                elif kind in ("PodDisruptionBudget", "Deployment"):
+                elif kind in ("PodDisruptionBudget", "Deployment", "DaemonSet"):
                     labels, ports = spec["selector"]["matchLabels"], []
                 else:
                     continue
@@ -102,6 +102,31 @@ class Rendering(unittest.TestCase):
         [daemon, _] = render.pods(rendered(quiet))["Deployment crownlabs-bastion/crownlabs-bastion"][1]["spec"]["containers"]
         self.assertEqual(daemon["securityContext"]["capabilities"], {"drop": ["ALL"]})
         self.assertTrue(daemon["securityContext"]["runAsNonRoot"])
+
+    def test_the_pods_on_nodes_have_a_folder_of_the_node_and_nothing_else(self):
+        found = by_key(rendered(*SETS["everything"]))
+        pod = found["DaemonSet crownlabs-instance-metrics/crownlabs-instance-metrics"]["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        self.assertIs(pod["automountServiceAccountToken"], False)
+        self.assertEqual(container["securityContext"], {
+            "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "runAsUser": 0, "runAsGroup": 0,
+            "capabilities": {"drop": ["ALL"]},
+        })
+        self.assertEqual(pod["securityContext"], {"seccompProfile": {"type": "RuntimeDefault"}})
+        self.assertLessEqual({name for volume in pod["volumes"] for name in volume}, {"name", "configMap", "hostPath"})
+        [folder] = [volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume]
+        [mount] = [mount for mount in container["volumeMounts"] if mount["mountPath"] == folder]
+        self.assertIs(mount["readOnly"], True)
+        config = yaml.safe_load(found["ConfigMap crownlabs-instance-metrics/crownlabs-instance-metrics"]["data"]["crownlabs.yaml"])
+        self.assertEqual(config["controllers"]["instanceMetrics"]["runtimeEndpoint"], f"unix://{folder}/crio.sock")
+        self.assertFalse({"hostNetwork", "hostPID", "hostIPC"} & set(pod))
+        bound = [document for key, document in found.items() if "Binding" in key and "instance-metrics" in json.dumps(document)]
+        self.assertEqual(bound, [], "its account has no rights")
+        self.assertEqual(found["Service crownlabs-instance-metrics/crownlabs-instance-metrics"]["spec"]["internalTrafficPolicy"], "Local")
+        labels = found["Namespace /crownlabs-instance-metrics"]["metadata"]["labels"]
+        self.assertEqual(labels["pod-security.kubernetes.io/enforce"], "privileged")
+        policy = found["NetworkPolicy crownlabs-instance-metrics/crownlabs-instance-metrics"]["spec"]
+        self.assertEqual((policy["policyTypes"], policy.get("egress")), (["Ingress", "Egress"], None))
 
     def test_hard_anti_affinity_leaves_room_for_a_roll(self):
         found = by_key(rendered({"podAntiAffinity": "hard"}))[f"Deployment {NAMESPACE}/crownlabs"]["spec"]
@@ -226,9 +251,9 @@ class Rights(unittest.TestCase):
             used = {kinds[name] for name in re.findall(r"\b[A-Z]\w+Kind\b", source)}
             with self.subTest(loop):
                 self.assertEqual(watches(table[loop]) | watches(table["common"]), used)
-        # The loops of the bastion have rights of their own.
+        # The loops of the bastion have rights of their own; the use of containers needs none.
         every = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"]
-        self.assertEqual(loops | {"bastion", "sshTracker", "webSsh"}, set(every))
+        self.assertEqual(loops | {"bastion", "sshTracker", "webSsh", "instanceMetrics"}, set(every))
 
     def test_what_is_bound_follows_the_loops(self):
         bound = lambda *values: {right[2] for right in self.of(*values) if right[3] == "bind"}

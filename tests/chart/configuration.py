@@ -15,6 +15,8 @@ from render import CHART, NAMESPACE, ROOT, by_key, configuration, effective, key
 EVERYTHING = CHART / "ci/everything.yaml"
 BASTION = {"bastion": {"enabled": True}}
 MAIN = f"ConfigMap {NAMESPACE}/crownlabs"
+METRICS = {"instanceMetrics": {"enabled": True}}
+OF_METRICS = "ConfigMap crownlabs-instance-metrics/crownlabs-instance-metrics"
 OF_BASTION = "ConfigMap crownlabs-bastion/crownlabs-bastion"
 
 
@@ -70,6 +72,12 @@ class Configuration(unittest.TestCase):
             ({"config": {"leaderElection": {"namespace": "other"}}}, "leave this key out"),
             ({"config": {"controllers": {"sshTracker": {"enabled": True}}}}, "set bastion.enabled"),
             ({"bastion": {"enabled": True, "config": {"controllers": {"tenant": {"enabled": True}}}}}, "set it below config"),
+            ({"config": {"controllers": {"instanceMetrics": {"enabled": True}}}}, "set instanceMetrics.enabled"),
+            ({"instanceMetrics": {"enabled": True, "config": {"controllers": {"tenant": {"enabled": True}}}}}, "set it below config"),
+            ({"instanceMetrics": {"enabled": True, "config": {"leaderElection": {"enabled": True}}}}, "never leads"),
+            ({"instanceMetrics": {"enabled": True, "config": {"controllers": {"instanceMetrics": {"enabled": False}}}}}, "set instanceMetrics.enabled: false"),
+            ({"instanceMetrics": {"config": {"controllers": {"instanceMetrics": {"updatePeriod": "soon"}}}}}, "/instanceMetrics/config/controllers"),
+            ({"instanceMetrics": {"runtimeSocket": "run/containerd.sock"}}, "/instanceMetrics/runtimeSocket"),
             ({"webhook": {"certManager": {"enabled": True}}, "config": {"server": {"webhook": {"enabled": False}}}}, "no webhooks"),
             ({"secrets": {"webhookCertificate": {"name": "tls"}}}, "set webhook.caBundle"),
             ({"podMonitor": {"enabled": True}, "config": {"server": {"metrics": ""}}}, "there are no metrics"),
@@ -86,7 +94,7 @@ class Configuration(unittest.TestCase):
 
     def test_the_daemon_accepts_what_is_rendered(self):
         with tempfile.TemporaryDirectory() as folder:
-            for values in ([], [BASTION], [EVERYTHING], [CHART / "ci/nothing.yaml"]):
+            for values in ([], [BASTION], [METRICS], [EVERYTHING], [CHART / "ci/nothing.yaml"]):
                 for document in rendered(*values):
                     if "crownlabs.yaml" not in document.get("data", {}):
                         continue
@@ -173,6 +181,12 @@ class Configuration(unittest.TestCase):
         on = lambda loops: {name for name, loop in loops.items() if loop["enabled"]}
         self.assertEqual(on(bastion), {"bastion", "sshTracker", "webSsh"})
         self.assertEqual(on(main) & on(bastion), set())
+
+    def test_the_pods_on_nodes_have_one_loop_and_no_election(self):
+        made = configuration(by_key(rendered(METRICS))[OF_METRICS])
+        loops = effective(made)["controllers"]
+        self.assertEqual({name for name, loop in loops.items() if loop["enabled"]}, {"instanceMetrics"})
+        self.assertIs(made["leaderElection"]["enabled"], False)
 
 
 class Monitoring(unittest.TestCase):

@@ -142,5 +142,5 @@ def pods(source):
     return {
         key(document): (document["metadata"]["namespace"], document["spec"]["template"])
         for document in source
-        if document["kind"] == "Deployment"
+        if document["kind"] in ("Deployment", "DaemonSet")
     }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Prints values.schema.json of the chart: values.schema.in.json with the schema of the configuration, which is read from
-standard input (`crownlabs config schema`), in place of `config` and `bastion.config`."""
+standard input (`crownlabs config schema`), in place of `config`, `bastion.config` and
+`instanceMetrics.config`."""
 
 import copy
 import json
@@ -36,10 +37,11 @@ def main():
     # The chart sets apiVersion and kind.
     del config["$schema"], config["required"]
     config.pop("title", None)
-    # The only loops of the bastion's pods; the chart refuses the others with a message.
+    # The only loops of the pods of the bastion and of the nodes; the chart refuses the others with a message.
     schema = json.loads((CHART / "values.schema.in.json").read_text())
     schema["properties"]["config"] = config
-    schema["properties"]["bastion"]["properties"]["config"] = copy.deepcopy(config)
+    for part in ("bastion", "instanceMetrics"):
+        schema["properties"][part]["properties"]["config"] = copy.deepcopy(config)
     json.dump(schema, sys.stdout, indent=1, ensure_ascii=False)
     print()
 

@@ -71,3 +71,24 @@ async fn a_server_that_does_not_speak_http2_is_a_failure() {
     let error = client.version().await.expect_err("that is not gRPC").to_string();
     assert!(!error.contains("did not answer Version within"), "{error}");
 }
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_is_not_read() {
+    let (_folder, socket) = socket();
+    let listener = UnixListener::bind(&socket).expect("bound");
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let service = hyper::service::service_fn(|_| async {
+                // The prefix of a message of 32 MiB, without compression.
+                let prefix = hyper::body::Bytes::from_static(&[0, 2, 0, 0, 0]);
+                let response = http::Response::builder().header("content-type", "application/grpc");
+                response.body(http_body_util::Full::new(prefix))
+            });
+            let server = hyper::server::conn::http2::Builder::new(hyper_util::rt::TokioExecutor::new());
+            tokio::spawn(server.serve_connection(hyper_util::rt::TokioIo::new(stream), service));
+        }
+    });
+    let error = Cri::new(&socket, DEADLINE).version().await.expect_err("too long");
+    assert!(matches!(error, CriError::Refused { code: Code::OutOfRange, .. }), "{error}");
+    assert!(error.to_string().contains("message length too large"), "{error}");
+}

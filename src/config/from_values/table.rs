@@ -1,6 +1,6 @@
 //! Which value of the Go operators' chart is which key of the configuration.
 
-use Form::{Duration, Gigabytes, List, Pairs, Query, Same, Url};
+use Form::{Duration, Gigabytes, List, Pairs, Port, Query, Same, Url};
 
 /// How a value is written in the configuration.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +17,8 @@ pub enum Form {
     Pairs(char),
     /// A number of gigabytes.
     Gigabytes,
+    /// A port, at which a server listens on all addresses.
+    Port,
     /// A query of Prometheus: Go's `"%s"` is `%q`.
     Query,
 }
@@ -25,12 +27,13 @@ pub enum Form {
 pub type Row = (&'static str, &'static str, Form);
 
 /// The parts of the chart whose values are looked at, with their tables. Several names are those of older and newer charts.
-pub const PARTS: [(&str, &[Row]); 5] = [
+pub const PARTS: [(&str, &[Row]); 6] = [
     ("operator", TENANTS),
     ("tenant-operator", TENANTS),
     ("instance-operator", INSTANCES),
     ("bastion", BASTION),
     ("bastion-operator", BASTION),
+    ("instmetrics", INSTANCE_METRICS),
 ];
 
 /// The operator of Tenants and Workspaces.
@@ -167,8 +170,16 @@ const BASTION: &[Row] = &[
     ("configurations.sshTrackerSnaplen", "controllers.sshTracker.snaplen", Same),
 ];
 
+/// What Instances in containers use.
+const INSTANCE_METRICS: &[Row] = &[
+    ("configurations.runtimeEndpoint", "controllers.instanceMetrics.runtimeEndpoint", Same),
+    ("configurations.connectionTimeout", "controllers.instanceMetrics.connectionTimeout", Duration),
+    ("configurations.updatePeriod", "controllers.instanceMetrics.updatePeriod", Duration),
+    ("configurations.grpcPort", "controllers.instanceMetrics.listen", Port),
+];
+
 /// The ends of the paths of values that are left out on purpose, and why; nothing is said where there is nothing to do.
-pub const LEFT_OUT: [(&str, &str); 16] = [
+pub const LEFT_OUT: [(&str, &str); 18] = [
     ("maxConcurrentReconciles", ""),
     ("maxConcurrentShVolReconciles", ""),
     ("maxAutomationConcurrentReconciles", ""),
@@ -192,4 +203,9 @@ pub const LEFT_OUT: [(&str, &str); 16] = [
         "the daemon has an exporter of its own, controllers.snapshot.containerExportImg",
     ),
     ("containerVmSnapshots.exportImageTag", ""),
+    (
+        "configurations.containerRuntime",
+        "the chart mounts the folder of the socket that its value instanceMetrics.runtimeSocket names",
+    ),
+    ("configurations.dockerSocket", ""),
 ];

@@ -50,6 +50,14 @@ instance-operator:
       terminationStatusCheckInterval: soon
 bastion:
   configurations: {sshTrackerInterface: eth0, sshTrackerPort: 2222}
+instmetrics:
+  configurations:
+    runtimeEndpoint: "unix:///run/crio/crio.sock"
+    containerRuntime: /run/crio/crio.sock
+    dockerSocket: /var/run/docker.sock
+    connectionTimeout: 10s
+    updatePeriod: 4s
+    grpcPort: 9091
 "#;
 
 #[test]
@@ -83,6 +91,11 @@ controllers:
   expiration: {notifications: false}
   submission: {uploaderImage: "registry.example.org/uploader:v1.2.3"}
   sshTracker: {interface: eth0, port: 2222}
+  instanceMetrics:
+    runtimeEndpoint: "unix:///run/crio/crio.sock"
+    connectionTimeout: 10s
+    updatePeriod: 4s
+    listen: "0.0.0.0:9091"
 integrations:
   keycloak:
     enabled: true
@@ -111,6 +124,7 @@ fn what_is_not_carried_over_is_named() {
         "operator.configurations.features.pmp: left out: personal volumes",
         "operator.configurations.unheardOf.inner: 7 is left out: there is no such key here",
         "instance-operator.configurations.containerVmSnapshots.exportImage: left out: the daemon has",
+        "instmetrics.configurations.containerRuntime: left out: the chart mounts",
     ];
     assert_eq!(made.messages.len(), begins.len(), "{:#?}", made.messages);
     for (message, begin) in made.messages.iter().zip(begins) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::table::{Kind, METRICS, Metric, RENDERED};
+use super::table::{Kind, METRICS, Metric, RENDERED, RENDERED_GAUGES};
 use crate::api::reason::reference::sources;
 use crate::reference::{HEADER, check, code, table};
 
@@ -44,7 +44,10 @@ fn rows() -> Vec<Vec<String>> {
         };
         row(name, type_, labels, help, look)
     });
-    let rendered = RENDERED.iter().map(|(name, labels, help, look)| row(name, "counter", labels, help, look));
+    let rendered =
+        [("counter", RENDERED), ("gauge", RENDERED_GAUGES)].into_iter().flat_map(|(type_, all)| {
+            all.iter().map(move |(name, labels, help, look)| row(name, type_, labels, help, look))
+        });
     of_recorder.chain(rendered).collect()
 }
 

@@ -284,11 +284,14 @@ metrics! {
         "The condition `InvalidPublicKeys` of the Tenants names them.";
 }
 
+/// A row of the metrics that are not of the recorder: name, labels with their values, meaning, what to look at.
+#[cfg(test)]
+type Rendered = (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static str);
+
 /// The metrics that are not of the recorder but written as text: name, labels with their values, meaning, what to look at.
 /// All are counters.
 #[cfg(test)]
-#[expect(clippy::type_complexity, reason = "a table")]
-pub const RENDERED: &[(&str, &[(&str, &str)], &str, &str)] = &[
+pub const RENDERED: &[Rendered] = &[
     (
         "process_cpu_seconds_total",
         &[],
@@ -324,5 +327,33 @@ pub const RENDERED: &[(&str, &[(&str, &str)], &str, &str)] = &[
         &[],
         "Number of destinations whose counter gave way to that of another one",
         "Terminals reach Instances only, so it stays 0.",
+    ),
+];
+
+/// The labels of what a pod of an Instance uses.
+#[cfg(test)]
+const OF_POD: &[(&str, &str)] =
+    &[("namespace", "the namespace"), ("pod", "the pod"), ("instance", "the Instance")];
+
+/// As [`RENDERED`]. All are gauges.
+#[cfg(test)]
+pub const RENDERED_GAUGES: &[Rendered] = &[
+    (
+        "crownlabs_instance_cpu_percent",
+        OF_POD,
+        "Use of processors by the application of an Instance in a container, in percent of one",
+        "Near the limit of its Template all the time: students wait. See [Instance metrics](../instance-metrics.md).",
+    ),
+    (
+        "crownlabs_instance_memory_working_set_bytes",
+        OF_POD,
+        "Memory in bytes that the application of an Instance in a container cannot do without",
+        "Near the limit of its Template: the application is killed there.",
+    ),
+    (
+        "crownlabs_instance_disk_bytes",
+        OF_POD,
+        "Size in bytes of the files that the application of an Instance in a container has written beside its volumes",
+        "It grows without end: the node has to evict pods when its disk is full.",
     ),
 ];

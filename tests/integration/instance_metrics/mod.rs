@@ -1,10 +1,84 @@
-//! The use of containers, with real pods on a real containerd.
+//! What Instances use, with real pods on a real containerd. The daemon has no API server: its kubeconfig is not there.
 
+mod faults;
+mod numbers;
 mod runtime;
 
-use std::time::Instant;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
+use http::uri::PathAndQuery;
+use tonic::client::Grpc;
+use tonic::transport::Endpoint;
+use tonic::{Request, Status};
+use tonic_prost::ProstCodec;
+
+use crate::cluster::containerd::Pod;
+use crate::daemon::{Daemon, config};
 use crate::lab::PATIENCE;
+
+/// A configuration with the one loop, and these further keys of it, in the form of YAML in one line.
+fn only_metrics(keys: &str) -> String {
+    let off = ["workspace", "tenant", "instance", "publicExposure", "sharedVolume", "snapshot"]
+        .map(|name| format!("{name}: {{enabled: false}}"))
+        .join(", ");
+    let metrics = format!("instanceMetrics: {{enabled: true, listen: \"127.0.0.1:0\", {keys}}}");
+    config("metrics", &format!("controllers: {{{off}, {metrics}}}"))
+}
+
+/// Starts a daemon that measures what runs at a socket, with these further keys of the loop.
+fn start(socket: &Path, keys: &str) -> Daemon {
+    let keys = format!("runtimeEndpoint: \"unix://{}\", {keys}", socket.display());
+    let command = [env!("CARGO_BIN_EXE_crownlabs")];
+    let nowhere = Path::new("/nonexistent/kubeconfig");
+    Daemon::launch(&command, &only_metrics(&keys), nowhere, "127.0.0.1".to_owned())
+}
+
+/// A pod of an Instance.
+fn lab_pod(namespace: &str, name: &str) -> Pod {
+    Pod::new(namespace, name).with_label("crownlabs.polito.it/instance", "lab")
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ContainerMetricsRequest {
+    #[prost(string, tag = "1")]
+    pod_name: String,
+}
+
+/// The answer of the service.
+#[derive(Clone, PartialEq, prost::Message)]
+struct ContainerMetrics {
+    #[prost(float, tag = "1")]
+    cpu_perc: f32,
+    #[prost(uint64, tag = "2")]
+    mem_bytes: u64,
+    #[prost(uint64, tag = "3")]
+    disk_bytes: u64,
+}
+
+/// Asks the service of a daemon about a pod.
+async fn ask(daemon: &Daemon, pod: &str) -> Result<ContainerMetrics, Status> {
+    call(daemon, "/instmetrics.InstanceMetrics/ContainerMetrics", pod).await
+}
+
+/// The same by a method of that path.
+async fn call(daemon: &Daemon, method: &'static str, pod: &str) -> Result<ContainerMetrics, Status> {
+    let port = until("the port of the service", async || daemon.port("instance metrics")).await;
+    let endpoint = Endpoint::from_shared(format!("http://127.0.0.1:{port}")).expect("an endpoint");
+    let mut grpc = Grpc::new(endpoint.connect().await.expect("a connection"));
+    grpc.ready().await.expect("ready");
+    let request = Request::new(ContainerMetricsRequest { pod_name: pod.to_owned() });
+    let codec = ProstCodec::<ContainerMetricsRequest, ContainerMetrics>::default();
+    grpc.unary(request, PathAndQuery::from_static(method), codec).await.map(tonic::Response::into_inner)
+}
+
+/// The series of a pod in `/metrics`, without the name of the family: `cpu_percent{…} 1.5`.
+fn series(daemon: &Daemon, pod: &str) -> Vec<String> {
+    let label = format!("pod=\"{pod}\"");
+    let metrics = daemon.metrics();
+    let lines = metrics.lines().filter_map(|line| line.strip_prefix("crownlabs_instance_"));
+    lines.filter(|line| line.contains(&label)).map(str::to_owned).collect()
+}
 
 /// Awaits `probe` until it has a value.
 async fn until<T>(what: &str, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
@@ -14,6 +88,6 @@ async fn until<T>(what: &str, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
             return value;
         }
         assert!(begin.elapsed() < PATIENCE, "still missing: {what}");
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

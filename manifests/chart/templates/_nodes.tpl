@@ -1,0 +1,213 @@
+{{- /*
+Pods on every node: the daemon with loops of its own, as a DaemonSet. `part` is the section of the values, such as
+`instanceMetrics`, and `suffix` what the names of its objects end with, such as `instance-metrics`.
+*/ -}}
+
+{{- /* root, suffix */ -}}
+{{- define "crownlabs.node.fullname" -}}
+{{ include "crownlabs.fullname" .root }}-{{ .suffix }}
+{{- end }}
+
+{{- define "crownlabs.node.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "crownlabs.name" .root }}-{{ .suffix }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- end }}
+
+{{- define "crownlabs.node.labels" -}}
+{{ include "crownlabs.node.selectorLabels" . }}
+{{ include "crownlabs.releaseLabels" .root }}
+{{- end }}
+
+{{- /*
+The configuration: root, part, loops (the names of the loops that these pods run, with their keys that follow from the
+values). `selector` and `log` are those of `config`; there is no election, and no other loop.
+*/ -}}
+{{- define "crownlabs.node.config" -}}
+{{- $main := include "crownlabs.config" .root | fromYaml -}}
+{{- $values := get .root.Values .part -}}
+{{- $controllers := deepCopy .loops -}}
+{{- $defaults := include "crownlabs.defaults" .root | fromYaml -}}
+{{- range $loop, $keys := $defaults.controllers -}}
+{{- if not (hasKey $controllers $loop) -}}
+{{- if $keys.enabled -}}
+{{- $_ := set $controllers $loop (dict "enabled" false) -}}
+{{- end -}}
+{{- if dig "controllers" $loop "enabled" false $values.config -}}
+{{- fail (printf "%s.config.controllers.%s.enabled: this loop runs in the other pods: set it below config" $.part $loop) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $made := dict "apiVersion" $main.apiVersion "kind" $main.kind "leaderElection" (dict "enabled" false) "controllers" $controllers -}}
+{{- with $main.log -}}
+{{- $_ := set $made "log" . -}}
+{{- end -}}
+{{- $made = mergeOverwrite $made (deepCopy $values.config) -}}
+{{- if $made.leaderElection.enabled -}}
+{{- fail (printf "%s.config.leaderElection.enabled: a pod on a node never leads: leave this key out" .part) -}}
+{{- end -}}
+{{- toYaml (set $made "selector" $main.selector) -}}
+{{- end }}
+
+{{- /* The same with the defaults of the daemon. */ -}}
+{{- define "crownlabs.node.effective" -}}
+{{- $config := include "crownlabs.node.config" . | fromYaml -}}
+{{- toYaml (mergeOverwrite (include "crownlabs.defaults" .root | fromYaml) $config) -}}
+{{- end }}
+
+{{- /* The namespace: a path of the node is what `baseline` and `restricted` refuse. root, part, suffix, why */ -}}
+{{- define "crownlabs.node.namespace" -}}
+{{- $values := get .root.Values .part -}}
+{{- if $values.createNamespace }}
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: {{ $values.namespace }}
+  labels:
+    {{- include "crownlabs.releaseLabels" .root | nindent 4 }}
+    # `baseline` would refuse {{ .why }}.
+    pod-security.kubernetes.io/enforce: privileged
+    pod-security.kubernetes.io/warn: privileged
+{{- end }}
+{{- end }}
+
+{{- define "crownlabs.node.configMap" -}}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ include "crownlabs.node.fullname" . }}
+  namespace: {{ (get .root.Values .part).namespace }}
+  labels: {{- include "crownlabs.node.labels" . | nindent 4 }}
+data:
+  crownlabs.yaml: |
+    {{- include "crownlabs.node.config" . | nindent 4 }}
+{{- end }}
+
+{{- /*
+The DaemonSet: root, part, suffix, loops as above; probe (the loop whose readiness is that of the pod), token (whether the
+account is used: the pod has a token then), ports (of the loops, as a list), pod (more of the pod's spec, such as hostPID),
+container (its securityContext), volumes and mounts.
+*/ -}}
+{{- define "crownlabs.node.daemonSet" -}}
+{{- $values := get .root.Values .part -}}
+{{- $effective := include "crownlabs.node.effective" . | fromYaml -}}
+{{- $name := include "crownlabs.node.fullname" . -}}
+{{- $server := $effective.server -}}
+{{- $ports := .ports -}}
+{{- if $server.metrics -}}
+{{- $ports = append $ports (dict "name" "metrics" "containerPort" (include "crownlabs.port" $server.metrics | int)) -}}
+{{- end -}}
+{{- if $server.health -}}
+{{- $ports = append $ports (dict "name" "health" "containerPort" (include "crownlabs.port" $server.health | int)) -}}
+{{- end -}}
+apiVersion: apps/v1
+kind: DaemonSet
+metadata:
+  name: {{ $name }}
+  namespace: {{ $values.namespace }}
+  labels: {{- include "crownlabs.node.labels" . | nindent 4 }}
+spec:
+  {{- with $values.updateStrategy }}
+  updateStrategy: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  selector:
+    matchLabels: {{- include "crownlabs.node.selectorLabels" . | nindent 6 }}
+  template:
+    metadata:
+      labels: {{- include "crownlabs.node.labels" . | nindent 8 }}
+      annotations:
+        checksum/config: {{ include "crownlabs.node.config" . | sha256sum }}
+        {{- if and .root.Values.scrapeAnnotations $server.metrics }}
+        prometheus.io/scrape: "true"
+        prometheus.io/port: {{ include "crownlabs.port" $server.metrics | quote }}
+        {{- end }}
+        {{- with $values.podAnnotations }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    spec:
+      serviceAccountName: {{ $name }}
+      automountServiceAccountToken: {{ .token }}
+      {{- with .root.Values.imagePullSecrets }}
+      imagePullSecrets: {{- toYaml . | nindent 6 }}
+      {{- end }}
+      {{- with $values.priorityClassName }}
+      priorityClassName: {{ . }}
+      {{- end }}
+      terminationGracePeriodSeconds: 30
+      securityContext:
+        seccompProfile: {type: RuntimeDefault}
+      {{- with .pod }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+      {{- with $values.affinity }}
+      affinity: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $values.nodeSelector }}
+      nodeSelector: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $values.tolerations }}
+      tolerations: {{- toYaml . | nindent 6 }}
+      {{- end }}
+      containers:
+      - name: crownlabs
+        image: {{ include "crownlabs.image" (dict "image" .root.Values.image "root" .root) }}
+        {{- with .root.Values.image.pullPolicy }}
+        imagePullPolicy: {{ . }}
+        {{- end }}
+        args: [run, --config, /etc/crownlabs/crownlabs.yaml]
+        {{- with $ports }}
+        ports: {{- toYaml . | nindent 8 }}
+        {{- end }}
+        {{- if $server.health }}
+        livenessProbe:
+          httpGet: {path: /healthz, port: health}
+          periodSeconds: 10
+        readinessProbe:
+          httpGet: {path: /readyz/{{ .probe }}, port: health}
+          periodSeconds: 5
+        {{- end }}
+        resources:
+          {{- toYaml $values.resources | nindent 10 }}
+        securityContext:
+          {{- toYaml .container | nindent 10 }}
+        volumeMounts:
+        - {name: configuration, mountPath: /etc/crownlabs, readOnly: true}
+        {{- with .mounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      volumes:
+      - name: configuration
+        configMap: {name: {{ $name }}}
+      {{- with .volumes }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+{{- end }}
+
+{{- /* The account, without a right of its own. */ -}}
+{{- define "crownlabs.node.serviceAccount" -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ include "crownlabs.node.fullname" . }}
+  namespace: {{ (get .root.Values .part).namespace }}
+  labels: {{- include "crownlabs.node.labels" . | nindent 4 }}
+automountServiceAccountToken: {{ .token }}
+{{- end }}
+
+{{- /* The labels that the metrics have themselves, such as `pod`, win. */ -}}
+{{- define "crownlabs.node.podMonitor" -}}
+apiVersion: monitoring.coreos.com/v1
+kind: PodMonitor
+metadata:
+  name: {{ include "crownlabs.node.fullname" . }}
+  namespace: {{ (get .root.Values .part).namespace }}
+  labels:
+    {{- include "crownlabs.node.labels" . | nindent 4 }}
+    {{- with .root.Values.podMonitor.labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  selector:
+    matchLabels: {{- include "crownlabs.node.selectorLabels" . | nindent 6 }}
+  podMetricsEndpoints:
+  - {port: metrics, interval: {{ .root.Values.podMonitor.interval }}, honorLabels: true}
+{{- end }}

@@ -1,0 +1,96 @@
+//! The use of Instances in the text format of Prometheus.
+
+use std::fmt::Write;
+
+use super::shared::Shared;
+use super::usage::{Usage, Usages};
+
+/// A family: its name, its help text, and its value for a pod.
+type Family = (&'static str, &'static str, fn(&Usage) -> String);
+
+const FAMILIES: [Family; 3] = [
+    (
+        "crownlabs_instance_cpu_percent",
+        "Use of processors by the application of an Instance in a container, in percent of one",
+        |usage| format!("{}.{:03}", usage.millipercent / 1_000, usage.millipercent % 1_000),
+    ),
+    (
+        "crownlabs_instance_memory_working_set_bytes",
+        "Memory in bytes that the application of an Instance in a container cannot do without",
+        |usage| usage.memory.to_string(),
+    ),
+    (
+        "crownlabs_instance_disk_bytes",
+        "Size in bytes of the files that the application of an Instance in a container has written beside its volumes",
+        |usage| usage.disk.to_string(),
+    ),
+];
+
+/// Appends the families; nothing while there is no result.
+pub fn append(shared: &Shared, text: &mut String) {
+    shared.read(|usages| families(usages, text));
+}
+
+fn families(usages: &Usages, text: &mut String) {
+    for (name, help, value) in FAMILIES {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+        for (pod, usage) in usages.pods() {
+            let (namespace, instance) = (escaped(&pod.key.namespace), escaped(&pod.instance));
+            let (pod, value) = (escaped(&pod.key.name), value(usage));
+            let _ = writeln!(
+                text,
+                "{name}{{namespace=\"{namespace}\",pod=\"{pod}\",instance=\"{instance}\"}} {value}"
+            );
+        }
+    }
+}
+
+/// The value of a label. The names of Kubernetes need none of it, but they come from the runtime.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::select::Pod;
+    use super::super::usage::{PodKey, Processor, Sample};
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn there_is_a_series_for_each_pod_until_it_is_too_old() {
+        let shared = Shared::default();
+        let text = || {
+            let mut text = String::new();
+            append(&shared, &mut text);
+            text
+        };
+        assert_eq!(text(), "");
+        let key = PodKey { namespace: "tenant-a".to_owned(), name: "pod\"\\".to_owned() };
+        let sample = |at, used| Sample {
+            container: "one".to_owned(),
+            pod: Pod { key: key.clone(), instance: "lab".to_owned(), created: 1 },
+            processor: Some(Processor { at, used }),
+            memory: 5_000,
+            disk: 12,
+        };
+        shared.advance(&[sample(0, 0)]);
+        shared.advance(&[sample(1_000, 1_255)]);
+        let labels = r#"{namespace="tenant-a",pod="pod\"\\",instance="lab"}"#;
+        for line in [
+            format!("crownlabs_instance_cpu_percent{labels} 125.500\n"),
+            format!("crownlabs_instance_memory_working_set_bytes{labels} 5000\n"),
+            format!("crownlabs_instance_disk_bytes{labels} 12\n"),
+            "# TYPE crownlabs_instance_cpu_percent gauge\n".to_owned(),
+        ] {
+            assert!(text().contains(&line), "{line}{}", text());
+        }
+        tokio::time::advance(super::super::shared::LIFETIME).await;
+        assert!(shared.of_pod("pod\"\\").is_some());
+        tokio::time::advance(std::time::Duration::from_millis(1)).await;
+        assert_eq!((text().as_str(), shared.of_pod("pod\"\\")), ("", None));
+        shared.advance(&[sample(2_000, 1_255)]);
+        assert!(shared.of_pod("pod\"\\").is_some(), "it is there again");
+        shared.advance(&[]);
+        assert!(!text().contains("pod="), "{}", text());
+    }
+}

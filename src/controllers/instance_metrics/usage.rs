@@ -1,0 +1,247 @@
+//! What pods use, from the samples of two rounds.
+
+use std::collections::BTreeMap;
+
+use super::select::Pod;
+
+/// The namespace and name of a pod.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodKey {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+/// The processor time of a container at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Processor {
+    /// The moment, in nanoseconds since 1970.
+    pub at: i64,
+    /// The processor time since its start, in nanoseconds.
+    pub used: u64,
+}
+
+/// What the runtime says of one container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// The id of the container, which another one never has.
+    pub container: String,
+    /// Its pod.
+    pub pod: Pod,
+    /// Its processor time; `None` where the runtime does not know it.
+    pub processor: Option<Processor>,
+    /// The memory that it cannot do without, in bytes.
+    pub memory: u64,
+    /// The files that it has written beside its volumes, in bytes.
+    pub disk: u64,
+}
+
+/// What a pod uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// The use of processors, in thousandths of a percent of one: 100,000 for one that is busy all the time.
+    pub millipercent: u32,
+    /// Memory, in bytes.
+    pub memory: u64,
+    /// Files, in bytes.
+    pub disk: u64,
+}
+
+/// What all pods of Instances on a node use, and what the next round is compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Usages {
+    /// The last sample of each container, with its use of processors at that time.
+    containers: BTreeMap<String, (Option<Processor>, u32)>,
+    pods: BTreeMap<PodKey, (Pod, Usage)>,
+}
+
+impl Usages {
+    /// The use after another round: of the pods that it has samples of, and of no others. The containers of a pod are added
+    /// up.
+    pub fn after(&self, samples: &[Sample]) -> Self {
+        let mut next = Self::default();
+        for Sample { container, pod, processor, memory, disk } in samples {
+            let known = self.containers.get(container).copied();
+            let (processor, millipercent) = match (known, *processor) {
+                (Some((Some(before), last)), Some(now)) => (Some(now), share(before, now, last)),
+                // Not measured in this round.
+                (Some((before, last)), None) => (before, last),
+                (Some((None, _)) | None, now) => (now, 0),
+            };
+            next.containers.insert(container.clone(), (processor, millipercent));
+            let (_, usage) =
+                next.pods.entry(pod.key.clone()).or_insert_with(|| (pod.clone(), Usage::default()));
+            usage.millipercent = usage.millipercent.saturating_add(millipercent);
+            usage.memory = usage.memory.saturating_add(*memory);
+            usage.disk = usage.disk.saturating_add(*disk);
+        }
+        next
+    }
+
+    /// The use of the pod of that name; of the newest, where several namespaces have one.
+    pub fn of_pod(&self, name: &str) -> Option<Usage> {
+        let named = self.pods.values().filter(|(pod, _)| pod.key.name == name);
+        named.max_by_key(|(pod, _)| pod.created).map(|(_, usage)| *usage)
+    }
+
+    /// All pods with their use, in the order of their namespaces and names.
+    pub fn pods(&self) -> impl Iterator<Item = (&Pod, &Usage)> {
+        self.pods.values().map(|(pod, usage)| (pod, usage))
+    }
+}
+
+/// The use of processors between two samples, in thousandths of a percent. It is `last`, the use before, where no time has
+/// passed, or the clock has been set back, and 0 where the counter has: the container has started anew.
+fn share(before: Processor, now: Processor, last: u32) -> u32 {
+    let Some(passed) = now.at.checked_sub(before.at).and_then(|passed| u128::try_from(passed).ok()) else {
+        return last;
+    };
+    if passed == 0 {
+        return last;
+    }
+    let Some(used) = now.used.checked_sub(before.used) else { return 0 };
+    u32::try_from(u128::from(used) * 100_000 / passed).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pod(namespace: &str, name: &str, created: i64) -> Pod {
+        let key = PodKey { namespace: namespace.to_owned(), name: name.to_owned() };
+        Pod { key, instance: "lab".to_owned(), created }
+    }
+
+    fn sample(container: &str, pod: &Pod, at: i64, used: u64) -> Sample {
+        let processor = Some(Processor { at, used });
+        Sample { container: container.to_owned(), pod: pod.clone(), processor, memory: 10, disk: 3 }
+    }
+
+    /// What happens, samples, and the use after each.
+    type Row = (&'static str, &'static [(i64, u64)], &'static [u32]);
+
+    /// The use of processors of one container after each of these samples, in thousandths of a percent.
+    fn course(samples: &[(i64, u64)]) -> Vec<u32> {
+        let pod = pod("a", "pod", 1);
+        let mut usages = Usages::default();
+        let mut found = Vec::new();
+        for (at, used) in samples {
+            usages = usages.after(&[sample("one", &pod, *at, *used)]);
+            found.push(usages.of_pod("pod").expect("measured").millipercent);
+        }
+        found
+    }
+
+    #[test]
+    fn the_use_of_processors_is_that_between_two_samples() {
+        let table: &[Row] = &[
+            ("the first says nothing", &[(0, 5_000)], &[0]),
+            ("half of one", &[(0, 0), (1_000_000_000, 500_000_000)], &[0, 50_000]),
+            ("two and a half", &[(0, 7), (1_000_000_000, 2_500_000_007)], &[0, 250_000]),
+            ("idle", &[(0, 9), (1_000_000_000, 9)], &[0, 0]),
+            ("the same moment", &[(0, 0), (100, 50), (100, 50)], &[0, 50_000, 50_000]),
+            ("the same moment, another count", &[(0, 0), (100, 50), (100, 90)], &[0, 50_000, 50_000]),
+            ("the counter goes back", &[(0, 900), (100, 20), (200, 70)], &[0, 0, 50_000]),
+            ("the clock goes back", &[(0, 0), (100, 50), (40, 60), (140, 85)], &[0, 50_000, 50_000, 25_000]),
+            ("no such use", &[(0, 0), (1, u64::MAX)], &[0, u32::MAX]),
+        ];
+        for (what, samples, expected) in table {
+            assert_eq!(course(samples), *expected, "{what}");
+        }
+        assert_eq!(course(&[(i64::MIN, 0), (i64::MAX, 5), (0, 9)]), [0, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_not_measured_in_a_round_keeps_its_use() {
+        let pod = pod("a", "pod", 1);
+        let mut bare = sample("one", &pod, 0, 0);
+        bare.processor = None;
+        let usages = Usages::default().after(std::slice::from_ref(&bare));
+        assert_eq!(usages.of_pod("pod"), Some(Usage { millipercent: 0, memory: 10, disk: 3 }));
+        let usages = usages.after(&[sample("one", &pod, 0, 0)]).after(&[sample("one", &pod, 100, 30)]);
+        let usages = usages.after(std::slice::from_ref(&bare));
+        assert_eq!(usages.of_pod("pod").map(|usage| usage.millipercent), Some(30_000));
+        let usages = usages.after(&[sample("one", &pod, 200, 40)]);
+        assert_eq!(usages.of_pod("pod").map(|usage| usage.millipercent), Some(10_000));
+    }
+
+    #[test]
+    fn the_containers_of_a_pod_are_added_up() {
+        let pod = pod("a", "pod", 1);
+        let round = |at, used: [u64; 2]| [sample("one", &pod, at, used[0]), sample("two", &pod, at, used[1])];
+        let usages = Usages::default().after(&round(0, [0, 0])).after(&round(100, [10, 25]));
+        assert_eq!(usages.of_pod("pod"), Some(Usage { millipercent: 35_000, memory: 20, disk: 6 }));
+        // One of them is restarted: it has another id.
+        let usages = usages.after(&[sample("one", &pod, 200, 20), sample("three", &pod, 200, 1)]);
+        assert_eq!(usages.of_pod("pod").map(|usage| usage.millipercent), Some(10_000));
+        assert_eq!(usages.containers.len(), 2, "the one that has gone is forgotten");
+    }
+
+    #[test]
+    fn of_pods_with_one_name_the_newest_answers_and_both_are_shown() {
+        let (old, new) = (pod("a", "pod", 1), pod("b", "pod", 2));
+        let mut of_new = sample("two", &new, 0, 0);
+        of_new.memory = 77;
+        let usages = Usages::default().after(&[sample("one", &old, 0, 0), of_new]);
+        assert_eq!(usages.of_pod("pod").map(|usage| usage.memory), Some(77));
+        assert_eq!(usages.pods().count(), 2);
+        assert_eq!(usages.of_pod("other"), None);
+    }
+
+    #[test]
+    fn a_pod_that_has_gone_is_gone() {
+        let usages = Usages::default().after(&[sample("one", &pod("a", "pod", 1), 0, 0)]).after(&[]);
+        assert_eq!(usages, Usages::default());
+    }
+
+    proptest! {
+        #[test]
+        fn a_container_never_uses_more_than_it_did(
+            steps in prop::collection::vec((1_i64..10_000_000_000, 0_u64..64_000), 1..20),
+        ) {
+            // Each step: the time that passes, and thousandths of a processor that are busy in it.
+            let (mut at, mut used, mut samples) = (1_700_000_000_000_000_000_i64, 0_u64, vec![(0, 0)]);
+            samples[0] = (at, used);
+            for (passed, busy) in &steps {
+                at += passed;
+                used += u64::try_from(i128::from(*passed) * i128::from(*busy) / 1_000).unwrap();
+                samples.push((at, used));
+            }
+            let found = course(&samples);
+            for ((passed, busy), found) in steps.iter().zip(&found[1..]) {
+                let expected = u32::try_from(busy * 100).unwrap();
+                // Whole nanoseconds, over the time that has passed.
+                let rounding = u32::try_from(100_000 / passed).unwrap_or(0) + 1;
+                prop_assert!(*found <= expected && expected - found <= rounding, "{found}, not {expected}");
+            }
+        }
+
+        #[test]
+        fn any_samples_are_survived(
+            rounds in prop::collection::vec(
+                prop::collection::vec((0_u8..4, 0_u8..3, any::<Option<(i64, u64)>>(), any::<u64>()), 0..6),
+                0..6,
+            ),
+        ) {
+            let mut usages = Usages::default();
+            for round in rounds {
+                let samples: Vec<Sample> = round
+                    .iter()
+                    .map(|(container, of, processor, bytes)| Sample {
+                        container: container.to_string(),
+                        pod: pod(&of.to_string(), "pod", i64::from(*of)),
+                        processor: processor.map(|(at, used)| Processor { at, used }),
+                        memory: *bytes,
+                        disk: *bytes,
+                    })
+                    .collect();
+                usages = usages.after(&samples);
+                prop_assert!(usages.containers.len() <= samples.len());
+                prop_assert!(usages.pods().count() <= samples.len());
+            }
+        }
+    }
+}
