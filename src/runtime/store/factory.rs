@@ -50,13 +50,8 @@ impl StoreFactory {
         if let Some(store) = known.and_then(|shared| Arc::clone(&shared.typed).downcast().ok()) {
             return store;
         }
-        let store: Arc<Store<T>> = Arc::new(Store {
-            label: match selection {
-                Selection::Label { key, value } => Some((key, *value)),
-                _ => None,
-            },
-            ..Store::new(*selection == Selection::All)
-        });
+        let store: Arc<Store<T>> =
+            Arc::new(Store { label: selection.label_of_all(), ..Store::new(*selection == Selection::All) });
         let (watched, selected) = (Arc::clone(&store), selection.clone());
         self.shared.push(Shared {
             type_id,
