@@ -159,6 +159,7 @@ pub(super) fn find(name: &str) -> Option<&'static Format> {
     ALL.into_iter()
         .chain(super::mail::FORMATS)
         .chain(super::bastion::FORMATS)
+        .chain(super::pod_config::FORMATS)
         .find(|format| format.name == name)
 }
 

@@ -23,6 +23,7 @@ mod integrations;
 mod log;
 pub mod loops;
 mod mail;
+mod pod_config;
 pub mod pool;
 mod prometheus;
 mod query_template;

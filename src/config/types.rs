@@ -17,6 +17,7 @@ use super::instance::InstanceConfig;
 use super::integrations::Integrations;
 use super::log::Log;
 use super::loops::for_each_loop;
+use super::pod_config::PodConfigConfig;
 use super::shared_volume::SharedVolumeConfig;
 use super::snapshot::SnapshotConfig;
 use super::ssh_tracker::SshTrackerConfig;

@@ -17,6 +17,7 @@ mod example;
 mod expiration;
 mod inactivity;
 mod instance;
+mod pod_config;
 mod preview;
 mod public_exposure;
 mod shared;

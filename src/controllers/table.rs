@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::preview::{Previewed, preview};
 use super::{
-    Definition, ReplicaDefinition, Setup, bastion, expiration, inactivity, instance, public_exposure,
-    shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh, workspace,
+    Definition, ReplicaDefinition, Setup, bastion, expiration, inactivity, instance, pod_config,
+    public_exposure, shared_volume, snapshot, ssh_tracker, submission, tenant, termination, web_ssh,
+    workspace,
 };
 use crate::api::Kind;
 use crate::config::Controllers;
