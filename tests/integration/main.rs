@@ -37,6 +37,7 @@ mod mail;
 mod manager_keys;
 mod missing_crds;
 mod operations;
+mod pod_config;
 mod policies;
 mod prometheus;
 mod quiet;

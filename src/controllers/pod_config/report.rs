@@ -60,7 +60,7 @@ pub fn report(
         (own.candidates().count(), own.candidates().filter(|pod| is_full(observed, own, pod)).count());
     let phase = phase(own, all, full);
     let notes = notes(observed);
-    let ready = ready(phase, (all, full), &problems, &notes);
+    let ready = ready(own, phase, (all, full), &problems, &notes);
     let mut events = problems::events(&old.conditions, &problems);
     events.extend(news(observed, own, &entries));
     events.extend(noted(observed, notes));
@@ -96,7 +96,13 @@ fn phase(own: &Member, all: usize, full: usize) -> &'static str {
     }
 }
 
-fn ready(phase: &str, (all, full): (usize, usize), problems: &[Problem], notes: &[Note]) -> Observation {
+fn ready(
+    own: &Member,
+    phase: &str,
+    (all, full): (usize, usize),
+    problems: &[Problem],
+    notes: &[Note],
+) -> Observation {
     let state = match phase {
         phase::UNSET => reason::NO_PODS,
         phase::CONFIGURED => reason::CONFIGURED,
@@ -107,6 +113,8 @@ fn ready(phase: &str, (all, full): (usize, usize), problems: &[Problem], notes: 
         phase::UNSET => "no pod is to have interfaces".to_owned(),
         _ => format!("{full} of {all} pods have all their interfaces"),
     };
+    let is_less = phase != phase::UNSET && own.verdicts.iter().any(|verdict| verdict.attachment().is_none());
+    let said = if is_less { format!("{said} but those that are refused") } else { said };
     let see = if worst.is_some() { "; see condition Reconciled" } else { "" };
     let notes: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
     let is_ready = worst.is_none() && phase != phase::CONFIGURING;
