@@ -30,6 +30,8 @@ macro_rules! for_each_loop {
             termination: TerminationConfig => leader TerminationReconciler;
             /// Exams, second part: uploads the content of Instances that were stopped.
             submission: SubmissionConfig => leader SubmissionReconciler;
+            /// Pod networks, the leader's part: addresses and state of additional interfaces of pods.
+            pod_config: PodConfigConfig => leader PodConfigReconciler;
             /// SSH bastion: the file of all Tenants' public keys, and the host keys of its SSH server.
             bastion: BastionConfig => replica BastionLoop;
             /// SSH tracker: counts the SSH connections that the bastion opens to Instances.

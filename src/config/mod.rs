@@ -24,6 +24,7 @@ mod integrations;
 mod log;
 pub mod loops;
 mod mail;
+mod pod_config;
 mod pod_config_node;
 pub mod pool;
 mod prometheus;

@@ -18,6 +18,7 @@ mod expiration;
 mod inactivity;
 mod instance;
 mod instance_metrics;
+mod pod_config;
 mod pod_config_node;
 mod preview;
 mod public_exposure;

@@ -38,6 +38,7 @@ mod mail;
 mod manager_keys;
 mod missing_crds;
 mod operations;
+mod pod_config;
 mod pod_config_node;
 mod policies;
 mod prometheus;

@@ -38,7 +38,6 @@ pub mod internal_errors;
 pub mod nfs_volume;
 pub mod notifier;
 pub mod outage;
-#[allow(dead_code, reason = "its loops are being written")]
 pub mod pod_network;
 pub mod problems;
 pub mod promise;

@@ -299,6 +299,12 @@ pub const RENDERED: &[Rendered] = &[
         "Its rate at rest is a few thousandths of a core.",
     ),
     (
+        "crownlabs_pod_network_addresses",
+        &[("namespace", "the namespace"), ("range", "the range"), ("state", "`free` or `used`")],
+        "Addresses for pods in the range of a namespace that are used, and that are free",
+        "`free` near 0: new pods get no interface. See [pod networks](../pod-networks.md).",
+    ),
+    (
         "bastion_ssh_connections",
         &[("destination_ip", "the address"), ("destination_port", "the port")],
         "SSH connections detected from bastion to a target",

@@ -78,10 +78,11 @@ impl StoreFactory {
         })
     }
 
-    /// The API group and the plural name of each kind that is watched.
+    /// The API group and the plural name of each kind that is watched in the whole cluster.
     #[cfg(test)]
     pub fn resources(&self) -> std::collections::BTreeSet<(String, String)> {
-        self.shared.iter().map(|shared| (shared.group.to_owned(), shared.plural.to_owned())).collect()
+        let everywhere = self.shared.iter().filter(|shared| shared.selection.namespace().is_empty());
+        everywhere.map(|shared| (shared.group.to_owned(), shared.plural.to_owned())).collect()
     }
 
     /// Adds an object to every store whose selector it matches, as if the watch had shown it, and returns
