@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::Options;
 use crate::cluster::network::Namespace;
-use crate::harness::{Bench, Figures};
+use crate::harness::{Bench, Daemon, Figures};
 use crate::idle_time;
 
 const PODS: usize = 200;
@@ -91,10 +91,14 @@ controllers:
     ))?;
     daemon.await_idle()?;
 
+    measured(&bench, &daemon, figures).await
+}
+
+async fn measured(bench: &Bench, daemon: &Daemon, figures: &mut Figures) -> Result<()> {
     let before = daemon.processor_seconds()?;
-    write(&bench, "POST", false).await?;
+    write(bench, "POST", false).await?;
     let begin = Instant::now();
-    await_states(&bench, "plugged").await?;
+    await_states(bench, "plugged").await?;
     let links = PODS * ATTACHMENTS.len();
     figures.add(
         format!("{links} links of {PODS} pods: made and reported"),
@@ -123,9 +127,9 @@ controllers:
     figures.add(format!("{links} links: peak memory"), daemon.peak_mebibytes()?, "MiB", Some(60.0));
 
     let before = daemon.processor_seconds()?;
-    write(&bench, "PUT", true).await?;
+    write(bench, "PUT", true).await?;
     let begin = Instant::now();
-    await_states(&bench, "released").await?;
+    await_states(bench, "released").await?;
     figures.add(
         format!("{links} links: removed and reported"),
         begin.elapsed().as_secs_f64(),

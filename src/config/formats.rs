@@ -160,7 +160,6 @@ pub(super) fn find(name: &str) -> Option<&'static Format> {
         .chain(super::mail::FORMATS)
         .chain(super::bastion::FORMATS)
         .chain(super::pod_config_node::FORMATS)
-        .chain([&super::runtime_endpoint::RUNTIME_ENDPOINT])
         .chain(super::pod_config::FORMATS)
         .find(|format| format.name == name)
 }

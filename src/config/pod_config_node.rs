@@ -59,8 +59,8 @@ const LINK: Format = Format::new("crownlabs-link", "the name of a bridge, of at 
     (1..=15).contains(&text.len()) && text.chars().all(is_fine) && text != "." && text != ".."
 });
 
-/// The formats of these keys.
-pub(super) const FORMATS: [&Format; 3] = [&PATH, &OPTIONAL_PATH, &LINK];
+/// The formats of these keys, and of the runtime's of other loops.
+pub(super) const FORMATS: [&Format; 4] = [&PATH, &OPTIONAL_PATH, &LINK, &RUNTIME_ENDPOINT];
 
 fn is_path(text: &str) -> bool {
     text.starts_with('/')

@@ -57,7 +57,7 @@ impl Events {
         loop {
             let mut ready = socket.readable().await?;
             let read = ready.try_io(|socket| {
-                Ok(recv(socket.as_raw_fd(), buffer, MsgFlags::empty()).map_err(io::Error::from)?)
+                recv(socket.as_raw_fd(), buffer, MsgFlags::empty()).map_err(io::Error::from)
             });
             let length = match read {
                 Err(_) => continue,

@@ -26,9 +26,11 @@ impl Mac {
 }
 
 impl fmt::Display for Mac {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, byte) in self.0.iter().enumerate() {
+            write!(formatter, "{}{byte:02x}", if place == 0 { "" } else { ":" })?;
+        }
+        Ok(())
     }
 }
 

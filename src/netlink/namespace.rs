@@ -44,18 +44,12 @@ impl AsFd for Namespace {
 }
 
 /// A thread that may enter namespaces, because nothing else runs in it.
-#[derive(Default)]
-pub struct NamespaceThread {
-    /// The packet socket of the namespace that it is in, once there was a packet to send.
-    pub(super) packets: Option<OwnedFd>,
-    /// Those of namespaces that it was in before. The kernel takes ten milliseconds to close one, for which nobody waits.
-    left: Vec<OwnedFd>,
-}
+pub struct NamespaceThread(());
 
 impl NamespaceThread {
     /// Enters a namespace. What the thread opens from now on belongs to it.
+    #[expect(clippy::unused_self, reason = "who has it is in a thread that may do this")]
     pub fn enter(&mut self, namespace: &Namespace) -> io::Result<()> {
-        self.left.extend(self.packets.take());
         Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?)
     }
 
@@ -89,9 +83,8 @@ pub async fn in_thread<T: Send + 'static>(
 ) -> io::Result<T> {
     let (sender, receiver) = oneshot::channel();
     thread::Builder::new().name(THREAD.to_owned()).spawn(move || {
-        let mut thread = NamespaceThread::default();
         // Nobody waits for it any more if the process is about to end.
-        let _ = sender.send(work(&mut thread));
+        let _ = sender.send(work(&mut NamespaceThread(())));
     })?;
     receiver.await.map_err(|_| io::Error::other("the thread has panicked"))
 }

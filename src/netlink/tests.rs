@@ -74,8 +74,8 @@ async fn a_pair_is_made_in_one_step_and_ends_as_one() {
         there.add_address(&address(inner.index, "10.77.0.2/24")).expect("an address");
         there.add_address(&address(inner.index, "fd00:7::2/64")).expect("an address");
         there.set_up(inner.index).expect("up");
-        announce(thread, "data4711", pair.there.mac, address(0, "10.77.0.2/24").net.addr()).expect("sent");
-        announce(thread, "data4711", pair.there.mac, address(0, "fd00:7::2/64").net.addr()).expect("sent");
+        announce(thread, address(0, "10.77.0.2/24").net).expect("sent");
+        announce(thread, address(0, "fd00:7::2/64").net).expect("sent");
         let found = here.link(host.index).expect("an answer").expect("the host end");
         assert_eq!(found.alias, "a mark");
         let ours = there.addresses().expect("addresses");
@@ -95,6 +95,18 @@ async fn a_pair_is_made_in_one_step_and_ends_as_one() {
             && shown.contains("inet6 fd00:7::2/64 scope global nodad \n"),
         "{shown}"
     );
+
+    ends(&node, &pod, &mut events).await;
+}
+
+/// The node knows of the pair, which then ends; all of it was told.
+async fn ends(node: &Made, pod: &Made, events: &mut Events) {
+    // The node knows who has the address, without having asked.
+    let begin = std::time::Instant::now();
+    while !node.ip("neigh show dev labbr0").contains(&end("data4711").mac.to_string()) {
+        assert!(begin.elapsed().as_secs() < 20, "{}", node.ip("neigh show"));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 
     let node_space = node.open();
     in_thread(move |thread| {

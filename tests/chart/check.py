@@ -128,6 +128,34 @@ class Rendering(unittest.TestCase):
         policy = found["NetworkPolicy crownlabs-instance-metrics/crownlabs-instance-metrics"]["spec"]
         self.assertEqual((policy["policyTypes"], policy.get("egress")), (["Ingress", "Egress"], None))
 
+    def test_the_pods_that_make_links_have_three_capabilities_and_an_account_of_their_own(self):
+        found = by_key(rendered(*SETS["everything"]))
+        pod = found["DaemonSet crownlabs-pod-networks/crownlabs-pod-networks"]["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        self.assertEqual(container["securityContext"], {
+            # The API server demands it with SYS_ADMIN.
+            "allowPrivilegeEscalation": True, "readOnlyRootFilesystem": True, "runAsUser": 0, "runAsGroup": 0,
+            "appArmorProfile": {"type": "Unconfined"},
+            "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN", "SYS_ADMIN", "SYS_PTRACE"]},
+        })
+        self.assertEqual((pod["hostPID"], {"hostNetwork", "hostIPC"} & set(pod)), (True, set()))
+        self.assertEqual([v["hostPath"]["path"] for v in pod["volumes"] if "hostPath" in v], ["/run/crio"])
+        [name] = container["env"]
+        self.assertEqual((name["name"], name["valueFrom"]["fieldRef"]["fieldPath"]), ("NODE_NAME", "spec.nodeName"))
+        config = yaml.safe_load(found["ConfigMap crownlabs-pod-networks/crownlabs-pod-networks"]["data"]["crownlabs.yaml"])
+        self.assertEqual(config["controllers"]["podConfigNode"]["runtimeEndpoint"], "unix:///run/crio/crio.sock")
+        self.assertEqual(config["leaderElection"], {"enabled": False, "namespace": NAMESPACE})
+        # The records are in the namespace of the daemon, which watches them too.
+        main = yaml.safe_load(found[f"ConfigMap {NAMESPACE}/crownlabs"]["data"]["crownlabs.yaml"])
+        self.assertIs(main["controllers"]["podConfig"]["enabled"], True)
+        account = {"kind": "ServiceAccount", "name": "crownlabs-pod-networks", "namespace": "crownlabs-pod-networks"}
+        roles = {d["roleRef"]["name"]: d["kind"] for d in found.values() if account in d.get("subjects", [])}
+        self.assertEqual(roles, {"crownlabs-pod-networks": "ClusterRoleBinding", "crownlabs-pod-networks-nodes": "RoleBinding"})
+        self.assertEqual(rights(found["ClusterRole /crownlabs-pod-networks"]), {("", "nodes", "", "get")})
+        verbs = {right[3] for right in rights(found[f"Role {NAMESPACE}/crownlabs-pod-networks-nodes"])}
+        self.assertEqual(verbs, {"list", "watch", "create", "patch", "delete"})
+        self.assertNotIn("DaemonSet crownlabs-pod-networks/crownlabs-pod-networks", by_key(rendered()))
+
     def test_hard_anti_affinity_leaves_room_for_a_roll(self):
         found = by_key(rendered({"podAntiAffinity": "hard"}))[f"Deployment {NAMESPACE}/crownlabs"]["spec"]
         [term] = found["template"]["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
@@ -257,7 +285,7 @@ class Rights(unittest.TestCase):
                 self.assertEqual(watches(table[loop]) | watches(table["common"]), used)
         # The loops of the bastion have rights of their own; the use of containers needs none.
         every = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"]
-        self.assertEqual(loops | {"bastion", "sshTracker", "webSsh", "instanceMetrics"}, set(every))
+        self.assertEqual(loops | {"bastion", "sshTracker", "webSsh", "instanceMetrics", "podConfigNode"}, set(every))
 
     def test_what_is_bound_follows_the_loops(self):
         bound = lambda *values: {right[2] for right in self.of(*values) if right[3] == "bind"}

@@ -78,10 +78,14 @@ impl Mark {
         self.alias(Side::Node).len() <= LONGEST_ALIAS
     }
 
-    /// The hardware address of an end. It stays for the life of the pod, so that neighbours need not ask again after a new
-    /// sandbox.
+    /// The hardware address of an end. That in the pod belongs to the IP address, whoever has it: what neighbours know of an
+    /// address stays right after a new sandbox, and when the next pod gets it. That on the node belongs to the allocation, so
+    /// that a link without alias is recognised by it.
     pub fn mac(&self, side: Side) -> Mac {
-        Mac::derived(&[side.prefix(), &self.to_string()])
+        match side {
+            Side::Node => Mac::derived(&[side.prefix(), &self.to_string()]),
+            Side::Pod => Mac::derived(&[side.prefix(), &self.namespace, &self.net.to_string()]),
+        }
     }
 }
 

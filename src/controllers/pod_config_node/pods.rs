@@ -16,7 +16,7 @@ use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
 use crate::netlink::Link;
 
 /// The wait after the first failure, doubled up to the second.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 /// A pod that has no process yet is looked at after this time at the latest.
 const NOT_RUNNING: Duration = Duration::from_secs(4);
 
@@ -61,7 +61,7 @@ struct Pod {
 /// The pods of this node that have links.
 #[derive(Default)]
 pub struct Pods {
-    pods: BTreeMap<String, Pod>,
+    known: BTreeMap<String, Pod>,
     /// Those for which something may be to do.
     queue: VecDeque<String>,
     /// What was made of their links.
@@ -81,23 +81,23 @@ pub enum Step {
 impl Pods {
     /// The pods whose links are being changed.
     pub fn busy(&self) -> BTreeSet<String> {
-        let busy = self.pods.iter().filter(|(_, pod)| pod.doing == Doing::Working);
+        let busy = self.known.iter().filter(|(_, pod)| pod.doing == Doing::Working);
         busy.map(|(uid, _)| uid.clone()).collect()
     }
 
     /// Every pod is verified again, once they are looked at.
     pub fn verify_all(&mut self) {
-        self.pods.values_mut().for_each(|pod| pod.verified = None);
+        self.known.values_mut().for_each(|pod| pod.verified = None);
     }
 
     /// The pods that failed are tried at once, once they are looked at.
     pub fn retry_all(&mut self) {
-        self.pods.values_mut().for_each(|pod| pod.retry = None);
+        self.known.values_mut().for_each(|pod| pod.retry = None);
     }
 
     /// When a pod is to be tried again; `None` for never.
     pub fn next_retry(&self) -> Option<Instant> {
-        let waiting = self.pods.values().filter(|pod| pod.doing == Doing::Nothing);
+        let waiting = self.known.values().filter(|pod| pod.doing == Doing::Nothing);
         waiting.filter_map(|pod| pod.retry).min()
     }
 
@@ -109,15 +109,15 @@ impl Pods {
         {
             all.insert(&key.pod_uid);
         }
-        self.pods.retain(|uid, pod| pod.doing != Doing::Nothing || all.contains(uid.as_str()));
+        self.known.retain(|uid, pod| pod.doing != Doing::Nothing || all.contains(uid.as_str()));
         self.results.retain(|key, _| desired.wanted.contains_key(key));
         for uid in &all {
-            if !self.pods.contains_key(*uid) {
-                self.pods.insert((*uid).to_owned(), Pod::default());
+            if !self.known.contains_key(*uid) {
+                self.known.insert((*uid).to_owned(), Pod::default());
             }
         }
         let is_due = |uid: &&str| {
-            let pod = self.pods.get(*uid);
+            let pod = self.known.get(*uid);
             pod.is_some_and(|pod| !pod.is_verified(&candidates(uid, desired, settled)))
         };
         self.queue = all.into_iter().filter(is_due).map(str::to_owned).collect();
@@ -125,7 +125,7 @@ impl Pods {
 
     /// The pods whose time to be tried again has come are looked at.
     pub fn look_at_due(&mut self, now: Instant) {
-        for (uid, pod) in &mut self.pods {
+        for (uid, pod) in &mut self.known {
             if pod.doing == Doing::Nothing && pod.retry.take_if(|retry| *retry <= now).is_some() {
                 self.queue.push_back(uid.clone());
             }
@@ -140,14 +140,15 @@ impl Pods {
         if self.queue.is_empty() {
             return steps;
         }
-        let (mut working, mut asking) = (count(&self.pods, Doing::Working), count(&self.pods, Doing::Asking));
+        let (mut working, mut asking) =
+            (count(&self.known, Doing::Working), count(&self.known, Doing::Asking));
         for uid in std::mem::take(&mut self.queue) {
             if working >= AT_WORK && asking >= ASKED {
                 self.queue.push_back(uid);
                 continue;
             }
             let links = candidates(&uid, desired, settled);
-            let Some(pod) = self.pods.get_mut(&uid) else { continue };
+            let Some(pod) = self.known.get_mut(&uid) else { continue };
             let is_waiting = pod.retry.is_some_and(|retry| retry > now);
             if links.is_empty() || pod.doing != Doing::Nothing || is_waiting || pod.is_verified(&links) {
                 continue;
@@ -181,7 +182,7 @@ impl Pods {
         desired: &Desired,
         now: Instant,
     ) {
-        let Some(pod) = self.pods.get_mut(uid) else { return };
+        let Some(pod) = self.known.get_mut(uid) else { return };
         pod.doing = Doing::Nothing;
         self.queue.push_back(uid.to_owned());
         let (failure, longest) = match answer {
@@ -215,7 +216,7 @@ impl Pods {
 
     /// The work on a pod's links has ended; returns what failed, and whether anything is different now.
     pub fn worked(&mut self, uid: &str, process: u32, done: Done, now: Instant) -> (Vec<String>, bool) {
-        let Some(pod) = self.pods.get_mut(uid) else { return (Vec::new(), true) };
+        let Some(pod) = self.known.get_mut(uid) else { return (Vec::new(), true) };
         pod.doing = Doing::Nothing;
         // What was asked for meanwhile may concern it.
         self.queue.push_back(uid.to_owned());

@@ -29,7 +29,7 @@ const QUIET: Duration = Duration::from_millis(100);
 /// The same for the report.
 const REPORT: Duration = Duration::from_millis(75);
 /// The wait after the first failure, doubled up to the second.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// A task that has ended.
 enum Ended {
@@ -174,7 +174,9 @@ impl Running {
         if let Some(settled) = &self.settled {
             self.pods.look_at_due(Instant::now());
             let steps = self.pods.begin(&self.desired, settled, Instant::now());
-            steps.into_iter().for_each(|(uid, step)| self.begin(uid, step));
+            for (uid, step) in steps {
+                self.begin(uid, step);
+            }
         }
         if !self.is_writing && self.settled.is_some() && self.reporting.take() {
             self.report();

@@ -1,7 +1,7 @@
 //! Makes, verifies and repairs the links of one pod, in a thread that enters its namespace.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ impl Work {
     fn open<'t>(
         thread: &'t mut NamespaceThread,
         place: Place,
-        node_namespace: &PathBuf,
+        node_namespace: &Path,
     ) -> Result<Option<(Sides<'t>, Option<u32>)>, String> {
         let failed = |error: io::Error| {
             format!("the network namespace {} cannot be used: {error}", node_namespace.display())
@@ -234,7 +234,7 @@ impl Sides<'_> {
                 sleep(pause);
             }
             // Neighbours that miss it find out by themselves, later.
-            if let Err(error) = announce(self.thread, &end.name, mark.mac(Side::Pod), mark.net.addr()) {
+            if let Err(error) = announce(self.thread, mark.net) {
                 debug!(%error, link = end.name, "an address cannot be announced");
             }
         }

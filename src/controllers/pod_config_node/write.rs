@@ -85,17 +85,17 @@ impl Report {
 
 /// The patch that makes a stored report what it should be, for the version that was seen.
 fn difference(stored: &NetworkRecord, data: &BTreeMap<String, String>) -> Value {
-    let changed = data.iter().filter(|(key, text)| stored.spec.get(*key) != Some(text));
-    let mut changes: BTreeMap<&str, Value> =
-        changed.map(|(key, text)| (key.as_str(), Value::from(text.as_str()))).collect();
+    let differing = data.iter().filter(|(key, text)| stored.spec.get(*key) != Some(text));
+    let mut patch: BTreeMap<&str, Value> =
+        differing.map(|(key, text)| (key.as_str(), Value::from(text.as_str()))).collect();
     let gone = stored.spec.keys().filter(|key| !data.contains_key(*key));
-    changes.extend(gone.map(|key| (key.as_str(), Value::Null)));
+    patch.extend(gone.map(|key| (key.as_str(), Value::Null)));
     json!({
         "metadata": {
             "uid": stored.uid(),
             "resourceVersion": stored.resource_version(),
             "labels": {RECORD: REPORT},
         },
-        "data": changes,
+        "data": patch,
     })
 }

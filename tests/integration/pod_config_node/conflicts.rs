@@ -1,10 +1,20 @@
 //! What keeps a link from being made, and who is not hindered by it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::node::{Node, allocation, released};
+use super::node::{Node, Pod, allocation, released};
 use super::pools::pool;
 use crate::lab::{PATIENCE, wait_until};
+
+/// The only attachment of a pod.
+fn one(node: &Node, n: usize, attachment: &str, bridge: &str, address: &str) -> (String, Value) {
+    (format!("uid-{n}"), json!([allocation(node, &format!("pod-{n}"), attachment, bridge, address)]))
+}
+
+fn write(node: &Node, range: &Value, pods: &[(String, Value)]) {
+    let pods: Vec<_> = pods.iter().map(|(uid, list)| (uid.as_str(), list.clone())).collect();
+    node.write(range, &pods);
+}
 
 #[test]
 fn links_of_others_are_never_taken() {
@@ -17,32 +27,27 @@ fn links_of_others_are_never_taken() {
     pods[1].namespace.ip(&format!("link add {inner} type veth peer name peer0"));
     // A process of the node itself.
     node.runtime.set_container("uid-8", Some(std::process::id()));
-    let one = |n: usize, attachment: &str, bridge: &str, address: &str| {
-        (format!("uid-{n}"), json!([allocation(&node, &format!("pod-{n}"), attachment, bridge, address)]))
-    };
-    let write = |range: &serde_json::Value, pods: &[(String, serde_json::Value)]| {
-        let pods: Vec<_> = pods.iter().map(|(uid, list)| (uid.as_str(), list.clone())).collect();
-        node.write(range, &pods);
-    };
     let bridges = ["labbr0", "docker0", "uplink0", "missing0"];
     let range = pool("lab", "10.77.0.0/24", "10.77.0.1", &bridges);
     let wanted = vec![
-        one(0, "data", "labbr0", "10.77.0.2"),
-        one(1, "data", "labbr0", "10.77.0.3"),
-        one(2, "longestname77", "labbr0", "10.77.0.4"),
-        one(3, "data", "uplink0", "10.77.0.5"),
-        one(4, "data", "missing0", "10.77.0.6"),
-        one(5, "data", "labbr0", "10.77.0.7"),
-        one(6, "data", "docker0", "10.77.0.8"),
+        one(&node, 0, "data", "labbr0", "10.77.0.2"),
+        one(&node, 1, "data", "labbr0", "10.77.0.3"),
+        one(&node, 2, "longestname77", "labbr0", "10.77.0.4"),
+        one(&node, 3, "data", "uplink0", "10.77.0.5"),
+        one(&node, 4, "data", "missing0", "10.77.0.6"),
+        one(&node, 5, "data", "labbr0", "10.77.0.7"),
+        one(&node, 6, "data", "docker0", "10.77.0.8"),
     ];
-    write(&range, &wanted);
+    write(&node, &range, &wanted);
     write(
+        &node,
         &pool("lab", "172.17.4.0/24", "172.17.4.1", &["labbr2"]),
-        &[one(7, "data", "labbr2", "172.17.4.2")],
+        &[one(&node, 7, "data", "labbr2", "172.17.4.2")],
     );
     write(
+        &node,
         &pool("lab", "198.51.100.0/25", "198.51.100.1", &["labbr3"]),
-        &[one(8, "data", "labbr3", "198.51.100.2")],
+        &[one(&node, 8, "data", "labbr3", "198.51.100.2")],
     );
 
     node.await_state("uid-5", "plugged", 1);
@@ -79,15 +84,24 @@ fn links_of_others_are_never_taken() {
     assert!(message.contains("10.77.0.1/24 on the link labbr0"), "{message}");
     assert!(!node.links().contains(&"labbr2".to_owned()) && !node.links().contains(&"labbr3".to_owned()));
 
-    // What was in the way goes.
+    frees(&node, &pods, &range, &wanted, [&taken, &inner]);
+    drop(daemon);
+}
+
+/// What was in the way goes.
+fn frees(node: &Node, pods: &[Pod], range: &Value, wanted: &[(String, Value)], [taken, inner]: [&str; 2]) {
     node.namespace.ip(&format!("link del {taken}"));
     node.await_state("uid-0", "plugged", 1);
     pods[1].namespace.ip(&format!("link del {inner}"));
     node.await_state("uid-1", "plugged", 1);
-    write(&pool("lab", "198.51.100.0/25", "198.51.100.1", &["labbr3"]), &[]);
+    write(node, &pool("lab", "198.51.100.0/25", "198.51.100.1", &["labbr3"]), &[]);
     let other = pool("other", "10.78.0.0/24", "10.78.0.1", &["docker0", "labbr0"]);
-    write(&other, &[one(6, "data", "docker0", "10.78.0.8"), one(8, "data", "labbr0", "10.78.0.9")]);
-    write(&range, &wanted[..6]);
+    write(
+        node,
+        &other,
+        &[one(node, 6, "data", "docker0", "10.78.0.8"), one(node, 8, "data", "labbr0", "10.78.0.9")],
+    );
+    write(node, range, &wanted[..6]);
     let entries = node.await_state("uid-6", "plugged", 1);
     assert_eq!(entries[0]["bridge"], "docker0");
     assert!(
@@ -98,22 +112,21 @@ fn links_of_others_are_never_taken() {
     assert_eq!(node.addresses("docker0"), ["172.17.0.1/16"]);
 
     for (range, pods) in [
-        (&range, vec![]),
+        (range, vec![]),
         (
             &other,
-            vec![("uid-6", json!([released(allocation(&node, "pod-6", "data", "docker0", "10.78.0.8"))]))],
+            vec![("uid-6", json!([released(allocation(node, "pod-6", "data", "docker0", "10.78.0.8"))]))],
         ),
     ] {
         node.write(range, &pods);
     }
     node.await_state("uid-6", "released", 1);
     for range in
-        [&range, &other, &pool("lab", "172.17.4.0/24", "", &[]), &pool("lab", "198.51.100.0/25", "", &[])]
+        [range, &other, &pool("lab", "172.17.4.0/24", "", &[]), &pool("lab", "198.51.100.0/25", "", &[])]
     {
         node.delete(range);
     }
     node.await_nothing();
-    drop(daemon);
 }
 
 #[test]

@@ -102,19 +102,7 @@ fn pods_of_containerd_get_links_that_outlive_their_containers() {
     assert_eq!(one.link(first["hostLink"].as_str().expect("a name"))["ifindex"], index);
     drop((in_a, in_b));
 
-    // A new sandbox: a new pair with the same address.
-    runtime.block_on(engines[0].stop_pod(&sandboxes[0])).expect("stopped");
-    runtime.block_on(engines[0].remove_pod(&sandboxes[0])).expect("removed");
-    one.await_gone(first["hostLink"].as_str().expect("a name"));
-    let sandbox = runtime.block_on(engines[0].run_pod(a)).expect("a pod");
-    runtime.block_on(engines[0].run_container(a, &sandbox, "app", &["0"])).expect("a container");
-    let next = wait_until(PATIENCE, || match &one.entries(&uid(a))[..] {
-        [entry] if entry["state"] == "plugged" && entry["podLink"] != first["podLink"] => Ok(entry.clone()),
-        other => Err(format!("another link, is {other:?}")),
-    });
-    assert_eq!(next["address"], "10.77.0.2/24");
-    assert_echo(&inside(&engines[0], &second), &inside(&engines[0], &next), "10.77.0.2");
-
+    renewed(&runtime, &one, &engines[0], a, &sandboxes[0], [&first, &second]);
     // Removal needs no runtime.
     engines[0].set_stopped(true).expect("stopped");
     let all: Vec<(&str, Value)> =
@@ -129,4 +117,26 @@ fn pods_of_containerd_get_links_that_outlive_their_containers() {
     });
     engines[0].set_stopped(false).expect("continued");
     two.await_nothing();
+}
+
+/// A new sandbox: a new pair with the same address.
+fn renewed(
+    runtime: &Runtime,
+    node: &Node,
+    engine: &Containerd,
+    pod: &Pod,
+    sandbox: &str,
+    [first, neighbour]: [&Value; 2],
+) {
+    runtime.block_on(engine.stop_pod(sandbox)).expect("stopped");
+    runtime.block_on(engine.remove_pod(sandbox)).expect("removed");
+    node.await_gone(first["hostLink"].as_str().expect("a name"));
+    let sandbox = runtime.block_on(engine.run_pod(pod)).expect("a pod");
+    runtime.block_on(engine.run_container(pod, &sandbox, "app", &["0"])).expect("a container");
+    let next = wait_until(PATIENCE, || match &node.entries(&uid(pod))[..] {
+        [entry] if entry["state"] == "plugged" && entry["podLink"] != first["podLink"] => Ok(entry.clone()),
+        other => Err(format!("another link, is {other:?}")),
+    });
+    assert_eq!(next["address"], "10.77.0.2/24");
+    assert_echo(&inside(engine, neighbour), &inside(engine, &next), "10.77.0.2");
 }

@@ -1,8 +1,8 @@
 //! What an administrator sees of a node, from the first pod to the last.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::node::{Node, allocation, assert_echo, released};
+use super::node::{Node, Pod, allocation, assert_echo, released};
 use super::pools::pool;
 use crate::lab::{PATIENCE, wait_until};
 
@@ -58,26 +58,37 @@ fn pods_reach_each_other_and_the_gateway_and_nothing_is_left() {
     let report = node.report().expect("a report");
     assert_eq!(report["metadata"]["ownerReferences"][0]["kind"], "Node");
 
+    goes(&node, [&one, &two], [&data, &mgmt], [&one_data, &one_mgmt, &two_mgmt]);
+    drop(daemon);
+}
+
+/// Everything goes, one after the other.
+fn goes(
+    node: &Node,
+    [one, two]: [&Pod; 2],
+    [data, mgmt]: [&Value; 2],
+    [one_data, one_mgmt, two_mgmt]: [&Value; 3],
+) {
+    let link = format!("data{}", one.process());
     // One attachment is released, then everything.
-    node.write(&mgmt, &[("uid-one", json!([released(one_mgmt[0].clone())])), ("uid-two", two_mgmt)]);
+    node.write(mgmt, &[("uid-one", json!([released(one_mgmt[0].clone())])), ("uid-two", two_mgmt.clone())]);
     wait_until(PATIENCE, || match &node.entries("uid-one")[..] {
         [first, second] if first["state"] == "plugged" && second["state"] == "released" => Ok(()),
         other => Err(format!("plugged and released, are {other:?}")),
     });
     assert_eq!(one.links(), [link]);
-    node.write(&data, &[("uid-one", json!([released(one_data[0].clone())]))]);
+    node.write(data, &[("uid-one", json!([released(one_data[0].clone())]))]);
     node.await_state("uid-one", "released", 2);
     node.await_gone(&format!("hdata{}", two.process()));
-    node.write(&mgmt, &[]);
+    node.write(mgmt, &[]);
     node.await_gone(&format!("hmgmt{}", two.process()));
     assert_eq!(node.own(), ["labbr0", "labbr1"]);
-    node.delete(&data);
-    node.delete(&mgmt);
+    node.delete(data);
+    node.delete(mgmt);
     node.await_nothing();
     assert!(one.links().is_empty() && two.links().is_empty());
     wait_until(PATIENCE, || match node.report().expect("a report")["data"].as_object().cloned() {
         Some(data) if data.keys().eq(["node"]) => Ok(()),
         other => Err(format!("only the node, is {other:?}")),
     });
-    drop(daemon);
 }

@@ -161,14 +161,13 @@ impl<'o> View<'o> {
                 continue;
             }
             match self.overlap(bridge, &range, plan) {
-                Ok(None) => {}
+                Ok(None) | Err(()) => {}
                 Ok(Some(what)) => {
                     let message = format!("{range} overlaps {what} of {}", self.settings.node);
                     let refused = problem(NETWORK_OVERLAP, message);
                     let keys: Vec<_> = of_range().map(|wanted| wanted.mark.key.clone()).collect();
                     plan.problems.extend(keys.into_iter().map(|key| (key, refused.clone())));
                 }
-                Err(()) => {}
             }
         }
     }

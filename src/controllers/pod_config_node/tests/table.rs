@@ -1,5 +1,7 @@
 //! What is planned for what.
 
+use std::collections::BTreeSet;
+
 use super::kernel::*;
 use crate::controllers::pod_config_node::mark::{Side, bridge_alias, bridge_mac};
 use crate::controllers::pod_config_node::plan::{Change, Observed, Repair, Verdict, plan, verify};
@@ -47,7 +49,7 @@ fn a_bridge_is_made_with_mark_and_gateway_and_then_takes_links() {
 
 #[test]
 fn what_is_complete_stays() {
-    let plan = plan(&complete(), &one(), &settings(), &Default::default());
+    let plan = plan(&complete(), &one(), &settings(), &BTreeSet::default());
     assert!(plan.changes.is_empty() && plan.routes.is_empty(), "{plan:?}");
     assert_eq!(plan.ends.keys().collect::<Vec<_>>(), [&key("p1", "data")]);
 }
@@ -55,8 +57,7 @@ fn what_is_complete_stays() {
 #[test]
 fn what_differs_is_changed_and_nothing_else() {
     let pair = mark("lab", "p1", "data", "10.77.0.2/24");
-    type Damage = fn(&mut Observed);
-    let table: [(Damage, Change); 9] = [
+    let table: [(fn(&mut Observed), Change); 9] = [
         (|o| o.links[0].is_up = false, Change::SetUp { index: 5 }),
         (|o| o.links[0].alias.clear(), Change::SetAlias { index: 5, alias: bridge_alias("lab") }),
         (
