@@ -10,6 +10,7 @@
 //! - [`runtime`]: what all loops share: stores, queue, driver, apply engine, events, errors, the HTTP server. It
 //!   knows no loop.
 //! - [`clients`]: the servers outside of the cluster.
+//! - [`netlink`]: links, addresses and routes of network namespaces. It knows nothing of Kubernetes.
 //! - [`capture`]: the packets of this host: counts the connections that it opens. It knows nothing of Kubernetes.
 //! - [`controllers`]: the control loops, one folder for each: what it observes, plans and reports.
 //! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
@@ -26,6 +27,7 @@ mod controllers;
 mod explain;
 mod kinds;
 mod manager;
+mod netlink;
 mod offline;
 mod preview;
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod instances;
 mod keys;
 mod load;
 mod metrics;
+mod pods;
 mod tenants;
 mod web_ssh;
 
@@ -76,6 +77,9 @@ fn main() -> Result<()> {
         }
         if wanted("capture") {
             capture::load(&mut figures)?;
+        }
+        if wanted("pods") {
+            pods::many(&mut figures).await?;
         }
         if wanted("webssh") {
             web_ssh::terminals(&mut figures).await?;

@@ -28,14 +28,14 @@ macro_rules! condition_types {
 condition_types! {
     /// Whether the object is as its spec asks: an Instance usable, or off; a volume mountable; the image of a snapshot in
     /// the registry; a Tenant or Workspace set up. So who waits for an Instance does not wait for one that is to be off.
-    READY = "Ready" on [Instance, InstanceSnapshot, SharedVolume, Tenant, Workspace];
+    READY = "Ready" on [Instance, InstanceSnapshot, PodConfig, SharedVolume, Tenant, Workspace];
     /// Whether everything that the object specifies is enforced.
-    RECONCILED = "Reconciled" on [Instance, SharedVolume, Tenant, Workspace];
+    RECONCILED = "Reconciled" on [Instance, PodConfig, SharedVolume, Tenant, Workspace];
     /// Whether the object will not become ready without somebody who edits it, or mends what it names, such as an image;
     /// absent when that is not so. Who waits for the object, as Flux does, need not wait any longer.
-    STALLED = "Stalled" on [Instance, InstanceSnapshot, SharedVolume, Tenant, Workspace];
+    STALLED = "Stalled" on [Instance, InstanceSnapshot, PodConfig, SharedVolume, Tenant, Workspace];
     /// Whether an object of another owner has a name that is needed; absent when there is none.
-    NAME_CONFLICT = "NameConflict" on [Instance, SharedVolume, Tenant, Workspace];
+    NAME_CONFLICT = "NameConflict" on [Instance, PodConfig, SharedVolume, Tenant, Workspace];
     /// Whether an Instance names another Tenant than its namespace belongs to; absent when it does not.
     TENANT_MISMATCH = "TenantMismatch" on [Instance];
     /// Whether Keycloak has an account of the Tenant's name that is somebody else's; absent when it has none.
@@ -58,8 +58,9 @@ condition_types! {
     INVALID_PUBLIC_KEYS = "InvalidPublicKeys" on [Tenant];
     /// Whether the list may differ from what its registry offers now, because that cannot be read.
     STALE = "Stale" on [ImageList];
-    /// Whether something uses a volume that is being deleted; absent where nothing does.
-    DELETION_BLOCKED = "DeletionBlocked" on [SharedVolume];
+    /// Whether something uses what is being deleted: a volume that is mounted, interfaces that nodes still remove; absent
+    /// where nothing does.
+    DELETION_BLOCKED = "DeletionBlocked" on [PodConfig, SharedVolume];
 }
 
 /// One aspect of the state of an object.

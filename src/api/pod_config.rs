@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::condition::{self, Condition};
-use super::custom::{Column, CustomResource};
+use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
 use super::object::kind;
 use super::wire;
 
@@ -15,7 +15,7 @@ kind!(
 
 impl CustomResource for PodConfigKind {
     const SHORT_NAMES: &'static [&'static str] = &["podcfg"];
-    const COLUMNS: &'static [Column] = &[];
+    const COLUMNS: &'static [Column] = &[Column::text("Phase", ".status.phase"), REASON, MESSAGE, AGE];
     const DESCRIPTION: &'static str = "Additional network interfaces for the running pods of its \
         namespace that have the label podconfig with its name as value.";
 }
@@ -44,7 +44,7 @@ pub struct PodConfigSpec {
 #[serde(default)]
 #[schemars(!default)]
 pub struct SampleDeployment {
-    /// Whether the Deployment is created. Defaults to false. It is not removed when this turns false.
+    /// Whether the Deployment is created. Defaults to false. When this turns false, it is removed.
     #[serde(skip_serializing_if = "wire::is_off")]
     #[schemars(default)]
     pub create: bool,

@@ -8,6 +8,7 @@ use super::text::word;
 
 mod courses;
 mod instances;
+mod pod_networks;
 mod services;
 
 #[cfg(test)]
@@ -15,6 +16,7 @@ pub(crate) mod reference;
 
 pub use courses::*;
 pub use instances::*;
+pub use pod_networks::*;
 pub use services::*;
 
 word!(
@@ -25,7 +27,7 @@ word!(
 impl Reason {
     /// The reason with this text; `None` if none is declared with it, for example one of another version.
     pub fn named(text: &str) -> Option<Self> {
-        let mut all = [COURSES, INSTANCES, SERVICES].into_iter().flatten();
+        let mut all = [COURSES, INSTANCES, POD_NETWORKS, SERVICES].into_iter().flatten();
         all.find(|reason| reason.0 == text).copied()
     }
 }
@@ -54,7 +56,7 @@ pub type Words = &'static [&'static str];
 impl Row {
     /// All rows.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        [COURSES_ROWS, INSTANCES_ROWS, SERVICES_ROWS].into_iter().flatten()
+        [COURSES_ROWS, INSTANCES_ROWS, POD_NETWORKS_ROWS, SERVICES_ROWS].into_iter().flatten()
     }
 
     /// Whether a reason is declared for the condition of this type, or for `Event`.

@@ -155,10 +155,14 @@ const ALL: [&Format; 20] = [
 
 /// Finds a format by its name in the schema.
 pub(super) fn find(name: &str) -> Option<&'static Format> {
-    let of_parts = super::bastion::FORMATS.into_iter().chain(super::image_list::FORMATS);
-    let of_parts =
-        of_parts.chain(super::exam_agent::FORMATS).chain([&super::runtime_endpoint::RUNTIME_ENDPOINT]);
-    ALL.into_iter().chain(super::mail::FORMATS).chain(of_parts).find(|format| format.name == name)
+    ALL.into_iter()
+        .chain(super::mail::FORMATS)
+        .chain(super::bastion::FORMATS)
+        .chain(super::image_list::FORMATS)
+        .chain(super::exam_agent::FORMATS)
+        .chain(super::pod_config::FORMATS)
+        .chain(super::pod_config_node::FORMATS)
+        .find(|format| format.name == name)
 }
 
 /// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.

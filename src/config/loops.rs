@@ -32,6 +32,8 @@ macro_rules! for_each_loop {
             submission: SubmissionConfig => leader SubmissionReconciler;
             /// Image lists: what registries offer to Templates.
             image_list: ImageListConfig => leader ImageListReconciler;
+            /// Pod networks, the leader's part: addresses and state of additional interfaces of pods.
+            pod_config: PodConfigConfig => leader PodConfigReconciler;
             /// SSH bastion: the file of all Tenants' public keys, and the host keys of its SSH server.
             bastion: BastionConfig => replica BastionLoop;
             /// SSH tracker: counts the SSH connections that the bastion opens to Instances.
@@ -40,6 +42,8 @@ macro_rules! for_each_loop {
             web_ssh: WebSshConfig => replica WebSshLoop;
             /// Exam agent: the HTTP interface by which exam servers create, watch and delete Instances.
             exam_agent: ExamAgentConfig => replica ExamAgentLoop;
+            /// Pod networks on a node: links between its pods and bridges, as `podConfig` has given out their addresses.
+            pod_config_node: PodConfigNodeConfig => node PodConfigNodeLoop;
             /// Instance metrics: what Instances in containers use, from the container runtime of each node.
             instance_metrics: InstanceMetricsConfig => node InstanceMetricsLoop;
         }

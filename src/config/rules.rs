@@ -13,6 +13,7 @@ use super::instance_metrics;
 use super::integrations::KeycloakConfig;
 use super::log;
 use super::mail;
+use super::pod_config_node;
 use super::pool::Pool;
 use super::prometheus;
 use super::ssh_tracker;
@@ -207,6 +208,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
         instance_metrics::RULES,
         log::RULES,
         mail::RULES,
+        pod_config_node::RULES,
         prometheus::RULES,
         ssh_tracker::RULES,
         web_ssh::RULES,

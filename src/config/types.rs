@@ -20,6 +20,8 @@ use super::instance_metrics::InstanceMetricsConfig;
 use super::integrations::Integrations;
 use super::log::Log;
 use super::loops::for_each_loop;
+use super::pod_config::PodConfigConfig;
+use super::pod_config_node::PodConfigNodeConfig;
 use super::shared_volume::SharedVolumeConfig;
 use super::snapshot::SnapshotConfig;
 use super::ssh_tracker::SshTrackerConfig;

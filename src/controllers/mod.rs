@@ -20,6 +20,8 @@ mod image_list;
 mod inactivity;
 mod instance;
 mod instance_metrics;
+mod pod_config;
+mod pod_config_node;
 mod preview;
 mod public_exposure;
 mod shared;

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::preview::{Previewed, preview};
 use super::{
     Definition, ReplicaDefinition, Setup, bastion, exam_agent, expiration, image_list, inactivity, instance,
-    instance_metrics, public_exposure, shared_volume, snapshot, ssh_tracker, submission, tenant, termination,
-    web_ssh, workspace,
+    instance_metrics, pod_config, pod_config_node, public_exposure, shared_volume, snapshot, ssh_tracker,
+    submission, tenant, termination, web_ssh, workspace,
 };
 use crate::api::Kind;
 use crate::config::Controllers;

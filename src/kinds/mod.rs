@@ -7,6 +7,7 @@ mod exposure;
 mod gateway;
 mod job;
 mod kubevirt;
+mod pod_network;
 mod tenancy;
 
 pub use self::admission::*;
@@ -15,6 +16,7 @@ pub use self::exposure::*;
 pub use self::gateway::*;
 pub use self::job::*;
 pub use self::kubevirt::*;
+pub use self::pod_network::*;
 pub use self::tenancy::*;
 
 pub(crate) use crate::api::object::kind;

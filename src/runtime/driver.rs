@@ -51,7 +51,7 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
     const NAME: &'static str = R::NAME;
 
     async fn prepare(&self) {
-        for (kind, selection) in R::read_first() {
+        for (kind, selection) in self.reconciler.read_first() {
             let mut wait = FIRST_READ_RETRY;
             while let Err(error) = self.context.engine.read_all(kind, &selection).await {
                 warn!(controller = R::NAME, %error, "the {} cannot be read; trying again", kind.plural);

@@ -12,6 +12,7 @@ use kube::Client;
 use kube::runtime::events::{self, Reporter};
 use tracing::warn;
 
+use super::ObjectKey;
 use super::error::with_sources;
 use super::plan::KindInfo;
 use crate::api::reason::Reason;
@@ -28,6 +29,32 @@ pub struct EventNote {
     pub reason: Reason,
     /// Its message, a sentence for users.
     pub message: String,
+    /// The object that it is about; `None` for the object that is reconciled.
+    pub regarding: Option<Regarding>,
+}
+
+/// The object that an event is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Regarding {
+    /// Its kind.
+    pub kind: KindInfo,
+    /// Its namespace and name.
+    pub key: ObjectKey,
+    /// Its uid.
+    pub uid: String,
+}
+
+impl Regarding {
+    fn reference(&self) -> ObjectReference {
+        ObjectReference {
+            api_version: Some(self.kind.api_version()),
+            kind: Some(self.kind.kind.to_owned()),
+            name: Some(self.key.name.to_string()),
+            namespace: Some(self.key.namespace.to_string()).filter(|namespace| !namespace.is_empty()),
+            uid: Some(self.uid.clone()),
+            ..ObjectReference::default()
+        }
+    }
 }
 
 impl EventNote {
@@ -35,7 +62,7 @@ impl EventNote {
     pub fn new(type_: EventType, reason: Reason, message: impl Into<String>) -> Self {
         #[cfg(test)]
         assert!(crate::api::reason::Row::declares(reason, "Event"), "{reason} is not declared for events");
-        Self { type_, reason, message: message.into() }
+        Self { type_, reason, message: message.into(), regarding: None }
     }
 
     /// An event of type `Warning`.
@@ -62,17 +89,15 @@ impl Recorder {
         Self(events::Recorder::new(client, reporter))
     }
 
-    /// Publishes an event about an object.
+    /// Publishes an event about an object, or about the one that it names itself.
     pub async fn publish<T: Kind>(&self, object: &Object<T>, note: &EventNote) {
-        let reference = ObjectReference {
-            api_version: Some(KindInfo::of::<T>().api_version()),
-            kind: Some(T::KIND.to_owned()),
-            name: Some(object.name().to_owned()),
-            namespace: Some(object.namespace().to_owned()).filter(|namespace| !namespace.is_empty()),
-            uid: Some(object.uid().to_owned()),
-            ..ObjectReference::default()
+        let own = || Regarding {
+            kind: KindInfo::of::<T>(),
+            key: ObjectKey::of(object),
+            uid: object.uid().to_owned(),
         };
-        self.publish_about(&reference, note).await;
+        let regarding = note.regarding.clone().unwrap_or_else(own);
+        self.publish_about(&regarding.reference(), note).await;
     }
 
     /// Publishes an event about the object that the reference names.
@@ -122,6 +147,9 @@ mod tests {
         let note = EventNote::warning(reason::EXPIRED, "this is odd");
         recorder.publish(&object::<ServiceKind>("ns"), &note).await;
         recorder.publish(&object::<TenantKind>(""), &note).await;
+        let (kind, key) = (KindInfo::of::<ServiceKind>(), ObjectKey::new("other", "a"));
+        let regarding = Some(Regarding { kind, key, uid: "u1".to_owned() });
+        recorder.publish(&object::<TenantKind>(""), &EventNote { regarding, ..note.clone() }).await;
         let about = |namespace: &str, regarding: Value| {
             (format!("POST /apis/events.k8s.io/v1/namespaces/{namespace}/events?"), regarding)
         };
@@ -133,6 +161,10 @@ mod tests {
             about(
                 "default",
                 json!({"apiVersion": KindInfo::of::<TenantKind>().api_version(), "kind": "Tenant", "name": "a", "uid": "u1"}),
+            ),
+            about(
+                "other",
+                json!({"apiVersion": "v1", "kind": "Service", "name": "a", "namespace": "other", "uid": "u1"}),
             ),
         ];
         let asked = api.asked();

@@ -49,7 +49,7 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
 
     /// The objects that a new leader reads from the API server before its first reconcile, for loops that
     /// choose what no two objects may have: its watches may be late. The loop writes their kinds.
-    fn read_first() -> Vec<(KindInfo, Selection)> {
+    fn read_first(&self) -> Vec<(KindInfo, Selection)> {
         Vec::new()
     }
 

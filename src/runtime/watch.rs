@@ -45,6 +45,30 @@ pub enum Selection {
     },
     /// Those without this label.
     Unlabelled(&'static str),
+    /// Those in this namespace that have this label, whatever its value. They are asked for in the namespace alone, for
+    /// which a Role is enough.
+    LabelledIn {
+        /// The namespace.
+        namespace: String,
+        /// The key of the label.
+        key: &'static str,
+    },
+    /// Those in this namespace that have this label and value, which are asked for in the same way.
+    LabelIn {
+        /// The namespace.
+        namespace: String,
+        /// The key of the label.
+        key: &'static str,
+        /// Its value.
+        value: &'static str,
+    },
+    /// The one of this name in this namespace, in which it is asked for.
+    NamedIn {
+        /// The namespace.
+        namespace: String,
+        /// The name.
+        name: String,
+    },
     /// Those of this name, in all namespaces or in one.
     Named {
         /// The namespace; all where it is `None`.
@@ -72,19 +96,43 @@ impl Selection {
 
     fn label_selector(&self) -> Option<String> {
         match self {
-            Self::Label { key, value: None } => Some((*key).to_owned()),
-            Self::Label { key, value: Some(value) } => Some(format!("{key}={value}")),
+            Self::Label { key, value: None } | Self::LabelledIn { key, .. } => Some((*key).to_owned()),
+            Self::Label { key, value: Some(value) } | Self::LabelIn { key, value, .. } => {
+                Some(format!("{key}={value}"))
+            }
             Self::Unlabelled(key) => Some(format!("!{key}")),
-            Self::All | Self::Named { .. } => None,
+            Self::All | Self::Named { .. } | Self::NamedIn { .. } => None,
         }
     }
 
     fn field_selector(&self) -> Option<String> {
         match self {
-            Self::Named { namespace: None, name } => Some(format!("metadata.name={name}")),
+            Self::Named { namespace: None, name } | Self::NamedIn { name, .. } => {
+                Some(format!("metadata.name={name}"))
+            }
             Self::Named { namespace: Some(namespace), name } => {
                 Some(format!("metadata.name={name},metadata.namespace={namespace}"))
             }
+            _ => None,
+        }
+    }
+
+    /// The namespace in which they are asked for; empty for all of the cluster.
+    pub fn namespace(&self) -> &str {
+        match self {
+            Self::LabelledIn { namespace, .. }
+            | Self::LabelIn { namespace, .. }
+            | Self::NamedIn { namespace, .. } => namespace,
+            _ => "",
+        }
+    }
+
+    /// The label that they have, with its value where it has to have one; `None` where they are selected otherwise.
+    pub fn label_of_all(&self) -> Option<(&'static str, Option<&'static str>)> {
+        match self {
+            Self::Label { key, value } => Some((key, *value)),
+            Self::LabelledIn { key, .. } => Some((key, None)),
+            Self::LabelIn { key, value, .. } => Some((key, Some(value))),
             _ => None,
         }
     }
@@ -106,6 +154,15 @@ impl Selection {
             Self::All => true,
             Self::Label { key, value } => label(key).is_some_and(|found| value.is_none_or(|v| v == found)),
             Self::Unlabelled(key) => label(key).is_none(),
+            Self::LabelledIn { namespace, key } => {
+                label(key).is_some() && text("namespace") == Some(namespace)
+            }
+            Self::LabelIn { namespace, key, value } => {
+                label(key) == Some(value) && text("namespace") == Some(namespace)
+            }
+            Self::NamedIn { namespace, name } => {
+                text("name") == Some(name) && text("namespace") == Some(namespace)
+            }
             Self::Named { namespace, name } => {
                 text("name") == Some(name)
                     && (namespace.is_none() || text("namespace") == namespace.as_deref())
@@ -213,7 +270,11 @@ async fn fill<const FLAT: bool>(
     health: WatchHealth,
     retry: bool,
 ) {
-    let api: Api<Watched<FLAT>> = Api::all_with(health.client(resume::checked(client)), &kind);
+    let client = health.client(resume::checked(client));
+    let api: Api<Watched<FLAT>> = match selection.namespace() {
+        "" => Api::all_with(client, &kind),
+        namespace => Api::namespaced_with(client, namespace, &kind),
+    };
     let config = watcher::Config {
         label_selector: selection.label_selector(),
         field_selector: selection.field_selector(),

@@ -129,6 +129,34 @@ class Rendering(unittest.TestCase):
         policy = found["NetworkPolicy crownlabs-instance-metrics/crownlabs-instance-metrics"]["spec"]
         self.assertEqual((policy["policyTypes"], policy.get("egress")), (["Ingress", "Egress"], None))
 
+    def test_the_pods_that_make_links_have_three_capabilities_and_an_account_of_their_own(self):
+        found = by_key(rendered(*SETS["everything"]))
+        pod = found["DaemonSet crownlabs-pod-networks/crownlabs-pod-networks"]["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        self.assertEqual(container["securityContext"], {
+            # The API server demands it with SYS_ADMIN.
+            "allowPrivilegeEscalation": True, "readOnlyRootFilesystem": True, "runAsUser": 0, "runAsGroup": 0,
+            "appArmorProfile": {"type": "Unconfined"},
+            "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN", "SYS_ADMIN", "SYS_PTRACE"]},
+        })
+        self.assertEqual((pod["hostPID"], {"hostNetwork", "hostIPC"} & set(pod)), (True, set()))
+        self.assertEqual([v["hostPath"]["path"] for v in pod["volumes"] if "hostPath" in v], ["/run/crio"])
+        [name] = container["env"]
+        self.assertEqual((name["name"], name["valueFrom"]["fieldRef"]["fieldPath"]), ("NODE_NAME", "spec.nodeName"))
+        config = yaml.safe_load(found["ConfigMap crownlabs-pod-networks/crownlabs-pod-networks"]["data"]["crownlabs.yaml"])
+        self.assertEqual(config["controllers"]["podConfigNode"]["runtimeEndpoint"], "unix:///run/crio/crio.sock")
+        self.assertEqual(config["leaderElection"], {"enabled": False, "namespace": NAMESPACE})
+        # The records are in the namespace of the daemon, which watches them too.
+        main = yaml.safe_load(found[f"ConfigMap {NAMESPACE}/crownlabs"]["data"]["crownlabs.yaml"])
+        self.assertIs(main["controllers"]["podConfig"]["enabled"], True)
+        account = {"kind": "ServiceAccount", "name": "crownlabs-pod-networks", "namespace": "crownlabs-pod-networks"}
+        roles = {d["roleRef"]["name"]: d["kind"] for d in found.values() if account in d.get("subjects", [])}
+        self.assertEqual(roles, {"crownlabs-pod-networks": "ClusterRoleBinding", "crownlabs-pod-networks-nodes": "RoleBinding"})
+        self.assertEqual(rights(found["ClusterRole /crownlabs-pod-networks"]), {("", "nodes", "", "get")})
+        verbs = {right[3] for right in rights(found[f"Role {NAMESPACE}/crownlabs-pod-networks-nodes"])}
+        self.assertEqual(verbs, {"list", "watch", "create", "patch", "delete"})
+        self.assertNotIn("DaemonSet crownlabs-pod-networks/crownlabs-pod-networks", by_key(rendered()))
+
     def test_hard_anti_affinity_leaves_room_for_a_roll(self):
         found = by_key(rendered({"podAntiAffinity": "hard"}))[f"Deployment {NAMESPACE}/crownlabs"]["spec"]
         [term] = found["template"]["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
@@ -184,14 +212,16 @@ class Plain(unittest.TestCase):
     def test_the_defaults_differ_from_them_by_rights_of_loops_that_are_off(self):
         default, plain = by_key(rendered()), by_key(rendered(*SETS["plain"]))
         default = {key: document for key, document in default.items() if document["kind"] != "CustomResourceDefinition"}
-        self.assertEqual(set(plain) - set(default), {f"Namespace /{NAMESPACE}"})
+        records = {f"{kind} {NAMESPACE}/crownlabs-pod-networks" for kind in ("Role", "RoleBinding")}
+        self.assertEqual(set(plain) - set(default), {f"Namespace /{NAMESPACE}", *records})
         self.assertEqual(set(default) - set(plain), set())
         different = {key for key in default if comparable(default[key]) != comparable(plain[key])}
         self.assertEqual(different, {ROLE})
         missing = rights(plain[ROLE]) - rights(default[ROLE])
         lists = {("crownlabs.polito.it", "imagelists", "", verb) for verb in ("list", "watch", "create", "patch")}
         lists.add(("crownlabs.polito.it", "imagelists/status", "", "patch"))
-        self.assertEqual(missing, lists | {("crownlabs.polito.it", "instances", "", "delete")})
+        pod_networks = {right for right in missing if right[0] == "podconfig.opdev.io" or right[1] == "nodes"}
+        self.assertEqual(missing - pod_networks, lists | {("crownlabs.polito.it", "instances", "", "delete")})
 
     def test_the_crds_are_those_of_the_code(self):
         crds = by_key(document for file in (ROOT / "manifests/crds").iterdir() for document in documents(file.read_text()))
@@ -263,6 +293,8 @@ class Rights(unittest.TestCase):
                 source += (ROOT / "src/controllers/shared/ending_stores.rs").read_text()
             source = source.split("#[cfg(test)]")[0]
             used = {kinds[name] for name in re.findall(r"\b[A-Z]\w+Kind\b", source)}
+            # ConfigMaps are watched in the namespace of the daemon alone, for which there is a Role.
+            used -= {"/configmaps"}
             with self.subTest(loop):
                 shared = watches(table["common"])
                 if loop != "imageList":
@@ -270,8 +302,9 @@ class Rights(unittest.TestCase):
                 self.assertEqual(watches(table[loop]) | shared, used)
         # The loops of the bastion have rights of their own.
         every = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"]
-        # Those of the exam agent are for one namespace; the use of containers needs none.
-        elsewhere = {"bastion", "sshTracker", "webSsh", "examAgent", "instanceMetrics"}
+        # Those of the exam agent are for one namespace, and so are those of pod networks on a node; the use of containers
+        # needs none.
+        elsewhere = {"bastion", "sshTracker", "webSsh", "examAgent", "instanceMetrics", "podConfigNode"}
         self.assertEqual(loops | elsewhere, set(every))
 
     def test_the_exam_agent_has_rights_in_its_namespace_alone(self):

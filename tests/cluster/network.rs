@@ -31,6 +31,11 @@ impl Namespace {
         namespace
     }
 
+    /// The namespace of a process.
+    pub fn of(process: u32) -> Self {
+        Self(File::open(format!("/proc/{process}/ns/net")).expect("the process runs"))
+    }
+
     /// A path at which another process finds this namespace, such as `nsenter --net=PATH`.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()

@@ -40,6 +40,8 @@ mod mail;
 mod manager_keys;
 mod missing_crds;
 mod operations;
+mod pod_config;
+mod pod_config_node;
 mod policies;
 mod prometheus;
 mod quiet;

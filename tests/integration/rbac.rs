@@ -15,6 +15,7 @@ use crate::exam_server::ExamServer;
 use crate::expiration::expire;
 use crate::image_list;
 use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
+use crate::pod_config;
 use crate::shared_volumes::shared_volume;
 use crate::snapshots::{await_reason, snapshot};
 use crate::submission::{hold_jobs, request};
@@ -127,6 +128,42 @@ fn exercise_uploads(lab: &Lab) {
     await_condition(lab, NAMESPACE, name, "Submitted", "SubmissionCompleted");
 }
 
+/// The same for the loop of pod networks. No node does anything: the pod is on one that does not exist.
+fn exercise_pod_networks(lab: &Lab, shown: &mut Shown) {
+    lab.apply(&pod_config::namespace("rbac-networks"));
+    let sample = serde_json::json!({"sampleDeployment": {"create": true, "name": "sample"}});
+    let config =
+        |range: &str| pod_config::pod_config("rbac-networks", "net", &[&format!("x br0 {range}")], &sample);
+    lab.apply(&config("10.1.0.0/24"));
+    lab.apply(&pod_config::pod("rbac-networks", "lost", "net", "nowhere"));
+    let pools = || pod_config::nodes::pools(lab);
+    let await_pool = |range: &str| {
+        wait_until(PATIENCE, || {
+            let pools = pools();
+            let is_there = pools.iter().any(|pool| pool["data"].to_string().contains(range));
+            is_there.then_some(()).ok_or_else(|| format!("{range}, there are {pools:#?}"))
+        });
+    };
+    await_pool("10.1.0.0/24");
+    lab.await_value("deployments", "rbac-networks", "sample", "/kind", "Deployment");
+    shown.look(lab);
+    // What has lost its label is not in the stores: it is found by its name.
+    let pool = pools()[0]["metadata"]["name"].as_str().expect("a name").to_owned();
+    let unlabelled = r#"{"metadata": {"labels": null}}"#;
+    lab.patch("configmaps", pod_config::nodes::SYSTEM, &pool, unlabelled);
+    let label = "/metadata/labels/crownlabs.polito.it~1pod-network";
+    lab.await_value("configmaps", pod_config::nodes::SYSTEM, &pool, label, "pool");
+    lab.patch("deployments", "rbac-networks", "sample", unlabelled);
+    lab.await_value("deployments", "rbac-networks", "sample", "/metadata/labels/podconfig", "net");
+    lab.apply(&config("10.2.0.0/24"));
+    await_pool("10.2.0.0/24");
+    let none = r#"{"spec": {"sampleDeployment": null}}"#;
+    lab.patch("podconfigs", "rbac-networks", "net", none);
+    lab.await_gone("deployments", "rbac-networks", "sample");
+    lab.delete("podconfigs", "rbac-networks", &["net"]);
+    assert!(pools().is_empty(), "{:#?}", pools());
+}
+
 /// Causes refusals for which the webhooks send requests, because a store has no such object.
 fn exercise_webhooks(lab: &Lab, port: u16) {
     // Only two users get rights: rights for everybody would be the daemon's, too.
@@ -222,6 +259,7 @@ controllers:
   submission: {{enabled: true}}
   expiration: {{enabled: true, notifications: false}}
   instance: {{gatewayApi: {{enabled: true, parentRefs: [{{name: labs, namespace: gateways}}]}}}}
+  podConfig: {{enabled: true}}
   tenant: {{personalWorkspace: {{enabled: true}}, myDrive: {{onTenantDeletion: delete}}}}
   imageList: {{enabled: true, {lists}}}\n"
     );
@@ -240,6 +278,7 @@ controllers:
     expire(&lab, "rbac", "cloudvm", "1s");
     lab.await_gone("instances", NAMESPACE, "cloudvm");
     exercise_tenants(&lab, &mut shown);
+    exercise_pod_networks(&lab, &mut shown);
     exercise_webhooks(&lab, port);
     standby_watches_the_lease(&lab, &kubeconfig, config);
     daemon.signal("TERM");
@@ -342,16 +381,17 @@ fn finalizers_are_needed(lab: &Lab) {
     lab.kubectl(&["create", "serviceaccount", "-n", "crownlabs-system", "probe"]);
     let user = "--as=system:serviceaccount:crownlabs-system:probe";
     for (version, kind) in [
-        ("v1alpha2", "Instance"),
-        ("v1alpha2", "InstanceSnapshot"),
-        ("v1alpha2", "SharedVolume"),
-        ("v1alpha2", "Tenant"),
-        ("v1alpha1", "Workspace"),
+        ("crownlabs.polito.it/v1alpha2", "Instance"),
+        ("crownlabs.polito.it/v1alpha2", "InstanceSnapshot"),
+        ("crownlabs.polito.it/v1alpha2", "SharedVolume"),
+        ("crownlabs.polito.it/v1alpha2", "Tenant"),
+        ("crownlabs.polito.it/v1alpha1", "Workspace"),
+        ("podconfig.opdev.io/v1alpha1", "PodConfig"),
     ] {
         let service = serde_json::json!({
             "apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]},
             "metadata": {"name": "probe", "namespace": NAMESPACE, "ownerReferences": [{
-                "apiVersion": format!("crownlabs.polito.it/{version}"), "kind": kind, "name": "owner",
+                "apiVersion": version, "kind": kind, "name": "owner",
                 "uid": "0a", "controller": true, "blockOwnerDeletion": true}]},
         });
         let refusal = lab.try_kubectl(&["create", "-f", "-", user], &service.to_string());

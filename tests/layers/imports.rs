@@ -14,7 +14,7 @@ const LAYERS: [&[&str]; 9] = [
     &["config"],
     &["runtime"],
     &["clients"],
-    &["capture"],
+    &["capture", "netlink"],
     &["controllers", "webhook"],
     &["manager", "offline"],
     &["explain", "preview"],

@@ -63,13 +63,16 @@ folder is mounted whole; of anything else, one key.
 {{- $made = mergeOverwrite $made $value -}}
 {{- end -}}
 {{- end -}}
+{{- if .Values.podNetworks.enabled -}}
+{{- $made = mergeOverwrite $made (dict "controllers" (dict "podConfig" (dict "enabled" true))) -}}
+{{- end -}}
 {{- $made = mergeOverwrite $made $own -}}
 {{- /* A selector replaces the default: merged, it would demand both labels. */ -}}
 {{- $made = set $made "selector" (default $defaults.selector .Values.config.selector) -}}
 {{- if ne $made.leaderElection.namespace .Release.Namespace -}}
 {{- fail (printf "config.leaderElection.namespace: the Lease and the certificate of the webhooks are in the namespace of the release, %s: leave this key out" .Release.Namespace) -}}
 {{- end -}}
-{{- range $loop, $section := dict "bastion" "bastion" "sshTracker" "bastion" "webSsh" "bastion" "instanceMetrics" "instanceMetrics" -}}
+{{- range $loop, $section := dict "bastion" "bastion" "sshTracker" "bastion" "webSsh" "bastion" "instanceMetrics" "instanceMetrics" "podConfigNode" "podNetworks" -}}
 {{- if dig "controllers" $loop "enabled" false $own -}}
 {{- fail (printf "config.controllers.%s.enabled: this loop runs in pods of its own: set %s.enabled, and this key below %s.config" $loop $section $section) -}}
 {{- end -}}

@@ -20,7 +20,7 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 
 {{- /*
 The configuration: root, part, loops (the names of the loops that these pods run, with their keys that follow from the
-values). `selector` and `log` are those of `config`; there is no election, and no other loop.
+values), home (the namespace of the daemon, where records are; none if empty). `selector` and `log` are those of `config`; there is no election, and no other loop.
 */ -}}
 {{- define "crownlabs.node.config" -}}
 {{- $main := include "crownlabs.config" .root | fromYaml -}}
@@ -37,7 +37,11 @@ values). `selector` and `log` are those of `config`; there is no election, and n
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- $made := dict "apiVersion" $main.apiVersion "kind" $main.kind "leaderElection" (dict "enabled" false) "controllers" $controllers -}}
+{{- $election := dict "enabled" false -}}
+{{- with .home -}}
+{{- $_ := set $election "namespace" . -}}
+{{- end -}}
+{{- $made := dict "apiVersion" $main.apiVersion "kind" $main.kind "leaderElection" $election "controllers" $controllers -}}
 {{- with $main.log -}}
 {{- $_ := set $made "log" . -}}
 {{- end -}}
@@ -85,7 +89,7 @@ data:
 {{- /*
 The DaemonSet: root, part, suffix, loops as above; probe (the loop whose readiness is that of the pod), token (whether the
 account is used: the pod has a token then), ports (of the loops, as a list), pod (more of the pod's spec, such as hostPID),
-container (its securityContext), volumes and mounts.
+container (its securityContext), env, volumes and mounts.
 */ -}}
 {{- define "crownlabs.node.daemonSet" -}}
 {{- $values := get .root.Values .part -}}
@@ -154,6 +158,9 @@ spec:
         imagePullPolicy: {{ . }}
         {{- end }}
         args: [run, --config, /etc/crownlabs/crownlabs.yaml]
+        {{- with .env }}
+        env: {{- toYaml . | nindent 8 }}
+        {{- end }}
         {{- with $ports }}
         ports: {{- toYaml . | nindent 8 }}
         {{- end }}

@@ -6,11 +6,11 @@ reasons! { COURSES, COURSES_ROWS;
     /// The object is as its spec asks.
     READY = "Ready" on [Instance, SharedVolume, Tenant, Workspace] in [Ready] by Nobody: "Nothing.";
     /// All objects are as they should be.
-    RECONCILED = "Reconciled" on [Instance, SharedVolume, Tenant, Workspace] in [Reconciled] by Nobody: "Nothing.";
+    RECONCILED = "Reconciled" on [Instance, PodConfig, SharedVolume, Tenant, Workspace] in [Reconciled] by Nobody: "Nothing.";
     /// The object is being set up.
     PENDING = "Pending" on [SharedVolume, Tenant, Workspace] in [Ready] by Nobody: "Wait.";
     /// An object of another owner has a name that is needed. It is left alone.
-    NAME_CONFLICT = "NameConflict" on [SharedVolume, Tenant, Workspace] in [Ready, Reconciled, Stalled, NameConflict, Event]
+    NAME_CONFLICT = "NameConflict" on [PodConfig, SharedVolume, Tenant, Workspace] in [Ready, Reconciled, Stalled, NameConflict, Event]
         on [Instance] in [Reconciled, Stalled, NameConflict, PublicExposureReady, Submitted, Event] by Teacher, Administrator:
         "The message names the object and its owner. Delete one of the two, and make it again under another name.";
     /// The Instance names another Tenant than its namespace belongs to. Nothing is made, and what exists stays.
@@ -18,11 +18,11 @@ reasons! { COURSES, COURSES_ROWS;
         in [Reconciled, Stalled, TenantMismatch, Submitted, Event] by Student, Administrator:
         "Make the Instance in the namespace of its Tenant.";
     /// A write was refused.
-    ENFORCEMENT_FAILED = "EnforcementFailed" on [SharedVolume, Tenant, Workspace]
+    ENFORCEMENT_FAILED = "EnforcementFailed" on [PodConfig, SharedVolume, Tenant, Workspace]
         in [Ready, Reconciled, Stalled, Event] by Administrator:
         "The message is the API server's: a missing right, a rule of admission, or an object that it does not accept.";
     /// The spec cannot be read.
-    INVALID_SPEC = "InvalidSpec" on [SharedVolume, Workspace] in [Ready, Reconciled, Stalled, Event]
+    INVALID_SPEC = "InvalidSpec" on [PodConfig, SharedVolume, Workspace] in [Ready, Reconciled, Stalled, Event]
         on [Instance] in [Reconciled, Stalled, Event] by Teacher:
         "The message names the field. Correct it; an object that was stored before the CRD can be edited all the same.";
     /// The name is too long, or has characters that its namespace cannot have.
@@ -96,7 +96,7 @@ reasons! { COURSES, COURSES_ROWS;
     CLAIM_TERMINATING = "ClaimTerminating" on [SharedVolume] in [Ready, Reconciled, Event] by Administrator:
         "Wait. If it lasts, a pod still mounts the claim.";
     /// The volume is being deleted.
-    DELETING = "Deleting" on [SharedVolume] in [Ready] by Nobody: "Wait, or see `DeletionBlocked`.";
+    DELETING = "Deleting" on [PodConfig, SharedVolume] in [Ready] by Nobody: "Wait, or see `DeletionBlocked`.";
     /// Templates or Instances use the volume.
     IN_USE = "InUse" on [SharedVolume] in [DeletionBlocked] by Teacher:
         "Remove the mount from the Templates in the message, and delete the Instances.";

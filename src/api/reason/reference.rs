@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{COURSES, INSTANCES, Reason, Row, SERVICES};
+use super::{COURSES, INSTANCES, POD_NETWORKS, Reason, Row, SERVICES};
 use crate::api::condition::{self, TYPES};
 use crate::reference::{HEADER, check, code, table};
 
@@ -147,13 +147,13 @@ fn named(text: &str) -> BTreeSet<String> {
 
 /// The declared constants with their reasons.
 fn declared() -> Vec<(String, Reason)> {
-    let texts = ["courses", "instances", "services"].map(|name| {
+    let texts = ["courses", "instances", "pod_networks", "services"].map(|name| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/api/reason/{name}.rs"));
         fs::read_to_string(path).expect("a table")
     });
     let lines = texts.iter().flat_map(|text| text.lines());
     let names = lines.filter_map(|line| line.trim().split_once(" = \"").map(|(name, _)| name.to_owned()));
-    names.zip([COURSES, INSTANCES, SERVICES].into_iter().flatten().copied()).collect()
+    names.zip([COURSES, INSTANCES, POD_NETWORKS, SERVICES].into_iter().flatten().copied()).collect()
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Reconciler for PublicExposureReconciler {
 
     /// The Services: a watch may be late, and an address that another replica has assigned must not be
     /// allocated again.
-    fn read_first() -> Vec<(KindInfo, Selection)> {
+    fn read_first(&self) -> Vec<(KindInfo, Selection)> {
         vec![(KindInfo::of::<LoadBalancerServiceKind>(), services())]
     }
 

@@ -39,7 +39,6 @@ pub mod listener;
 pub mod nfs_volume;
 pub mod notifier;
 pub mod outage;
-#[allow(dead_code, reason = "its loops are being written")]
 pub mod pod_network;
 pub mod problems;
 pub mod promise;

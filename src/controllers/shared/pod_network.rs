@@ -12,9 +12,15 @@
 //! 3. when the pod or the attachment is gone, the leader sets [`Allocation::release`];
 //! 4. the node removes what is left of the link and reports [`LinkState::Released`];
 //! 5. the leader removes the allocation; then the node removes its entry.
+//!
+//! Three rules follow from it. A pod has at most one allocation for an attachment's name at a time, in all pools: a new one
+//! comes only once no report has an entry [`LinkState::Released`] for it any more. A node believes a pool, and the leader a
+//! report, only under the name that [`pool_name`] and [`report_name`] give it. If a pool was lost, the leader makes it again
+//! from the reports, so a node keeps a link whose pod exists, and its entry, while no pool says anything about its range.
 
 use std::net::IpAddr;
 
+use ring::digest;
 use serde::{Deserialize, Serialize};
 
 /// The label of all these `ConfigMap`s; its value is [`POOL`] or [`REPORT`].
@@ -27,6 +33,26 @@ pub const REPORT: &str = "report";
 pub const POOL_KEY: &str = "pool";
 /// The key in the data of a report with its [`Node`]. Every other key is the uid of a pod, with a list of [`Link`]s.
 pub const NODE_KEY: &str = "node";
+
+/// The name of the `ConfigMap` of a pool. No two pools have the same, and it is at most 135 characters long.
+pub fn pool_name(namespace: &str, range: &str) -> String {
+    let readable = range.replace(['.', ':', '/'], "-");
+    format!("podnet-{namespace}-{readable}-{}", tag(&["pool", namespace, range]))
+}
+
+/// The name of the `ConfigMap` of the report of a node. No two nodes have the same, and it is at most 229 characters long.
+pub fn report_name(node: &str) -> String {
+    // Names of objects are ASCII, so every index is a character boundary.
+    let readable = node.get(..200).unwrap_or(node).trim_end_matches(['-', '.']);
+    format!("podnet-node-{readable}-{}", tag(&["report", node]))
+}
+
+/// Sixteen hexadecimal digits of a digest of these texts, none of which contains the separator.
+fn tag(parts: &[&str]) -> String {
+    let digest = digest::digest(&digest::SHA256, parts.join("\n").as_bytes());
+    let number = digest.as_ref().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+    format!("{number:016x}")
+}
 
 /// A pool of addresses: one for each range in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +103,7 @@ pub struct Node {
 }
 
 /// What a node has made of one allocation.
+#[expect(clippy::struct_field_names, reason = "both links have a name")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
@@ -136,5 +163,32 @@ impl Link {
     pub fn text(&self) -> String {
         let Self { pod_link, address, host_link, bridge, .. } = self;
         format!("{{podVethName:{pod_link} podIPAddr:{address} peerVethName:{host_link} bridge:{bridge}}}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::names::check_object_name;
+
+    #[test]
+    fn records_have_names_of_their_own_that_objects_can_have() {
+        let (long, node) = ("n".repeat(63), format!("{}.x", "m".repeat(250)));
+        let range = "fd00:aaaa:bbbb:cccc:dddd:eeee:ffff:0/112";
+        let names = [
+            pool_name("a", "10.0.0.0/24"),
+            pool_name("a-10", "0.0.0.0/24"),
+            pool_name("node", "10.0.0.0/24"),
+            pool_name(&long, range),
+            pool_name("a", "fd00::/64"),
+            report_name("a"),
+            report_name(&node),
+            report_name(&node[..250]),
+        ];
+        for (place, name) in names.iter().enumerate() {
+            assert!(check_object_name(name).is_ok(), "{name}");
+            assert!(!names[..place].contains(name), "{name}");
+        }
+        assert_eq!(pool_name("a", "10.0.0.0/24"), "podnet-a-10-0-0-0-24-807bec4133869a83");
     }
 }

@@ -204,6 +204,18 @@ metrics! {
     Gauge => "image_list_last_success_timestamp_seconds" by {image_list: "the ImageList"}
         "Time at which the registry of an image list was last read, in seconds since 1970; absent before"
         "Long ago: the list is old. On a standby replica it is absent.";
+    Gauge => "pod_network_links" by {}
+        "Number of links of pods that this node has made and verified"
+        "Lower than expected: the condition `Ready` of the PodConfigs says why.";
+    Counter => "pod_network_links_made_total" by {}
+        "Number of links of pods that this node has made, also again after damage"
+        "It rises while no pod starts: something removes links; the log names them.";
+    Counter => "pod_network_links_removed_total" by {}
+        "Number of links of pods that this node has removed, also to make them again"
+        "It rises with `pod_network_links_made_total` at rest: links are damaged again and again.";
+    Counter => "pod_network_failures_total" by {reason: "the [reason](reasons.md)"}
+        "Number of failures of this node with links of pods by reason"
+        "It rises: the log, and the condition `Ready` of the PodConfigs.";
     Gauge => "keycloak_up" by {}
         "Whether Keycloak answers: 1, or 0 while it does not"
         "0: accounts and roles wait; everything else goes on.";
@@ -306,6 +318,12 @@ pub const RENDERED: &[Rendered] = &[
         &[],
         "Total user and system CPU time spent in seconds",
         "Its rate at rest is a few thousandths of a core.",
+    ),
+    (
+        "crownlabs_pod_network_addresses",
+        &[("namespace", "the namespace"), ("range", "the range"), ("state", "`free` or `used`")],
+        "Addresses for pods in the range of a namespace that are used, and that are free",
+        "`free` near 0: new pods get no interface. See [pod networks](../pod-networks.md).",
     ),
     (
         "bastion_ssh_connections",

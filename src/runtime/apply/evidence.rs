@@ -46,7 +46,10 @@ impl Engine {
                 (kind.path(&key.namespace), query, Likeness::Spec)
             }
             Evidence::Within(_, namespace) => (kind.path(namespace), String::new(), Likeness::Existence),
-            Evidence::Every(_) => (kind.path(""), self.stores.query(kind), Likeness::Metadata),
+            Evidence::Every(_) => {
+                let (path, query) = self.stores.list(kind);
+                (path, query, Likeness::Metadata)
+            }
         };
         let (found, is_alike) = self.compare(&**store, &path, &query, likeness).await?;
         if is_alike && (found > 0 || !matches!(evidence, Evidence::Object(..))) {

@@ -39,7 +39,8 @@ impl Engine {
         let mut next = String::new();
         store.begin_list();
         loop {
-            let path = format!("{}?limit={LIMIT}&{}{next}", kind.path(""), selection.query());
+            let path =
+                format!("{}?limit={LIMIT}&{}{next}", kind.path(selection.namespace()), selection.query());
             let path = path.trim_end_matches('&');
             let page: Page = decoded(&self.send(Method::GET, path, None).await?)?;
             for item in page.items {

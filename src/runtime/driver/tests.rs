@@ -56,7 +56,7 @@ impl Reconciler for Scripted {
         }
     };
 
-    fn read_first() -> Vec<(KindInfo, Selection)> {
+    fn read_first(&self) -> Vec<(KindInfo, Selection)> {
         vec![(KindInfo::of::<ServiceKind>(), Selection::All)]
     }
 

@@ -50,13 +50,8 @@ impl StoreFactory {
         if let Some(store) = known.and_then(|shared| Arc::clone(&shared.typed).downcast().ok()) {
             return store;
         }
-        let store: Arc<Store<T>> = Arc::new(Store {
-            label: match selection {
-                Selection::Label { key, value } => Some((key, *value)),
-                _ => None,
-            },
-            ..Store::new(*selection == Selection::All)
-        });
+        let store: Arc<Store<T>> =
+            Arc::new(Store { label: selection.label_of_all(), ..Store::new(*selection == Selection::All) });
         let (watched, selected) = (Arc::clone(&store), selection.clone());
         self.shared.push(Shared {
             type_id,
@@ -83,10 +78,11 @@ impl StoreFactory {
         })
     }
 
-    /// The API group and the plural name of each kind that is watched.
+    /// The API group and the plural name of each kind that is watched in the whole cluster.
     #[cfg(test)]
     pub fn resources(&self) -> std::collections::BTreeSet<(String, String)> {
-        self.shared.iter().map(|shared| (shared.group.to_owned(), shared.plural.to_owned())).collect()
+        let everywhere = self.shared.iter().filter(|shared| shared.selection.namespace().is_empty());
+        everywhere.map(|shared| (shared.group.to_owned(), shared.plural.to_owned())).collect()
     }
 
     /// Adds an object to every store whose selector it matches, as if the watch had shown it, and returns

@@ -179,9 +179,11 @@ impl WrittenStores {
         self.stores.insert(KindInfo::of::<T>(), (store, selection.clone()));
     }
 
-    /// The query that lists what the store of a kind holds.
-    pub fn query(&self, kind: KindInfo) -> String {
-        self.stores.get(&kind).map(|(_, selection)| selection.query()).unwrap_or_default()
+    /// The path and the query that list what the store of a kind holds.
+    pub fn list(&self, kind: KindInfo) -> (String, String) {
+        let selection = self.stores.get(&kind).map(|(_, selection)| selection);
+        let namespace = selection.map(Selection::namespace).unwrap_or_default();
+        (kind.path(namespace), selection.map(Selection::query).unwrap_or_default())
     }
 
     /// The store of a kind.

@@ -140,6 +140,11 @@ fn a_selection_is_the_same_in_a_request_and_for_an_object() {
             [NO, true, NO, NO, NO, NO],
         ),
         (
+            Selection::LabelledIn { namespace: "ns".to_owned(), key: "crownlabs.polito.it/type" },
+            labelled.to_owned(),
+            [NO, NO, NO, true, NO, true],
+        ),
+        (
             Selection::Unlabelled("crownlabs.polito.it/type"),
             labelled.replacen('=', "=!", 1),
             [true, NO, NO, NO, NO, NO],

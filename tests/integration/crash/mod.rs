@@ -6,6 +6,7 @@ mod expiration;
 mod exposure;
 mod inactivity;
 mod instances;
+mod pod_config;
 mod shared_volumes;
 mod snapshots;
 mod submission;

@@ -7,7 +7,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::rights::{CHECKED, Shown};
-use super::{NAMESPACE, exercise, exercise_storage, exercise_tenants, exercise_uploads};
+use super::{
+    NAMESPACE, exercise, exercise_pod_networks, exercise_storage, exercise_tenants, exercise_uploads,
+};
 use crate::cluster::Options as ClusterOptions;
 use crate::cluster::audit::{AuditEntry, Mark};
 use crate::daemon::{Daemon, Options};
@@ -22,7 +24,7 @@ use crate::tenants::{tenant, workspace};
 use crate::termination::{await_condition, exam};
 
 /// The loops, each with its configuration.
-const LOOPS: [(&str, &str); 11] = [
+const LOOPS: [(&str, &str); 12] = [
     ("workspace", ""),
     ("tenant", "personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}"),
     ("instance", "gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}"),
@@ -35,6 +37,7 @@ const LOOPS: [(&str, &str); 11] = [
     ("submission", ""),
     // With a registry of the test.
     ("imageList", ""),
+    ("podConfig", ""),
 ];
 
 /// What is shown by the test of all loops together, and not here: repairs of a Job or Secret in the moment in which a watch is
@@ -96,12 +99,19 @@ fn grant(lab: &Lab, name: &str, rights: &BTreeSet<String>) {
         "metadata": {"name": account}, "rules": rules});
     let subject = json!({"kind": "ServiceAccount", "name": account, "namespace": "crownlabs-system"});
     let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-        "metadata": {"name": account}, "subjects": [subject],
+        "metadata": {"name": account}, "subjects": [subject.clone()],
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": account}});
     let user = json!({"apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"name": account, "namespace": "crownlabs-system"}});
     for object in [user, role, binding] {
         lab.apply(&object.to_string());
+    }
+    if name == "podConfig" {
+        // What the Role of the manifests grants for its records.
+        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": account, "namespace": "crownlabs-system"}, "subjects": [subject],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "crownlabs-pod-networks"}});
+        lab.apply(&binding.to_string());
     }
 }
 
@@ -216,6 +226,7 @@ fn each_loop_has_the_rights_that_it_uses_and_no_others() {
     expire(&lab, "rbac", "cloudvm", "1s");
     lab.await_gone("instances", NAMESPACE, "cloudvm");
     exercise_tenants(&lab, &mut shown);
+    exercise_pod_networks(&lab, &mut shown);
     exercise_heals(&lab);
     exercise_automation(&lab);
     exercise_inactivity(&lab);

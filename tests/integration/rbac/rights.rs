@@ -34,11 +34,13 @@ impl Shown {
                 self.0.insert(format!("bind rbac.authorization.k8s.io/clusterroles {role}"));
             }
         }
-        for object in lab.list("namespaces,services,persistentvolumeclaims,jobs", "") {
+        for object in lab.list("namespaces,services,persistentvolumeclaims,jobs,deployments", "") {
             let owners = object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
             for owner in owners.iter().filter(|owner| owner["blockOwnerDeletion"] == true) {
                 let kind = owner["kind"].as_str().unwrap_or_default().to_lowercase();
-                self.0.insert(format!("update crownlabs.polito.it/{kind}s/finalizers"));
+                let version = owner["apiVersion"].as_str().unwrap_or_default();
+                let group = version.split('/').next().unwrap_or_default();
+                self.0.insert(format!("update {group}/{kind}s/finalizers"));
             }
         }
     }
@@ -56,6 +58,7 @@ pub fn granted(lab: &Lab) -> BTreeSet<String> {
     let roles = [
         lab.get("clusterroles", "default", "crownlabs-controller-manager"),
         lab.get("roles", "crownlabs-system", "crownlabs-leader-election"),
+        lab.get("roles", "crownlabs-system", "crownlabs-pod-networks"),
     ];
     for role in roles.into_iter().flatten() {
         for rule in role["rules"].as_array().into_iter().flatten() {

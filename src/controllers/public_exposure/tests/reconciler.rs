@@ -172,7 +172,7 @@ fn an_instance_of_another_tenant_than_that_of_its_namespace_gets_nothing() {
 
 #[test]
 fn the_services_are_read_before_the_first_allocation() {
-    let (kind, selection) = PublicExposureReconciler::read_first().pop().expect("a kind");
+    let (kind, selection) = World::new().reconciler.read_first().pop().expect("a kind");
     assert_eq!(kind, KindInfo::of::<LoadBalancerServiceKind>());
     assert!(selection.matches(&service_of("box", "box", 80)));
     assert!(!selection.matches(&json!({"metadata": {"labels": {}}})));
@@ -230,8 +230,8 @@ async fn who_waits_is_told_when_a_service_with_its_port_goes_and_not_once_it_is_
     let second = world.instance("second", &of(80), &json!({}));
     assert_eq!((world.allocated(&first), world.allocated(&second)), (at(&[80]), None));
     assert_eq!(world.queued().await, ["first", "second"], "the first lists");
-    let services: Arc<Store<LoadBalancerServiceKind>> =
-        world.factory.store(&PublicExposureReconciler::read_first()[0].1);
+    let selection = world.reconciler.read_first()[0].1.clone();
+    let services: Arc<Store<LoadBalancerServiceKind>> = world.factory.store(&selection);
     let gone = |name: &str| {
         let key = ObjectKey::new("tenant-ada", format!("{name}-pe"));
         services.record_deletion(&key, &format!("service-{name}"), "test");

@@ -1,0 +1,202 @@
+//! The input of the plan and the report of a `PodConfig`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use derive_more::AsRef;
+use ipnet::IpNet;
+use jiff::Timestamp;
+
+use super::claims::Verdicts;
+use super::records::{PoolRecord, Report};
+use crate::api::meta::Metadata;
+use crate::api::pod_config::PodConfig;
+use crate::controllers::shared::pod_network::{Allocation, Link, LinkState};
+use crate::kinds::{NetworkRecord, Node, SampleDeployment};
+use crate::runtime::finalizer;
+
+/// On `PodConfig`s: kept until no node has a link of theirs.
+pub const FINALIZER: &str = "podconfig.finalizers.opdev.io";
+/// The label of pods whose value is the name of their `PodConfig`.
+pub const LABEL: &str = "podconfig";
+
+/// The settings of the loop.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The namespace of the records.
+    pub namespace: String,
+    /// The namespaces whose `PodConfig`s are reconciled; none for all.
+    pub namespaces: BTreeSet<String>,
+    /// What no attachment may overlap.
+    pub reserved: Vec<IpNet>,
+    /// After how long a node that is not ready counts as lost.
+    pub grace: jiff::SignedDuration,
+    /// The image of the sample Deployment.
+    pub image: String,
+}
+
+/// Everything that plan and report depend on, except the settings and the time.
+#[derive(Debug, Clone, AsRef)]
+pub struct Observed {
+    /// The `PodConfig`.
+    #[as_ref(PodConfig)]
+    pub config: Arc<PodConfig>,
+    /// All of its namespace, this one among them: they share pools.
+    pub members: Vec<Member>,
+    /// The pools of its namespace: those that are recorded, and those that it names.
+    pub pools: Vec<PoolView>,
+    /// Pools of namespaces that have no `PodConfig` any more.
+    pub orphans: Vec<PoolView>,
+    /// The reports by node.
+    pub reports: BTreeMap<String, Arc<Report>>,
+    /// The nodes that are named.
+    pub nodes: BTreeMap<String, NodeState>,
+    /// The records of reports of nodes that do not exist, by node, that nothing is recorded about.
+    pub former: Vec<(String, Arc<NetworkRecord>)>,
+    /// Its pods that use the network of their node: metadata alone.
+    pub host_network: Vec<Metadata>,
+    /// The Deployment with the name of the sample, whoever owns it.
+    pub sample: Option<Arc<SampleDeployment>>,
+    /// All Deployments that it controls.
+    pub samples: Vec<Arc<SampleDeployment>>,
+}
+
+/// A `PodConfig`, with its pods.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// The `PodConfig`.
+    pub config: Arc<PodConfig>,
+    /// What is decided about its attachments.
+    pub verdicts: Verdicts,
+    /// Whether its links are to be removed: it is being deleted, or its namespace is not ours any more.
+    pub is_leaving: bool,
+    /// Its pods that have links or are to have some, in the order of their names.
+    pub pods: Vec<PodView>,
+}
+
+/// A pod with the label of a `PodConfig`, which has not ended and has a network of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodView {
+    /// Its uid.
+    pub uid: String,
+    /// Its name.
+    pub name: String,
+    /// Its node; empty before it is scheduled.
+    pub node: String,
+    /// Whether it is being deleted: then it keeps what it has, and gets nothing more.
+    pub is_ending: bool,
+}
+
+/// A pool, and its record.
+#[derive(Debug, Clone)]
+pub struct PoolView {
+    /// What is recorded.
+    pub pool: PoolRecord,
+    /// The object with the name of its record; `None` where there is none.
+    pub record: Option<Arc<NetworkRecord>>,
+}
+
+/// Whether a node is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeState {
+    /// It is.
+    Ready,
+    /// It is not, since then.
+    NotReady(Timestamp),
+    /// There is no such node.
+    Absent,
+}
+
+impl NodeState {
+    /// The state of a node.
+    pub fn of(node: Option<&Node>) -> Self {
+        let Some(node) = node else { return Self::Absent };
+        let ready = node.status.conditions.first();
+        if ready.is_some_and(|ready| ready.status == "True") {
+            return Self::Ready;
+        }
+        let since = ready.and_then(|ready| ready.last_transition_time.as_ref());
+        let since = since.or(node.metadata.creation_timestamp.as_ref());
+        Self::NotReady(since.map_or(Timestamp::UNIX_EPOCH, |time| time.0))
+    }
+
+    /// Whether nobody waits for it any more.
+    pub fn is_lost(self, grace: jiff::SignedDuration, now: Timestamp) -> bool {
+        match self {
+            Self::Ready => false,
+            Self::NotReady(since) => now.duration_since(since) >= grace,
+            Self::Absent => true,
+        }
+    }
+}
+
+impl Member {
+    /// Whether it has our finalizer, without which nothing is recorded for it.
+    pub fn is_held(&self) -> bool {
+        finalizer::holds(&self.config, FINALIZER)
+    }
+
+    /// Its pods that are to have all interfaces.
+    pub fn candidates(&self) -> impl Iterator<Item = &PodView> {
+        self.pods.iter().filter(|pod| !pod.is_ending)
+    }
+}
+
+impl Observed {
+    /// The `PodConfig` as one of its namespace.
+    pub fn own(&self) -> Option<&Member> {
+        self.members.iter().find(|member| member.config.uid() == self.config.uid())
+    }
+
+    /// The state of a node.
+    pub fn node(&self, name: &str) -> NodeState {
+        self.nodes.get(name).copied().unwrap_or(NodeState::Absent)
+    }
+
+    /// What the node of a pod reports about an attachment of it.
+    pub fn link(&self, node: &str, uid: &str, attachment: &str) -> Option<&Link> {
+        let links = self.reports.get(node)?.links.get(uid)?;
+        links.iter().find(|link| link.attachment == attachment)
+    }
+
+    /// The link of an attachment of a pod, if it is there as it was allocated.
+    pub fn verified(&self, pod: &PodView, attachment: &str) -> Option<&Link> {
+        let (pool, allocation) = self.allocation(&pod.uid, attachment)?;
+        let link = self.link(&pod.node, &pod.uid, attachment)?;
+        let is_as_allocated = link.state == LinkState::Plugged
+            && link.pod_config_uid == allocation.pod_config_uid
+            && link.bridge == allocation.bridge
+            && link.address == format!("{}/{}", allocation.address, pool.range.prefix())
+            && !link.pod_link.is_empty()
+            && !link.host_link.is_empty();
+        is_as_allocated.then_some(link)
+    }
+
+    /// The allocation of this `PodConfig` for an attachment of a pod, and its pool.
+    fn allocation(&self, uid: &str, attachment: &str) -> Option<(&PoolRecord, &Allocation)> {
+        self.pools.iter().find_map(|view| {
+            let found = view.pool.entries.get(uid)?.iter().find(|allocation| {
+                !allocation.release
+                    && allocation.attachment == attachment
+                    && allocation.pod_config_uid == self.config.uid()
+            })?;
+            Some((&view.pool, found))
+        })
+    }
+}
+
+/// The address that the status of a `PodConfig` says a pod has for an attachment on this bridge.
+pub fn remembered(config: &PodConfig, pod: &str, attachment: &str, bridge: &str) -> Option<IpAddr> {
+    let entry = config.status.pod_configurations.iter().find(|entry| entry.pod_name == pod)?;
+    entry.config_list.iter().find_map(|text| {
+        let items = text.strip_prefix('{')?.strip_suffix('}')?.split(' ');
+        let items: BTreeMap<&str, &str> = items.filter_map(|item| item.split_once(':')).collect();
+        let number = items.get("podVethName")?.strip_prefix(attachment)?;
+        let is_this = !number.is_empty()
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+            && items.get("bridge") == Some(&bridge);
+        let (address, _) = items.get("podIPAddr").filter(|_| is_this)?.split_once('/')?;
+        address.parse().ok()
+    })
+}

@@ -1,0 +1,231 @@
+//! The plan of a `PodConfig`: a pure function of what is observed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+use super::allocator::{Wanted, Without};
+use super::observe::{FINALIZER, Observed, Settings};
+use super::pools::{Change, Waits, changes};
+use super::records::{LIMIT, PoolRecord, difference};
+use super::sample::plan_sample;
+use crate::api::reason::{self, Reason};
+use crate::controllers::shared::children::owner;
+use crate::controllers::shared::pod_network::{LinkProblem, POOL, RECORD};
+use crate::kinds::{NetworkRecordKind, NodeKind};
+use crate::runtime::ObjectKey;
+use crate::runtime::finalizer;
+use crate::runtime::plan::{Desired, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Removal, Requeue};
+use crate::runtime::problem::Problem;
+
+/// The most problems of links that are named; more are counted.
+const NAMED: usize = 10;
+/// How long the removal of links may take before the status says what is waited for.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The reasons that nodes give.
+const NODE_REASONS: [Reason; 6] = [
+    reason::NAME_CONFLICT,
+    reason::NAME_TOO_LONG,
+    reason::NETWORK_OVERLAP,
+    reason::BRIDGE_CONFLICT,
+    reason::RUNTIME_UNAVAILABLE,
+    reason::LINK_FAILED,
+];
+
+/// The plan of a `PodConfig`.
+pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    let Some(own) = observed.own() else { return plan };
+    let (changes, waits) = changes(observed, settings, now);
+    for change in &changes {
+        plan_pool(change, settings, observed, &mut plan);
+    }
+    plan_nodes(observed, &waits, now, &mut plan);
+    if own.is_leaving {
+        leave(observed, &changes, now, &mut plan);
+        return plan;
+    }
+    if let Some(finalizers) = finalizer::added(&observed.config, FINALIZER) {
+        // Nothing is recorded before it is there.
+        let wanted = json!({"metadata": {"finalizers": finalizers}});
+        plan.patches.extend(ObjectPatch::of(&observed.config, &wanted));
+        plan.requeue_after(Duration::ZERO);
+    }
+    if let Some(why) = &observed.config.malformed {
+        let message = format!("the spec cannot be read: {why}");
+        plan.problems.push(Problem::fault("", reason::INVALID_SPEC, message));
+        return plan;
+    }
+    plan.problems.extend(own.verdicts.iter().filter_map(|verdict| verdict.problem().cloned()));
+    plan.problems.extend(unserved(observed, &changes));
+    plan.problems.extend(reported(observed));
+    plan_sample(observed, settings, &mut plan);
+    plan
+}
+
+/// Plans the record of a pool.
+fn plan_pool(change: &Change<'_>, settings: &Settings, observed: &Observed, plan: &mut Plan) {
+    let Change { view, next, .. } = change;
+    match &view.record {
+        None if next.is_unused() => {}
+        None => plan.ensure.push(record(next, settings, observed)),
+        Some(record) if record.is_terminating() => {}
+        Some(record) if next.is_unused() => plan.remove.push(Removal::of(&**record, "")),
+        Some(record) => {
+            let patch = difference(record, &next.data());
+            plan.patches.extend(patch.map(|patch| ObjectPatch::exactly(&**record, patch)));
+        }
+    }
+}
+
+/// The record of a new pool. It has no owner: its `PodConfig`s are in another namespace.
+fn record(pool: &PoolRecord, settings: &Settings, observed: &Observed) -> Desired {
+    let (kind, name) = (KindInfo::of::<NetworkRecordKind>(), pool.name());
+    let labels = BTreeMap::from([(RECORD.to_owned(), POOL.to_owned())]);
+    let metadata = ObjectMeta {
+        name: Some(name.clone()),
+        namespace: Some(settings.namespace.clone()),
+        labels: Some(labels.clone()),
+        ..ObjectMeta::default()
+    };
+    Desired {
+        kind,
+        key: ObjectKey::new(settings.namespace.as_str(), name),
+        component: String::new(),
+        wave: 0,
+        manifest: Some(Manifest::new(kind, &metadata, &json!({"data": pool.data()}))),
+        identity: labels.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect(),
+        labels,
+        annotations: BTreeMap::new(),
+        owner: owner(&observed.config),
+        ownership: Ownership::Kept,
+        known_by: None,
+        members: Vec::new(),
+        fields: Value::Null,
+    }
+}
+
+/// Plans what the state of nodes asks for: a look at those that are not there as far as is known, the removal of reports of
+/// such, and another reconcile when one that is waited for counts as lost.
+fn plan_nodes(observed: &Observed, waits: &Waits, now: Timestamp, plan: &mut Plan) {
+    let former = observed.former.iter().filter(|(_, record)| !record.is_terminating());
+    plan.remove.extend(former.clone().map(|(_, record)| Removal::of(&**record, "")));
+    let absent: BTreeSet<&String> = waits.absent.iter().chain(former.map(|(node, _)| node)).collect();
+    let kind = KindInfo::of::<NodeKind>();
+    plan.confirm.extend(absent.into_iter().map(|node| (kind, ObjectKey::new("", node.as_str()))));
+    if let Some(until) = waits.until {
+        plan.requeue_after(left(until, now));
+    }
+}
+
+/// The time from now until then.
+fn left(until: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(until.duration_since(now)).unwrap_or_default()
+}
+
+/// Plans the end of a `PodConfig`: the finalizer is removed once nothing is recorded for it.
+fn leave(observed: &Observed, changes: &[Change<'_>], now: Timestamp, plan: &mut Plan) {
+    let uid = observed.config.uid();
+    let has = |pool: &PoolRecord| pool.allocations().any(|(_, allocation)| allocation.pod_config_uid == uid);
+    let has_now = observed.pools.iter().any(|view| has(&view.pool));
+    let has_next = changes.iter().any(|change| has(&change.next));
+    let Some(deleted) = &observed.config.metadata.deletion_timestamp else {
+        // Its namespace is not ours any more.
+        if !has_now && !has_next {
+            plan.patches.extend(finalizer::removal(&observed.config, FINALIZER));
+            plan.requeue = Requeue::OnChange;
+        }
+        return;
+    };
+    if has_next {
+        let told = deleted.0.checked_add(jiff::SignedDuration::try_from(PATIENCE).unwrap_or_default());
+        let told = told.ok().filter(|told| *told > now);
+        if let Some(told) = told {
+            plan.requeue_after(left(told, now));
+        }
+    } else {
+        plan.remove_finalizer = Some(FINALIZER);
+    }
+}
+
+/// The problems of pods of this `PodConfig` that have no address: one for each pool, attachment and cause.
+fn unserved(observed: &Observed, changes: &[Change<'_>]) -> Vec<Problem> {
+    let mut groups: BTreeMap<(String, String, Without), (&Change<'_>, Vec<&Wanted>)> = BTreeMap::new();
+    for change in changes {
+        for (wanted, why) in &change.without {
+            if wanted.pod_config_uid == observed.config.uid() {
+                let key = (change.next.range.to_string(), wanted.attachment.clone(), *why);
+                groups.entry(key).or_insert_with(|| (change, Vec::new())).1.push(wanted);
+            }
+        }
+    }
+    let problem = |((range, attachment, why), (change, wanted)): (_, (&Change<'_>, Vec<&Wanted>))| {
+        let pods = pods(wanted.iter().map(|wanted| wanted.pod.as_str()));
+        let begin = format!("attachment {attachment} of {pods}");
+        match why {
+            Without::Leaving => {
+                let message = format!("{begin}: a former link of the same name is still being removed");
+                Problem::waiting("", reason::LINK_LEAVING, message)
+            }
+            Without::Exhausted => {
+                let all = change.next.range.capacity();
+                let message = format!(
+                    "{begin}: no address of {range} is free, all {all} are in use: choose a larger range, or run fewer pods"
+                );
+                Problem::elsewhere("", reason::POOL_EXHAUSTED, message)
+            }
+            Without::Full => {
+                let message = format!(
+                    "{begin}: {range} has as many addresses in use as one pool can have, which is {LIMIT}, or fewer where names are long: use a further range"
+                );
+                Problem::elsewhere("", reason::POOL_EXHAUSTED, message)
+            }
+        }
+    };
+    groups.into_iter().map(problem).collect()
+}
+
+/// The names of the first pods, and how many there are in addition.
+fn pods<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let all: Vec<&str> = names.collect();
+    let first: Vec<&str> = all.iter().take(3).copied().collect();
+    let (word, more) = (if all.len() == 1 { "pod" } else { "pods" }, all.len().saturating_sub(first.len()));
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{word} {}{more}", first.join(", "))
+}
+
+/// What nodes say about the pods of this `PodConfig`.
+fn reported(observed: &Observed) -> Vec<Problem> {
+    let Some(own) = observed.own() else { return Vec::new() };
+    let nodes: BTreeSet<&String> = own.pods.iter().map(|pod| &pod.node).collect();
+    let of_nodes = nodes.into_iter().filter_map(|node| {
+        let problem = observed.reports.get(node)?.node.problem.as_ref()?;
+        Some(problem_of(problem, &format!("node {node}")))
+    });
+    let uid = observed.config.uid();
+    let of_links = own.pods.iter().flat_map(|pod| {
+        let links = observed.reports.get(&pod.node).and_then(|report| report.links.get(&pod.uid));
+        let own = links.into_iter().flatten().filter(move |link| link.pod_config_uid == uid);
+        own.filter_map(move |link| {
+            let problem = link.problem.as_ref()?;
+            Some(problem_of(problem, &format!("attachment {} of pod {}", link.attachment, pod.name)))
+        })
+    });
+    let mut all: Vec<Problem> = of_nodes.chain(of_links).collect();
+    let more = all.len().saturating_sub(NAMED);
+    all.truncate(NAMED);
+    if more > 0 {
+        let message = format!("{more} further interfaces have problems");
+        all.push(Problem::elsewhere("", reason::LINK_FAILED, message));
+    }
+    all
+}
+
+/// What a node says, as a problem of what `what` names. A reason that we do not know is of another version.
+fn problem_of(problem: &LinkProblem, what: &str) -> Problem {
+    let known = NODE_REASONS.into_iter().find(|reason| reason.as_str() == problem.reason);
+    Problem::elsewhere("", known.unwrap_or(reason::LINK_FAILED), format!("{what}: {}", problem.message))
+}

@@ -1,0 +1,230 @@
+//! Ranges of addresses from which pods get theirs.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// The longest prefixes that leave an address for the bridge and one for a pod.
+const LONGEST: (u8, u8) = (30, 126);
+
+/// Ranges of which no interface can have an address, or that mean something else, each with its name.
+const SPECIAL: [(IpNet, &str); 7] = [
+    (v4(127, 0, 8), "loopback"),
+    (v4(169, 254, 16), "link-local"),
+    (v4(224, 0, 4), "multicast"),
+    (v6(1, 128), "loopback"),
+    (v6(0xfe80 << 112, 10), "link-local"),
+    (v6(0xff00 << 112, 8), "multicast"),
+    (v6(0xffff << 32, 96), "IPv4-mapped"),
+];
+
+const fn v4(first: u8, second: u8, prefix: u8) -> IpNet {
+    IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(first, second, 0, 0), prefix))
+}
+
+const fn v6(address: u128, prefix: u8) -> IpNet {
+    IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::from_bits(address), prefix))
+}
+
+/// A range without host bits that has an address for the bridge and at least one for a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Range(IpNet);
+
+impl Range {
+    /// The range that a text names; its host bits are cleared.
+    ///
+    /// # Errors
+    /// What is wrong with it, as the end of a sentence that begins with the text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let net = network(text).ok_or_else(|| "is no range of addresses".to_owned())?;
+        let (net, longest) = (net.trunc(), if text.contains(':') { LONGEST.1 } else { LONGEST.0 });
+        if !(1..=longest).contains(&net.prefix_len()) {
+            return Err(format!("has a prefix length outside of 1 to {longest}"));
+        }
+        match SPECIAL.iter().find(|(special, _)| overlap(special, &net)) {
+            Some((special, name)) => Err(format!("has {name} addresses ({special})")),
+            None => Ok(Self(net)),
+        }
+    }
+
+    /// The prefix length.
+    pub fn prefix(&self) -> u8 {
+        self.0.prefix_len()
+    }
+
+    /// The first usable address, which the bridge has.
+    pub fn gateway(&self) -> IpAddr {
+        self.address(number(self.0.network()) + 1)
+    }
+
+    /// Whether a pod can have this address: it is in the range, and neither that of the network, nor the bridge's, nor the
+    /// broadcast address.
+    pub fn is_for_pods(&self, address: IpAddr) -> bool {
+        let (first, last) = self.for_pods();
+        self.0.contains(&address) && (first..=last).contains(&number(address))
+    }
+
+    /// The number of addresses for pods.
+    pub fn capacity(&self) -> u128 {
+        let (first, last) = self.for_pods();
+        last - first + 1
+    }
+
+    /// Whether an address is in both.
+    pub fn overlaps(&self, other: &IpNet) -> bool {
+        overlap(&self.0, other)
+    }
+
+    /// The range as a network.
+    pub fn net(&self) -> IpNet {
+        self.0
+    }
+
+    /// The first and the last address, as numbers, after whether it is of IPv6.
+    pub fn bounds(&self) -> (bool, u128, u128) {
+        (self.0.network().is_ipv6(), number(self.0.network()), number(self.0.broadcast()))
+    }
+
+    /// The addresses for pods that are not taken, from the lowest.
+    pub fn free<'a>(&self, taken: &'a BTreeSet<IpAddr>) -> impl Iterator<Item = IpAddr> + use<'a> {
+        let (range, (first, last)) = (*self, self.for_pods());
+        (first..=last).map(move |number| range.address(number)).filter(|address| !taken.contains(address))
+    }
+
+    /// The first and the last address for pods. A prefix that is short enough keeps the sums in bounds.
+    fn for_pods(&self) -> (u128, u128) {
+        let (is_v6, first, last) = self.bounds();
+        (first + 2, if is_v6 { last } else { last - 1 })
+    }
+
+    fn address(&self, number: u128) -> IpAddr {
+        match self.0 {
+            // The number lies between two IPv4 addresses, so it fits into 32 bits.
+            IpNet::V4(_) => Ipv4Addr::from_bits(u32::try_from(number).unwrap_or(u32::MAX)).into(),
+            IpNet::V6(_) => Ipv6Addr::from_bits(number).into(),
+        }
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// The network that a text names. Leading zeros, which some programs read as octal, are refused.
+fn network(text: &str) -> Option<IpNet> {
+    let (address, prefix) = text.split_once('/')?;
+    let is_number =
+        prefix.bytes().all(|byte| byte.is_ascii_digit()) && (prefix == "0" || !prefix.starts_with('0'));
+    IpNet::new(address.parse().ok()?, prefix.parse().ok().filter(|_| is_number)?).ok()
+}
+
+/// The number of an address within its family.
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
+
+/// Whether an address is in both: of two networks that share one, one contains the other.
+fn overlap(one: &IpNet, other: &IpNet) -> bool {
+    one.contains(other) || other.contains(one)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_range_is_one_from_which_pods_can_have_addresses() {
+        for (text, expected) in [
+            ("10.77.0.0/24", "10.77.0.0/24 10.77.0.1 10.77.0.2 253"),
+            ("10.0.0.9/24", "10.0.0.0/24 10.0.0.1 10.0.0.2 253"),
+            ("10.0.0.4/30", "10.0.0.4/30 10.0.0.5 10.0.0.6 1"),
+            ("1.2.3.4/8", "1.0.0.0/8 1.0.0.1 1.0.0.2 16777213"),
+            ("fd00::5/64", "fd00::/64 fd00::1 fd00::2 18446744073709551614"),
+            ("fd00::4/126", "fd00::4/126 fd00::5 fd00::6 2"),
+        ] {
+            let range = Range::parse(text).expect(text);
+            let first = range.free(&BTreeSet::new()).next().expect("one");
+            let said = format!("{range} {} {first} {}", range.gateway(), range.capacity());
+            assert_eq!(said, expected, "{text}");
+        }
+        for (text, why) in [
+            ("", "is no range"),
+            ("10.0.0.1", "is no range"),
+            ("10.0.0.0/", "is no range"),
+            ("10.0.0.0/33", "is no range"),
+            ("010.0.0.0/24", "is no range"),
+            ("10.0.0/24", "is no range"),
+            ("10.0.0.0/024", "is no range"),
+            ("10.0.0.0/+24", "is no range"),
+            (" 10.0.0.0/24", "is no range"),
+            ("fd00::%1/64", "is no range"),
+            ("10.0.0.0/0", "1 to 30"),
+            ("10.0.0.0/31", "1 to 30"),
+            ("10.0.0.0/32", "1 to 30"),
+            ("::/0", "1 to 126"),
+            ("fd00::/127", "1 to 126"),
+            ("fd00::/128", "1 to 126"),
+            ("127.1.0.0/16", "loopback"),
+            ("64.0.0.0/2", "loopback"),
+            ("169.254.7.0/24", "link-local"),
+            ("239.0.0.0/24", "multicast"),
+            ("128.0.0.0/1", "link-local"),
+            ("::/64", "loopback"),
+            ("fe80::/64", "link-local"),
+            ("fea0::/64", "link-local"),
+            ("ff02::/64", "multicast"),
+            ("::ffff:10.0.0.0/120", "IPv4-mapped"),
+        ] {
+            let found = Range::parse(text).expect_err(text);
+            assert!(found.contains(why), "{text}: {found}");
+        }
+    }
+
+    fn range() -> impl Strategy<Value = String> {
+        let v4 = (any::<[u8; 4]>(), 0..=31u8)
+            .prop_map(|(address, prefix)| format!("{}/{prefix}", Ipv4Addr::from(address)));
+        let v6 = (any::<[u8; 16]>(), 0..=128u8)
+            .prop_map(|(address, prefix)| format!("{}/{prefix}", Ipv6Addr::from(address)));
+        prop_oneof![v4, v6]
+    }
+
+    proptest! {
+        /// No address for a pod is that of the network, the bridge or the broadcast, with every prefix.
+        #[test]
+        fn pods_get_none_of_the_special_addresses(text in range(), count in 1..40usize) {
+            let Ok(range) = Range::parse(&text) else { return Ok(()) };
+            let net = range.net();
+            prop_assert_eq!(Range::parse(&range.to_string()), Ok(range), "it is canonical");
+            let none = BTreeSet::new();
+            let given: Vec<IpAddr> = range.free(&none).take(count).collect();
+            prop_assert_eq!(given.len() as u128, range.capacity().min(count as u128));
+            for address in given.iter().copied().chain(range.free(&given.iter().copied().collect()).take(1)) {
+                prop_assert!(net.contains(&address) && range.is_for_pods(address));
+                prop_assert!(address != net.network() && address != range.gateway());
+                prop_assert!(address.is_ipv6() || address != net.broadcast());
+            }
+            for special in [net.network(), range.gateway()] {
+                prop_assert!(!range.is_for_pods(special));
+            }
+            prop_assert_eq!(range.is_for_pods(net.broadcast()), net.broadcast().is_ipv6());
+        }
+
+        /// Two ranges overlap if and only if one of them has the first address of the other.
+        #[test]
+        fn overlap_is_symmetric(one in range(), other in range()) {
+            let (Ok(one), Ok(other)) = (Range::parse(&one), Range::parse(&other)) else { return Ok(()) };
+            let expected = one.net().contains(&other.net().network()) || other.net().contains(&one.net().network());
+            prop_assert_eq!(one.overlaps(&other.net()), expected);
+            prop_assert_eq!(other.overlaps(&one.net()), expected);
+        }
+    }
+}

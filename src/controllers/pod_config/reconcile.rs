@@ -1,0 +1,72 @@
+//! The reconciler of `PodConfig`s.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use super::known::Known;
+use super::observe::{FINALIZER, Observed, Settings};
+use super::plan::plan;
+use super::report::report;
+use super::stores::{Stores, records};
+use crate::api::pod_config::PodConfigKind;
+use crate::config::Config;
+use crate::controllers::{Definition, Setup};
+use crate::kinds::NetworkRecordKind;
+use crate::runtime::ObjectKey;
+use crate::runtime::plan::KindInfo;
+use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};
+use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
+
+/// Reconciles `PodConfig`s.
+pub struct PodConfigReconciler {
+    stores: Stores,
+    settings: Arc<Settings>,
+}
+
+impl Definition for PodConfigReconciler {
+    const EVENT_SOURCE: &'static str = "PodConfig";
+
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
+        let settings = Arc::new(settings(setup.config)?);
+        let known = Arc::new(Known::default());
+        let stores = Stores::declare(set, &settings, &known);
+        setup.expositions.push(Box::new(move |text| known.render(text)));
+        Ok((Self { stores, settings: Arc::clone(&settings) }, settings))
+    }
+}
+
+/// The settings of the loop, from the configuration.
+pub fn settings(config: &Config) -> anyhow::Result<Settings> {
+    let keys = &config.controllers.pod_config;
+    let reserved = keys.reserved_cidrs.iter().map(|text| text.parse());
+    Ok(Settings {
+        namespace: config.leader_election.namespace.clone(),
+        namespaces: keys.namespaces.iter().cloned().collect(),
+        reserved: reserved.collect::<Result<_, _>>().context("controllers.podConfig.reservedCidrs")?,
+        grace: jiff::SignedDuration::try_from(keys.lost_node_grace.get())
+            .unwrap_or(jiff::SignedDuration::MAX),
+        image: keys.sample_image.clone(),
+    })
+}
+
+impl Reconciler for PodConfigReconciler {
+    const NAME: &'static str = "podConfig";
+    const FINALIZER: Option<&'static str> = Some(FINALIZER);
+    type Kind = PodConfigKind;
+    type Observed = Observed;
+    type Settings = Arc<Settings>;
+    type Effect = ();
+    const PLAN: PlanFn<Self> = |observed, settings, now| plan(observed, settings, now);
+    const REPORT: ReportFn<Self> = |observed, _, plan, outcome, now| report(observed, plan, outcome, now);
+
+    /// The records: a watch may be late, and an address that another replica has allocated must not be allocated again.
+    fn read_first(&self) -> Vec<(KindInfo, Selection)> {
+        vec![(KindInfo::of::<NetworkRecordKind>(), records(&self.settings.namespace))]
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        self.stores.observe(key)
+    }
+}

@@ -1,0 +1,192 @@
+//! The records as they are read: `ConfigMap`s that an administrator may have damaged. Pure functions.
+//!
+//! A pool or report counts only under the name that its own content gives it. What cannot be read of it is left out, and
+//! made again from what else is known.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::claims::InUse;
+use super::ranges::Range;
+use crate::api::names::check_dns_label;
+use crate::controllers::shared::pod_network::{
+    Allocation, Link, LinkState, NODE_KEY, Node, POOL, POOL_KEY, Pool, RECORD, REPORT, pool_name, report_name,
+};
+use crate::kinds::NetworkRecord;
+
+/// The most addresses in one pool, and the most bytes in its record: a `ConfigMap` has at most 1 MiB.
+pub const LIMIT: usize = 2_000;
+/// See [`LIMIT`].
+pub const LIMIT_BYTES: usize = 900_000;
+
+/// Allocations by the uid of their pod.
+pub type Entries = BTreeMap<String, Vec<Allocation>>;
+
+/// What a record is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// A pool.
+    Pool(PoolRecord),
+    /// The report of a node.
+    Report(Arc<Report>),
+}
+
+/// A pool as it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolRecord {
+    /// The namespace of its `PodConfig`s.
+    pub namespace: String,
+    /// Its range.
+    pub range: Range,
+    /// Its bridges.
+    pub bridges: Vec<String>,
+    /// Its allocations: in the range, and of each address one.
+    pub entries: Entries,
+    /// Whether a part of it could not be read, and may be lost.
+    pub is_damaged: bool,
+}
+
+/// What a node reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The node.
+    pub node: Node,
+    /// What it has made of its allocations, by the uid of their pod.
+    pub links: BTreeMap<String, Vec<Link>>,
+}
+
+/// What a record says; `None` if it is not what its name says.
+pub fn read(record: &NetworkRecord) -> Option<Record> {
+    match record.label(RECORD)? {
+        POOL => read_pool(record).map(Record::Pool),
+        REPORT => read_report(record).map(|report| Record::Report(Arc::new(report))),
+        _ => None,
+    }
+}
+
+/// A pool, if it has the name that its content gives it.
+fn read_pool(record: &NetworkRecord) -> Option<PoolRecord> {
+    let pool: Pool = serde_json::from_str(record.spec.get(POOL_KEY)?).ok()?;
+    let range = Range::parse(&pool.range).ok()?;
+    let is_its_own = range.to_string() == pool.range
+        && check_dns_label(&pool.namespace).is_ok()
+        && record.name() == pool_name(&pool.namespace, &pool.range);
+    is_its_own.then(|| {
+        let (entries, is_whole) = entries(record, &range);
+        let is_damaged = !is_whole || pool.gateway != range.gateway();
+        PoolRecord { namespace: pool.namespace, range, bridges: pool.bridges, entries, is_damaged }
+    })
+}
+
+/// What can be read of the record with the name of this pool, whatever it says that it is.
+pub fn salvage(record: &NetworkRecord, namespace: &str, range: Range) -> PoolRecord {
+    let (entries, _) = entries(record, &range);
+    PoolRecord { namespace: namespace.to_owned(), range, bridges: Vec::new(), entries, is_damaged: true }
+}
+
+/// The allocations of a pool, and whether all could be read.
+fn entries(record: &NetworkRecord, range: &Range) -> (Entries, bool) {
+    let (mut found, mut taken, mut is_whole) = (Entries::new(), BTreeSet::new(), true);
+    for (uid, text) in record.spec.iter().filter(|(key, _)| *key != POOL_KEY) {
+        let Ok(mut list) = serde_json::from_str::<Vec<Allocation>>(text) else {
+            is_whole = false;
+            continue;
+        };
+        let before = list.len();
+        list.retain(|allocation| range.is_for_pods(allocation.address) && taken.insert(allocation.address));
+        is_whole &= list.len() == before && before > 0;
+        if !list.is_empty() {
+            found.insert(uid.clone(), list);
+        }
+    }
+    (found, is_whole)
+}
+
+/// A report, if it has the name of its node. Links that cannot be read are left out.
+fn read_report(record: &NetworkRecord) -> Option<Report> {
+    let node: Node = serde_json::from_str(record.spec.get(NODE_KEY)?).ok()?;
+    if record.name() != report_name(&node.node) {
+        return None;
+    }
+    let links = record.spec.iter().filter(|(key, _)| *key != NODE_KEY);
+    let links = links.filter_map(|(uid, text)| Some((uid.clone(), serde_json::from_str(text).ok()?)));
+    Some(Report { links: links.collect(), node })
+}
+
+/// The address of a link that is there, and its prefix length.
+pub fn address(link: &Link) -> Option<(IpAddr, u8)> {
+    if link.state == LinkState::Released {
+        return None;
+    }
+    let (address, prefix) = link.address.split_once('/')?;
+    Some((address.parse().ok()?, prefix.parse().ok()?))
+}
+
+impl PoolRecord {
+    /// A pool without allocations.
+    pub fn empty(namespace: &str, range: Range) -> Self {
+        let (namespace, bridges, entries) = (namespace.to_owned(), Vec::new(), Entries::new());
+        Self { namespace, range, bridges, entries, is_damaged: false }
+    }
+
+    /// The name of its record.
+    pub fn name(&self) -> String {
+        pool_name(&self.namespace, &self.range.to_string())
+    }
+
+    /// Its allocations, each with the uid of its pod.
+    pub fn allocations(&self) -> impl Iterator<Item = (&str, &Allocation)> {
+        self.entries
+            .iter()
+            .flat_map(|(uid, list)| list.iter().map(move |allocation| (uid.as_str(), allocation)))
+    }
+
+    /// Whether there is nothing in it, and nobody names it.
+    pub fn is_unused(&self) -> bool {
+        self.entries.is_empty() && self.bridges.is_empty()
+    }
+
+    /// The range and the bridges of which it has links.
+    pub fn in_use(&self) -> BTreeSet<InUse> {
+        let of = |allocation: &Allocation| InUse {
+            namespace: self.namespace.clone(),
+            range: self.range,
+            bridge: allocation.bridge.clone(),
+        };
+        self.allocations().map(|(_, allocation)| of(allocation)).collect()
+    }
+
+    /// The data of its record.
+    pub fn data(&self) -> BTreeMap<String, String> {
+        let pool = Pool {
+            namespace: self.namespace.clone(),
+            range: self.range.to_string(),
+            gateway: self.range.gateway(),
+            bridges: self.bridges.clone(),
+        };
+        let lists = self.entries.iter().map(|(uid, list)| (uid.clone(), text(list)));
+        lists.chain([(POOL_KEY.to_owned(), text(&pool))]).collect()
+    }
+}
+
+/// A value that serialises without failure, as JSON text.
+pub fn text<T: serde::Serialize>(value: &T) -> String {
+    // The types of records have text keys and no fallible serialisers: the only two causes of an error.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The merge patch after which a record has this data; `None` if it has.
+pub fn difference(record: &NetworkRecord, data: &BTreeMap<String, String>) -> Option<Value> {
+    let gone =
+        record.spec.keys().filter(|key| !data.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let changed = data.iter().filter(|(key, text)| record.spec.get(*key) != Some(text));
+    let changed = changed.map(|(key, text)| (key.clone(), Value::from(text.as_str())));
+    let patch: serde_json::Map<String, Value> = gone.chain(changed).collect();
+    (!patch.is_empty()).then(|| json!({"data": patch}))
+}
+
+#[cfg(test)]
+mod tests;

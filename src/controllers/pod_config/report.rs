@@ -1,0 +1,252 @@
+//! The status of a `PodConfig`: a pure function of what is observed after the plan was carried out, and of its failures.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::observe::{Member, Observed, PodView};
+use super::plan::PATIENCE;
+use super::sample::{SAMPLE, conflict};
+use crate::api::condition::{ConditionType, DELETION_BLOCKED, NAME_CONFLICT, READY, STALLED};
+use crate::api::pod_config::{PodConfigKind, PodConfigStatus, PodConfiguration};
+use crate::api::reason;
+use crate::controllers::shared::pod_network::Link;
+use crate::controllers::shared::problems;
+use crate::kinds::NetworkedPodKind;
+use crate::runtime::ObjectKey;
+use crate::runtime::conditions::{self, Observation};
+use crate::runtime::events::{EventNote, EventType, Regarding};
+use crate::runtime::plan::{KindInfo, Plan};
+use crate::runtime::problem::Problem;
+use crate::runtime::reconciler::{Outcome, Report};
+
+/// How many pods have an event of their own in one report; the others are counted in one.
+const NAMED: usize = 20;
+
+/// The phases.
+mod phase {
+    /// No pod is to have interfaces.
+    pub const UNSET: &str = "unset";
+    /// A pod lacks an interface, or an attachment is refused.
+    pub const CONFIGURING: &str = "configuring";
+    /// All pods have all interfaces.
+    pub const CONFIGURED: &str = "configured";
+}
+
+/// The report of a reconcile.
+pub fn report(
+    observed: &Observed,
+    plan: &Plan,
+    outcome: &Outcome<()>,
+    now: Timestamp,
+) -> Report<PodConfigKind> {
+    let config = &observed.config;
+    let Some(own) = observed.own() else { return Report::unchanged(config) };
+    if config.is_terminating() {
+        return leaving(observed, now);
+    }
+    if own.is_leaving {
+        return Report::unchanged(config);
+    }
+    let old = &config.status;
+    let mut problems = problems::problems(plan, outcome, problems::describe);
+    for problem in &mut problems {
+        if problem.component == SAMPLE && problem.reason == reason::NAME_CONFLICT {
+            *problem = conflict(observed);
+        }
+    }
+    let entries = entries(observed, own);
+    let (all, full) =
+        (own.candidates().count(), own.candidates().filter(|pod| is_full(observed, own, pod)).count());
+    let phase = phase(own, all, full);
+    let notes = notes(observed);
+    let ready = ready(own, phase, (all, full), &problems, &notes);
+    let mut events = problems::events(&old.conditions, &problems);
+    events.extend(news(observed, own, &entries));
+    events.extend(noted(observed, notes));
+    let mut status = PodConfigStatus { phase: phase.to_owned(), pod_configurations: entries, ..old.clone() };
+    let well = "Addresses, records and the sample are as they should be";
+    status.conditions = problems::conditions(config, &old.conditions, vec![ready], &problems, well, now);
+    Report::new(status, events)
+}
+
+/// The pods that have verified interfaces, with a text for each, in the order of the spec.
+fn entries(observed: &Observed, own: &Member) -> Vec<PodConfiguration> {
+    let entry = |pod: &PodView| {
+        let attachments = own.verdicts.iter().filter_map(|verdict| verdict.attachment());
+        let links = attachments.filter_map(|attachment| observed.verified(pod, &attachment.name));
+        let config_list: Vec<String> = links.map(Link::text).collect();
+        (!config_list.is_empty()).then(|| PodConfiguration { pod_name: pod.name.clone(), config_list })
+    };
+    own.candidates().filter_map(entry).collect()
+}
+
+/// Whether a pod has all interfaces that are not refused.
+fn is_full(observed: &Observed, own: &Member, pod: &PodView) -> bool {
+    let mut attachments = own.verdicts.iter().filter_map(|verdict| verdict.attachment());
+    attachments.all(|attachment| observed.verified(pod, &attachment.name).is_some())
+}
+
+fn phase(own: &Member, all: usize, full: usize) -> &'static str {
+    let is_refused = own.verdicts.iter().any(|verdict| verdict.problem().is_some());
+    match all {
+        0 => phase::UNSET,
+        _ if full < all || is_refused || own.config.malformed.is_some() => phase::CONFIGURING,
+        _ => phase::CONFIGURED,
+    }
+}
+
+fn ready(
+    own: &Member,
+    phase: &str,
+    (all, full): (usize, usize),
+    problems: &[Problem],
+    notes: &[Note],
+) -> Observation {
+    let state = match phase {
+        phase::UNSET => reason::NO_PODS,
+        phase::CONFIGURED => reason::CONFIGURED,
+        _ => reason::CONFIGURING,
+    };
+    let worst = problems.iter().find(|problem| !problem.waiting).or(problems.first());
+    let said = match phase {
+        phase::UNSET => "no pod is to have interfaces".to_owned(),
+        _ => format!("{full} of {all} pods have all their interfaces"),
+    };
+    let is_less = phase != phase::UNSET && own.verdicts.iter().any(|verdict| verdict.attachment().is_none());
+    let said = if is_less { format!("{said} but those that are refused") } else { said };
+    let see = if worst.is_some() { "; see condition Reconciled" } else { "" };
+    let notes: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+    let is_ready = worst.is_none() && phase != phase::CONFIGURING;
+    Observation::new(
+        READY,
+        is_ready,
+        worst.map_or(state, |worst| worst.reason),
+        format!("{said}{see}{}{}", if notes.is_empty() { "" } else { "; " }, notes.join("; ")),
+    )
+}
+
+/// Something that is left alone, and is no fault of the object. The condition `Ready` repeats it, so that it is told once.
+struct Note {
+    text: String,
+    event: EventNote,
+}
+
+fn notes(observed: &Observed) -> Vec<Note> {
+    let config = &observed.config;
+    let mut notes = Vec::new();
+    if !config.spec.vlans.is_empty() {
+        let text = "spec.vlans is ignored".to_owned();
+        let event = EventNote::warning(
+            reason::VLANS_NOT_IMPLEMENTED,
+            "spec.vlans is ignored: virtual LANs are not implemented",
+        );
+        notes.push(Note { text, event });
+    }
+    for pod in observed.host_network.iter().take(NAMED) {
+        let message = format!(
+            "PodConfig {} gives this pod no interface, because it uses the network of its node: take hostNetwork or the \
+             label podconfig from it",
+            config.name()
+        );
+        let regarding = Some(Regarding {
+            kind: KindInfo::of::<NetworkedPodKind>(),
+            key: ObjectKey { namespace: pod.namespace.clone(), name: pod.name.clone() },
+            uid: pod.uid.to_string(),
+        });
+        let event = EventNote { regarding, ..EventNote::warning(reason::HOST_NETWORK_POD, message) };
+        notes.push(Note {
+            text: format!("pod {} uses the network of its node and is left alone", pod.name),
+            event,
+        });
+    }
+    notes
+}
+
+/// The events of those notes that the stored condition does not repeat yet.
+fn noted(observed: &Observed, notes: Vec<Note>) -> impl Iterator<Item = EventNote> {
+    let ready = observed.config.status.conditions.iter().find(|condition| condition.type_ == READY);
+    let told = ready.map(|condition| condition.message.as_str()).unwrap_or_default();
+    notes.into_iter().filter(move |note| !told.contains(&note.text)).map(|note| note.event)
+}
+
+/// The events about pods that have got all their interfaces, or have them no longer.
+fn news(observed: &Observed, own: &Member, entries: &[PodConfiguration]) -> Vec<EventNote> {
+    let old = &observed.config.status.pod_configurations;
+    let lists = |name: &str, all: &[PodConfiguration]| {
+        all.iter().find(|entry| entry.pod_name == name).map_or(0, |entry| entry.config_list.len())
+    };
+    let full = own.candidates().filter(|pod| is_full(observed, own, pod));
+    let new = full.filter(|pod| lists(&pod.name, old) < lists(&pod.name, entries));
+    let configured = new.filter_map(|pod| {
+        let entry = entries.iter().find(|entry| entry.pod_name == pod.name)?;
+        Some(format!("pod {} has its interfaces: {}", pod.name, entry.config_list.join(", ")))
+    });
+    let mut events = told(reason::CONFIGURED, configured.collect());
+    let gone = old.iter().filter(|entry| !entries.iter().any(|now| now.pod_name == entry.pod_name));
+    events.extend(released(gone));
+    events
+}
+
+fn released<'a>(gone: impl Iterator<Item = &'a PodConfiguration>) -> Vec<EventNote> {
+    let messages = gone.map(|entry| format!("pod {} has no interfaces any more", entry.pod_name));
+    told(reason::RELEASED, messages.collect())
+}
+
+/// These messages as events, of which the last one counts those that are too many.
+fn told(reason: reason::Reason, mut messages: Vec<String>) -> Vec<EventNote> {
+    let more = messages.len().saturating_sub(NAMED);
+    messages.truncate(NAMED);
+    messages.extend((more > 0).then(|| format!("and so it is for {more} more pods")));
+    messages.into_iter().map(|message| EventNote::new(EventType::Normal, reason, message)).collect()
+}
+
+/// The report of a `PodConfig` that is being deleted.
+fn leaving(observed: &Observed, now: Timestamp) -> Report<PodConfigKind> {
+    let config = &observed.config;
+    let old = &config.status;
+    let mut events = released(old.pod_configurations.iter());
+    let mut observations =
+        vec![Observation::new(READY, false, reason::DELETING, "The PodConfig is being deleted")];
+    if let Some(message) = blocked(observed, now) {
+        let told = old.conditions.iter().find(|condition| condition.type_ == DELETION_BLOCKED);
+        if told.is_none_or(|told| told.message != message) {
+            events.push(EventNote::warning(reason::LINKS_LEFT, &*message));
+        }
+        observations.push(Observation::new(DELETION_BLOCKED, true, reason::LINKS_LEFT, message));
+    }
+    let retired: &[ConditionType] = &[NAME_CONFLICT, STALLED, DELETION_BLOCKED];
+    let retired = if observations.len() > 1 { retired.get(..2).unwrap_or_default() } else { retired };
+    let generation = config.metadata.generation;
+    let conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
+    let status =
+        PodConfigStatus { phase: phase::UNSET.to_owned(), pod_configurations: Vec::new(), conditions };
+    Report::new(status, events)
+}
+
+/// Which nodes still have links, if that takes long.
+fn blocked(observed: &Observed, now: Timestamp) -> Option<String> {
+    let deleted = observed.config.metadata.deletion_timestamp.as_ref()?;
+    if now.duration_since(deleted.0) < SignedDuration::try_from(PATIENCE).ok()? {
+        return None;
+    }
+    let all = observed.pools.iter().flat_map(|view| view.pool.allocations());
+    let own = all.filter(|(_, allocation)| allocation.pod_config_uid == observed.config.uid());
+    let nodes: BTreeSet<&str> = own.map(|(_, allocation)| allocation.node.as_str()).collect();
+    if nodes.is_empty() {
+        return None;
+    }
+    let (silent, late): (BTreeSet<&str>, BTreeSet<&str>) =
+        nodes.iter().partition(|node| !observed.reports.contains_key(**node));
+    let list = |nodes: &BTreeSet<&str>| {
+        let names: Vec<&str> = nodes.iter().take(NAMED).copied().collect();
+        let more = nodes.len().saturating_sub(names.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}", names.join(", "))
+    };
+    let late = (!late.is_empty()).then(|| format!("links are still to be removed on {}", list(&late)));
+    let silent = (!silent.is_empty()).then(|| {
+        format!("{} has never reported: does crownlabs run there with podConfigNode?", list(&silent))
+    });
+    Some(late.into_iter().chain(silent).collect::<Vec<_>>().join("; "))
+}

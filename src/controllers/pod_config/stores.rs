@@ -1,0 +1,346 @@
+//! The stores of the loop, and which of their changes add which `PodConfig`s to the queue.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::claims::{InUse, Verdicts, decide};
+use super::known::{Concerns, Known};
+use super::observe::{FINALIZER, LABEL, Member, NodeState, Observed, PodView, PoolView, Settings};
+use super::ranges::Range;
+use super::records::{PoolRecord, Report, address, read, salvage};
+use crate::api::meta::Metadata;
+use crate::api::pod_config::{PodConfig, PodConfigKind};
+use crate::api::text::Text;
+use crate::controllers::shared::pod_network::{RECORD, report_name};
+use crate::kinds::{
+    NetworkRecordKind, NetworkedPod, NetworkedPodKind, NodeKind, SampleDeployment, SampleDeploymentKind,
+};
+use crate::runtime::ObjectKey;
+use crate::runtime::finalizer;
+use crate::runtime::queue::{Priority, Queue};
+use crate::runtime::store::{ByController, ByNamespace, Change, Index, Store};
+use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
+
+/// The stores of the loop.
+pub struct Stores {
+    settings: Arc<Settings>,
+    configs: Arc<Store<PodConfigKind>>,
+    /// Pods with the label, in all namespaces.
+    pods: Arc<Store<NetworkedPodKind>>,
+    nodes: Arc<Store<NodeKind>>,
+    /// The records, in the namespace of the daemon alone.
+    records: Arc<Store<NetworkRecordKind>>,
+    /// Deployments with the label.
+    deployments: Arc<Store<SampleDeploymentKind>>,
+    known: Arc<Known>,
+    queue: Arc<Queue>,
+}
+
+/// Pods by their `PodConfig`: the one that their label names, in their own namespace.
+struct ByPodConfig;
+
+impl Index<NetworkedPodKind> for ByPodConfig {
+    type Key = ObjectKey;
+
+    fn keys(pod: &NetworkedPod) -> Vec<ObjectKey> {
+        config_of(pod).into_iter().collect()
+    }
+}
+
+fn config_of(pod: &NetworkedPod) -> Option<ObjectKey> {
+    pod.label(LABEL).map(|name| ObjectKey::new(pod.metadata.namespace.clone(), name))
+}
+
+/// The records that the loop reads and writes.
+pub fn records(namespace: &str) -> Selection {
+    Selection::LabelledIn { namespace: namespace.to_owned(), key: RECORD }
+}
+
+impl Stores {
+    /// Declares the stores. `known` is updated with them.
+    pub fn declare(set: &mut StoreSet<'_>, settings: &Arc<Settings>, known: &Arc<Known>) -> Self {
+        let (all, labelled) = (Selection::All, Selection::labelled(LABEL));
+        let changed = Arc::clone(known);
+        // Before a change adds anything to the queue, decisions about it are out of date.
+        let expiring = set.store(&all).written().on_change(move |change: &Change<PodConfigKind>, _| {
+            let part = |config: &PodConfig| (config.spec.clone(), config.uid().to_owned());
+            if change.object_if(part).is_some() {
+                changed.expire();
+            }
+        });
+        let configs: Arc<Store<PodConfigKind>> = expiring.objects(|_| true).index::<ByNamespace>().get();
+        wake_siblings(&configs, set.queue());
+        Self {
+            settings: Arc::clone(settings),
+            pods: set.store(&labelled).index::<ByPodConfig>().on_change(wake_by_pod).get(),
+            nodes: declare_nodes(set, &configs, known),
+            records: declare_records(set, &configs, &settings.namespace, known),
+            deployments: set
+                .store(&labelled)
+                .written()
+                .index::<ByController>()
+                .wakes_controller::<PodConfigKind>()
+                .get(),
+            known: Arc::clone(known),
+            queue: Arc::clone(set.queue()),
+            configs,
+        }
+    }
+
+    /// What the stores have about a `PodConfig`; `None` when it does not exist, or is in a namespace that is not ours and
+    /// has no finalizer of ours.
+    pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
+        let mut decisions = self.decisions(key);
+        let config = self.configs.get(&key.namespace, &key.name)?;
+        if !self.is_ours(&key.namespace) && !finalizer::holds(&config, FINALIZER) {
+            return None;
+        }
+        let siblings = self.configs.by::<ByNamespace>(&key.namespace);
+        if siblings.iter().any(|sibling| !decisions.contains_key(&ObjectKey::of(&**sibling))) {
+            // One has come just now.
+            self.known.expire();
+            decisions = self.decisions(key);
+        }
+        let members: Vec<Member> =
+            siblings.into_iter().map(|sibling| self.member(sibling, &decisions)).collect();
+        let (known, reports) = self.known.all();
+        let is_left = |pool: &PoolRecord| self.configs.keys_by::<ByNamespace>(&*pool.namespace).is_empty();
+        let orphans: Vec<PoolView> =
+            known.iter().filter(|pool| is_left(pool)).map(|pool| self.view(pool.clone())).collect();
+        let former = self.former(&known, &reports);
+        let pools = self.pools(key, &members, known, &reports);
+        let nodes = self.nodes_of(&members, pools.iter().chain(&orphans), &reports);
+        let sample = config.spec.sample_deployment.as_ref().map_or("", |sample| &sample.name);
+        let samples: Vec<Arc<SampleDeployment>> = self.deployments.by::<ByController>(config.uid());
+        Some(Observed {
+            host_network: self.host_network(key),
+            sample: self.deployments.get(&key.namespace, sample),
+            samples,
+            members,
+            pools,
+            orphans,
+            nodes,
+            reports,
+            former,
+            config,
+        })
+    }
+
+    fn is_ours(&self, namespace: &str) -> bool {
+        self.settings.namespaces.is_empty() || self.settings.namespaces.contains(namespace)
+    }
+
+    /// What is decided about ranges and bridges. Others about whom something else is decided now are added to the queue.
+    fn decisions(&self, key: &ObjectKey) -> Arc<HashMap<ObjectKey, Verdicts>> {
+        let (decisions, changed) = self.known.decisions(|in_use: &[InUse]| {
+            let all = self.configs.keys().into_iter();
+            let all: Vec<(ObjectKey, Arc<PodConfig>)> = all
+                .filter_map(|key| Some((key.clone(), self.configs.get(&key.namespace, &key.name)?)))
+                .collect();
+            let all: Vec<(ObjectKey, &PodConfig)> =
+                all.iter().map(|(key, config)| (key.clone(), &**config)).collect();
+            decide(&all, &self.settings.reserved, in_use)
+        });
+        for other in changed.into_iter().filter(|other| other != key) {
+            self.queue.add(other, Priority::Change);
+        }
+        decisions
+    }
+
+    fn member(&self, config: Arc<PodConfig>, decisions: &HashMap<ObjectKey, Verdicts>) -> Member {
+        let key = ObjectKey::of(&*config);
+        let pods = self.pods.by::<ByPodConfig>(&key);
+        let has_network = |pod: &&Arc<NetworkedPod>| !pod.spec.host_network && !has_ended(pod);
+        let view = |pod: &Arc<NetworkedPod>| PodView {
+            uid: pod.uid().to_owned(),
+            name: pod.name().to_owned(),
+            node: pod.spec.node_name.to_string(),
+            is_ending: pod.is_terminating(),
+        };
+        Member {
+            verdicts: decisions.get(&key).cloned().unwrap_or_default(),
+            is_leaving: config.is_terminating() || !self.is_ours(&key.namespace),
+            pods: pods.iter().filter(has_network).map(view).collect(),
+            config,
+        }
+    }
+
+    fn host_network(&self, key: &ObjectKey) -> Vec<Metadata> {
+        let pods = self.pods.by::<ByPodConfig>(key);
+        let is_left_alone =
+            |pod: &&Arc<NetworkedPod>| pod.spec.host_network && !has_ended(pod) && !pod.is_terminating();
+        pods.iter().filter(is_left_alone).map(|pod| pod.metadata.clone()).collect()
+    }
+
+    /// The pools of a namespace: those that are recorded, those that its `PodConfig`s name, and those of which a report has
+    /// live links.
+    fn pools(
+        &self,
+        key: &ObjectKey,
+        members: &[Member],
+        known: Vec<PoolRecord>,
+        reports: &BTreeMap<String, Arc<Report>>,
+    ) -> Vec<PoolView> {
+        let namespace = key.namespace.as_str();
+        let mut pools: BTreeMap<Range, PoolRecord> = known
+            .into_iter()
+            .filter(|pool| pool.namespace == namespace)
+            .map(|pool| (pool.range, pool))
+            .collect();
+        let verdicts = members.iter().flat_map(|member| &member.verdicts);
+        let named = verdicts.filter_map(|verdict| verdict.attachment()).map(|attachment| attachment.range);
+        let links = reports.values().flat_map(|report| report.links.values().flatten());
+        let live = links.filter(|link| link.namespace == namespace && address(link).is_some());
+        let live = live.filter_map(|link| Range::parse(&link.address).ok());
+        for range in named.chain(live) {
+            pools.entry(range).or_insert_with(|| PoolRecord::empty(namespace, range));
+        }
+        pools.into_values().map(|pool| self.view(pool)).collect()
+    }
+
+    /// A pool with its record. What its record says cannot be read if the pool is not known.
+    fn view(&self, pool: PoolRecord) -> PoolView {
+        let record = self.records.get(&self.settings.namespace, &pool.name());
+        let is_known = !pool.is_unused() || record.as_deref().is_none_or(|record| read(record).is_some());
+        let pool = match &record {
+            Some(record) if !is_known => salvage(record, &pool.namespace, pool.range),
+            _ => pool,
+        };
+        PoolView { pool, record }
+    }
+
+    /// The reports of nodes that do not exist, about which nothing is recorded.
+    fn former(
+        &self,
+        pools: &[PoolRecord],
+        reports: &BTreeMap<String, Arc<Report>>,
+    ) -> Vec<(String, Arc<crate::kinds::NetworkRecord>)> {
+        let gone: Vec<&String> = reports.keys().filter(|node| self.nodes.get("", node).is_none()).collect();
+        if gone.is_empty() {
+            return Vec::new();
+        }
+        let named: BTreeSet<&str> =
+            pools.iter().flat_map(PoolRecord::allocations).map(|(_, one)| one.node.as_str()).collect();
+        let gone = gone.into_iter().filter(|node| !named.contains(node.as_str()));
+        gone.filter_map(|node| {
+            Some((node.clone(), self.records.get(&self.settings.namespace, &report_name(node))?))
+        })
+        .collect()
+    }
+
+    fn nodes_of<'a>(
+        &self,
+        members: &[Member],
+        pools: impl Iterator<Item = &'a PoolView>,
+        reports: &BTreeMap<String, Arc<Report>>,
+    ) -> BTreeMap<String, NodeState> {
+        let of_pods = members.iter().flat_map(|member| &member.pods).map(|pod| &pod.node);
+        let of_pools = pools.flat_map(|view| view.pool.allocations()).map(|(_, allocation)| &allocation.node);
+        let names: BTreeSet<&String> = of_pods.chain(of_pools).chain(reports.keys()).collect();
+        let state = |name: &String| NodeState::of(self.nodes.get("", name).as_deref());
+        names.into_iter().map(|name| (name.clone(), state(name))).collect()
+    }
+}
+
+/// Whether a pod has ended for good.
+fn has_ended(pod: &NetworkedPod) -> bool {
+    ["Succeeded", "Failed"].contains(&pod.status.phase.as_str())
+}
+
+/// A change of what the loop reads of a pod adds its `PodConfig`s, before and now.
+fn wake_by_pod(change: &Change<NetworkedPodKind>, queue: &Queue) {
+    let part = |pod: &NetworkedPod| {
+        (config_of(pod), pod.uid().to_owned(), pod.spec.clone(), has_ended(pod), pod.is_terminating())
+    };
+    if change.object_if(part).is_none() {
+        return;
+    }
+    for pod in [&change.old, &change.new].into_iter().flatten() {
+        if let Some(key) = config_of(pod) {
+            queue.add(key, Priority::Change);
+        }
+    }
+}
+
+/// A `PodConfig` that comes, changes its spec, is deleted or has gone adds the others of its namespace: they share pools.
+fn wake_siblings(configs: &Arc<Store<PodConfigKind>>, queue: &Arc<Queue>) {
+    let (shown, queue) = (Arc::clone(configs), Arc::clone(queue));
+    configs.subscribe(move |change| {
+        let part =
+            |config: &PodConfig| (config.spec.clone(), config.is_terminating(), config.uid().to_owned());
+        let Some(config) = change.object_if(part) else { return };
+        for sibling in shown.keys_by::<ByNamespace>(config.namespace()) {
+            if *sibling.name != *config.name() {
+                queue.add(sibling, Priority::Change);
+            }
+        }
+    });
+}
+
+/// Adds the `PodConfig`s that something concerns; one of any namespace for what is of a namespace that has none.
+fn wake(concerns: &Concerns, configs: &Store<PodConfigKind>, queue: &Queue) {
+    let mut keys: BTreeSet<ObjectKey> = BTreeSet::new();
+    for namespace in &concerns.namespaces {
+        let of = configs.keys_by::<ByNamespace>(namespace.as_str());
+        if of.is_empty() {
+            keys.extend(configs.keys().into_iter().min());
+        }
+        keys.extend(of);
+    }
+    if concerns.all {
+        keys.extend(configs.keys());
+    }
+    for key in keys {
+        queue.add(key, Priority::Change);
+    }
+}
+
+/// Declares the store of nodes. A node that becomes ready, is not any more, or is gone, adds the `PodConfig`s that have
+/// something there.
+fn declare_nodes(
+    set: &mut StoreSet<'_>,
+    configs: &Arc<Store<PodConfigKind>>,
+    known: &Arc<Known>,
+) -> Arc<Store<NodeKind>> {
+    let (configs, known) = (Arc::clone(configs), Arc::clone(known));
+    let nodes = set.store::<NodeKind>(&Selection::All).written();
+    nodes
+        .on_change(move |change, queue| {
+            let Some(node) = change.object_if(|node| NodeState::of(Some(node))) else { return };
+            let mut namespaces = known.namespaces_on(node.name());
+            if change.new.is_none() {
+                // Its report is removed by anyone.
+                namespaces.insert(String::new());
+            }
+            wake(&Concerns { namespaces, ..Concerns::default() }, &configs, queue);
+        })
+        .get()
+}
+
+/// Declares the store of the records, and keeps in memory what they say.
+fn declare_records(
+    set: &mut StoreSet<'_>,
+    configs: &Arc<Store<PodConfigKind>>,
+    namespace: &str,
+    known: &Arc<Known>,
+) -> Arc<Store<NetworkRecordKind>> {
+    let store: Arc<Store<NetworkRecordKind>> = set.store(&records(namespace)).written().get();
+    let (shown, queue) = (Arc::clone(&store), Arc::clone(set.queue()));
+    let (configs, known): (Arc<Store<PodConfigKind>>, _) = (Arc::clone(configs), Arc::clone(known));
+    store.subscribe(move |change| {
+        let Some(record) = change.object() else { return };
+        let (namespace, name): (&str, Text) = (record.namespace(), record.metadata.name.clone());
+        let mut concerns = known.take(&name, || read(&*shown.get(namespace, &name)?));
+        if change.origin.is_some() && !concerns.is_loss {
+            // Who has written it knows of it, and nobody waits for it.
+            return;
+        }
+        if concerns == Concerns::default() && change.origin.is_none() && change.new.is_none() {
+            // What cannot be read was removed, so that it can be made again.
+            concerns.all = true;
+        }
+        wake(&concerns, &configs, &queue);
+    });
+    store
+}

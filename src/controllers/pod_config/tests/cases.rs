@@ -1,0 +1,411 @@
+//! What the loop does in one situation each.
+
+use serde_json::{Value, json};
+
+use super::world::{SYSTEM, World};
+use crate::controllers::pod_config::observe::{FINALIZER, LABEL};
+use crate::controllers::pod_config::records::LIMIT;
+use crate::controllers::shared::pod_network::{LinkProblem, pool_name};
+
+/// The sample with two attachments that this kind has always had.
+const SAMPLE: [&str; 2] = ["pc0 pcbr0 192.168.100.0/24", "pc1 pcbr1 192.168.99.0/24"];
+
+impl World {
+    /// A world with a `PodConfig` and two pods, at rest.
+    fn with_sample() -> Self {
+        let mut world = Self::new();
+        world.config("lab", "net", &SAMPLE);
+        world.pod("lab", "a", "net", "n1");
+        world.pod("lab", "b", "net", "n2");
+        world.settle();
+        world
+    }
+
+    fn status(&self, name: &str) -> &Value {
+        &self.get("PodConfig", "lab", name).expect("a PodConfig")["status"]
+    }
+
+    fn phase(&self, name: &str) -> String {
+        self.status(name)["phase"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Status, reason and message of a condition.
+    fn condition(&self, name: &str, type_: &str) -> [String; 3] {
+        let list = self.status(name)["conditions"].as_array().cloned().unwrap_or_default();
+        let found = list.into_iter().find(|condition| condition["type"] == type_).unwrap_or_default();
+        ["status", "reason", "message"].map(|member| found[member].as_str().unwrap_or_default().to_owned())
+    }
+
+    fn has_pool(&self, range: &str) -> bool {
+        self.get("ConfigMap", SYSTEM, &pool_name("lab", range)).is_some()
+    }
+
+    /// Whether there is an event that begins so.
+    fn told(&self, begin: &str) -> usize {
+        self.events.iter().filter(|event| event.starts_with(begin)).count()
+    }
+}
+
+#[test]
+fn the_sample_gives_two_pods_their_addresses_on_both_networks() {
+    let mut world = World::with_sample();
+    assert_eq!(world.addresses("lab", "a"), ["pc0 192.168.100.2", "pc1 192.168.99.2"]);
+    assert_eq!(world.addresses("lab", "b"), ["pc0 192.168.100.3", "pc1 192.168.99.3"]);
+    assert_eq!(world.phase("net"), "configured");
+    let text = |name: &str, number: u8| {
+        json!({"podName": name, "configList": [
+            format!("{{podVethName:pc077 podIPAddr:192.168.100.{number}/24 peerVethName:hpc077 bridge:pcbr0}}"),
+            format!("{{podVethName:pc177 podIPAddr:192.168.99.{number}/24 peerVethName:hpc177 bridge:pcbr1}}"),
+        ]})
+    };
+    assert_eq!(world.status("net")["podConfigurations"], json!([text("a", 2), text("b", 3)]));
+    assert_eq!(world.condition("net", "Ready")[..2], ["True", "Configured"]);
+    assert_eq!(world.condition("net", "Reconciled")[0], "True");
+    assert_eq!(world.told("Configured pod "), 2);
+    // The gateways are in the records, for the bridges.
+    let pools: Vec<_> =
+        world.pools().into_iter().map(|(pool, _)| (pool.gateway.to_string(), pool.bridges)).collect();
+    assert_eq!(
+        pools,
+        [
+            ("192.168.100.1".to_owned(), vec!["pcbr0".to_owned()]),
+            ("192.168.99.1".to_owned(), vec!["pcbr1".to_owned()])
+        ]
+    );
+    world.delete("lab", "net");
+    world.settle();
+    assert!(
+        world.get("PodConfig", "lab", "net").is_none() && world.links.is_empty() && world.pools().is_empty()
+    );
+    assert_eq!(world.told("Released pod "), 2);
+    let left =
+        world.objects.keys().filter(|key| key.0 == "ConfigMap" && !key.2.starts_with("podnet-node")).count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn the_finalizer_is_there_before_an_address() {
+    let mut world = World::new();
+    world.config("lab", "net", &SAMPLE);
+    world.pod("lab", "a", "net", "n1");
+    let plan = world.planned("lab", "net");
+    assert_eq!((plan.patches.len(), plan.ensure.len()), (1, 0), "{plan:#?}");
+    assert_eq!(plan.patches[0].patch["metadata"]["finalizers"], json!([FINALIZER]));
+    world.reconcile("lab", "net", 1);
+    let plan = world.planned("lab", "net");
+    assert_eq!((plan.patches.len(), plan.ensure.len()), (0, 2), "{plan:#?}");
+}
+
+#[test]
+fn a_pod_has_its_address_before_it_runs_and_keeps_it() {
+    let mut world = World::new();
+    world.config("lab", "net", &SAMPLE[..1]);
+    world.pod("lab", "a", "net", "");
+    world.settle();
+    assert_eq!((world.phase("net").as_str(), world.pools().len()), ("configuring", 0), "it has no node");
+    world.patch("Pod", "lab", "a", &json!({"spec": {"nodeName": "n1"}, "status": {"phase": "Pending"}}));
+    world.reconcile("lab", "net", usize::MAX);
+    assert_eq!(world.pools()[0].1.len(), 1);
+    world.settle();
+    world.pod("lab", "0-first", "net", "n2");
+    world.restart();
+    world.settle();
+    assert_eq!(world.addresses("lab", "a"), ["pc0 192.168.100.2"]);
+    assert_eq!(world.addresses("lab", "0-first"), ["pc0 192.168.100.3"]);
+    world.remove("Pod", "lab", "a");
+    world.settle();
+    world.pod("lab", "c", "net", "n1");
+    world.settle();
+    assert_eq!(world.addresses("lab", "c"), ["pc0 192.168.100.2"], "the lowest one is free again");
+    assert_eq!(world.phase("net"), "configured");
+}
+
+#[test]
+fn the_phase_says_whether_something_is_missing() {
+    let mut world = World::new();
+    world.config("lab", "net", &SAMPLE);
+    world.settle();
+    assert_eq!(
+        (world.phase("net").as_str(), world.status("net")["podConfigurations"].clone()),
+        ("unset", json!([]))
+    );
+    assert_eq!(world.condition("net", "Ready")[..2], ["True", "NoPods"]);
+    world.pod("lab", "a", "net", "n1");
+    world.settle();
+    assert_eq!(world.phase("net"), "configured");
+    world.pod("lab", "b", "net", "");
+    world.settle();
+    assert_eq!(world.phase("net"), "configuring", "it moves back");
+    assert_eq!(
+        world.condition("net", "Ready"),
+        ["False", "Configuring", "1 of 2 pods have all their interfaces"]
+    );
+    world.patch("Pod", "lab", "b", &json!({"status": {"phase": "Succeeded"}}));
+    world.settle();
+    assert_eq!(world.phase("net"), "configured", "it has ended");
+    world.patch("Pod", "lab", "a", &json!({"metadata": {"labels": {LABEL: "none"}}}));
+    world.settle();
+    assert_eq!(world.phase("net"), "unset");
+    assert!(world.links.is_empty());
+    assert_eq!(world.told("Released pod a"), 1);
+}
+
+#[test]
+fn what_is_wrong_is_told_once_and_the_rest_is_made() {
+    let mut world = World::new();
+    let broken = ["x br0 10.1.0.0/24", "y br1 10.96.1.0/24", "z br1 10.2.0.0/31"];
+    world.config("lab", "net", &broken);
+    world.pod("lab", "a", "net", "n1");
+    world.settle();
+    assert_eq!((world.phase("net").as_str(), world.addresses("lab", "a").len()), ("configuring", 1));
+    let [status, reason, message] = world.condition("net", "Reconciled");
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "NetworkOverlap"));
+    assert!(message.contains("reservedCidrs") && message.contains("[2].cidr"), "{message}");
+    assert_eq!(world.condition("net", "Stalled")[0], "True");
+    world.restart();
+    world.settle();
+    assert_eq!((world.told("NetworkOverlap"), world.told("InvalidCIDR")), (1, 1));
+}
+
+#[test]
+fn what_nodes_report_is_told() {
+    let mut world = World::with_sample();
+    let problem =
+        |reason: &str| LinkProblem { reason: reason.to_owned(), message: "eth7 has the name".to_owned() };
+    world.broken.insert("pc9".to_owned(), problem("NameConflict"));
+    world.broken.insert("pc8".to_owned(), problem("OfTheFuture"));
+    world.config("lab", "net", &[SAMPLE[0], "pc9 pcbr9 10.9.0.0/24", "pc8 pcbr8 10.8.0.0/24"]);
+    world.settle();
+    let [_, reason, message] = world.condition("net", "Reconciled");
+    assert_eq!(reason, "LinkFailed", "one that this version does not know");
+    assert!(message.contains("attachment pc9 of pod a: eth7 has the name"), "{message}");
+    assert_eq!((world.told("NameConflict"), world.told("LinkFailed")), (2, 2));
+    assert_eq!(world.addresses("lab", "a"), ["pc0 192.168.100.2"], "pc1 was removed");
+    assert!(!world.has_pool("192.168.99.0/24"));
+}
+
+#[test]
+fn a_pod_with_the_network_of_its_node_is_left_alone_and_told() {
+    let mut world = World::with_sample();
+    world.pod("lab", "h", "net", "n1");
+    world.patch("Pod", "lab", "h", &json!({"spec": {"hostNetwork": true}}));
+    world.patch("PodConfig", "lab", "net", &json!({"spec": {"vlans": [{"vlanID": 7}]}}));
+    world.settle();
+    world.restart();
+    world.settle();
+    assert_eq!((world.phase("net").as_str(), world.addresses("lab", "h").len()), ("configured", 0));
+    assert_eq!((world.told("lab/h HostNetworkPod"), world.told("VlansNotImplemented")), (1, 1));
+}
+
+#[test]
+fn a_lost_node_is_not_waited_for() {
+    let mut world = World::with_sample();
+    world.delete("lab", "net");
+    world.node("n2", "Unknown");
+    // Only the other node works.
+    for _ in 0..4 {
+        world.reconcile("lab", "net", usize::MAX);
+        world.work("n1");
+    }
+    assert!(world.get("PodConfig", "lab", "net").is_some(), "the node may come back");
+    let plan = world.planned("lab", "net");
+    assert!(
+        matches!(plan.requeue, crate::runtime::plan::Requeue::After(after) if after.as_secs() <= 300),
+        "{plan:?}"
+    );
+    world.now = world.now.checked_add(jiff::SignedDuration::from_secs(60)).expect("a time");
+    world.reconcile("lab", "net", usize::MAX);
+    let [_, reason, message] = world.condition("net", "DeletionBlocked");
+    assert_eq!((reason.as_str(), message.as_str()), ("LinksLeft", "links are still to be removed on n2"));
+    world.now = world.now.checked_add(jiff::SignedDuration::from_secs(240)).expect("a time");
+    world.reconcile("lab", "net", usize::MAX);
+    assert!(world.get("PodConfig", "lab", "net").is_none(), "it is lost");
+}
+
+#[test]
+fn a_node_that_is_gone_is_looked_for_and_leaves_no_report() {
+    let mut world = World::with_sample();
+    world.config("lab", "stays", &[]);
+    world.settle();
+    world.remove("Node", "", "n2");
+    world.links.retain(|(node, ..), _| node != "n2");
+    world.delete("lab", "net");
+    world.reconcile("lab", "net", usize::MAX);
+    let plan = world.planned("lab", "stays");
+    assert_eq!(plan.confirm.len(), 1, "{plan:?}");
+    world.settle();
+    assert!(world.get("PodConfig", "lab", "net").is_none());
+    let left: Vec<_> = world.objects.keys().filter(|key| key.0 == "ConfigMap").collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn nothing_blocks_a_deletion_without_pods() {
+    let mut world = World::with_sample();
+    world.remove("Pod", "lab", "a");
+    world.remove("Pod", "lab", "b");
+    world.links.clear();
+    world.settle();
+    world.delete("lab", "net");
+    world.reconcile("lab", "net", usize::MAX);
+    assert!(world.get("PodConfig", "lab", "net").is_none() && world.pools().is_empty());
+}
+
+#[test]
+fn a_lost_record_is_made_again_from_the_reports_and_else_from_the_status() {
+    let mut world = World::with_sample();
+    world.pod("lab", "0-first", "net", "n1");
+    world.settle();
+    let before: Vec<_> = ["a", "b", "0-first"].map(|pod| world.addresses("lab", pod)).into();
+    let name = pool_name("lab", "192.168.100.0/24");
+    let again = |world: &mut World| {
+        world.restart();
+        world.settle();
+        let after: Vec<_> = ["a", "b", "0-first"].map(|pod| world.addresses("lab", pod)).into();
+        assert_eq!(after, before);
+    };
+    world.remove("ConfigMap", SYSTEM, &name);
+    again(&mut world);
+    world.patch("ConfigMap", SYSTEM, &name, &json!({"data": null}));
+    again(&mut world);
+    world.patch("ConfigMap", SYSTEM, &name, &json!({"data": {"pool": "{}"}}));
+    again(&mut world);
+    // Neither records nor reports are left: the nodes are new, and the status is all that is known.
+    let records: Vec<_> = world.objects.keys().filter(|key| key.0 == "ConfigMap").cloned().collect();
+    for (kind, namespace, name) in &records {
+        world.remove(kind, namespace, name);
+    }
+    world.links.clear();
+    again(&mut world);
+}
+
+#[test]
+fn what_a_status_says_is_not_believed_while_there_is_a_record() {
+    let mut world = World::with_sample();
+    let edited = |address: &str| {
+        json!({"status": {"podConfigurations": [{"podName": "c", "configList": [
+        format!("{{podVethName:pc077 podIPAddr:{address}/24 peerVethName:hpc077 bridge:pcbr0}}")]}]}})
+    };
+    world.patch("PodConfig", "lab", "net", &edited("192.168.100.77"));
+    world.pod("lab", "c", "net", "n1");
+    world.settle();
+    assert_eq!(world.addresses("lab", "c"), ["pc0 192.168.100.4", "pc1 192.168.99.4"]);
+    // Nor is an address that no pod may have, or that another pod has.
+    for address in ["192.168.100.1", "192.168.100.2", "192.168.100.255", "10.0.0.9"] {
+        world.remove("ConfigMap", SYSTEM, &pool_name("lab", "192.168.100.0/24"));
+        world.patch("PodConfig", "lab", "net", &edited(address));
+        world.settle();
+        assert_eq!(world.addresses("lab", "c"), ["pc0 192.168.100.4", "pc1 192.168.99.4"]);
+    }
+}
+
+#[test]
+fn a_pool_has_an_end() {
+    let mut world = World::new();
+    world.config("lab", "net", &["x br0 10.1.0.0/30"]);
+    world.pod("lab", "a", "net", "n1");
+    world.pod("lab", "b", "net", "n1");
+    world.settle();
+    assert_eq!(world.addresses("lab", "a"), ["x 10.1.0.2"]);
+    let [_, reason, message] = world.condition("net", "Reconciled");
+    assert_eq!(reason, "PoolExhausted");
+    assert!(
+        message.contains("attachment x of pod b: no address of 10.1.0.0/30 is free, all 1 are in use"),
+        "{message}"
+    );
+    world.remove("Pod", "lab", "a");
+    world.settle();
+    assert_eq!(
+        (world.addresses("lab", "b"), world.phase("net")),
+        (vec!["x 10.1.0.2".to_owned()], "configured".to_owned())
+    );
+}
+
+#[test]
+fn a_pool_has_no_more_addresses_than_its_record_can_hold() {
+    let mut world = World::new();
+    world.config("lab", "net", &["x br0 10.1.0.0/16"]);
+    (0..LIMIT + 3).for_each(|number| world.pod("lab", &format!("p{number:05}"), "net", "n1"));
+    world.settle();
+    assert_eq!(world.links.len(), LIMIT);
+    let [_, reason, message] = world.condition("net", "Reconciled");
+    assert_eq!(reason, "PoolExhausted");
+    assert!(
+        message.contains("pods p02000, p02001, p02002: 10.1.0.0/16") && message.contains("which is 2000"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_edited_range_rebuilds_and_an_edited_bridge_keeps_the_address() {
+    let mut world = World::with_sample();
+    world.config("lab", "net", &["pc0 other 192.168.100.0/24", "pc1 pcbr1 192.168.99.0/25"]);
+    world.settle();
+    assert_eq!(world.addresses("lab", "b"), ["pc0 192.168.100.3", "pc1 192.168.99.3"]);
+    assert!(world.links.values().all(|live| ["other", "pcbr1"].contains(&live.allocation.bridge.as_str())));
+    assert!(world.has_pool("192.168.99.0/25") && !world.has_pool("192.168.99.0/24"));
+    assert_eq!(world.phase("net"), "configured");
+}
+
+#[test]
+fn a_namespace_that_is_not_ours_any_more_is_left() {
+    let mut world = World::with_sample();
+    world.config("elsewhere", "net", &["x br7 10.7.0.0/24"]);
+    world.pod("elsewhere", "a", "net", "n1");
+    world.settle();
+    assert!(world.addresses("elsewhere", "a").is_empty() && world.observed("elsewhere", "net").is_none());
+    world.patch("PodConfig", "elsewhere", "net", &json!({"metadata": {"finalizers": [FINALIZER, "other"]}}));
+    world.settle();
+    let found = world.get("PodConfig", "elsewhere", "net").expect("it stays");
+    assert_eq!(found["metadata"]["finalizers"], json!(["other"]));
+}
+
+#[test]
+fn what_is_left_of_a_namespace_without_any_is_removed_by_others() {
+    let mut world = World::with_sample();
+    world.config("other", "net", &["x br7 10.7.0.0/24"]);
+    world.settle();
+    // Somebody takes the finalizer away.
+    world.patch(
+        "PodConfig",
+        "lab",
+        "net",
+        &json!({"metadata": {"finalizers": null, "deletionTimestamp": "2026-01-02T00:00:00Z"}}),
+    );
+    world.settle();
+    assert!(world.pools().is_empty() && world.links.is_empty());
+}
+
+#[test]
+fn the_sample_deployment_is_made_kept_and_removed() {
+    let mut world = World::with_sample();
+    let sample =
+        |name: &str, create: bool| json!({"spec": {"sampleDeployment": {"create": create, "name": name}}});
+    world.patch("PodConfig", "lab", "net", &sample("lab-pods", true));
+    world.settle();
+    let made = world.get("Deployment", "lab", "lab-pods").expect("it is made").clone();
+    insta::assert_snapshot!("sample_deployment", serde_json::to_string_pretty(&made).expect("JSON"));
+    world.patch("Deployment", "lab", "lab-pods", &json!({"spec": {"replicas": 5}}));
+    world.settle();
+    assert_eq!(world.get("Deployment", "lab", "lab-pods").expect("it stays")["spec"]["replicas"], 2);
+    world.patch("PodConfig", "lab", "net", &sample("lab-pods", false));
+    world.settle();
+    assert!(world.get("Deployment", "lab", "lab-pods").is_none());
+    let foreign = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": "lab", "name": "mine", "labels": {LABEL: "net"}}});
+    world.put(&foreign);
+    for (name, reason) in [
+        ("mine", "SampleDeploymentConflict"),
+        ("", "InvalidSampleDeployment"),
+        ("A_b", "InvalidSampleDeployment"),
+    ] {
+        world.patch("PodConfig", "lab", "net", &sample(name, true));
+        world.settle();
+        assert_eq!(world.condition("net", "Reconciled")[1], reason);
+        assert_eq!(
+            (world.told(reason) > 0, world.phase("net").as_str()),
+            (true, "configured"),
+            "the attachments work"
+        );
+    }
+    assert!(world.get("Deployment", "lab", "mine").is_some());
+}

@@ -1,0 +1,134 @@
+//! Random histories: users, nodes and crashes in any order. No address is ever on two links, and in the end everything is
+//! as it should be, and nothing is left.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::world::{SYSTEM, World};
+use crate::controllers::pod_config::observe::LABEL;
+
+/// What happens.
+#[derive(Debug, Clone)]
+enum Act {
+    Pod(usize, usize, usize),
+    NoPod(usize),
+    Label(usize, usize),
+    Config(usize, usize),
+    NoConfig(usize),
+    /// A reconcile, of which the process dies after so many writes.
+    Reconcile(usize, usize),
+    Work(usize),
+    Restart,
+    /// An administrator deletes a record, or writes nonsense into it.
+    Lose(usize),
+    Damage(usize),
+}
+
+const CONFIGS: [(&str, &str); 3] = [("lab", "a"), ("lab", "b"), ("other", "c")];
+const NODES: [&str; 2] = ["n1", "n2"];
+
+/// What a `PodConfig` asks for: the same and overlapping ranges, small ones, and of both families.
+const SPECS: [&[&str]; 8] = [
+    &["x br0 10.1.0.0/28", "y br1 10.2.0.0/29"],
+    &["x br0 10.1.0.0/28"],
+    &["x br0 10.1.0.0/29", "y br0 10.1.0.0/28"],
+    &["y br1 10.2.0.0/30", "x br0 fd00::/126"],
+    &["x br2 10.1.0.8/29", "y br3 10.1.0.0/29"],
+    &["x br0 10.1.0.0/28", "y br0 10.1.0.0/28"],
+    &["x br5 10.1.0.0/28"],
+    &[],
+];
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        3 => (0..6usize, 0..3usize, 0..2usize).prop_map(|(pod, config, node)| Act::Pod(pod, config, node)),
+        2 => (0..6usize).prop_map(Act::NoPod),
+        1 => (0..6usize, 0..3usize).prop_map(|(pod, config)| Act::Label(pod, config)),
+        3 => (0..3usize, 0..SPECS.len()).prop_map(|(config, spec)| Act::Config(config, spec)),
+        1 => (0..3usize).prop_map(Act::NoConfig),
+        8 => (0..3usize, 0..6usize).prop_map(|(config, writes)| Act::Reconcile(config, writes)),
+        5 => (0..2usize).prop_map(Act::Work),
+        1 => Just(Act::Restart),
+        1 => (0..3usize).prop_map(Act::Lose),
+        1 => (0..3usize).prop_map(Act::Damage),
+    ]
+}
+
+/// The name of the n-th pool, if there are so many.
+fn pool(world: &World, number: usize) -> Option<String> {
+    let is_pool = |(key, _): &(&(String, String, String), &Value)| {
+        key.2.starts_with("podnet-") && !key.2.starts_with("podnet-node-")
+    };
+    world.objects.iter().filter(is_pool).nth(number).map(|(key, _)| key.2.clone())
+}
+
+fn perform(world: &mut World, act: &Act) {
+    let find = |world: &World, number: usize| {
+        let name = format!("p{number}");
+        world.objects.keys().find(|key| key.0 == "Pod" && key.2 == name).map(|key| key.1.clone())
+    };
+    match *act {
+        Act::Pod(pod, config, node) => {
+            if find(world, pod).is_none() {
+                world.pod(CONFIGS[config].0, &format!("p{pod}"), CONFIGS[config].1, NODES[node]);
+            }
+        }
+        Act::NoPod(pod) => {
+            if let Some(namespace) = find(world, pod) {
+                world.remove("Pod", &namespace, &format!("p{pod}"));
+            }
+        }
+        Act::Label(pod, config) => {
+            if let Some(namespace) = find(world, pod) {
+                let patch = json!({"metadata": {"labels": {LABEL: CONFIGS[config].1}}});
+                world.patch("Pod", &namespace, &format!("p{pod}"), &patch);
+            }
+        }
+        Act::Config(config, spec) => world.config(CONFIGS[config].0, CONFIGS[config].1, SPECS[spec]),
+        Act::NoConfig(config) => {
+            if world.get("PodConfig", CONFIGS[config].0, CONFIGS[config].1).is_some() {
+                world.delete(CONFIGS[config].0, CONFIGS[config].1);
+            }
+        }
+        Act::Reconcile(config, writes) => world.reconcile(CONFIGS[config].0, CONFIGS[config].1, writes),
+        Act::Work(node) => world.work(NODES[node]),
+        Act::Restart => world.restart(),
+        Act::Lose(number) => {
+            if let Some(name) = pool(world, number) {
+                world.remove("ConfigMap", SYSTEM, &name);
+            }
+        }
+        Act::Damage(number) => {
+            if let Some(name) = pool(world, number) {
+                world.patch("ConfigMap", SYSTEM, &name, &json!({"data": {"pool": "{"}}));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #[test]
+    fn no_address_is_used_twice_and_nothing_is_left(acts in proptest::collection::vec(act(), 1..60)) {
+        let mut world = World::new();
+        for act in &acts {
+            perform(&mut world, act);
+            world.check();
+        }
+        world.settle();
+        let writes = world.writes;
+        world.restart();
+        world.settle();
+        prop_assert_eq!(world.writes, writes, "at rest, and after a restart, nothing is written");
+        let configs: Vec<_> = world.objects.keys().filter(|key| key.0 == "PodConfig").cloned().collect();
+        for (_, namespace, name) in configs {
+            if world.get("PodConfig", &namespace, &name).is_some() {
+                world.delete(&namespace, &name);
+            }
+        }
+        world.settle();
+        let left: Vec<_> = world.objects.keys().filter(|key| key.0 == "PodConfig").collect();
+        prop_assert!(left.is_empty() && world.links.is_empty(), "{:?} {:?}", left, world.links);
+        prop_assert!(world.pools().is_empty(), "{:?}", world.pools());
+    }
+}

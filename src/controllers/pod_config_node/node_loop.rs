@@ -1,0 +1,83 @@
+//! The loop: its stores, and when it works.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::locate::Runtime;
+use super::plan::Settings;
+use super::running::Running;
+use super::write::Report;
+use crate::config::PodConfigNodeConfig;
+use crate::controllers::shared::pod_network::{POOL, RECORD, report_name};
+use crate::controllers::{ReplicaDefinition, Setup};
+use crate::kinds::NetworkRecordKind;
+use crate::runtime::replica::{Health, ReplicaLoop, Stop};
+use crate::runtime::store::Store;
+use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
+
+/// The variable of the environment that has the name of the node where the configuration has none.
+const NODE_NAME: &str = "NODE_NAME";
+
+/// Makes the links of the pods on this node.
+pub struct PodConfigNodeLoop {
+    /// The records of all pools.
+    pub(super) pools: Arc<Store<NetworkRecordKind>>,
+    /// Told of each change of a pool or of the report.
+    pub(super) changed: Arc<Notify>,
+    pub(super) report: Option<Report>,
+    pub(super) runtime: Arc<Runtime>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) config: PodConfigNodeConfig,
+}
+
+impl ReplicaDefinition for PodConfigNodeLoop {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        let config = setup.config.controllers.pod_config_node.clone();
+        let namespace = setup.config.leader_election.namespace.clone();
+        let from_environment = || std::env::var(NODE_NAME).unwrap_or_default();
+        let node = if config.node_name.is_empty() { from_environment() } else { config.node_name.clone() };
+        anyhow::ensure!(
+            !node.is_empty() || setup.ungated.is_none(),
+            "the loop podConfigNode does not know on which node it is: set controllers.podConfigNode.nodeName, or the \
+             variable {NODE_NAME} by the downward API (spec.nodeName)"
+        );
+        let changed = Arc::new(Notify::new());
+        let (pools_changed, report_changed) = (Arc::clone(&changed), Arc::clone(&changed));
+        let (namespaced, name) = (namespace.clone(), report_name(&node));
+        let pools = Selection::LabelIn { namespace: namespace.clone(), key: RECORD, value: POOL };
+        let pools = set.store(&pools).on_change(move |_, _| pools_changed.notify_one()).get();
+        let own = Selection::NamedIn { namespace: namespaced, name: name.clone() };
+        let store = set.store(&own).on_change(move |_, _| report_changed.notify_one()).get();
+        let report =
+            setup.ungated.clone().map(|client| Report { client, store, namespace, name, node: node.clone() });
+        let settings = Settings { node, allowed_bridges: config.allowed_bridges.iter().cloned().collect() };
+        let runtime = Arc::new(Runtime::new(config.runtime_endpoint.clone()));
+        Ok(Self { pools, changed, report, runtime, settings: Arc::new(settings), config })
+    }
+}
+
+impl ReplicaLoop for PodConfigNodeLoop {
+    const NAME: &'static str = "podConfigNode";
+
+    async fn run(self, health: Health, stop: Stop) {
+        // It may be left at any point: whatever was begun is recognised, and finished by the next process.
+        tokio::select! {
+            () = stop.asked() => {}
+            () = Running::new(self, health).run() => {}
+        }
+    }
+}
+
+impl PodConfigNodeLoop {
+    /// The path of the network namespace of the node.
+    pub(super) fn node_namespace(&self) -> PathBuf {
+        if self.config.node_namespace.is_empty() {
+            PathBuf::from(&self.config.proc_root).join("1/ns/net")
+        } else {
+            PathBuf::from(&self.config.node_namespace)
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The bridges, with their gateways, and which pairs are plugged into which.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipnet::IpNet;
+
+use super::{Change, Observed, Plan, Settings, problem};
+use crate::api::reason::{BRIDGE_CONFLICT, NETWORK_OVERLAP};
+use crate::controllers::pod_config_node::mark::{bridge_alias, bridge_mac, bridge_namespace};
+use crate::controllers::pod_config_node::records::{Desired, Wanted};
+use crate::controllers::shared::pod_network::LinkProblem;
+use crate::netlink::{Address, Link, overlap};
+
+/// The namespaces that use a bridge, each with its gateways.
+type Users = BTreeMap<String, BTreeSet<IpNet>>;
+
+/// What a bridge is.
+enum Bridge<'o> {
+    /// Ours, or about to be made (`None`), for this namespace.
+    Ours(Option<&'o Link>, String),
+    /// Somebody else's that we may use.
+    Allowed(&'o Link),
+    /// Not to be used.
+    Refused(LinkProblem),
+}
+
+pub(super) fn plan(
+    observed: &Observed,
+    desired: &Desired,
+    settings: &Settings,
+    busy: &BTreeSet<String>,
+    plan: &mut Plan,
+) {
+    let view = View { observed, desired, settings };
+    for (name, users) in &desired.bridges {
+        let links: Vec<&Wanted> = desired.wanted.values().filter(|wanted| wanted.bridge == *name).collect();
+        match view.bridge(name, users) {
+            Bridge::Refused(problem) => {
+                plan.problems.extend(links.iter().map(|wanted| (wanted.mark.key.clone(), problem.clone())));
+            }
+            Bridge::Allowed(link) => {
+                plan.bridges.insert(name.clone(), link.index);
+                view.refuse_overlaps(link.index, &links, plan);
+                plug(link.index, &links, busy, plan);
+            }
+            Bridge::Ours(link, namespace) => {
+                let (own, others): (Vec<_>, Vec<_>) =
+                    links.into_iter().partition(|wanted| wanted.mark.namespace == namespace);
+                for wanted in others {
+                    let message = format!("the bridge {name} is used by the namespace {namespace}");
+                    plan.problems.insert(wanted.mark.key.clone(), problem(BRIDGE_CONFLICT, message));
+                }
+                view.refuse_overlaps(link.map_or(0, |link| link.index), &own, plan);
+                if let Some(link) = link {
+                    view.keep(link, &namespace, users, plan);
+                    plan.bridges.insert(name.clone(), link.index);
+                    plug(link.index, &own, busy, plan);
+                } else if own.iter().any(|wanted| !plan.problems.contains_key(&wanted.mark.key))
+                    && plan.routes.is_empty()
+                {
+                    let mac = bridge_mac(&settings.node, name);
+                    plan.changes.push(Change::CreateBridge { name: name.clone(), mac });
+                }
+            }
+        }
+    }
+    view.sweep(plan);
+}
+
+/// Plugs those pairs in that are plugged in elsewhere, or nowhere.
+fn plug(master: u32, links: &[&Wanted], busy: &BTreeSet<String>, plan: &mut Plan) {
+    for Wanted { mark, .. } in links {
+        let is_busy = busy.contains(&mark.key.pod_uid) || plan.problems.contains_key(&mark.key);
+        if let Some(end) = plan.ends.get(&mark.key).filter(|end| end.master != master && !is_busy) {
+            plan.changes.push(Change::SetMaster { index: end.index, master, key: mark.key.clone() });
+        }
+    }
+}
+
+struct View<'o> {
+    observed: &'o Observed,
+    desired: &'o Desired,
+    settings: &'o Settings,
+}
+
+impl<'o> View<'o> {
+    /// What the bridge of that name is.
+    fn bridge(&self, name: &str, users: &Users) -> Bridge<'o> {
+        let refused = |what: String| Bridge::Refused(problem(BRIDGE_CONFLICT, what));
+        let (node, first) = (&self.settings.node, users.keys().next().cloned().unwrap_or_default());
+        let is_allowed = self.settings.allowed_bridges.contains(name);
+        let Some(link) = self.observed.links.iter().find(|link| link.name == name) else {
+            return if is_allowed {
+                refused(format!("the bridge {name}, which allowedBridges names, does not exist on {node}"))
+            } else {
+                Bridge::Ours(None, first)
+            };
+        };
+        if link.kind != "bridge" {
+            return refused(format!("the link {name} of {node} is not a bridge"));
+        }
+        match self.owner(link) {
+            // It stays with its namespace as long as a pool of that names it.
+            Some(namespace) if users.contains_key(namespace) => {
+                Bridge::Ours(Some(link), namespace.to_owned())
+            }
+            Some(_) => Bridge::Ours(Some(link), first),
+            None if is_allowed => Bridge::Allowed(link),
+            None => refused(format!(
+                "the bridge {name} of {node} is not one of the daemon's, and allowedBridges does not name it"
+            )),
+        }
+    }
+
+    /// The namespace of a bridge of ours, empty while it has no alias yet; `None` for one of others.
+    fn owner(&self, link: &'o Link) -> Option<&'o str> {
+        let is_new = link.alias.is_empty() && link.mac == Some(bridge_mac(&self.settings.node, &link.name));
+        bridge_namespace(&link.alias).or(is_new.then_some(""))
+    }
+
+    /// Keeps a bridge of ours as it should be.
+    fn keep(&self, link: &Link, namespace: &str, users: &Users, plan: &mut Plan) {
+        let (index, mac) = (link.index, bridge_mac(&self.settings.node, &link.name));
+        let alias = bridge_alias(namespace);
+        if link.alias != alias {
+            plan.changes.push(Change::SetAlias { index, alias });
+        }
+        if link.mac != Some(mac) {
+            plan.changes.push(Change::SetMac { index, mac });
+        }
+        if !link.is_up {
+            plan.changes.push(Change::SetUp { index });
+        }
+        let none = BTreeSet::new();
+        let gateways = users.get(namespace).unwrap_or(&none);
+        let found: Vec<&Address> =
+            self.observed.addresses.iter().filter(|address| address.link == index).collect();
+        for net in gateways.iter().filter(|net| !found.iter().any(|address| address.net == **net)) {
+            if let Ok(None) = self.overlap(index, net, plan) {
+                plan.changes.push(Change::AddGateway(Address { link: index, net: *net }));
+            }
+        }
+        for address in found.into_iter().filter(|address| !gateways.contains(&address.net)) {
+            if is_gateway(&address.net) && self.desired.unreadable.is_empty() {
+                plan.changes.push(Change::RemoveGateway(*address));
+            }
+        }
+    }
+
+    /// Refuses links whose range is used elsewhere on the node, unless there are links of that range already.
+    fn refuse_overlaps(&self, bridge: u32, links: &[&Wanted], plan: &mut Plan) {
+        let gateways = |range: &IpNet| {
+            let found = |address: &&Address| address.link == bridge && address.net.trunc() == *range;
+            self.observed.addresses.iter().any(|address| found(&address) && is_gateway(&address.net))
+        };
+        let ranges: BTreeSet<IpNet> = links.iter().map(|wanted| wanted.mark.net.trunc()).collect();
+        for range in ranges {
+            let of_range = || links.iter().filter(|wanted| wanted.mark.net.trunc() == range);
+            let is_used = of_range().any(|wanted| plan.ends.contains_key(&wanted.mark.key));
+            if is_used || gateways(&range) {
+                continue;
+            }
+            match self.overlap(bridge, &range, plan) {
+                Ok(None) | Err(()) => {}
+                Ok(Some(what)) => {
+                    let message = format!("{range} overlaps {what} of {}", self.settings.node);
+                    let refused = problem(NETWORK_OVERLAP, message);
+                    let keys: Vec<_> = of_range().map(|wanted| wanted.mark.key.clone()).collect();
+                    plan.problems.extend(keys.into_iter().map(|key| (key, refused.clone())));
+                }
+            }
+        }
+    }
+
+    /// The address or route of the node on a link other than this bridge that a range overlaps, in words; an error where the
+    /// routes were not read yet.
+    fn overlap(&self, bridge: u32, range: &IpNet, plan: &mut Plan) -> Result<Option<String>, ()> {
+        let name = |index: u32| {
+            let found = self.observed.links.iter().find(|link| link.index == index);
+            found.map_or_else(|| "no link".to_owned(), |link| format!("the link {}", link.name))
+        };
+        let mut others = self.observed.addresses.iter().filter(|address| address.link != bridge);
+        if let Some(found) = others.find(|address| overlap(&address.net, range)) {
+            return Ok(Some(format!("the address {} on {}", found.net, name(found.link))));
+        }
+        let Some(routes) = &self.observed.routes else {
+            plan.routes.push(range.trunc());
+            return Err(());
+        };
+        let mut others = routes.iter().filter(|route| route.link != bridge || bridge == 0);
+        let found = others.find(|route| overlap(&route.range, range));
+        Ok(found.map(|route| format!("the route to {} by {}", route.range, name(route.link))))
+    }
+
+    /// Deletes the bridges of ours that no pool names, and that have no ports. Those that lose their last port now go when the
+    /// plan is made again.
+    fn sweep(&self, plan: &mut Plan) {
+        if !self.desired.unreadable.is_empty() {
+            return;
+        }
+        for link in self.observed.links.iter().filter(|link| link.kind == "bridge") {
+            let is_unused = !self.desired.bridges.contains_key(&link.name) && self.owner(link).is_some();
+            let has_port = || self.observed.links.iter().any(|port| port.master == link.index);
+            if is_unused && !has_port() {
+                plan.changes.push(Change::DeleteBridge { index: link.index, name: link.name.clone() });
+            }
+        }
+    }
+}
+
+/// Whether an address is the first of its range that a host can have, as the gateways on bridges of ours are: the one after
+/// that of the range itself. Others were given to them by somebody else.
+fn is_gateway(net: &IpNet) -> bool {
+    match net {
+        IpNet::V4(net) => net.addr().to_bits() == net.network().to_bits().saturating_add(1),
+        IpNet::V6(net) => net.addr().to_bits() == net.network().to_bits().saturating_add(1),
+    }
+}

@@ -1,0 +1,82 @@
+//! The node's ends of veth pairs: which stay, which go.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Change, Observed, Plan};
+use crate::controllers::pod_config_node::mark::{Mark, Side};
+use crate::controllers::pod_config_node::records::Desired;
+use crate::netlink::{Link, Mac};
+
+/// What becomes of an end.
+enum Fate {
+    /// It is for a link that is wanted.
+    Stays,
+    /// Nobody wants it.
+    Goes,
+    /// It is not known whether it is wanted.
+    Unknown,
+}
+
+pub(super) fn plan(observed: &Observed, desired: &Desired, busy: &BTreeSet<String>, plan: &mut Plan) {
+    let known = known(desired);
+    for link in observed.links.iter().filter(|link| link.kind == "veth") {
+        let Some((side, mark)) = recognised(link, &known) else { continue };
+        let index = link.index;
+        if busy.contains(&mark.key.pod_uid) {
+            plan.ends.entry(mark.key).or_insert_with(|| link.clone());
+            continue;
+        }
+        match fate(side, &mark, desired, plan) {
+            Fate::Stays => {
+                if link.alias.is_empty() {
+                    plan.changes.push(Change::SetAlias { index, alias: mark.alias(side) });
+                }
+                if !link.is_up {
+                    plan.changes.push(Change::SetUp { index });
+                }
+                plan.ends.insert(mark.key, link.clone());
+            }
+            Fate::Goes => plan.changes.push(Change::DeletePair { index, mark }),
+            Fate::Unknown => {
+                plan.unknown.insert(mark.key.clone(), (mark, link.clone()));
+            }
+        }
+    }
+}
+
+/// The marks of the allocations, by the hardware address of the node's end: whoever dies between creating a link and giving it
+/// its alias leaves one without.
+fn known(desired: &Desired) -> BTreeMap<Mac, &Mark> {
+    let all = desired.wanted.values().chain(desired.released.values());
+    all.map(|wanted| (wanted.mark.mac(Side::Node), &wanted.mark)).collect()
+}
+
+/// The mark of a link; `None` if it is not ours.
+fn recognised(link: &Link, known: &BTreeMap<Mac, &Mark>) -> Option<(Side, Mark)> {
+    let adopted = || {
+        let mark = known.get(&link.mac?).filter(|_| link.alias.is_empty())?;
+        Some((Side::Node, Mark::clone(mark)))
+    };
+    Mark::read(&link.alias).or_else(adopted)
+}
+
+fn fate(side: Side, mark: &Mark, desired: &Desired, plan: &Plan) -> Fate {
+    let key = &mark.key;
+    if side == Side::Pod {
+        // A pod that may do so has moved it here. Its place is in the pod, so the pair is made anew.
+        return Fate::Goes;
+    }
+    if desired.unreadable_pods.contains(&key.pod_uid) {
+        return Fate::Unknown;
+    }
+    if let Some(wanted) = desired.wanted.get(key) {
+        let is_it = wanted.mark == *mark && !plan.ends.contains_key(key);
+        return if is_it { Fate::Stays } else { Fate::Goes };
+    }
+    let pool = (mark.namespace.clone(), mark.net.trunc());
+    if desired.released.contains_key(key) || desired.pools.contains(&pool) {
+        return Fate::Goes;
+    }
+    // The record of the pool is lost. The leader makes it again from what nodes report.
+    Fate::Unknown
+}

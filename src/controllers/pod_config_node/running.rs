@@ -1,0 +1,386 @@
+//! The loop while it runs: it sleeps until something happens, and then does what is due. Whatever may take long (the container
+//! runtime, the API server, the links of a pod) is done by tasks, so that none delays the others.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics::{counter, gauge};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+use tracing::warn;
+
+use super::locate::{Located, NotLocated, namespace_path};
+use super::mark::{Mark, bridge_namespace};
+use super::node_loop::PodConfigNodeLoop;
+use super::pods::{Pods, Step};
+use super::records::Desired;
+use super::report::{Sources, node_problem, report};
+use super::settle::{Settled, settle};
+use super::work::{Done, Place, Work};
+use crate::controllers::shared::pod_network::{LinkProblem, NODE_KEY, Node};
+use crate::netlink::{Event, Events, Namespace, in_thread};
+use crate::runtime::metrics::precise;
+use crate::runtime::replica::Health;
+
+/// Changes of links that follow each other within this time are looked at together.
+const QUIET: Duration = Duration::from_millis(100);
+/// The same for the report.
+const REPORT: Duration = Duration::from_millis(75);
+/// The wait after the first failure, doubled up to the second.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+
+/// A task that has ended.
+enum Ended {
+    /// The runtime has answered what its version is, or has not.
+    Probed(Result<(), String>),
+    /// It has answered which process a pod has.
+    Located(String, Result<Located, NotLocated>),
+    /// The work on a pod's links in the namespace of this process.
+    Worked(String, u32, Done),
+    /// The report.
+    Written(Result<(), String>),
+}
+
+/// When something is due, and how often in a row it has failed.
+#[derive(Default)]
+struct Due {
+    at: Option<Instant>,
+    failures: u32,
+}
+
+impl Due {
+    /// It is due after this time, or earlier if it was.
+    fn after(&mut self, wait: Duration) {
+        let at = Instant::now() + wait;
+        self.at = Some(self.at.map_or(at, |known| known.min(at)));
+    }
+
+    /// Whether it is due; it is not any more.
+    fn take(&mut self) -> bool {
+        self.at.take_if(|at| *at <= Instant::now()).is_some()
+    }
+
+    /// It failed, and is due again after a while.
+    fn failed(&mut self) {
+        self.after(RETRY.0.saturating_mul(1 << self.failures.min(16)).min(RETRY.1));
+        self.failures += 1;
+    }
+}
+
+/// The loop.
+pub struct Running {
+    own: PodConfigNodeLoop,
+    health: Health,
+    node_namespace: PathBuf,
+    desired: Arc<Desired>,
+    settled: Option<Settled>,
+    pods: Pods,
+    events: Option<Events>,
+    tasks: JoinSet<Ended>,
+    settling: Due,
+    probing: Due,
+    reporting: Due,
+    resync: Instant,
+    is_writing: bool,
+    /// Why the runtime does not answer; `None` if it does, or was not asked yet.
+    runtime_problem: Option<String>,
+    is_probed: bool,
+    /// Why the links of the node cannot be read.
+    node_problem: Option<String>,
+}
+
+impl Running {
+    /// The loop, which has done nothing yet.
+    pub fn new(own: PodConfigNodeLoop, health: Health) -> Self {
+        Self {
+            health,
+            node_namespace: own.node_namespace(),
+            desired: Arc::default(),
+            settled: None,
+            pods: Pods::default(),
+            events: None,
+            tasks: JoinSet::new(),
+            settling: Due { at: Some(Instant::now()), failures: 0 },
+            probing: Due { at: Some(Instant::now()), failures: 0 },
+            reporting: Due::default(),
+            resync: Instant::now() + Duration::from(own.config.resync),
+            is_writing: false,
+            runtime_problem: None,
+            is_probed: false,
+            node_problem: None,
+            own,
+        }
+    }
+
+    /// Works for ever.
+    pub async fn run(mut self) {
+        self.read_pools();
+        loop {
+            self.step().await;
+            let next = self.next();
+            tokio::select! {
+                () = self.own.changed.notified() => {
+                    self.read_pools();
+                    self.settling.after(Duration::ZERO);
+                    self.reporting.after(REPORT);
+                }
+                events = next_events(self.events.as_mut()) => self.heard(events),
+                Some(ended) = self.tasks.join_next() => match ended {
+                    Ok(ended) => self.ended(ended),
+                    Err(error) => warn!(%error, "a task has panicked, which is a defect of the daemon"),
+                },
+                () = sleep_until(next) => {}
+            }
+        }
+    }
+
+    /// The next time at which something is due.
+    fn next(&self) -> Instant {
+        let due = [self.settling.at, self.probing.at, self.reporting.at.filter(|_| !self.is_writing)];
+        due.into_iter().flatten().chain(self.pods.next_retry()).fold(self.resync, Instant::min)
+    }
+
+    fn read_pools(&mut self) {
+        let keys = self.own.pools.keys();
+        let records: Vec<_> =
+            keys.iter().filter_map(|key| self.own.pools.get(&key.namespace, &key.name)).collect();
+        let pools = records.iter().map(|record| (record.name(), &record.spec));
+        let desired = Desired::of(&self.own.settings.node, pools);
+        if desired.unreadable != self.desired.unreadable {
+            for what in &desired.unreadable {
+                warn!("a record of pod networks cannot be read, and its links stay as they are: {what}");
+            }
+        }
+        self.desired = Arc::new(desired);
+    }
+
+    /// Does what is due.
+    async fn step(&mut self) {
+        if self.resync <= Instant::now() {
+            self.resync = Instant::now() + Duration::from(self.own.config.resync);
+            self.pods.verify_all();
+            self.settling.after(Duration::ZERO);
+            self.probing.after(Duration::ZERO);
+        }
+        if self.probing.take() {
+            let runtime = Arc::clone(&self.own.runtime);
+            self.tasks.spawn(async move { Ended::Probed(runtime.probe().await) });
+        }
+        if self.settling.take() {
+            self.settle().await;
+        }
+        if let Some(settled) = &self.settled {
+            self.pods.look_at_due(Instant::now());
+            let steps = self.pods.begin(&self.desired, settled, Instant::now());
+            for (uid, step) in steps {
+                self.begin(uid, step);
+            }
+        }
+        if !self.is_writing && self.settled.is_some() && self.reporting.take() {
+            self.report();
+        }
+    }
+
+    /// Brings the node to what is desired, and tells how it fares.
+    async fn settle(&mut self) {
+        if self.events.is_none() {
+            // Before the links are read, so that no change is missed.
+            let opened = match Namespace::open(&self.node_namespace) {
+                Ok(namespace) => Events::of(namespace).await,
+                Err(error) => Err(error),
+            };
+            self.events = opened.inspect_err(|error| warn!(%error, "changes of links are not heard of")).ok();
+        }
+        let (path, desired) = (self.node_namespace.clone(), Arc::clone(&self.desired));
+        let (settings, busy) = (Arc::clone(&self.own.settings), self.pods.busy());
+        let work = in_thread(move |thread| settle(thread, &path, &desired, &settings, &busy));
+        match work.await.and_then(|settled| settled) {
+            Ok(settled) => {
+                self.node_problem = None;
+                if settled.has_failed {
+                    self.settling.failed();
+                } else {
+                    self.settling.failures = 0;
+                }
+                self.pods.look(&self.desired, &settled);
+                self.settled = Some(settled);
+            }
+            Err(error) => {
+                let path = self.node_namespace.display();
+                self.node_problem = Some(format!(
+                    "the network namespace of the node, {path}, cannot be used: {error}; the daemon needs the \
+                     processes of the node (hostPID), and the capabilities NET_ADMIN, SYS_ADMIN and SYS_PTRACE"
+                ));
+                self.events = None;
+                self.settling.failed();
+            }
+        }
+        self.tell();
+        self.reporting.after(REPORT);
+    }
+
+    fn begin(&mut self, uid: String, step: Step) {
+        let node_namespace = self.node_namespace.clone();
+        let (items, place, process) = match step {
+            Step::Ask => {
+                let (runtime, proc) = (Arc::clone(&self.own.runtime), self.proc());
+                self.tasks.spawn(async move {
+                    let answer = runtime.locate(&uid, &proc).await;
+                    Ended::Located(uid, answer)
+                });
+                return;
+            }
+            Step::Try(items, process) => {
+                (items, Place::Perhaps(namespace_path(&self.proc(), process)), process)
+            }
+            Step::Work(items, located) => {
+                let process = located.process;
+                (items, Place::Known(located), process)
+            }
+        };
+        let work = Work { items, place, node_namespace };
+        self.tasks.spawn(async move {
+            // A thread that cannot be started, or panics, is as good as a process that has ended.
+            let done = in_thread(move |thread| work.run(thread)).await.unwrap_or(Done::Ask);
+            Ended::Worked(uid, process, done)
+        });
+    }
+
+    fn proc(&self) -> PathBuf {
+        PathBuf::from(&self.own.config.proc_root)
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        match ended {
+            Ended::Probed(answer) => {
+                self.is_probed = true;
+                let was = std::mem::replace(&mut self.runtime_problem, answer.err());
+                if self.runtime_problem.is_some() {
+                    self.probing.failed();
+                } else {
+                    self.probing = Due::default();
+                    if was.is_some() {
+                        self.pods.retry_all();
+                        self.settling.after(Duration::ZERO);
+                    }
+                }
+                self.tell();
+            }
+            Ended::Located(uid, answer) => {
+                if let Err(NotLocated::Unavailable(_)) = &answer
+                    && self.runtime_problem.is_none()
+                {
+                    self.probing.after(Duration::ZERO);
+                }
+                self.pods.located(&uid, answer, &self.desired, Instant::now());
+            }
+            Ended::Worked(uid, process, done) => {
+                let (reasons, is_other) = self.pods.worked(&uid, process, done, Instant::now());
+                for reason in reasons {
+                    counter!("pod_network_failures_total", "reason" => reason).increment(1);
+                }
+                if !is_other {
+                    return;
+                }
+                // The node's ends of its links are others now, and may have been asked for otherwise meanwhile.
+                self.settling.after(QUIET);
+            }
+            Ended::Written(written) => {
+                self.is_writing = false;
+                match written {
+                    Ok(()) => self.reporting.failures = 0,
+                    Err(why) => {
+                        warn!("{why}; it is tried again");
+                        self.reporting.failed();
+                    }
+                }
+                return;
+            }
+        }
+        self.reporting.after(REPORT);
+    }
+
+    /// Looks at the links again if what was heard may concern them.
+    fn heard(&mut self, events: std::io::Result<Vec<Event>>) {
+        let Ok(events) = events else {
+            self.events = None;
+            self.settling.failed();
+            return;
+        };
+        let is_due = self.settling.at.is_some_and(|at| at <= Instant::now() + QUIET);
+        if !is_due && events.iter().any(|event| self.concerns(event)) {
+            self.settling.after(QUIET);
+        }
+    }
+
+    fn concerns(&self, event: &Event) -> bool {
+        let Some(settled) = &self.settled else { return true };
+        // What kept a link from being made may be gone.
+        let has_problems = !settled.problems.is_empty() || self.pods.results.values().any(Result::is_err);
+        let is_bridge = |index: u32| settled.bridges.values().any(|bridge| *bridge == index);
+        has_problems
+            || match event {
+                Event::Link(link) => {
+                    Mark::read(&link.alias).is_some()
+                        || bridge_namespace(&link.alias).is_some()
+                        || self.desired.bridges.contains_key(&link.name)
+                        || is_bridge(link.index)
+                        || settled.ends.values().any(|end| end.index == link.index)
+                }
+                Event::Address(address) => is_bridge(address.link),
+                Event::Lost => true,
+            }
+    }
+
+    /// Writes the report, if it differs from what is stored.
+    fn report(&mut self) {
+        let (Some(settled), Some(writer)) = (&self.settled, &self.own.report) else { return };
+        let stored = writer.stored();
+        let before: BTreeMap<String, String> = stored.map(|stored| stored.spec.clone()).unwrap_or_default();
+        let sources = Sources {
+            desired: &self.desired,
+            settled,
+            results: &self.pods.results,
+            busy: &self.pods.busy(),
+            stored: &before,
+        };
+        let node = Node { node: self.own.settings.node.clone(), problem: self.problem(&before) };
+        let data = report(&node, &sources);
+        let plugged = self.pods.results.values().filter(|result| result.is_ok()).count();
+        gauge!("pod_network_links").set(precise(plugged));
+        if data != before {
+            self.is_writing = true;
+            let writer = writer.clone();
+            self.tasks.spawn(async move { Ended::Written(writer.write(data).await) });
+        }
+    }
+
+    /// The problem of the node as a whole; until the runtime was asked, what the stored report says.
+    fn problem(&self, stored: &BTreeMap<String, String>) -> Option<LinkProblem> {
+        if self.is_probed || self.node_problem.is_some() {
+            return node_problem(self.runtime_problem.as_deref(), self.node_problem.as_deref());
+        }
+        serde_json::from_str::<Node>(stored.get(NODE_KEY)?).ok()?.problem
+    }
+
+    /// Tells the readiness of the process.
+    fn tell(&self) {
+        if let Some(why) = &self.node_problem {
+            self.health.failing(why.clone());
+        } else if let Some(why) = &self.runtime_problem {
+            self.health.failing(format!("new links cannot be made: {why}"));
+        } else if self.is_probed && self.settled.is_some() {
+            self.health.ready();
+        }
+    }
+}
+
+/// The next changes of links; pending where nothing hears of them.
+async fn next_events(events: Option<&mut Events>) -> std::io::Result<Vec<Event>> {
+    match events {
+        Some(events) => events.next().await,
+        None => std::future::pending().await,
+    }
+}

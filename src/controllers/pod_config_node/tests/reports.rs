@@ -1,0 +1,87 @@
+//! What is reported of what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::kernel::*;
+use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
+use crate::controllers::pod_config_node::plan::problem;
+use crate::controllers::pod_config_node::records::Desired;
+use crate::controllers::pod_config_node::report::{Results, Sources, report};
+use crate::controllers::pod_config_node::settle::Settled;
+use crate::controllers::pod_config_node::work::Plugged;
+use crate::controllers::shared::pod_network::Node;
+
+fn desired_with(release: bool) -> Desired {
+    desired(&[pool("lab", "10.77.0.0/24", &["br0"], &[("p1", "data", "br0", "10.77.0.2", release)])])
+}
+
+/// What is reported of the only attachment.
+fn of(
+    desired: &Desired,
+    settled: &Settled,
+    results: &Results,
+    busy: &[&str],
+    stored: &BTreeMap<String, String>,
+) -> Value {
+    let busy: BTreeSet<String> = busy.iter().map(|&uid| uid.to_owned()).collect();
+    let node = Node { node: "node-1".to_owned(), problem: None };
+    let data = report(&node, &Sources { desired, settled, results, busy: &busy, stored });
+    assert_eq!(data["node"], r#"{"node":"node-1"}"#);
+    let text = data.get("p1");
+    text.map_or(Value::Null, |text| serde_json::from_str::<Vec<Value>>(text).expect("JSON").remove(0))
+}
+
+fn plugged() -> Plugged {
+    Plugged {
+        mark: mark("lab", "p1", "data", "10.77.0.2/24"),
+        bridge: ("br0".to_owned(), 5),
+        host: ("hdata4711".to_owned(), 6),
+        pod_link: "data4711".to_owned(),
+    }
+}
+
+#[test]
+fn a_link_is_plugged_once_it_was_verified_and_released_once_it_is_gone() {
+    let (wanted, none) = (desired_with(false), BTreeMap::new());
+    let key = key("p1", "data");
+    let settled =
+        Settled { ends: BTreeMap::from([(key.clone(), end(6, &plugged().mark, 5))]), ..Settled::default() };
+    let nothing = Results::new();
+    let pending = of(&wanted, &settled, &nothing, &[], &none);
+    assert_eq!((&pending["state"], &pending["problem"]), (&json!("pending"), &Value::Null));
+    let verified = Results::from([(key.clone(), Ok(plugged()))]);
+    let shown = of(&wanted, &settled, &verified, &[], &none);
+    assert_eq!(
+        shown,
+        json!({
+            "namespace": "lab", "podConfig": "lab", "podConfigUid": "pc", "pod": "p1", "attachment": "data",
+            "state": "plugged", "podLink": "data4711", "hostLink": "hdata4711", "address": "10.77.0.2/24", "bridge": "br0",
+        })
+    );
+    // The next process has not verified it yet, or cannot; what was said before holds while the end is there.
+    let stored = BTreeMap::from([("p1".to_owned(), json!([shown]).to_string())]);
+    assert_eq!(of(&wanted, &settled, &nothing, &[], &stored), shown);
+    let failed = |reason| Results::from([(key.clone(), Err(problem(reason, "a sentence")))]);
+    assert_eq!(of(&wanted, &settled, &failed(RUNTIME_UNAVAILABLE), &[], &stored), shown);
+    assert_eq!(of(&wanted, &settled, &failed(LINK_FAILED), &[], &stored)["state"], "pending");
+    let gone = Settled::default();
+    assert_eq!(of(&wanted, &gone, &nothing, &[], &stored)["state"], "pending");
+    let message = &of(&wanted, &gone, &failed(RUNTIME_UNAVAILABLE), &[], &stored)["problem"]["message"];
+    assert_eq!(message, "a sentence");
+
+    let released = desired_with(true);
+    assert_eq!(of(&released, &settled, &verified, &[], &stored)["state"], "pending");
+    assert_eq!(of(&released, &gone, &verified, &["p1"], &stored)["state"], "pending", "it is being changed");
+    let left = Settled { left: BTreeSet::from([key.clone()]), ..Settled::default() };
+    assert_eq!(of(&released, &left, &verified, &[], &stored)["state"], "pending");
+    assert_eq!(of(&released, &gone, &verified, &[], &stored)["state"], "released");
+    // No pool says anything about it: what was said stays for the leader.
+    let unknown = Settled {
+        unknown: BTreeMap::from([(key, (plugged().mark, end(6, &plugged().mark, 5)))]),
+        ..Settled::default()
+    };
+    assert_eq!(of(&Desired::default(), &unknown, &nothing, &[], &stored), shown);
+    assert_eq!(of(&Desired::default(), &gone, &nothing, &[], &stored), Value::Null);
+}

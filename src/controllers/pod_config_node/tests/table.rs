@@ -1,0 +1,235 @@
+//! What is planned for what.
+
+use std::collections::BTreeSet;
+
+use super::kernel::*;
+use crate::controllers::pod_config_node::mark::{Side, bridge_alias, bridge_mac};
+use crate::controllers::pod_config_node::plan::{Change, Observed, Repair, Verdict, plan, verify};
+use crate::controllers::pod_config_node::records::Desired;
+use crate::netlink::{Link, Mac, Route};
+
+const RANGE: &str = "10.77.0.0/24";
+
+fn one() -> Desired {
+    desired(&[pool("lab", RANGE, &["br0"], &[("p1", "data", "br0", "10.77.0.2", false)])])
+}
+
+fn bridge(index: u32, name: &str) -> Link {
+    Link { mac: Some(bridge_mac("node-1", name)), alias: bridge_alias("lab"), ..link(index, name, "bridge") }
+}
+
+/// The node once everything is there for [`one`].
+fn complete() -> Observed {
+    Observed {
+        links: vec![bridge(5, "br0"), end(6, &mark("lab", "p1", "data", "10.77.0.2/24"), 5)],
+        addresses: vec![address(5, "10.77.0.1/24")],
+        routes: None,
+    }
+}
+
+#[test]
+fn a_bridge_is_made_with_mark_and_gateway_and_then_takes_links() {
+    let mut observed = Observed { links: vec![link(1, "lo", "")], ..Observed::default() };
+    let first = planned(&observed, &one());
+    let mac = bridge_mac("node-1", "br0");
+    assert_eq!(first.changes, [Change::CreateBridge { name: "br0".to_owned(), mac }]);
+    assert!(first.bridges.is_empty(), "it has no number yet");
+    carry_out(&mut observed, &first);
+    let second = planned(&observed, &one());
+    assert_eq!(
+        second.changes,
+        [
+            Change::SetAlias { index: 2, alias: bridge_alias("lab") },
+            Change::AddGateway(address(2, "10.77.0.1/24"))
+        ]
+    );
+    let last = converge(&mut observed, &one());
+    assert_eq!((last.bridges["br0"], last.problems.len()), (2, 0));
+}
+
+#[test]
+fn what_is_complete_stays() {
+    let plan = plan(&complete(), &one(), &settings(), &BTreeSet::default());
+    assert!(plan.changes.is_empty() && plan.routes.is_empty(), "{plan:?}");
+    assert_eq!(plan.ends.keys().collect::<Vec<_>>(), [&key("p1", "data")]);
+}
+
+#[test]
+fn what_differs_is_changed_and_nothing_else() {
+    let pair = mark("lab", "p1", "data", "10.77.0.2/24");
+    let table: [(fn(&mut Observed), Change); 9] = [
+        (|o| o.links[0].is_up = false, Change::SetUp { index: 5 }),
+        (|o| o.links[0].alias.clear(), Change::SetAlias { index: 5, alias: bridge_alias("lab") }),
+        (
+            |o| o.links[0].mac = Some(Mac([2; 6])),
+            Change::SetMac { index: 5, mac: bridge_mac("node-1", "br0") },
+        ),
+        (|o| o.addresses.clear(), Change::AddGateway(address(5, "10.77.0.1/24"))),
+        (|o| o.addresses.push(address(5, "10.99.0.1/24")), Change::RemoveGateway(address(5, "10.99.0.1/24"))),
+        (|o| o.links[1].master = 0, Change::SetMaster { index: 6, master: 5, key: key("p1", "data") }),
+        (|o| o.links[1].alias.clear(), Change::SetAlias { index: 6, alias: pair.alias(Side::Node) }),
+        (|o| o.links[1].is_up = false, Change::SetUp { index: 6 }),
+        (
+            |o| {
+                let again = Link { index: 9, ..o.links[1].clone() };
+                o.links.push(again);
+            },
+            Change::DeletePair { index: 9, mark: pair.clone() },
+        ),
+    ];
+    for (damage, change) in table {
+        let mut observed = complete();
+        damage(&mut observed);
+        assert_eq!(planned(&observed, &one()).changes, [change]);
+    }
+    let mut observed = complete();
+    // An address that an administrator gave to the bridge, and a link-local one.
+    observed.addresses.extend([address(5, "10.99.0.7/24"), address(5, "fe80::1234/64")]);
+    assert!(planned(&observed, &one()).changes.is_empty());
+}
+
+#[test]
+fn a_link_goes_when_it_is_released_or_its_pool_no_longer_names_it() {
+    let released = desired(&[pool("lab", RANGE, &["br0"], &[("p1", "data", "br0", "10.77.0.2", true)])]);
+    let other = desired(&[pool("lab", RANGE, &["br0"], &[("p1", "data", "br0", "10.77.0.9", false)])]);
+    let none = desired(&[pool("lab", RANGE, &["br0"], &[])]);
+    for wanted in [released, other, none] {
+        let plan = planned(&complete(), &wanted);
+        assert!(matches!(plan.changes[..], [Change::DeletePair { index: 6, .. }]), "{:?}", plan.changes);
+    }
+    // Nothing says anything about its range.
+    let (name, mut data) = pool("lab", RANGE, &["br0"], &[]);
+    let elsewhere = desired(&[pool("lab", "10.78.0.0/24", &["br0"], &[])]);
+    let renamed = desired(&[("podnet-other".to_owned(), data.clone())]);
+    data.insert("pool".to_owned(), "{".to_owned());
+    let unreadable = desired(&[(name.clone(), data.clone())]);
+    for unknown in [Desired::default(), renamed, unreadable] {
+        let plan = planned(&complete(), &unknown);
+        assert!(plan.changes.is_empty() && plan.unknown.len() == 1, "{plan:?}");
+    }
+    let plan = planned(&complete(), &elsewhere);
+    assert!(plan.unknown.len() == 1 && !plan.changes.iter().any(|c| matches!(c, Change::DeletePair { .. })));
+    // One pod that cannot be read.
+    let (name, mut data) = pool("lab", RANGE, &["br0"], &[]);
+    data.insert("p1".to_owned(), "[{}]".to_owned());
+    let plan = planned(&complete(), &desired(&[(name, data)]));
+    assert!(plan.changes.is_empty() && plan.unknown.len() == 1, "{plan:?}");
+}
+
+#[test]
+fn a_bridge_goes_with_its_last_port_unless_somebody_else_uses_it() {
+    let mut observed = complete();
+    let released = desired(&[pool("lab", RANGE, &[], &[("p1", "data", "br0", "10.77.0.2", true)])]);
+    converge(&mut observed, &released);
+    assert!(observed.links.is_empty() && observed.addresses.is_empty(), "{observed:?}");
+
+    let mut observed = complete();
+    observed.links.push(Link { master: 5, ..link(8, "eth1", "") });
+    converge(&mut observed, &released);
+    assert_eq!(observed.links.iter().map(|link| link.index).collect::<Vec<_>>(), [5, 8]);
+}
+
+#[test]
+fn what_is_not_ours_is_refused() {
+    let with = |name: &str, kind: &str, alias: &str| {
+        let mut observed = Observed { links: vec![link(1, name, kind)], ..Observed::default() };
+        observed.links[0].alias = alias.to_owned();
+        observed
+    };
+    for (name, kind, alias, refused) in [
+        ("br0", "bridge", "", true),
+        ("br0", "bridge", "uplinks", true),
+        ("br0", "veth", "crownlabs-bridge:lab", true),
+        ("br-ext", "bridge", "", false),
+        ("br0", "bridge", "crownlabs-bridge:lab", false),
+    ] {
+        let observed = with(name, kind, alias);
+        let wanted = desired(&[pool("lab", RANGE, &[name], &[("p1", "data", name, "10.77.0.2", false)])]);
+        let plan = planned(&observed, &wanted);
+        let reason = plan.problems.values().next().map(|problem| problem.reason.clone());
+        assert_eq!(reason.as_deref(), refused.then_some("BridgeConflict"), "{name} {kind} {alias}");
+        assert_eq!(plan.bridges.contains_key(name), !refused);
+        if name == "br-ext" {
+            assert!(plan.changes.is_empty(), "{:?}", plan.changes);
+        }
+    }
+    // It is allowed and not there, and nobody makes it.
+    let wanted = desired(&[pool("lab", RANGE, &["br-ext"], &[("p1", "data", "br-ext", "10.77.0.2", false)])]);
+    let plan = planned(&Observed::default(), &wanted);
+    assert!(plan.changes.is_empty() && plan.problems.len() == 1);
+}
+
+#[test]
+fn a_range_that_the_node_uses_is_refused_before_anything_is_made() {
+    let busy = |net: &str, link: u32| Observed { addresses: vec![address(link, net)], ..Observed::default() };
+    let routed = |net: &str| {
+        let route = Route { range: net.parse().expect("a range"), link: 1 };
+        Observed { routes: Some(vec![route]), ..Observed::default() }
+    };
+    for (observed, refused) in [
+        (busy("10.77.0.200/16", 1), true),
+        (busy("10.77.0.5/32", 1), true),
+        (busy("10.78.0.5/16", 1), false),
+        (routed("10.77.0.128/25"), true),
+        (routed("10.76.0.0/16"), false),
+    ] {
+        let plan = planned(&observed, &one());
+        let reason = plan.problems.values().next().map(|problem| problem.reason.clone());
+        assert_eq!(reason.as_deref(), refused.then_some("NetworkOverlap"), "{observed:?}");
+        assert_eq!(plan.changes.is_empty(), refused);
+    }
+    // What is there already is not taken away.
+    let mut observed = complete();
+    observed.addresses.push(address(1, "10.77.0.200/16"));
+    let plan = planned(&observed, &one());
+    assert!(plan.changes.is_empty() && plan.problems.is_empty(), "{plan:?}");
+}
+
+#[test]
+fn one_namespace_has_a_bridge_as_long_as_its_pool_names_it() {
+    let of = |namespace: &str, range: &str, address: &str, pod: &str| {
+        pool(namespace, range, &["br0"], &[(pod, "data", "br0", address, false)])
+    };
+    let lab = of("lab", RANGE, "10.77.0.2", "p1");
+    let early = of("early", "10.78.0.0/24", "10.78.0.2", "p2");
+    let plan = planned(&complete(), &desired(&[early.clone(), lab]));
+    assert_eq!(plan.problems[&key("p2", "data")].reason, "BridgeConflict");
+    assert!(plan.changes.is_empty(), "{:?}", plan.changes);
+    let mut observed = complete();
+    let last = converge(&mut observed, &desired(&[early, pool("lab", RANGE, &[], &[])]));
+    assert_eq!(observed.links[0].alias, bridge_alias("early"));
+    assert_eq!(observed.addresses, [address(5, "10.78.0.1/24")]);
+    assert!(last.problems.is_empty());
+}
+
+#[test]
+fn a_pair_is_repaired_or_made_anew() {
+    let mark = mark("lab", "p1", "data", "10.77.0.2/24");
+    let host = end(6, &mark, 5);
+    let inner = Link {
+        peer: 6,
+        mac: Some(mark.mac(Side::Pod)),
+        alias: mark.alias(Side::Pod),
+        ..link(2, "data4711", "veth")
+    };
+    let right = vec![address(2, "10.77.0.2/24")];
+    let check = |inner: &Link, addresses: &[_]| verify(&mark, &host, std::slice::from_ref(inner), addresses);
+    assert_eq!(check(&inner, &right), Verdict::Repair(inner.clone(), vec![]));
+    let worn = Link { alias: String::new(), is_up: false, ..inner.clone() };
+    let all = vec![Repair::Alias, Repair::Address, Repair::Up];
+    assert_eq!(
+        check(&worn, &[address(2, "10.77.0.2/25"), address(3, "10.77.0.2/24")]),
+        Verdict::Repair(worn.clone(), all)
+    );
+    for other in [
+        Link { name: "other".to_owned(), ..inner.clone() },
+        Link { mac: Some(Mac([2; 6])), ..inner.clone() },
+        Link { peer: 7, ..inner.clone() },
+        Link { index: 3, ..inner.clone() },
+        Link { kind: "bridge".to_owned(), ..inner.clone() },
+    ] {
+        assert_eq!(check(&other, &right), Verdict::Rebuild, "{other:?}");
+    }
+    let renamed = Link { name: "hother4711".to_owned(), ..host.clone() };
+    assert_eq!(verify(&mark, &renamed, &[inner], &right), Verdict::Rebuild);
+}

@@ -1,0 +1,250 @@
+//! Makes, verifies and repairs the links of one pod, in a thread that enters its namespace.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use metrics::counter;
+use tracing::{debug, info};
+
+use super::locate::Located;
+use super::mark::{LONGEST_NAME, LinkKey, Mark, Side, names};
+use super::plan::{Repair, Verdict, problem, verify};
+use super::records::Wanted;
+use crate::api::reason::{LINK_FAILED, NAME_CONFLICT, NAME_TOO_LONG};
+use crate::controllers::shared::pod_network::LinkProblem;
+use crate::netlink::{Address, End, Link, Namespace, NamespaceThread, Pair, Socket, announce};
+
+/// How often, and how long apart, it is looked whether packets can pass a link that was just switched on.
+const LOOKS: (u32, Duration) = (25, Duration::from_millis(2));
+
+/// Links of a pod.
+pub struct Work {
+    /// The links.
+    pub items: Vec<Item>,
+    /// Where the pod is.
+    pub place: Place,
+    /// The path of the network namespace of the node.
+    pub node_namespace: PathBuf,
+}
+
+/// A link of a pod.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// What is wanted.
+    pub wanted: Wanted,
+    /// The node's end as it was seen last.
+    pub host: Option<Link>,
+    /// The number of the bridge.
+    pub master: u32,
+}
+
+/// Where a pod is.
+pub enum Place {
+    /// In the namespace at this path, if the pods' ends of its links are there.
+    Perhaps(PathBuf),
+    /// In this namespace: the container runtime has said so.
+    Known(Located),
+}
+
+/// What has become of the links of a pod.
+pub enum Done {
+    /// The pod is not where it was perhaps, or a link has to be made: the container runtime has to be asked.
+    Ask,
+    /// Each link is plugged, or there is a problem.
+    Links(Vec<(LinkKey, Result<Plugged, LinkProblem>)>),
+}
+
+/// A link that is as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plugged {
+    /// What was wanted.
+    pub mark: Mark,
+    /// The bridge, by name and number.
+    pub bridge: (String, u32),
+    /// The node's end, by name and number.
+    pub host: (String, u32),
+    /// The name of the pod's end.
+    pub pod_link: String,
+}
+
+/// The sockets on both sides.
+struct Sides<'t> {
+    thread: &'t mut NamespaceThread,
+    here: Socket,
+    there: Socket,
+    pod: Namespace,
+}
+
+impl Work {
+    /// Does the work. It is repeatable: what is there already is only looked at.
+    pub fn run(self, thread: &mut NamespaceThread) -> Done {
+        let Self { items, place, node_namespace } = self;
+        match Self::open(thread, place, &node_namespace) {
+            Ok(Some((mut sides, process))) => sides.links(&items, process),
+            Ok(None) => Done::Ask,
+            Err(message) => {
+                let failed = |item: Item| (item.wanted.mark.key, Err(problem(LINK_FAILED, message.clone())));
+                Done::Links(items.into_iter().map(failed).collect())
+            }
+        }
+    }
+
+    /// Opens both namespaces; returns the process if links may be made. The error is a sentence.
+    #[allow(clippy::type_complexity, reason = "a pair, perhaps, is plain")]
+    fn open<'t>(
+        thread: &'t mut NamespaceThread,
+        place: Place,
+        node_namespace: &Path,
+    ) -> Result<Option<(Sides<'t>, Option<u32>)>, String> {
+        let failed = |error: io::Error| {
+            format!("the network namespace {} cannot be used: {error}", node_namespace.display())
+        };
+        let node = Namespace::open(node_namespace).map_err(failed)?;
+        let (pod, process) = match place {
+            Place::Known(Located { process, namespace }) => (namespace, Some(process)),
+            Place::Perhaps(path) => match Namespace::open(&path) {
+                Ok(namespace) => (namespace, None),
+                Err(_) => return Ok(None),
+            },
+        };
+        if pod.id() == node.id() {
+            let message = "the pod uses the network of its node, where it gets no link".to_owned();
+            return process.map_or(Ok(None), |_| Err(message));
+        }
+        let here = thread.socket(&node).map_err(failed)?;
+        // The thread stays in the pod's namespace, from which it announces addresses.
+        let there =
+            thread.socket(&pod).map_err(|error| format!("the pod's network cannot be entered: {error}"))?;
+        Ok(Some((Sides { thread, here, there, pod }, process)))
+    }
+}
+
+impl Sides<'_> {
+    fn links(&mut self, items: &[Item], process: Option<u32>) -> Done {
+        let inside = match self.there.links().and_then(|links| Ok((links, self.there.addresses()?))) {
+            Ok(inside) => inside,
+            Err(error) => {
+                let found = problem(LINK_FAILED, format!("the links of the pod cannot be read: {error}"));
+                return Done::Links(items.iter().map(|item| (item.key(), Err(found.clone()))).collect());
+            }
+        };
+        let mut done = Vec::new();
+        for item in items {
+            match self.link(item, &inside, process) {
+                Ok(Some(plugged)) => done.push((item.key(), Ok(plugged))),
+                Ok(None) => return Done::Ask,
+                Err(problem) => done.push((item.key(), Err(problem))),
+            }
+        }
+        Done::Links(done)
+    }
+
+    /// Makes or verifies a link; `None` if it has to be made and the process is not known.
+    fn link(
+        &mut self,
+        item: &Item,
+        (inside, addresses): &(Vec<Link>, Vec<Address>),
+        process: Option<u32>,
+    ) -> Result<Option<Plugged>, LinkProblem> {
+        let mark = &item.wanted.mark;
+        let failed = |error: io::Error| problem(LINK_FAILED, format!("the link cannot be changed: {error}"));
+        // What was seen may be gone, and its number another's.
+        let now = item.host.as_ref().map_or(Ok(None), |host| self.here.link(host.index)).map_err(failed)?;
+        let host = now.filter(|now| {
+            now.alias == mark.alias(Side::Node)
+                || now.alias.is_empty() && now.mac == Some(mark.mac(Side::Node))
+        });
+        let verdict = host.as_ref().map(|host| (host, verify(mark, host, inside, addresses)));
+        let (host, end, repairs) = match (verdict, process) {
+            (Some((host, Verdict::Repair(end, repairs))), _) => (host.clone(), end, repairs),
+            (_, None) => return Ok(None),
+            (rebuilt, Some(process)) => {
+                if let Some((host, _)) = rebuilt {
+                    self.here.delete_link(host.index).map_err(failed)?;
+                    counter!("pod_network_links_removed_total").increment(1);
+                }
+                let (host, end) = self.make(item, process)?;
+                (host, end, vec![Repair::Alias, Repair::Address, Repair::Up])
+            }
+        };
+        self.repair(mark, &host, &end, &repairs).map_err(failed)?;
+        Ok(Some(Plugged {
+            mark: mark.clone(),
+            bridge: (item.wanted.bridge.clone(), item.master),
+            host: (host.name, host.index),
+            pod_link: end.name,
+        }))
+    }
+
+    /// Makes a pair; returns both ends.
+    fn make(&mut self, item: &Item, process: u32) -> Result<(Link, Link), LinkProblem> {
+        let (mark, attachment) = (&item.wanted.mark, &item.wanted.mark.key.attachment);
+        let (there, here) = names(attachment, process);
+        if here.len() > LONGEST_NAME {
+            let message = format!(
+                "the link of {attachment} would be called {here}, which has more than {LONGEST_NAME} bytes: give the \
+                 attachment a name of at most {} characters",
+                (LONGEST_NAME + attachment.len()).saturating_sub(here.len())
+            );
+            return Err(problem(NAME_TOO_LONG, message));
+        }
+        let pair = Pair {
+            here: End { name: here.clone(), mac: mark.mac(Side::Node) },
+            master: item.master,
+            there: End { name: there.clone(), mac: mark.mac(Side::Pod) },
+        };
+        let failed =
+            |error: io::Error| problem(LINK_FAILED, format!("the link {here} cannot be made: {error}"));
+        match self.here.create_pair(&pair, &self.pod) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let is_here = self.here.link_named(&here).map_err(failed)?.is_some();
+                let (name, place) = if is_here { (&here, "of the node") } else { (&there, "in the pod") };
+                let message = format!("a link {place} is called {name} already, and is left alone");
+                return Err(problem(NAME_CONFLICT, message));
+            }
+            created => created.map_err(failed)?,
+        }
+        counter!("pod_network_links_made_total").increment(1);
+        let gone = || problem(LINK_FAILED, format!("the link {here} was removed while it was made"));
+        let host = self.here.link_named(&here).map_err(failed)?.ok_or_else(gone)?;
+        let end = self.there.link(host.peer).map_err(failed)?.ok_or_else(gone)?;
+        self.here.set_alias(host.index, &mark.alias(Side::Node)).map_err(failed)?;
+        let Mark { namespace, key: LinkKey { pod_uid, .. }, net, .. } = mark;
+        info!(namespace, pod = item.wanted.pod, pod_uid, attachment, %net, link = here, "the link of a pod is made");
+        Ok((host, end))
+    }
+
+    /// Repairs the pod's end.
+    fn repair(&mut self, mark: &Mark, host: &Link, end: &Link, repairs: &[Repair]) -> io::Result<()> {
+        for repair in repairs {
+            match repair {
+                Repair::Alias => self.there.set_alias(end.index, &mark.alias(Side::Pod))?,
+                Repair::Address => self.there.add_address(&Address { link: end.index, net: mark.net })?,
+                Repair::Up => self.there.set_up(end.index)?,
+            }
+        }
+        if repairs.contains(&Repair::Address) {
+            let (looks, pause) = LOOKS;
+            let mut looks = 0..looks;
+            while !self.here.link(host.index)?.is_none_or(|host| host.is_operational)
+                && looks.next().is_some()
+            {
+                sleep(pause);
+            }
+            // Neighbours that miss it find out by themselves, later.
+            if let Err(error) = announce(self.thread, mark.net) {
+                debug!(%error, link = end.name, "an address cannot be announced");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Item {
+    /// The link.
+    pub fn key(&self) -> LinkKey {
+        self.wanted.mark.key.clone()
+    }
+}

@@ -1,0 +1,151 @@
+//! What the leader side of pod networks reads of Kubernetes' own kinds.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Unread, kind};
+use crate::api::text::Text;
+
+/// The fields that we read of the spec of a pod with additional interfaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NetworkedPodSpec {
+    /// The name of the node that the pod is scheduled to; empty before.
+    #[serde(deserialize_with = "Text::deserialize_interned")]
+    pub node_name: Text,
+    /// Whether it uses the network of its node.
+    pub host_network: bool,
+}
+/// The fields that we read of its status.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NetworkedPodStatus {
+    /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
+    #[serde(deserialize_with = "Text::deserialize_interned")]
+    pub phase: Text,
+}
+kind!(/// A pod that may have additional interfaces.
+    NetworkedPodKind, NetworkedPod, "", "v1", "Pod", "pods", namespaced: true,
+    NetworkedPodSpec, NetworkedPodStatus);
+
+/// The condition `Ready` of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeReady {
+    /// Always `Ready`: all others are dropped while decoding.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Since when.
+    pub last_transition_time: Option<Time>,
+}
+/// The fields that we read of the status of a node: whether it is ready. What its kubelet writes besides, such as a
+/// heartbeat, changes nothing here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeReadiness {
+    /// The condition `Ready`, if there is one.
+    #[serde(deserialize_with = "ready")]
+    pub conditions: Vec<NodeReady>,
+}
+
+fn ready<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeReady>, D::Error> {
+    let mut conditions = Option::<Vec<NodeReady>>::deserialize(deserializer)?.unwrap_or_default();
+    conditions.retain(|condition| condition.type_ == "Ready");
+    Ok(conditions)
+}
+kind!(/// A node, of which only the readiness is read.
+    NodeKind, Node, "", "v1", "Node", "nodes", namespaced: false, Unread, NodeReadiness);
+
+kind!(/// A `ConfigMap` with a record of pod networks. Its `spec` is the field `data`.
+    NetworkRecordKind, NetworkRecord, "", "v1", "ConfigMap", "configmaps", namespaced: true,
+    BTreeMap<String, String>, Unread, body: "data");
+
+/// The fields that we read of the spec of a sample Deployment: those that we write, but for its selector, which nobody can
+/// change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SampleSpec {
+    /// The number of pods.
+    pub replicas: Option<i32>,
+    /// The pods.
+    pub template: SampleTemplate,
+}
+/// The pods of a sample Deployment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SampleTemplate {
+    /// Their metadata.
+    pub metadata: SampleLabels,
+    /// Their spec.
+    pub spec: SamplePod,
+}
+/// The metadata of the pods of a sample Deployment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SampleLabels {
+    /// Their labels.
+    pub labels: BTreeMap<String, String>,
+}
+/// The spec of the pods of a sample Deployment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SamplePod {
+    /// The service account.
+    pub service_account_name: String,
+    /// Whether they get its token.
+    pub automount_service_account_token: Option<bool>,
+    /// Whether they use the network of their node.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub host_network: bool,
+    /// As whom they run.
+    pub security_context: SamplePodSecurity,
+    /// Their containers.
+    pub containers: Vec<SampleContainer>,
+}
+/// As whom the pods of a sample Deployment run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SamplePodSecurity {
+    /// Whether root is refused.
+    pub run_as_non_root: Option<bool>,
+    /// The user.
+    pub run_as_user: Option<i64>,
+    /// The filter of system calls.
+    pub seccomp_profile: BTreeMap<String, String>,
+    /// Kernel parameters of their network.
+    pub sysctls: Vec<BTreeMap<String, String>>,
+}
+/// A container of a sample Deployment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SampleContainer {
+    /// Its name.
+    pub name: String,
+    /// Its image.
+    pub image: String,
+    /// When the image is pulled.
+    pub image_pull_policy: String,
+    /// What it runs.
+    pub command: Vec<String>,
+    /// What it may do.
+    pub security_context: SampleContainerSecurity,
+}
+/// What a container of a sample Deployment may do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SampleContainerSecurity {
+    /// Whether it may get more rights than it began with.
+    pub allow_privilege_escalation: Option<bool>,
+    /// Whether it runs as the kernel's equal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub privileged: Option<bool>,
+    /// The capabilities that are added and dropped.
+    pub capabilities: BTreeMap<String, Vec<String>>,
+}
+kind!(/// A sample Deployment.
+    SampleDeploymentKind, SampleDeployment, "apps", "v1", "Deployment", "deployments", namespaced: true,
+    SampleSpec, Unread);

@@ -1,0 +1,57 @@
+//! Hardware addresses.
+
+use std::fmt;
+
+/// A hardware address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    /// An address that derives from these texts: always the same from the same ones. It is a locally administered address
+    /// of one station (IEEE 802: of the two lowest bits of the first byte, 2 is set and 1 is not), so that no network
+    /// device of a manufacturer has it.
+    pub fn derived(parts: &[&str]) -> Self {
+        let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+        for part in parts {
+            context.update(part.as_bytes());
+            context.update(&[0]);
+        }
+        let mut bytes = [0; 6];
+        for (byte, hashed) in bytes.iter_mut().zip(context.finish().as_ref()) {
+            *byte = *hashed;
+        }
+        bytes[0] = bytes[0] & 0xfc | 0x02;
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, byte) in self.0.iter().enumerate() {
+            write!(formatter, "{}{byte:02x}", if place == 0 { "" } else { ":" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_local_of_one_station_and_depends_on_every_part() {
+        let one = Mac::derived(&["uid", "data", "pod"]);
+        assert_eq!(one, Mac::derived(&["uid", "data", "pod"]));
+        assert_eq!(one.0[0] & 3, 2, "{one}");
+        for other in [&["uid", "data", "node"][..], &["uidd", "ata", "pod"], &["uid", "data"]] {
+            assert_ne!(Mac::derived(other), one);
+        }
+        assert_eq!(Mac([2, 0, 0, 0, 10, 255]).to_string(), "02:00:00:00:0a:ff");
+    }
+}

@@ -1,0 +1,37 @@
+//! Links, addresses and routes of network namespaces, by the kernel's own protocol (rtnetlink(7)).
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `message.rs` | requests as bytes, and the attributes of answers; what the kernel sends is read with every bound checked |
+//! | `socket.rs` | a socket that sends a request and reads its answer |
+//! | `namespace.rs` | network namespaces, and the thread that enters them |
+//! | `link.rs` | links: list, create, change, delete |
+//! | `address.rs`, `route.rs` | addresses; which routes lead into a range |
+//! | `mac.rs` | hardware addresses that derive from a text |
+//! | `events.rs` | tells of changes of links |
+//! | `announce.rs` | tells the neighbours who has an address |
+//!
+//! Sockets belong to the namespace in which they were opened, threads to that which they entered last. So everything
+//! here is done in a plain thread ([`in_thread`]), which ends with its work: no thread of the async runtime ever leaves
+//! its namespace.
+
+mod address;
+mod announce;
+mod events;
+mod link;
+mod mac;
+mod message;
+mod namespace;
+mod route;
+mod socket;
+#[cfg(test)]
+mod tests;
+
+pub use address::Address;
+pub use announce::announce;
+pub use events::{Event, Events};
+pub use link::{End, Link, Pair};
+pub use mac::Mac;
+pub use namespace::{Namespace, NamespaceThread, in_thread};
+pub use route::{Route, overlap};
+pub use socket::Socket;

@@ -1,0 +1,90 @@
+//! Network namespaces, and the thread that enters them.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::thread;
+
+use nix::sched::{CloneFlags, setns};
+use tokio::sync::oneshot;
+
+use super::events::{self, Events};
+use super::socket::Socket;
+
+/// The name of the threads, in at most 15 bytes.
+const THREAD: &str = "pod-network";
+
+/// A network namespace. It lives as long as this handle does, so a handle is kept no longer than it is used.
+#[derive(Debug)]
+pub struct Namespace {
+    file: File,
+    id: (u64, u64),
+}
+
+impl Namespace {
+    /// Opens a namespace by its path, such as `/proc/1/ns/net`.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        Ok(Self { id: (metadata.dev(), metadata.ino()), file })
+    }
+
+    /// What two handles of the same namespace have in common (namespaces(7)): device and inode.
+    pub fn id(&self) -> (u64, u64) {
+        self.id
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// A thread that may enter namespaces, because nothing else runs in it.
+pub struct NamespaceThread(());
+
+impl NamespaceThread {
+    /// Enters a namespace. What the thread opens from now on belongs to it.
+    #[expect(clippy::unused_self, reason = "who has it is in a thread that may do this")]
+    pub fn enter(&mut self, namespace: &Namespace) -> io::Result<()> {
+        Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?)
+    }
+
+    /// Enters a namespace, and opens a socket in it, which stays there.
+    pub fn socket(&mut self, namespace: &Namespace) -> io::Result<Socket> {
+        self.enter(namespace)?;
+        Socket::open()
+    }
+
+    /// Enters a namespace, and opens a socket that hears of its changes: the argument of [`Events::new`].
+    pub fn events(&mut self, namespace: &Namespace) -> io::Result<OwnedFd> {
+        self.enter(namespace)?;
+        events::open()
+    }
+}
+
+impl Events {
+    /// What hears of the changes in a namespace.
+    pub async fn of(namespace: Namespace) -> io::Result<Self> {
+        let socket = in_thread(move |thread| thread.events(&namespace)).await??;
+        Self::new(socket)
+    }
+}
+
+/// Does something in a thread of its own, which ends with it.
+///
+/// # Errors
+/// When the thread cannot be started, or has panicked.
+pub async fn in_thread<T: Send + 'static>(
+    work: impl FnOnce(&mut NamespaceThread) -> T + Send + 'static,
+) -> io::Result<T> {
+    let (sender, receiver) = oneshot::channel();
+    thread::Builder::new().name(THREAD.to_owned()).spawn(move || {
+        // Nobody waits for it any more if the process is about to end.
+        let _ = sender.send(work(&mut NamespaceThread(())));
+    })?;
+    receiver.await.map_err(|_| io::Error::other("the thread has panicked"))
+}

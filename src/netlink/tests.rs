@@ -1,0 +1,154 @@
+//! On the real kernel, in network namespaces of the test.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::*;
+
+/// A network namespace that is removed at the end.
+struct Made(String);
+
+impl Made {
+    fn new(name: &str) -> Self {
+        let name = format!("nl{}{name}", std::process::id());
+        let made = Command::new("ip").args(["netns", "add", &name]).status().expect("ip runs");
+        assert!(made.success(), "the tests of network namespaces are run by root");
+        Self(name)
+    }
+
+    fn open(&self) -> Namespace {
+        Namespace::open(&PathBuf::from("/run/netns").join(&self.0)).expect("a namespace")
+    }
+
+    fn ip(&self, arguments: &str) -> String {
+        let done =
+            Command::new("ip").args(["-n", &self.0]).args(arguments.split(' ')).output().expect("ip runs");
+        assert!(done.status.success(), "ip {arguments}: {done:?}");
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
+    }
+}
+
+fn end(name: &str) -> End {
+    End { name: name.to_owned(), mac: Mac::derived(&[name]) }
+}
+
+fn address(link: u32, text: &str) -> Address {
+    Address { link, net: text.parse().expect("an address") }
+}
+
+#[tokio::test]
+async fn a_pair_is_made_in_one_step_and_ends_as_one() {
+    let (node, pod) = (Made::new("node"), Made::new("pod"));
+    let mut events = Events::of(node.open()).await.expect("events");
+    let (node_space, pod_space) = (node.open(), pod.open());
+    in_thread(move |thread| {
+        let mut here = thread.socket(&node_space).expect("a socket");
+        let mut there = thread.socket(&pod_space).expect("a socket");
+        here.create_bridge(&end("labbr0")).expect("a bridge");
+        let bridge = here.link_named("labbr0").expect("an answer").expect("the bridge");
+        assert_eq!(
+            (bridge.kind.as_str(), bridge.is_up, bridge.mac),
+            ("bridge", true, Some(end("labbr0").mac))
+        );
+        let taken = here.create_bridge(&end("labbr0")).map_err(|error| error.kind());
+        assert_eq!(taken, Err(std::io::ErrorKind::AlreadyExists));
+        here.add_address(&address(bridge.index, "10.77.0.1/24")).expect("an address");
+        here.add_address(&address(bridge.index, "10.77.0.1/24")).expect("the same is as good");
+
+        let pair = Pair { here: end("hdata4711"), master: bridge.index, there: end("data4711") };
+        here.create_pair(&pair, &pod_space).expect("a pair");
+        let host = here.link_named("hdata4711").expect("an answer").expect("the host end");
+        assert_eq!((host.master, host.is_up, host.is_operational), (bridge.index, true, false));
+        assert_eq!((host.kind.as_str(), host.mac), ("veth", Some(pair.here.mac)));
+        let inner = there.link_named("data4711").expect("an answer").expect("the pod end");
+        assert_eq!((inner.index, inner.peer, inner.is_up), (host.peer, host.index, false));
+        assert_eq!(inner.mac, Some(pair.there.mac));
+
+        here.set_alias(host.index, "a mark").expect("an alias");
+        there.add_address(&address(inner.index, "10.77.0.2/24")).expect("an address");
+        there.add_address(&address(inner.index, "fd00:7::2/64")).expect("an address");
+        there.set_up(inner.index).expect("up");
+        announce(thread, address(0, "10.77.0.2/24").net).expect("sent");
+        announce(thread, address(0, "fd00:7::2/64").net).expect("sent");
+        let found = here.link(host.index).expect("an answer").expect("the host end");
+        assert_eq!(found.alias, "a mark");
+        let ours = there.addresses().expect("addresses");
+        for wanted in ["10.77.0.2/24", "fd00:7::2/64"] {
+            assert!(ours.contains(&address(inner.index, wanted)), "{ours:?}");
+        }
+        let range: ipnet::IpNet = "10.77.0.0/25".parse().expect("a range");
+        let routes = here.routes_into(&[range]).expect("routes");
+        assert_eq!(routes.iter().map(|route| route.link).collect::<Vec<_>>(), [bridge.index]);
+        assert_eq!(here.routes_into(&["10.78.0.0/24".parse().expect("a range")]).expect("routes"), []);
+    })
+    .await
+    .expect("the thread ends");
+    let shown = pod.ip("addr show dev data4711");
+    assert!(
+        shown.contains("inet 10.77.0.2/24 brd 10.77.0.255")
+            && shown.contains("inet6 fd00:7::2/64 scope global nodad \n"),
+        "{shown}"
+    );
+
+    ends(&node, &pod, &mut events).await;
+}
+
+/// The node knows of the pair, which then ends; all of it was told.
+async fn ends(node: &Made, pod: &Made, events: &mut Events) {
+    // The node knows who has the address, without having asked.
+    let begin = std::time::Instant::now();
+    while !node.ip("neigh show dev labbr0").contains(&end("data4711").mac.to_string()) {
+        assert!(begin.elapsed().as_secs() < 20, "{}", node.ip("neigh show"));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+
+    let node_space = node.open();
+    in_thread(move |thread| {
+        let mut here = thread.socket(&node_space).expect("a socket");
+        let host = here.link_named("hdata4711").expect("an answer").expect("the host end");
+        here.delete_link(host.index).expect("deleted");
+        here.delete_link(host.index).expect("what is gone is as good");
+        assert_eq!(here.link(host.index).expect("an answer"), None);
+    })
+    .await
+    .expect("the thread ends");
+    assert!(!pod.ip("link show").contains("data4711"));
+    let (mut is_made, mut is_addressed, mut is_renamed) = (false, false, false);
+    while !(is_made && is_addressed && is_renamed) {
+        for event in events.next().await.expect("events") {
+            match event {
+                Event::Link(link) => {
+                    is_made |= link.name == "hdata4711";
+                    is_renamed |= link.alias == "a mark";
+                }
+                Event::Address(found) => is_addressed |= found.net == address(0, "10.77.0.1/24").net,
+                Event::Lost => panic!("there were few"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn handles_of_one_namespace_have_one_id_and_no_other_thread_is_moved() {
+    let (one, other) = (Made::new("one"), Made::new("other"));
+    assert_eq!(one.open().id(), one.open().id());
+    assert_ne!(one.open().id(), other.open().id());
+    let before = Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("that of the thread").id();
+    let inside = one.open();
+    let wanted = inside.id();
+    let seen = in_thread(move |thread| {
+        thread.enter(&inside).expect("entered");
+        Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("that of the thread").id()
+    });
+    assert_eq!(seen.await.expect("the thread ends"), wanted);
+    let after = Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("that of the thread").id();
+    assert_eq!(before, after);
+    let panics = in_thread(|_| panic!("a defect")).await.map_err(|error| error.to_string());
+    assert_eq!(panics, Err::<(), _>("the thread has panicked".to_owned()));
+}
