@@ -34,7 +34,7 @@ const LOOPS: [(&str, &str); 11] = [
     ("expiration", "notificationInterval: 1s"),
     ("termination", ""),
     ("submission", ""),
-    ("podConfig", ""),
+    ("podConfig", "lostNodeGrace: 3s"),
 ];
 
 /// What is shown by the test of all loops together, and not here: repairs of a Job or Secret in the moment in which a watch is
