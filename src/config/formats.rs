@@ -156,11 +156,9 @@ const ALL: [&Format; 20] = [
 
 /// Finds a format by its name in the schema.
 pub(super) fn find(name: &str) -> Option<&'static Format> {
-    ALL.into_iter()
-        .chain(super::mail::FORMATS)
-        .chain(super::bastion::FORMATS)
-        .chain(super::pod_config::FORMATS)
-        .find(|format| format.name == name)
+    let others = super::mail::FORMATS.into_iter().chain(super::bastion::FORMATS);
+    let mut all = ALL.into_iter().chain(others).chain(super::pod_config::FORMATS);
+    all.find(|format| format.name == name)
 }
 
 /// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.
