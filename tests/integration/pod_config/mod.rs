@@ -179,7 +179,7 @@ fn what_is_wrong_is_told_and_the_rest_works() {
     let daemon = Daemon::start(&options);
     let _nodes = PlayedNodes::start(&lab, NODES);
     // Of two that were made in the same second, the name decides.
-    ["faulty", "later"].map(|name| lab.apply(&namespace(name)));
+    lab.apply(&["faulty", "later"].map(namespace).join("\n---\n"));
     let attachments = ["x br0 10.1.0.0/29", "y br1 10.97.0.0/24", "z br2 nonsense", "x br3 10.3.0.0/24"];
     let sample = json!({"sampleDeployment": {"create": true, "name": "taken"}, "vlans": [{"vlanID": 5}]});
     lab.kubectl(&["create", "deployment", "taken", "-n", "faulty", "--image=busybox", "--replicas=0"]);
