@@ -16,6 +16,7 @@ use crate::api::crd::crds;
 use crate::api::instance::InstanceKind;
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::labels::selector_string;
+use crate::api::pod_config::PodConfigKind;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::{GROUP, Kind};
 use crate::config::{Config, tree};
@@ -178,7 +179,9 @@ impl Cluster<'_> {
         let text =
             |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (kind, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
-        let is_ours = text("/apiVersion").starts_with(GROUP) || kind == NamespaceKind::KIND;
+        let is_ours =
+            [GROUP, PodConfigKind::GROUP].iter().any(|group| text("/apiVersion").starts_with(group))
+                || kind == NamespaceKind::KIND;
         self.seen.insert([kind.clone(), namespace.clone(), name.clone()]);
         if NAMESPACED_INPUTS.contains(&kind.as_str()) {
             self.namespaces.insert(namespace);

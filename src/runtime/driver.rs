@@ -105,7 +105,9 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
         if let Err(ended) = self.publish(&observed, &report).await {
             return ended;
         }
-        if observed.as_ref().is_terminating() && outcome.is_success() {
+        // What is being deleted waits for others, unless the plan names a time after which it does not.
+        let has_time = matches!(plan.requeue, Requeue::After(_));
+        if observed.as_ref().is_terminating() && outcome.is_success() && !has_time {
             return Ok(Action::AwaitChange);
         }
         self.action(key, &plan, &outcome, report.requeue_at_once || is_incomplete)

@@ -285,7 +285,7 @@ class Rights(unittest.TestCase):
             kinds[name] = f"{group}/{plural}"
         table = yaml.safe_load((CHART / "files/rights.yaml").read_text())
         watches = lambda entries: {name for name, verbs in entries.items() if "watch" in verbs.split()}
-        loops = set(table) - {"common", "namespaced", "webhook"}
+        loops = set(table) - {"common", "webhook"}
         for loop in sorted(loops):
             folder = ROOT / "src/controllers" / re.sub("([A-Z])", lambda letter: f"_{letter[0].lower()}", loop)
             source = (folder / "stores.rs").read_text()
@@ -296,10 +296,7 @@ class Rights(unittest.TestCase):
             # ConfigMaps are watched in the namespace of the daemon alone, for which there is a Role.
             used -= {"/configmaps"}
             with self.subTest(loop):
-                shared = watches(table["common"])
-                if loop != "imageList":
-                    shared |= watches(table["namespaced"])
-                self.assertEqual(watches(table[loop]) | shared, used)
+                self.assertEqual(watches(table[loop]) | watches(table["common"]), used)
         # The loops of the bastion have rights of their own.
         every = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"]
         # Those of the exam agent are for one namespace, and so are those of pod networks on a node; the use of containers

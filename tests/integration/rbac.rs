@@ -128,7 +128,8 @@ fn exercise_uploads(lab: &Lab) {
     await_condition(lab, NAMESPACE, name, "Submitted", "SubmissionCompleted");
 }
 
-/// The same for the loop of pod networks. No node does anything: the pod is on one that does not exist.
+/// The same for the loop of pod networks. No node does anything: a pod is on one that does not exist, the others are on one
+/// that has never reported anything.
 fn exercise_pod_networks(lab: &Lab, shown: &mut Shown) {
     lab.apply(&pod_config::namespace("rbac-networks"));
     let sample = serde_json::json!({"sampleDeployment": {"create": true, "name": "sample"}});
@@ -259,7 +260,7 @@ controllers:
   submission: {{enabled: true}}
   expiration: {{enabled: true, notifications: false}}
   instance: {{gatewayApi: {{enabled: true, parentRefs: [{{name: labs, namespace: gateways}}]}}}}
-  podConfig: {{enabled: true}}
+  podConfig: {{enabled: true, lostNodeGrace: 3s}}
   tenant: {{personalWorkspace: {{enabled: true}}, myDrive: {{onTenantDeletion: delete}}}}
   imageList: {{enabled: true, {lists}}}\n"
     );

@@ -8,9 +8,6 @@
 {{- $parts = append $parts $loop -}}
 {{- end -}}
 {{- end -}}
-{{- if without $parts "imageList" -}}
-{{- $parts = append $parts "namespaced" -}}
-{{- end -}}
 {{- if $parts -}}
 {{- $parts = append $parts "common" -}}
 {{- end -}}

@@ -123,10 +123,12 @@ pub const ADDRESSES: (&str, &str) = (
     "Addresses for pods in the range of a namespace that are used, and that are free",
 );
 
+/// The ranges and bridges of which a record has links. Those of a report count too: the record of their pool may be lost.
 fn in_use(record: Option<&Record>) -> BTreeSet<InUse> {
     match record {
         Some(Record::Pool(pool)) => pool.in_use(),
-        _ => BTreeSet::new(),
+        Some(Record::Report(report)) => report.in_use(),
+        None => BTreeSet::new(),
     }
 }
 

@@ -131,7 +131,13 @@ fn leave(observed: &Observed, changes: &[Change<'_>], now: Timestamp, plan: &mut
     let uid = observed.config.uid();
     let has = |pool: &PoolRecord| pool.allocations().any(|(_, allocation)| allocation.pod_config_uid == uid);
     let has_now = observed.pools.iter().any(|view| has(&view.pool));
-    let has_next = changes.iter().any(|change| has(&change.next));
+    // It also waits for what is left in its namespace of others that are gone: after the last one, nobody would.
+    let is_live = |uid: &str| observed.members.iter().any(|member| member.config.uid() == uid);
+    let has_left = |pool: &PoolRecord| {
+        let mut uids = pool.allocations().map(|(_, allocation)| &allocation.pod_config_uid);
+        pool.namespace == *observed.config.namespace() && uids.any(|uid| !is_live(uid))
+    };
+    let has_next = changes.iter().any(|change| has(&change.next) || has_left(&change.next));
     let Some(deleted) = &observed.config.metadata.deletion_timestamp else {
         // Its namespace is not ours any more.
         if !has_now && !has_next {

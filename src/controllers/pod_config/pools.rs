@@ -2,6 +2,7 @@
 //! what nodes report.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -172,14 +173,20 @@ fn seen(observed: &Observed, pool: &PoolRecord, settings: &Settings, now: Timest
         .collect()
 }
 
-/// What cannot get an address in a pool yet: it has one in another pool, or its former link is still reported as released.
+/// What cannot get an address in a pool yet: it has one in another pool, or its former link is still reported, as released or
+/// with an address of another pool, whose record may be lost.
 fn busy(observed: &Observed, pool: &PoolRecord, wanted: &[Wanted]) -> BTreeSet<Slot> {
     let others = observed.pools.iter().map(|view| &view.pool).filter(|other| other.range != pool.range);
     let slots = others.flat_map(PoolRecord::allocations);
     let slots = slots.map(|(uid, allocation)| (uid.to_owned(), allocation.attachment.clone()));
+    let is_own = |(address, prefix): (IpAddr, u8)| {
+        pool.range.net().contains(&address) && pool.range.prefix() == prefix
+    };
     let released = wanted.iter().filter(|wanted| {
         let link = observed.link(&wanted.node, &wanted.uid, &wanted.attachment);
-        link.is_some_and(|link| link.state == LinkState::Released)
+        link.is_some_and(|link| {
+            link.state == LinkState::Released || address(link).is_some_and(|found| !is_own(found))
+        })
     });
     slots.chain(released.map(|wanted| (wanted.uid.clone(), wanted.attachment.clone()))).collect()
 }

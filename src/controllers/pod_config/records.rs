@@ -116,6 +116,18 @@ fn read_report(record: &NetworkRecord) -> Option<Report> {
     Some(Report { links: links.collect(), node })
 }
 
+impl Report {
+    /// The ranges and the bridges of the links that are there.
+    pub fn in_use(&self) -> BTreeSet<InUse> {
+        let live = self.links.values().flatten().filter(|link| address(link).is_some());
+        let of = |link: &Link| {
+            let range = Range::parse(&link.address).ok()?;
+            Some(InUse { namespace: link.namespace.clone(), range, bridge: link.bridge.clone() })
+        };
+        live.filter_map(of).collect()
+    }
+}
+
 /// The address of a link that is there, and its prefix length.
 pub fn address(link: &Link) -> Option<(IpAddr, u8)> {
     if link.state == LinkState::Released {

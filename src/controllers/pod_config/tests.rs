@@ -1,5 +1,7 @@
 //! Tests of the loop without an API server: the real stores and reconciler, an API server and nodes in memory.
 
 mod cases;
+mod losses;
 mod model;
+mod nodes;
 mod world;

@@ -39,6 +39,7 @@ struct Scripted {
 
 impl Reconciler for Scripted {
     const NAME: &'static str = "scripted";
+    const FINALIZER: Option<&'static str> = Some("example.org/scripted");
     type Kind = DeploymentKind;
     type Observed = Observed;
     type Settings = Mutex<Script>;
@@ -184,6 +185,27 @@ async fn what_is_to_be_confirmed_is_read_before_the_plan_is_carried_out() {
     let (_, asked) = reconciled(&driver(&api), &api, Script { plan, at_once: false }).await;
     assert_eq!(asked[0].line, "GET /apis/apps/v1/namespaces/ns/deployments/a");
     assert!(asked[1].is("POST /api/v1/namespaces/ns/services?"), "{asked:?}");
+}
+
+#[tokio::test]
+async fn what_is_being_deleted_is_reconciled_again_at_a_time_only_if_its_plan_names_one() {
+    let api = ApiServer::start(accept).await;
+    let soon = Duration::from_secs(5);
+    for (requeue, expected) in [
+        (Requeue::Resync, Action::AwaitChange),
+        (Requeue::OnChange, Action::AwaitChange),
+        (Requeue::After(soon), Action::RequeueAfter(soon)),
+    ] {
+        let driver = driver(&api);
+        let mut going = deployment(6, 0);
+        going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        going["metadata"]["finalizers"] = json!(["example.org/scripted"]);
+        let going = serde_json::from_value(going).expect("a Deployment");
+        driver.reconciler.deployments.apply_event(going);
+        let plan = Plan { requeue, ..Plan::default() };
+        let (action, _) = reconciled(&driver, &api, Script { plan, at_once: false }).await;
+        assert_eq!(action, Ok(expected), "{requeue:?}");
+    }
 }
 
 #[tokio::test]

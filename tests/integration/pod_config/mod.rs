@@ -145,6 +145,33 @@ fn quiet(lab: &Lab, _: &Daemon) -> Vec<String> {
 }
 
 #[test]
+fn a_node_that_does_not_exist_is_not_waited_for() {
+    let lab = lab();
+    let kubeconfig = lab.service_account();
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "podconfig", config: CONFIG });
+    lab.apply(&namespace("lost"));
+    let config = |range: &str| pod_config("lost", "net", &[&format!("x br0 {range}")], &json!({}));
+    lab.apply(&config("10.1.0.0/24"));
+    lab.apply(&pod("lost", "a", "net", "nowhere"));
+    let await_pool = |range: &str| {
+        wait_until(PATIENCE, || {
+            let pools = pools(&lab);
+            let is_it = pools.len() == 1 && pools[0]["data"].to_string().contains(range);
+            is_it.then_some(()).ok_or_else(|| format!("{range}, there are {pools:#?}"))
+        });
+    };
+    await_pool("10.1.0.0/24");
+    lab.apply(&config("10.2.0.0/24"));
+    await_pool("10.2.0.0/24");
+    lab.begin_delete(KIND, "lost", &["net"]);
+    wait_until(Duration::from_secs(20), || match lab.get(KIND, "lost", "net") {
+        None => Ok(()),
+        Some(object) => Err(format!("{object:#}\n{:#?}\n{}", pools(&lab), daemon.log())),
+    });
+    assert!(pools(&lab).is_empty());
+}
+
+#[test]
 fn what_is_wrong_is_told_and_the_rest_works() {
     let lab = lab();
     let kubeconfig = lab.service_account();
@@ -152,8 +179,7 @@ fn what_is_wrong_is_told_and_the_rest_works() {
     let daemon = Daemon::start(&options);
     let _nodes = PlayedNodes::start(&lab, NODES);
     // Of two that were made in the same second, the name decides.
-    lab.apply(&namespace("faulty"));
-    lab.apply(&namespace("later"));
+    lab.apply(&["faulty", "later"].map(namespace).join("\n---\n"));
     let attachments = ["x br0 10.1.0.0/29", "y br1 10.97.0.0/24", "z br2 nonsense", "x br3 10.3.0.0/24"];
     let sample = json!({"sampleDeployment": {"create": true, "name": "taken"}, "vlans": [{"vlanID": 5}]});
     lab.kubectl(&["create", "deployment", "taken", "-n", "faulty", "--image=busybox", "--replicas=0"]);

@@ -37,7 +37,7 @@ const LOOPS: [(&str, &str); 12] = [
     ("submission", ""),
     // With a registry of the test.
     ("imageList", ""),
-    ("podConfig", ""),
+    ("podConfig", "lostNodeGrace: 3s"),
 ];
 
 /// What is shown by the test of all loops together, and not here: repairs of a Job or Secret in the moment in which a watch is
@@ -69,13 +69,8 @@ fn rights() -> BTreeMap<String, BTreeSet<String>> {
             .flat_map(|(resource, verbs)| verbs.split(' ').map(move |verb| format!("{verb} {resource}")));
         verbs.collect()
     };
-    let (common, namespaced) = (of(&parts["common"]), of(&parts["namespaced"]));
-    let all = |name: &str, part: &BTreeMap<String, String>| -> BTreeSet<String> {
-        let is_namespaced = name != "imageList";
-        let shared = common.iter().chain(namespaced.iter().filter(|_| is_namespaced)).cloned();
-        shared.chain(of(part)).collect()
-    };
-    parts.iter().map(|(name, part)| (name.clone(), all(name, part))).collect()
+    let common = of(&parts["common"]);
+    parts.iter().map(|(name, part)| (name.clone(), of(part).union(&common).cloned().collect())).collect()
 }
 
 /// Makes the account of a loop, with its rights.

@@ -1,1 +1,101 @@
+//! Records that are whole, damaged, and somebody else's.
 
+use super::*;
+
+fn range() -> Range {
+    Range::parse("10.1.0.0/29").expect("a range")
+}
+
+fn allocation(address: &str) -> Value {
+    json!({"pod": "p", "node": "n", "podConfig": "net", "podConfigUid": "c", "attachment": "x", "bridge": "br0", "address": address})
+}
+
+fn record(name: &str, label: &str, data: &Value) -> NetworkRecord {
+    let metadata = json!({"name": name, "namespace": "system", "labels": {RECORD: label}});
+    serde_json::from_value(json!({"metadata": metadata, "data": data})).expect("a record")
+}
+
+/// A pool with these lists of addresses, by the uid of a pod.
+fn pool(pool: &Value, lists: &[(&str, &str)]) -> NetworkRecord {
+    let mut data = json!({POOL_KEY: pool.to_string()});
+    for (uid, list) in lists {
+        data[*uid] = (*list).into();
+    }
+    record(&pool_name("lab", "10.1.0.0/29"), POOL, &data)
+}
+
+fn whole() -> Value {
+    json!({"namespace": "lab", "range": "10.1.0.0/29", "gateway": "10.1.0.1", "bridges": ["br0"]})
+}
+
+#[test]
+fn a_pool_is_read_as_it_was_written() {
+    let mut written = PoolRecord::empty("lab", range());
+    written.bridges = vec!["br0".to_owned()];
+    let list = serde_json::from_value(json!([allocation("10.1.0.2")])).expect("a list");
+    written.entries.insert("u".to_owned(), list);
+    let found = record(&written.name(), POOL, &json!(written.data()));
+    assert_eq!(read(&found), Some(Record::Pool(written.clone())));
+    assert_eq!(difference(&found, &written.data()), None);
+    written.entries.clear();
+    assert_eq!(difference(&found, &written.data()), Some(json!({"data": {"u": null}})));
+}
+
+#[test]
+fn what_is_damaged_is_left_out() {
+    let one = json!([allocation("10.1.0.2")]).to_string();
+    let two = json!([allocation("10.1.0.2"), allocation("10.1.0.3")]).to_string();
+    for (lists, expected) in [
+        (vec![("u", &*one)], Some((vec!["u 10.1.0.2"], false))),
+        (vec![("u", &*one), ("v", &*two)], Some((vec!["u 10.1.0.2", "v 10.1.0.3"], true))),
+        (vec![("u", "{"), ("v", &*two)], Some((vec!["v 10.1.0.2", "v 10.1.0.3"], true))),
+        (vec![("u", "[]")], Some((vec![], true))),
+    ] {
+        let Some(Record::Pool(found)) = read(&pool(&whole(), &lists)) else { panic!("a pool") };
+        let lines: Vec<String> =
+            found.allocations().map(|(uid, one)| format!("{uid} {}", one.address)).collect();
+        let (names, is_damaged) = expected.expect("a pool");
+        assert_eq!((lines, found.is_damaged), (names.iter().map(ToString::to_string).collect(), is_damaged));
+    }
+    for address in ["10.1.0.0", "10.1.0.1", "10.1.0.7", "10.2.0.2", "fd00::2"] {
+        let list = json!([allocation(address)]).to_string();
+        let Some(Record::Pool(found)) = read(&pool(&whole(), &[("u", &list)])) else { panic!("a pool") };
+        assert!(found.entries.is_empty() && found.is_damaged, "{address}");
+    }
+}
+
+#[test]
+fn what_is_not_what_its_name_says_is_nothing() {
+    for (member, value) in [
+        ("namespace", json!("other")),
+        ("namespace", json!("../x")),
+        ("range", json!("10.1.0.0/28")),
+        ("range", json!("10.1.0.1/29")),
+        ("range", json!("x")),
+        ("bridges", json!(7)),
+    ] {
+        let mut changed = whole();
+        changed[member] = value;
+        let found = pool(&changed, &[("u", &json!([allocation("10.1.0.2")]).to_string())]);
+        assert_eq!(read(&found), None, "{changed}");
+        assert_eq!(salvage(&found, "lab", range()).entries.len(), 1, "its addresses are not lost");
+    }
+    assert_eq!(read(&record("x", POOL, &json!({}))), None);
+    assert_eq!(read(&record("x", "other", &json!({POOL_KEY: whole().to_string()}))), None);
+}
+
+#[test]
+fn a_report_counts_under_the_name_of_its_node_alone() {
+    let link = json!({"namespace": "lab", "podConfig": "net", "podConfigUid": "c", "pod": "p", "attachment": "x",
+        "state": "plugged", "podLink": "x7", "hostLink": "hx7", "address": "10.1.0.2/29", "bridge": "br0"});
+    let data = json!({NODE_KEY: json!({"node": "n1"}).to_string(), "u": json!([link]).to_string(), "v": "{"});
+    let Some(Record::Report(report)) = read(&record(&report_name("n1"), REPORT, &data)) else {
+        panic!("a report")
+    };
+    assert_eq!(report.links.keys().collect::<Vec<_>>(), ["u"]);
+    let found = &report.links["u"][0];
+    assert_eq!(address(found), Some(("10.1.0.2".parse().expect("an address"), 29)));
+    assert_eq!(address(&Link { state: LinkState::Released, ..found.clone() }), None);
+    assert_eq!(found.text(), "{podVethName:x7 podIPAddr:10.1.0.2/29 peerVethName:hx7 bridge:br0}");
+    assert_eq!(read(&record(&report_name("n2"), REPORT, &data)), None);
+}
