@@ -156,12 +156,10 @@ const ALL: [&Format; 20] = [
 
 /// Finds a format by its name in the schema.
 pub(super) fn find(name: &str) -> Option<&'static Format> {
-    ALL.into_iter()
-        .chain(super::mail::FORMATS)
-        .chain(super::bastion::FORMATS)
-        .chain(super::pod_config_node::FORMATS)
-        .chain(super::pod_config::FORMATS)
-        .find(|format| format.name == name)
+    use super::{bastion, mail, pod_config, pod_config_node};
+    let parts: [&[&'static Format]; 4] =
+        [&mail::FORMATS, &bastion::FORMATS, &pod_config::FORMATS, &pod_config_node::FORMATS];
+    ALL.iter().chain(parts.into_iter().flatten()).copied().find(|format| format.name == name)
 }
 
 /// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.
