@@ -4,6 +4,7 @@
 #[path = "../../tests/integration/pod_config_node/pools.rs"]
 mod pools;
 #[path = "../../tests/integration/pod_config_node/runtime.rs"]
+#[allow(dead_code, reason = "the tests have the runtime do more")]
 mod runtime;
 
 use std::process::{Child, Command};

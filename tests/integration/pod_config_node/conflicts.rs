@@ -51,7 +51,22 @@ fn links_of_others_are_never_taken() {
     );
 
     node.await_state("uid-5", "plugged", 1);
-    for (uid, reason, words) in [
+    for (uid, reason, words) in refusals(&taken, &inner) {
+        let message = node.await_problem(uid, reason);
+        assert!(message.contains(&words), "{uid}: {message}");
+    }
+    // An allowed bridge gets ports, and no address. Here its link overlaps nothing: the range is that of labbr0, too.
+    let message = node.await_problem("uid-6", "NetworkOverlap");
+    assert!(message.contains("10.77.0.1/24 on the link labbr0"), "{message}");
+    assert!(!node.links().contains(&"labbr2".to_owned()) && !node.links().contains(&"labbr3".to_owned()));
+
+    frees(&node, &pods, &range, &wanted, [&taken, &inner]);
+    drop(daemon);
+}
+
+/// The pods that get no link, with reason and words of the message.
+fn refusals(taken: &str, inner: &str) -> [(&'static str, &'static str, String); 7] {
+    [
         ("uid-0", "NameConflict", format!("a link of the node is called {taken} already")),
         ("uid-1", "NameConflict", format!("a link in the pod is called {inner} already")),
         (
@@ -75,17 +90,7 @@ fn links_of_others_are_never_taken() {
             "NetworkOverlap",
             "198.51.100.0/25 overlaps the route to 198.51.100.0/24 by the link uplink0".to_owned(),
         ),
-    ] {
-        let message = node.await_problem(uid, reason);
-        assert!(message.contains(&words), "{uid}: {message}");
-    }
-    // An allowed bridge gets ports, and no address. Here its link overlaps nothing: the range is that of labbr0, too.
-    let message = node.await_problem("uid-6", "NetworkOverlap");
-    assert!(message.contains("10.77.0.1/24 on the link labbr0"), "{message}");
-    assert!(!node.links().contains(&"labbr2".to_owned()) && !node.links().contains(&"labbr3".to_owned()));
-
-    frees(&node, &pods, &range, &wanted, [&taken, &inner]);
-    drop(daemon);
+    ]
 }
 
 /// What was in the way goes.

@@ -103,19 +103,7 @@ fn pods_of_containerd_get_links_that_outlive_their_containers() {
     drop((in_a, in_b));
 
     renewed(&runtime, &one, &engines[0], a, &sandboxes[0], [&first, &second]);
-    // Removal needs no runtime.
-    engines[0].set_stopped(true).expect("stopped");
-    let all: Vec<(&str, Value)> =
-        all.into_iter().map(|(uid, list)| (uid, json!([released(list[0].clone())]))).collect();
-    one.write(&range, &all);
-    one.await_state(&uid(a), "released", 1);
-    one.await_state(&uid(b), "released", 1);
-    two.await_state(&uid(c), "released", 1);
-    one.delete(&range);
-    wait_until(PATIENCE, || {
-        if one.own().is_empty() && two.own().is_empty() { Ok(()) } else { Err("none".to_owned()) }
-    });
-    engines[0].set_stopped(false).expect("continued");
+    removed([&one, &two], &engines[0], &pods, &range, all);
     two.await_nothing();
 }
 
@@ -139,4 +127,26 @@ fn renewed(
     });
     assert_eq!(next["address"], "10.77.0.2/24");
     assert_echo(&inside(engine, neighbour), &inside(engine, &next), "10.77.0.2");
+}
+
+/// Removal needs no runtime.
+fn removed(
+    [one, two]: [&Node; 2],
+    engine: &Containerd,
+    [a, b, c]: &[Pod; 3],
+    range: &Value,
+    all: Vec<(&str, Value)>,
+) {
+    engine.set_stopped(true).expect("stopped");
+    let all: Vec<(&str, Value)> =
+        all.into_iter().map(|(uid, list)| (uid, json!([released(list[0].clone())]))).collect();
+    one.write(range, &all);
+    one.await_state(&uid(a), "released", 1);
+    one.await_state(&uid(b), "released", 1);
+    two.await_state(&uid(c), "released", 1);
+    one.delete(range);
+    wait_until(PATIENCE, || {
+        if one.own().is_empty() && two.own().is_empty() { Ok(()) } else { Err("none".to_owned()) }
+    });
+    engine.set_stopped(false).expect("continued");
 }

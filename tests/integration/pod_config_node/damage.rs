@@ -48,12 +48,15 @@ fn await_right(node: &Node, pod: &Pod) -> String {
     name
 }
 
+/// Changes something: of a node, a pod, or a namespace elsewhere; the last is the name of the pod's end.
+type Damage = fn(&Node, &Pod, &Namespace, &str);
+
 #[test]
 fn whatever_is_done_to_a_link_is_repaired() {
     let (node, pod, _) = plugged("podnet-damage");
     let daemon = node.daemon("resync: 1s");
     let elsewhere = Namespace::new();
-    let damage: [(&str, fn(&Node, &Pod, &Namespace, &str)); 11] = [
+    let damage: [(&str, Damage); 11] = [
         ("renamed", |_, pod, _, name| {
             pod.namespace.ip(&format!("link set {name} down"));
             pod.namespace.ip(&format!("link set {name} name other0"));

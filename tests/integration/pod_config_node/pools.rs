@@ -36,10 +36,7 @@ pub fn report_name(node: &str) -> String {
 }
 
 fn tag(parts: &[&str]) -> String {
-    digest(&SHA256, parts.join("\n").as_bytes())
-        .as_ref()
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let digest = digest(&SHA256, parts.join("\n").as_bytes());
+    let first = digest.as_ref().first_chunk().copied().expect("32 bytes");
+    format!("{:016x}", u64::from_be_bytes(first))
 }

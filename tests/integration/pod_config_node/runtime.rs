@@ -12,7 +12,7 @@ use crownlabs::testing::cri::messages::{
     PodSandboxStatus, PodSandboxStatusRequest, PodSandboxStatusResponse, VersionResponse,
 };
 use http::{HeaderMap, HeaderValue, Request, Response};
-use http_body_util::{BodyExt as _, StreamBody};
+use http_body_util::{BodyExt as _, Collected, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
@@ -109,7 +109,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let method = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
-    let body = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = request.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
     let now = {
         let mut script = script.lock().unwrap_or_else(PoisonError::into_inner);
         script.calls.push(method.clone());

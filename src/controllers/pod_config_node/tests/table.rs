@@ -54,10 +54,13 @@ fn what_is_complete_stays() {
     assert_eq!(plan.ends.keys().collect::<Vec<_>>(), [&key("p1", "data")]);
 }
 
+/// Changes something on a node.
+type Damage = fn(&mut Observed);
+
 #[test]
 fn what_differs_is_changed_and_nothing_else() {
     let pair = mark("lab", "p1", "data", "10.77.0.2/24");
-    let table: [(fn(&mut Observed), Change); 9] = [
+    let table: [(Damage, Change); 9] = [
         (|o| o.links[0].is_up = false, Change::SetUp { index: 5 }),
         (|o| o.links[0].alias.clear(), Change::SetAlias { index: 5, alias: bridge_alias("lab") }),
         (
