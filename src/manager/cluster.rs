@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use kube::Client;
+use tracing::info;
 
 use super::start_up::{connect, kubeconfig};
 use crate::config::Config;
@@ -35,6 +36,18 @@ pub fn takes_part(config: &Config) -> bool {
     let webhook = &config.server.webhook;
     let renews = webhook.enabled && webhook.certificate_dir.is_empty();
     config.leader_election.enabled && (renews || enabled(config).any(|entry| entry.place == Place::Leader))
+}
+
+/// The gate of the process: closed until it leads, if it takes part in the election. Says so if it does not, although the
+/// election is on.
+pub fn gate(config: &Config) -> Gate {
+    if takes_part(config) {
+        return Gate::closed();
+    }
+    if config.leader_election.enabled {
+        info!("nothing that is enabled needs the lease, so this process leaves it to others");
+    }
+    Gate::open()
 }
 
 /// The loops that are enabled.

@@ -38,7 +38,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use tracing::{info, warn};
 
-use self::cluster::{Cluster, is_needed, takes_part};
+use self::cluster::{Cluster, gate, is_needed, takes_part};
 use self::configuration_file::configuration_file;
 use self::lease::{Election, Watchdog};
 use self::logging::Logging;
@@ -119,10 +119,7 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let exposed: Arc<OnceLock<Exposed>> = Arc::default();
     let mut tasks: Vec<Task> = servers(&config, &readiness, &metrics, Arc::clone(&exposed)).await?;
     let takes_part = takes_part(&config);
-    if config.leader_election.enabled && !takes_part {
-        info!("nothing that is enabled needs the lease, so this process leaves it to others");
-    }
-    let gate = if takes_part { Gate::closed() } else { Gate::open() };
+    let gate = gate(&config);
     let identity = process::identity();
     let cluster = if is_needed(&config) {
         Some(Cluster::connect(options.kubeconfig.as_deref(), &config, &gate, &identity).await?)
