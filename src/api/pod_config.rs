@@ -116,6 +116,11 @@ pub struct PodConfigStatus {
     pub phase: String,
     /// Pods that have interfaces, with their addresses.
     pub pod_configurations: Vec<PodConfiguration>,
+    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
+    /// been looked at yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default, range(min = 0))]
+    pub observed_generation: Option<i64>,
     /// Conditions of the pod configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default, schema_with = "condition::list_schema")]

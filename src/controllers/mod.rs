@@ -38,7 +38,7 @@ mod workspace;
 pub use preview::Previewed;
 pub use shared::accounts::Accounts;
 pub use ssh_tracker::SshTrackerLoop;
-pub use table::{Built, BuiltLoop, LOOPS, Planned};
+pub use table::{Built, BuiltLoop, LOOPS, Loop, Place, Planned};
 
 use std::net::SocketAddr;
 use std::sync::Arc;

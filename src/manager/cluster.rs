@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use kube::Client;
+use tracing::info;
 
 use super::start_up::{connect, kubeconfig};
 use crate::config::Config;
-use crate::controllers::LOOPS;
+use crate::controllers::{LOOPS, Loop, Place};
 use crate::runtime::client::{self, UserReader, Writer};
 use crate::runtime::context::Connections;
 use crate::runtime::gate::Gate;
@@ -21,14 +22,37 @@ pub struct Cluster {
     pub connections: Connections,
 }
 
-/// Whether anything that is enabled needs the API server: a loop that uses it, the webhooks, or the leader election. A
-/// configuration without any loop needs it too, because nothing else of it says what the process is for.
+/// Whether anything that is enabled needs the API server: a loop that uses it, or the webhooks. A configuration without
+/// any loop needs it too, because nothing else of it says what the process is for.
 pub fn is_needed(config: &Config) -> bool {
-    let mut enabled = LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled).peekable();
-    config.leader_election.enabled
-        || config.server.webhook.enabled
-        || enabled.peek().is_none()
-        || enabled.any(|entry| entry.uses_api_server)
+    let mut enabled = enabled(config).peekable();
+    config.server.webhook.enabled || enabled.peek().is_none() || enabled.any(|entry| entry.uses_api_server)
+}
+
+/// Whether the process takes part in the leader election: it is on, and something of the process works for the leader
+/// only, which is a loop of the leader, or the renewal of the webhooks' own certificate. A process with loops of every
+/// replica or node alone would take the lease from those that have something to do with it.
+pub fn takes_part(config: &Config) -> bool {
+    let webhook = &config.server.webhook;
+    let renews = webhook.enabled && webhook.certificate_dir.is_empty();
+    config.leader_election.enabled && (renews || enabled(config).any(|entry| entry.place == Place::Leader))
+}
+
+/// The gate of the process: closed until it leads, if it takes part in the election. Says so if it does not, although the
+/// election is on.
+pub fn gate(config: &Config) -> Gate {
+    if takes_part(config) {
+        return Gate::closed();
+    }
+    if config.leader_election.enabled {
+        info!("nothing that is enabled needs the lease, so this process leaves it to others");
+    }
+    Gate::open()
+}
+
+/// The loops that are enabled.
+fn enabled(config: &Config) -> impl Iterator<Item = &'static Loop> {
+    LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled)
 }
 
 impl Cluster {
@@ -58,30 +82,49 @@ impl Cluster {
 mod tests {
     use super::*;
 
-    fn needed(more: &str) -> bool {
+    fn parsed(more: &str) -> Config {
         let head = "apiVersion: config.crownlabs.polito.it/v1alpha1\nkind: ControllerManagerConfiguration\n";
-        is_needed(&Config::parse("test", &format!("{head}{more}")).expect("a configuration"))
+        Config::parse("test", &format!("{head}{more}")).expect("a configuration")
     }
+
+    /// A configuration with these loops only.
+    fn only(server: &str, election: bool, loops: &str) -> Config {
+        let off: Vec<String> =
+            enabled(&Config::default()).map(|entry| format!("{}: {{enabled: false}}", entry.name)).collect();
+        let off = off.join(", ");
+        parsed(&format!(
+            "leaderElection: {{enabled: {election}}}\nserver: {{{server}}}\ncontrollers: {{{off}{loops}}}\n"
+        ))
+    }
+
+    const METRICS: &str = ", instanceMetrics: {enabled: true}";
 
     #[test]
     fn what_the_process_needs_follows_from_what_is_enabled() {
-        let off: Vec<String> = LOOPS
-            .iter()
-            .filter(|entry| (entry.toggle)(&Config::default().controllers).enabled)
-            .map(|entry| format!("{}: {{enabled: false}}", entry.name))
-            .collect();
-        let off = off.join(", ");
-        let only = |server: &str, election: bool, more: &str| {
-            needed(&format!(
-                "leaderElection: {{enabled: {election}}}\nserver: {{{server}}}\ncontrollers: {{{off}{more}}}\n"
-            ))
-        };
-        let metrics = ", instanceMetrics: {enabled: true}";
-        assert!(needed(""), "the defaults");
-        assert!(!only("", false, metrics));
-        assert!(only("", true, metrics), "the lease is in the cluster");
-        assert!(only("webhook: {enabled: true}", false, metrics));
-        assert!(only("", false, &format!("{metrics}, sshTracker: {{enabled: true}}")));
-        assert!(only("", false, ""), "no loop at all");
+        assert!(is_needed(&parsed("")), "the defaults");
+        for election in [false, true] {
+            assert!(!is_needed(&only("", election, METRICS)), "it does not lead");
+            assert!(is_needed(&only("webhook: {enabled: true}", election, METRICS)));
+            assert!(is_needed(&only("", election, &format!("{METRICS}, sshTracker: {{enabled: true}}"))));
+            assert!(is_needed(&only("", election, "")), "no loop at all");
+        }
+    }
+
+    #[test]
+    fn only_who_has_work_for_a_leader_takes_part_in_the_election() {
+        assert!(takes_part(&parsed("")), "the defaults");
+        let nodes = ", podConfigNode: {enabled: true, nodeName: a}, sshTracker: {enabled: true}";
+        for loops in ["", METRICS, nodes] {
+            assert!(!takes_part(&only("", true, loops)), "{loops}");
+            assert!(
+                takes_part(&only("webhook: {enabled: true}", true, loops)),
+                "{loops}: it renews the certificate"
+            );
+            let of_others = "webhook: {enabled: true, certificateDir: /c}";
+            assert!(!takes_part(&only(of_others, true, loops)), "{loops}: somebody else renews it");
+            let with_leader = format!("{loops}, podConfig: {{enabled: true}}");
+            assert!(takes_part(&only("", true, &with_leader)), "{with_leader}");
+            assert!(!takes_part(&only("", false, &with_leader)), "{with_leader}");
+        }
     }
 }

@@ -4,18 +4,22 @@
 use std::time::Duration;
 
 use http::Request;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use metrics::gauge;
 use serde_json::Value;
 use tracing::{info, warn};
 
 use crate::api::crd::crds;
+use crate::api::image_list::ImageListKind;
 use crate::api::instance::InstanceKind;
 use crate::api::instance_snapshot::InstanceSnapshotKind;
+use crate::api::pod_config::PodConfigKind;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::tenant::TenantKind;
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{GROUP, Kind};
+use crate::config::Controllers;
 use crate::runtime::definitions::{dropped_fields, foreign_versions};
 use crate::runtime::error::with_sources;
 use crate::runtime::readiness::Readiness;
@@ -27,7 +31,7 @@ const NAME: &str = "CRDs";
 const METRIC: &str = "crownlabs_crd_mismatch";
 /// The time between two looks while something is wrong.
 const AGAIN: Duration = Duration::from_secs(30);
-/// The kinds whose status the loops write.
+/// The kinds whose status loops of the usual installation write.
 const WRITTEN: [&str; 5] = [
     WorkspaceKind::KIND,
     TenantKind::KIND,
@@ -35,20 +39,36 @@ const WRITTEN: [&str; 5] = [
     InstanceSnapshotKind::KIND,
     SharedVolumeKind::KIND,
 ];
+
+/// The kinds whose status this process writes. Those of loops that are off by default count where they are on: another
+/// program may have them until then, and their CRDs with it.
+fn written(controllers: &Controllers) -> Vec<&'static str> {
+    let optional = [
+        (controllers.image_list.enabled, ImageListKind::KIND),
+        (controllers.pod_config.enabled, PodConfigKind::KIND),
+    ];
+    let optional = optional.into_iter().filter(|(is_on, _)| *is_on).map(|(_, kind)| kind);
+    WRITTEN.into_iter().chain(optional).collect()
+}
+
+/// The CRDs that are looked at: those of `CrownLabs`, and of other groups those that are written.
+fn looked_at(written: &[&str]) -> impl Iterator<Item = CustomResourceDefinition> {
+    crds().into_iter().filter(|crd| crd.spec.group == GROUP || written.contains(&&*crd.spec.names.kind))
+}
 /// The number of fields that a sentence names.
 const NAMED: usize = 5;
 
 /// The task that looks at the CRDs.
-pub fn task(client: &Client, readiness: &Readiness) -> Task {
-    Task::new(NAME, watch(client.clone(), readiness.clone()))
+pub fn task(client: &Client, controllers: &Controllers, readiness: &Readiness) -> Task {
+    Task::new(NAME, watch(client.clone(), written(controllers), readiness.clone()))
 }
 
 /// Looks at the CRDs, and again until nothing is wrong: whoever installs others later, installs another version of the
 /// daemon, too. Says what is wrong in the log, in the readiness and in the metric. The loops work all the same. Never returns.
-async fn watch(client: Client, readiness: Readiness) {
+async fn watch(client: Client, written: Vec<&'static str>, readiness: Readiness) {
     let mut before = Vec::new();
     loop {
-        let wrong = look(&client).await;
+        let wrong = look(&client, &written).await;
         if wrong != before {
             for sentence in &wrong {
                 warn!("{sentence}");
@@ -67,9 +87,9 @@ async fn watch(client: Client, readiness: Readiness) {
 }
 
 /// What is wrong, a sentence each. A CRD that is not installed is missed by the loops that need it.
-async fn look(client: &Client) -> Vec<String> {
+async fn look(client: &Client, written: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
-    for ours in crds().into_iter().filter(|crd| crd.spec.group == GROUP) {
+    for ours in looked_at(written) {
         let name = ours.metadata.name.clone().unwrap_or_default();
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
         let request = Request::get(path).body(Vec::new());
@@ -84,7 +104,7 @@ async fn look(client: &Client) -> Vec<String> {
             }
         };
         let foreign = foreign_versions(&installed, &ours);
-        let is_written = WRITTEN.contains(&&*ours.spec.names.kind);
+        let is_written = written.contains(&&*ours.spec.names.kind);
         let dropped = if is_written { dropped_fields(&installed, &ours) } else { Vec::new() };
         let is_wrong = !(foreign.is_empty() && dropped.is_empty());
         gauge!(METRIC, "crd" => name.clone()).set(f64::from(u8::from(is_wrong)));
@@ -131,6 +151,25 @@ mod tests {
         assert!(of(7).contains("status.f5 and 2 more; apply") && !of(7).contains("f6"), "{}", of(7));
     }
 
+    #[test]
+    fn kinds_of_loops_that_are_off_by_default_are_written_where_these_are_on() {
+        let mut controllers = Controllers::default();
+        let kinds = |controllers: &Controllers| {
+            let written = written(controllers);
+            let looked_at: Vec<String> = looked_at(&written).map(|crd| crd.spec.names.kind).collect();
+            (written, looked_at)
+        };
+        let (written, looked_at) = kinds(&controllers);
+        assert_eq!(written, WRITTEN);
+        let has = |kinds: &[String], kind: &str| kinds.iter().any(|known| known == kind);
+        assert!(has(&looked_at, "ImageList") && !has(&looked_at, "PodConfig"), "{looked_at:?}");
+        controllers.image_list.enabled = true;
+        controllers.pod_config.enabled = true;
+        let (written, looked_at) = kinds(&controllers);
+        assert!(written.contains(&"ImageList") && written.contains(&"PodConfig"), "{written:?}");
+        assert!(has(&looked_at, "PodConfig"), "{looked_at:?}");
+    }
+
     #[tokio::test]
     async fn a_crd_that_is_not_there_is_no_fault_and_one_that_cannot_be_read_is_said_once() {
         let server = ApiServer::start(|asked| match asked.name() {
@@ -142,7 +181,7 @@ mod tests {
             }
         })
         .await;
-        let wrong = look(&server.client()).await;
+        let wrong = look(&server.client(), &WRITTEN).await;
         let [sentence] = &*wrong else { panic!("{wrong:?}") };
         let begin =
             "It is not known whether the CRD sharedvolumes.crownlabs.polito.it is that of this version: ";

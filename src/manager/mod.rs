@@ -38,7 +38,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use tracing::{info, warn};
 
-use self::cluster::{Cluster, is_needed};
+use self::cluster::{Cluster, gate, is_needed, takes_part};
 use self::configuration_file::configuration_file;
 use self::lease::{Election, Watchdog};
 use self::logging::Logging;
@@ -118,7 +118,8 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let readiness = Readiness::default();
     let exposed: Arc<OnceLock<Exposed>> = Arc::default();
     let mut tasks: Vec<Task> = servers(&config, &readiness, &metrics, Arc::clone(&exposed)).await?;
-    let gate = if config.leader_election.enabled { Gate::closed() } else { Gate::open() };
+    let takes_part = takes_part(&config);
+    let gate = gate(&config);
     let identity = process::identity();
     let cluster = if is_needed(&config) {
         Some(Cluster::connect(options.kubeconfig.as_deref(), &config, &gate, &identity).await?)
@@ -138,7 +139,8 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     }
     let mut ending = None;
     if let Some(Cluster { ungated, connections, .. }) = &cluster {
-        tasks.extend((!loops.is_empty()).then(|| definitions::task(ungated, &readiness)));
+        tasks
+            .extend((!loops.is_empty()).then(|| definitions::task(ungated, &config.controllers, &readiness)));
         if config.server.webhook.enabled {
             let (ungated, readiness) = (ungated.clone(), readiness.clone());
             let webhooks = webhook::set_up(&config, connections, &mut factory, ungated, readiness).await?;
@@ -163,7 +165,7 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     // Set once: the loops are fixed from here on.
     let _ = exposed.set(Exposed { queues, expositions: setup.expositions, gauges: setup.gauges });
     tasks.push(Task::new("files", files::watch(files)));
-    let elected = cluster.filter(|_| config.leader_election.enabled);
+    let elected = cluster.filter(|_| takes_part);
     let election = elected.map(|Cluster { ungated, .. }| {
         Election::new(ungated, config.leader_election.clone(), identity, gate.clone())
     });

@@ -2,6 +2,7 @@
 //! in a namespace of others.
 
 mod image_lists;
+mod pod_configs;
 
 use std::collections::BTreeSet;
 

@@ -220,7 +220,7 @@ class Plain(unittest.TestCase):
         missing = rights(plain[ROLE]) - rights(default[ROLE])
         lists = {("crownlabs.polito.it", "imagelists", "", verb) for verb in ("list", "watch", "create", "patch")}
         lists.add(("crownlabs.polito.it", "imagelists/status", "", "patch"))
-        pod_networks = {right for right in missing if right[0] == "podconfig.opdev.io" or right[1] == "nodes"}
+        pod_networks = {right for right in missing if right[0] == "podconfig.opdev.io" or right[1] == "nodes" or right[2] == "podconfigs.podconfig.opdev.io"}
         self.assertEqual(missing - pod_networks, lists | {("crownlabs.polito.it", "instances", "", "delete")})
 
     def test_the_crds_are_those_of_the_code(self):

@@ -228,12 +228,25 @@ class Monitoring(unittest.TestCase):
 
         optional = {
             "CrownlabsKeycloakDown", "CrownlabsMailsWaiting", "CrownlabsDeadlineMissed", "CrownlabsSshTrackerStopped",
-            "CrownlabsSshTrackerDrops", "CrownlabsImageListStale",
+            "CrownlabsSshTrackerDrops", "CrownlabsImageListStale", "CrownlabsExamAgentErrors", "CrownlabsPodNetworkFailures",
         }
         everything = {alert["alert"] for group in self.rules()["groups"] for alert in group["rules"]}
         self.assertEqual(everything - names(), optional)
         without = names({"config": {"server": {"webhook": {"enabled": False}}}})
         self.assertEqual(names() - without, {"CrownlabsWebhookCertificateExpiring", "CrownlabsWebhookErrors"})
+
+        # Who has no work for a leader takes no lease.
+        page = (ROOT / "docs/reference/configuration.md").read_text()
+        loops = set(re.findall(r"^## controllers\.(\w+)$", page, re.MULTILINE))
+        self.assertGreater(len(loops), 15)
+        of_replicas = {"bastion", "sshTracker", "webSsh", "examAgent", "podConfigNode", "instanceMetrics"}
+        self.assertLessEqual(of_replicas, loops)
+        off = {"controllers": {loop: {"enabled": False} for loop in loops}, "server": {"webhook": {"enabled": False}}}
+        self.assertNotIn("CrownlabsNoLeader", names({"config": off}))
+        for loop in ["instance", "imageList"]:
+            with self.subTest(loop):
+                on = {**off, "controllers": {**off["controllers"], loop: {"enabled": True}}}
+                self.assertIn("CrownlabsNoLeader", names({"config": on}))
 
     def test_the_alerts_fire_when_they_should(self):
         with tempfile.TemporaryDirectory() as folder:

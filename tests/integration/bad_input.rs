@@ -1,8 +1,12 @@
 //! Bad input is reported in a sentence, and it is not reconciled again and again.
 
+use serde_json::{Value, json};
+
 use crate::cluster::audit::{Mark, by_agent};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
+use crate::pod_config::nodes::PlayedNodes;
+use crate::pod_config::{self, NODES, await_configured, pod, pod_config};
 
 /// The fixtures of the first test.
 const FIXTURES: &str = "bad";
@@ -247,4 +251,55 @@ fn a_host_that_the_api_refuses_is_reported_and_the_machine_runs() {
     assert!(message.contains("Ingress web-app"), "{message}");
     lab.await_value("deployments", "tenant-host", "web", "/kind", "Deployment");
     lab.delete_fixtures("host");
+}
+
+/// What no schema lets in, but what was stored before there was one.
+#[test]
+fn a_hostile_pod_config_stops_no_other() {
+    let lab = pod_config::lab();
+    let open = json!([{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec",
+        "value": {"x-kubernetes-preserve-unknown-fields": true}}]);
+    lab.kubectl(&["patch", "crd", "podconfigs.podconfig.opdev.io", "--type=json", "-p", &open.to_string()]);
+    let kubeconfig = lab.service_account();
+    let options = Options { kubeconfig: &kubeconfig, selector: "hostile", config: pod_config::CONFIG };
+    let daemon = Daemon::start(&options);
+    let _nodes = PlayedNodes::start(&lab, NODES);
+    lab.apply(&["hostile", "honest"].map(pod_config::namespace).join("\n---\n"));
+    let many: Vec<Value> = (0..1_500)
+        .map(|n| json!({"name": format!("a{n}"), "linkType": "veth", "master": "many0", "cidr": "10.20.0.0/16"}))
+        .collect();
+    for (name, spec) in [
+        ("a-text", json!({"networkAttachments": "all"})),
+        ("a-list", json!([])),
+        ("many", json!({"networkAttachments": many})),
+        ("everything", json!({"networkAttachments": [{"name": "x", "master": "../x", "cidr": "0.0.0.0/0"}]})),
+    ] {
+        let mut object: Value =
+            serde_json::from_str(&pod_config("hostile", name, &[], &json!({}))).expect("JSON");
+        object["spec"] = spec;
+        // The schema is open a moment after it was changed.
+        wait_until(PATIENCE, || {
+            lab.try_kubectl(&["create", "--validate=false", "-f", "-"], &object.to_string()).map(drop)
+        });
+        lab.apply(&pod("hostile", &format!("{name}-pod"), name, NODES[1]));
+    }
+    await_event_in(&lab, "hostile", "a-text", "InvalidSpec");
+    await_event_in(&lab, "hostile", "many", "InvalidAttachment");
+    await_event_in(&lab, "hostile", "everything", "InvalidAttachment");
+    // Those that come later, in its namespace and in another one.
+    for namespace in ["hostile", "honest"] {
+        let range = format!("x {namespace} {}.0.0/24", if namespace == "hostile" { "10.7" } else { "10.6" });
+        lab.apply(&pod_config(namespace, "right", &[&range], &json!({})));
+        lab.apply(&pod(namespace, "a", "right", NODES[0]));
+    }
+    for namespace in ["hostile", "honest"] {
+        let range = if namespace == "hostile" { "10.7." } else { "10.6." };
+        let found = await_configured(&lab, namespace, "right", "configured", 1);
+        assert!(found["status"].to_string().contains(range), "{found}");
+    }
+    assert!(
+        !daemon.metrics().contains("controller_runtime_reconcile_panics_total{controller=\"podConfig\"} 1")
+    );
+    // It goes like any other.
+    lab.delete("podconfigs", "hostile", &["a-text", "a-list", "many", "everything"]);
 }

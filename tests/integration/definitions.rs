@@ -5,9 +5,11 @@ use serde_json::json;
 use crate::cluster::Options as ClusterOptions;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, crd_files, wait_until};
+use crate::pod_config;
 use crate::takeover::check::store_older_version;
 use crate::tenants::tenant;
 
+const POD_CONFIGS: &str = "podconfigs.podconfig.opdev.io";
 const TENANTS: &str = "tenants.crownlabs.polito.it";
 const VOLUMES: &str = "sharedvolumes.crownlabs.polito.it";
 
@@ -94,4 +96,39 @@ fn crds_of_another_version_are_named_until_they_are_replaced() {
     await_mismatch(&daemon, TENANTS, false);
     await_mismatch(&daemon, VOLUMES, false);
     daemon.wait_for("the readiness", |daemon| !daemon.ready().1.contains("CRDs"));
+}
+
+/// A daemon under a CRD of `PodConfig`s that has no conditions says so, and writes nothing while nothing changes.
+#[test]
+fn pod_configs_under_an_older_crd_are_written_once() {
+    let lab = Lab::start(ClusterOptions { simulate: false, kubevirt: false, ..ClusterOptions::default() });
+    let status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties";
+    let patch = format!(
+        r#"[{{"op": "remove", "path": "{status}/conditions"}}, {{"op": "remove", "path": "{status}/observedGeneration"}}]"#
+    );
+    lab.kubectl(&["patch", "crd", POD_CONFIGS, "--type=json", "-p", &patch]);
+    let kubeconfig = lab.service_account();
+    let daemon =
+        Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "crds", config: pod_config::CONFIG });
+    await_mismatch(&daemon, POD_CONFIGS, true);
+    await_mismatch(&daemon, TENANTS, false);
+    let dropped = format!(
+        "The CRD {POD_CONFIGS} is older than this daemon: the API server drops what is written to status.conditions, \
+         status.observedGeneration; apply the CRDs"
+    );
+    daemon.wait_for("the readiness", |daemon| daemon.ready().1.contains(&dropped));
+    lab.apply(&pod_config::namespace("old"));
+    lab.apply(&pod_config::pod_config("old", "net", &["x br0 10.1.0.0/33"], &json!({})));
+    let stored = lab.await_value("podconfigs", "old", "net", "/status/phase", "unset");
+    assert!(stored["status"]["conditions"].is_null(), "{stored}");
+    // What is wrong is told all the same, by an event.
+    wait_until(PATIENCE, || {
+        let events = lab.events("old", "net");
+        let is_told = events.iter().any(|event| event.starts_with("InvalidCIDR: "));
+        is_told.then_some(()).ok_or_else(|| format!("{events:?}"))
+    });
+    let asked = pod_config::quiet(&lab, &daemon);
+    assert!(asked.is_empty(), "{asked:#?}");
+    let now = lab.get("podconfigs", "old", "net").expect("the PodConfig");
+    assert_eq!(now["status"], json!({"phase": "unset", "podConfigurations": []}));
 }

@@ -1,9 +1,10 @@
 //! Who waits for an object by the rules of kstatus, as Flux and Argo CD do, waits neither too long nor in vain.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
+use crate::pod_config::{pod, pod_config};
 use crate::shared_volumes::shared_volume;
 use crate::snapshots::snapshot;
 use crate::tenants::{tenant, workspace};
@@ -53,12 +54,32 @@ fn await_kstatus(lab: &Lab, kind: &str, namespace: &str, name: &str, wanted: &st
     said
 }
 
+/// A `PodConfig` is as asked while it has no pods, under way while the link of one is to come, and will never be as asked where
+/// its range is none.
+fn pod_configs(lab: &Lab) {
+    let config = |range: &str| pod_config(NAMESPACE, "net", &[&format!("x br0 {range}")], &json!({}));
+    lab.apply(&config("10.1.0.0/24"));
+    let said = await_kstatus(lab, "podconfigs", NAMESPACE, "net", "Current");
+    assert!(!said.contains(&"Failed"), "{said:?}");
+    lab.apply(&pod(NAMESPACE, "waits", "net", "nowhere"));
+    await_kstatus(lab, "podconfigs", NAMESPACE, "net", "InProgress");
+    lab.apply(&config("10.1.0.0/33"));
+    await_kstatus(lab, "podconfigs", NAMESPACE, "net", "Failed");
+    // It is over when its reason is.
+    lab.apply(&config("10.2.0.0/24"));
+    let said = await_kstatus(lab, "podconfigs", NAMESPACE, "net", "InProgress");
+    assert!(!said.contains(&"Current"), "{said:?}");
+    lab.delete("pod", NAMESPACE, &["waits"]);
+    await_kstatus(lab, "podconfigs", NAMESPACE, "net", "Current");
+    lab.delete("podconfigs", NAMESPACE, &["net"]);
+}
+
 #[test]
 fn who_waits_for_an_object_is_told_when_it_is_as_asked_or_never_will_be() {
     let lab = Lab::shared();
     lab.create_fixtures("kstatus");
     let admin = lab.admin();
-    let config = "controllers: {snapshot: {vmRegistry: r.example.org, vmRegistrySecret: login}}\n";
+    let config = "controllers: {snapshot: {vmRegistry: r.example.org, vmRegistrySecret: login}, podConfig: {enabled: true}}\n";
     let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "kstatus", config });
     lab.apply(&workspace("kstatus", "kstatus-course", ""));
     lab.apply(&tenant("kstatus", "kstatus.t", ""));
@@ -77,6 +98,8 @@ fn who_waits_for_an_object_is_told_when_it_is_as_asked_or_never_will_be() {
         let said = await_kstatus(&lab, kind, namespace, name, "Current");
         assert!(!said.contains(&"Failed"), "{name}: {said:?}");
     }
+
+    pod_configs(&lab);
 
     // Stopped as its spec asks is as good as running.
     lab.patch("instances", NAMESPACE, "box", r#"{"spec": {"running": false}}"#);

@@ -6,6 +6,8 @@ use crate::lab::{Lab, PATIENCE, wait_until};
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples");
 const DAEMON: &str = "system:serviceaccount:crownlabs-system:crownlabs";
+/// The account of the nodes.
+const NODES: &str = "system:serviceaccount:crownlabs-pod-networks:crownlabs-pod-networks";
 /// A manager of the course of the samples, and one of another.
 const MANAGER: [&str; 2] = ["carlo.verdi", "kubernetes:workspace-netlab:manager"];
 const OTHER: [&str; 2] = ["eve", "kubernetes:workspace-other:manager"];
@@ -20,7 +22,7 @@ fn policies() -> String {
         Some(lines.collect::<Vec<_>>().join("\n"))
     });
     let found: Vec<String> = blocks.filter(|block| block.contains("ValidatingAdmissionPolicy\n")).collect();
-    assert_eq!(found.len(), 2, "one for managers and one for the daemon");
+    assert_eq!(found.len(), 3, "one for managers, one for nodes and one for the daemon");
     found.join("\n---\n")
 }
 
@@ -48,11 +50,62 @@ fn secret(lab: &Lab, namespace: &str, name: &str) -> Result<(), String> {
     attempt(lab, &[DAEMON], &["create", "-f", "-"], &object)
 }
 
+/// Lets the account of the nodes write what the chart lets it write, and read it, as kubectl does before.
+fn grant_nodes(lab: &Lab) {
+    lab.apply(&format!(
+        "apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: nodes, namespace: crownlabs-system}}
+rules: [{{apiGroups: [\"\"], resources: [configmaps], verbs: [get, create, patch, delete]}}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: nodes, namespace: crownlabs-system}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: nodes}}
+subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: \"{NODES}\"}}]
+---
+{{apiVersion: v1, kind: ConfigMap, metadata: {{name: configuration, namespace: crownlabs-system}}}}
+"
+    ));
+}
+
+/// Creates a ConfigMap from the pod of a node; of none, if it is empty.
+fn from_node(lab: &Lab, node: &str, name: &str) -> Result<(), String> {
+    let extra = format!("--as-user-extra=authentication.kubernetes.io/node-name={node}");
+    let arguments = ["create", "configmap", name, "-n", "crownlabs-system", &extra];
+    attempt(lab, &[NODES], if node.is_empty() { &arguments[..5] } else { &arguments }, "")
+}
+
+/// Changes the configuration of the daemon from the pod of a node.
+fn reconfigure(lab: &Lab) -> Result<(), String> {
+    let patch = r#"{"data": {"crownlabs.yaml": "x"}}"#;
+    let extra = "--as-user-extra=authentication.kubernetes.io/node-name=n1";
+    let arguments =
+        ["patch", "configmap", "configuration", "-n", "crownlabs-system", "--type=merge", "-p", patch, extra];
+    attempt(lab, &[NODES], &arguments, "")
+}
+
+/// A node writes its own report, and nothing else.
+fn assert_nodes_are_kept_apart(lab: &Lab) {
+    let tag = "0123456789abcdef";
+    let own = |node: &str| format!("podnet-node-{node}-{tag}");
+    from_node(lab, "n1", &own("n1")).expect("its own report");
+    let others = [own("n2"), own("n1-2"), format!("podnet-lab-10-1-0-0-24-{tag}"), "crownlabs".to_owned()];
+    for name in others {
+        let refusal = from_node(lab, "n1", &name).expect_err(&name);
+        assert!(refusal.contains("its own report"), "{name}: {refusal}");
+    }
+    from_node(lab, "", &own("n1")).expect_err("a token that is of no pod");
+    let refusal = reconfigure(lab).expect_err("the configuration");
+    assert!(refusal.contains("its own report"), "{refusal}");
+}
+
 #[test]
 fn they_refuse_what_the_page_says_and_nothing_that_the_daemon_does() {
     let lab = Lab::start(ClusterOptions::default());
     let policies = policies();
     lab.apply(&policies);
+    grant_nodes(&lab);
     // They count from a moment later on.
     wait_until(PATIENCE, || match secret(&lab, "kube-system", "anything") {
         Err(refusal) if refusal.contains("has nothing to do in this namespace") => Ok(()),
@@ -87,8 +140,11 @@ spec: {prettyName: Another course, quota: {cpu: 1, memory: 1Gi, instances: 1}}
         secret(&lab, namespace, name).expect(namespace);
     }
 
-    // Without them, RBAC allows both.
+    assert_nodes_are_kept_apart(&lab);
+
+    // Without them, RBAC allows all of it.
     lab.try_kubectl(&["delete", "-f", "-"], &policies).expect("they are there");
     wait_until(PATIENCE, || end(&lab, &OTHER));
     wait_until(PATIENCE, || secret(&lab, "kube-system", "anything"));
+    wait_until(PATIENCE, || reconfigure(&lab));
 }

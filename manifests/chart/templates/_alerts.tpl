@@ -5,9 +5,20 @@
 {{- if .Values.bastion.enabled }}
 {{- $namespaces = printf "%s|%s" $namespaces .Values.bastion.namespace }}
 {{- end }}
+{{- if .Values.podNetworks.enabled }}
+{{- $namespaces = printf "%s|%s" $namespaces .Values.podNetworks.namespace }}
+{{- end }}
 {{- $of := default (printf "namespace=~%q,container=\"crownlabs\"" $namespaces) .Values.prometheusRule.matchers }}
 alerts:
-{{- if $effective.leaderElection.enabled }}
+{{- $webhook := $effective.server.webhook }}
+{{- $leads := and $webhook.enabled (empty $webhook.certificateDir) }}
+{{- range $loop, $keys := $effective.controllers }}
+{{- if and $keys.enabled (not (has $loop (list "bastion" "sshTracker" "webSsh" "examAgent" "podConfigNode" "instanceMetrics"))) }}
+{{- $leads = true }}
+{{- end }}
+{{- end }}
+{{- /* Pods that have no work for a leader do not take the Lease. */}}
+{{- if and $effective.leaderElection.enabled $leads }}
 - alert: CrownlabsNoLeader
   expr: absent(leader_election_master_status{ {{- $of }},name={{ $effective.leaderElection.name | quote -}} } == 1)
   for: 2m
@@ -119,6 +130,28 @@ alerts:
     description: >-
       Its registry could not be read for an hour, so teachers choose from what it offered then. The condition Stale of the
       ImageList says why.
+{{- end }}
+{{- if $effective.controllers.examAgent.enabled }}
+- alert: CrownlabsExamAgentErrors
+  expr: sum by (route) (rate(exam_agent_requests_total{ {{- $of -}} ,code=~"5.."}[10m])) > 0
+  for: 10m
+  labels: {severity: warning}
+  annotations:
+    summary: The exam agent fails
+    description: >-
+      Requests to {{ "{{ $labels.route }}" }} are answered with a server error for 10 minutes, so exams may not start. The
+      log says why.
+{{- end }}
+{{- if .Values.podNetworks.enabled }}
+- alert: CrownlabsPodNetworkFailures
+  expr: sum by (namespace, pod, reason) (increase(pod_network_failures_total{ {{- $of -}} }[10m])) > 0
+  for: 15m
+  labels: {severity: warning}
+  annotations:
+    summary: A node cannot make links of pods
+    description: >-
+      {{ "{{ $labels.pod }}" }} has failed for 15 minutes, with the reason {{ "{{ $labels.reason }}" }}. Its log and the
+      condition Ready of the PodConfigs say with which links, and why.
 {{- end }}
 {{- if .Values.bastion.enabled }}
 {{- $tracker := (include "crownlabs.bastion.effective" . | fromYaml).controllers.sshTracker }}

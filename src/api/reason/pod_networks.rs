@@ -32,7 +32,7 @@ reasons! { POD_NETWORKS, POD_NETWORKS_ROWS;
     POOL_EXHAUSTED = "PoolExhausted" on [PodConfig] in [Ready, Reconciled, Event] by Administrator:
         "Choose a larger range, or run fewer pods. Pods that have an address keep it.";
     /// The name of a link would have more than the 15 bytes that the kernel allows.
-    NAME_TOO_LONG = "NameTooLong" on [PodConfig] in [Ready, Reconciled, Event] by Administrator:
+    NAME_TOO_LONG = "NameTooLong" on [PodConfig] in [Ready, Reconciled, Stalled, Event] by Administrator:
         "Give the attachment a name of at most 7 characters.";
     /// No container runtime answers on a node, so its pods get no interfaces. Those that are there stay.
     RUNTIME_UNAVAILABLE = "RuntimeUnavailable" on [PodConfig] in [Ready, Reconciled, Event] by Administrator:

@@ -65,6 +65,7 @@ pub fn report(
     events.extend(news(observed, own, &entries));
     events.extend(noted(observed, notes));
     let mut status = PodConfigStatus { phase: phase.to_owned(), pod_configurations: entries, ..old.clone() };
+    status.observed_generation = config.metadata.generation;
     let well = "Addresses, records and the sample are as they should be";
     status.conditions = problems::conditions(config, &old.conditions, vec![ready], &problems, well, now);
     Report::new(status, events)
@@ -219,8 +220,13 @@ fn leaving(observed: &Observed, now: Timestamp) -> Report<PodConfigKind> {
     let retired = if observations.len() > 1 { retired.get(..2).unwrap_or_default() } else { retired };
     let generation = config.metadata.generation;
     let conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
-    let status =
-        PodConfigStatus { phase: phase::UNSET.to_owned(), pod_configurations: Vec::new(), conditions };
+    let phase = phase::UNSET.to_owned();
+    let status = PodConfigStatus {
+        phase,
+        pod_configurations: Vec::new(),
+        observed_generation: generation,
+        conditions,
+    };
     Report::new(status, events)
 }
 

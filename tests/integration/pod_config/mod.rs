@@ -61,7 +61,7 @@ pub fn namespace(name: &str) -> String {
 }
 
 /// Waits until a `PodConfig` has a phase and so many pods with interfaces. Returns it.
-fn await_configured(lab: &Lab, namespace: &str, name: &str, phase: &str, pods: usize) -> Value {
+pub fn await_configured(lab: &Lab, namespace: &str, name: &str, phase: &str, pods: usize) -> Value {
     wait_until(PATIENCE, || {
         let object = lab.get(KIND, namespace, name).ok_or_else(|| format!("PodConfig {name}"))?;
         let status = &object["status"];
@@ -132,7 +132,7 @@ fn the_sample_is_configured_listed_described_and_leaves_nothing() {
 }
 
 /// What the daemon asks the API server for while nothing changes. There is nothing to wait for.
-fn quiet(lab: &Lab, _: &Daemon) -> Vec<String> {
+pub fn quiet(lab: &Lab, _: &Daemon) -> Vec<String> {
     let audit = lab.cluster.audit();
     // The last events may be under way.
     std::thread::sleep(Duration::from_secs(2));
