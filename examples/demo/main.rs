@@ -84,6 +84,14 @@ fn main() -> Result<()> {
     if detach || result.is_err() {
         return result;
     }
+    explain(&cluster, keycloak.as_ref());
+    interrupted.recv().context("Ctrl-C")?;
+    println!("\nstopping");
+    Ok(())
+}
+
+/// Says what can be done with the cluster as long as it runs.
+fn explain(cluster: &Cluster, keycloak: Option<&KeycloakServer>) {
     println!("\nThe cluster stays up until Ctrl-C. In another terminal:\n");
     println!("  export KUBECONFIG={}", cluster.admin_kubeconfig().display());
     println!("  kubectl get instances -n {NAMESPACE} -o wide");
@@ -92,13 +100,10 @@ fn main() -> Result<()> {
     );
     println!("  kubectl describe instancesnapshots -n {NAMESPACE}");
     println!("  kubectl get tenants,workspaces\n");
-    if let Some(server) = &keycloak {
+    if let Some(server) = keycloak {
         println!("Keycloak is at {}", server.url());
     }
     println!("kubectl is {}", cluster.kubectl().get_program().to_string_lossy());
-    interrupted.recv().context("Ctrl-C")?;
-    println!("\nstopping");
-    Ok(())
 }
 
 /// Set when Ctrl-C is typed.

@@ -154,7 +154,7 @@ class Rendering(unittest.TestCase):
         self.assertEqual(roles, {"crownlabs-pod-networks": "ClusterRoleBinding", "crownlabs-pod-networks-nodes": "RoleBinding"})
         self.assertEqual(rights(found["ClusterRole /crownlabs-pod-networks"]), {("", "nodes", "", "get")})
         verbs = {right[3] for right in rights(found[f"Role {NAMESPACE}/crownlabs-pod-networks-nodes"])}
-        self.assertEqual(verbs, {"list", "watch", "create", "patch", "delete"})
+        self.assertEqual(verbs, {"list", "watch", "create", "patch"})
         self.assertNotIn("DaemonSet crownlabs-pod-networks/crownlabs-pod-networks", by_key(rendered()))
 
     def test_hard_anti_affinity_leaves_room_for_a_roll(self):

@@ -1,6 +1,7 @@
 //! The RBAC rules of the daemon: they are sufficient, and each of them is needed.
 
 mod loops;
+mod pod_networks;
 mod rights;
 
 use std::collections::BTreeSet;
@@ -15,13 +16,13 @@ use crate::exam_server::ExamServer;
 use crate::expiration::expire;
 use crate::image_list;
 use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
-use crate::pod_config;
 use crate::shared_volumes::shared_volume;
 use crate::snapshots::{await_reason, snapshot};
 use crate::submission::{hold_jobs, request};
 use crate::tenants::{tenant, workspace};
 use crate::termination::await_condition;
 use crate::webhook;
+use pod_networks::exercise_pod_networks;
 use rights::{CHECKED, Shown, granted};
 
 const NAMESPACE: &str = "tenant-rbac";
@@ -126,43 +127,6 @@ fn exercise_uploads(lab: &Lab) {
         other.map(|_| ()).ok_or_else(|| "another Job".to_owned())
     });
     await_condition(lab, NAMESPACE, name, "Submitted", "SubmissionCompleted");
-}
-
-/// The same for the loop of pod networks. No node does anything: a pod is on one that does not exist, the others are on one
-/// that has never reported anything.
-fn exercise_pod_networks(lab: &Lab, shown: &mut Shown) {
-    lab.apply(&pod_config::namespace("rbac-networks"));
-    let sample = serde_json::json!({"sampleDeployment": {"create": true, "name": "sample"}});
-    let config =
-        |range: &str| pod_config::pod_config("rbac-networks", "net", &[&format!("x br0 {range}")], &sample);
-    lab.apply(&config("10.1.0.0/24"));
-    lab.apply(&pod_config::pod("rbac-networks", "lost", "net", "nowhere"));
-    let pools = || pod_config::nodes::pools(lab);
-    let await_pool = |range: &str| {
-        wait_until(PATIENCE, || {
-            let pools = pools();
-            let is_there = pools.iter().any(|pool| pool["data"].to_string().contains(range));
-            is_there.then_some(()).ok_or_else(|| format!("{range}, there are {pools:#?}"))
-        });
-    };
-    await_pool("10.1.0.0/24");
-    lab.await_value("deployments", "rbac-networks", "sample", "/kind", "Deployment");
-    shown.look(lab);
-    // What has lost its label is not in the stores: it is found by its name.
-    let pool = pools()[0]["metadata"]["name"].as_str().expect("a name").to_owned();
-    let unlabelled = r#"{"metadata": {"labels": null}}"#;
-    lab.patch("configmaps", pod_config::nodes::SYSTEM, &pool, unlabelled);
-    let label = "/metadata/labels/crownlabs.polito.it~1pod-network";
-    lab.await_value("configmaps", pod_config::nodes::SYSTEM, &pool, label, "pool");
-    lab.patch("deployments", "rbac-networks", "sample", unlabelled);
-    lab.await_value("deployments", "rbac-networks", "sample", "/metadata/labels/podconfig", "net");
-    lab.apply(&config("10.2.0.0/24"));
-    await_pool("10.2.0.0/24");
-    let none = r#"{"spec": {"sampleDeployment": null}}"#;
-    lab.patch("podconfigs", "rbac-networks", "net", none);
-    lab.await_gone("deployments", "rbac-networks", "sample");
-    lab.delete("podconfigs", "rbac-networks", &["net"]);
-    assert!(pools().is_empty(), "{:#?}", pools());
 }
 
 /// Causes refusals for which the webhooks send requests, because a store has no such object.

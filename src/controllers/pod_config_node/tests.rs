@@ -3,4 +3,5 @@
 mod kernel;
 mod properties;
 mod reports;
+mod retries;
 mod table;

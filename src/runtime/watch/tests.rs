@@ -81,10 +81,19 @@ async fn a_list_whose_body_never_comes_costs_one_attempt() {
 
 #[tokio::test(start_paused = true)]
 async fn only_the_selection_is_listed_page_by_page_and_watched() {
-    for (selection, selector) in [
-        (Selection::All, ""),
-        (Selection::label("a", "b"), "labelSelector=a%3Db"),
-        (Selection::named("a"), "fieldSelector=metadata.name%3Da"),
+    const IN: &str = "/api/v1/namespaces/ns/namespaces";
+    let namespace = || "ns".to_owned();
+    for (selection, path, selector) in [
+        (Selection::All, "/api/v1/namespaces", ""),
+        (Selection::label("a", "b"), "/api/v1/namespaces", "labelSelector=a%3Db"),
+        (Selection::named("a"), "/api/v1/namespaces", "fieldSelector=metadata.name%3Da"),
+        (Selection::LabelledIn { namespace: namespace(), key: "a" }, IN, "labelSelector=a"),
+        (Selection::LabelIn { namespace: namespace(), key: "a", value: "b" }, IN, "labelSelector=a%3Db"),
+        (
+            Selection::NamedIn { namespace: namespace(), name: "a".to_owned() },
+            IN,
+            "fieldSelector=metadata.name%3Da",
+        ),
     ] {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let noted = Arc::clone(&asked);
@@ -106,8 +115,11 @@ async fn only_the_selection_is_listed_page_by_page_and_watched() {
         let [list, watch] = asked.as_slice() else { panic!("a list and a watch: {asked:?}") };
         assert!(list.contains(&format!("limit={PAGE}")), "{list}");
         for line in [list, watch] {
-            let is_selected = line.contains(selector) && (selector.is_empty() != line.contains("Selector="));
-            assert!(is_selected, "{selector} in {line}");
+            let (asked, query) = line.split_once('?').expect("a query");
+            assert_eq!(asked, path);
+            let found: Vec<&str> = query.split('&').filter(|part| part.contains("Selector=")).collect();
+            let wanted: Vec<&str> = [selector].into_iter().filter(|selector| !selector.is_empty()).collect();
+            assert_eq!(found, wanted);
         }
     }
 }
@@ -116,6 +128,9 @@ async fn only_the_selection_is_listed_page_by_page_and_watched() {
 fn a_selection_is_the_same_in_a_request_and_for_an_object() {
     const NO: bool = false;
     let key = "crownlabs.polito.it/type";
+    let of_label =
+        Selection::LabelIn { namespace: "ns".to_owned(), key: "crownlabs.polito.it/type", value: "x" };
+    let named_in = Selection::NamedIn { namespace: "ns".to_owned(), name: "a".to_owned() };
     let of_namespace = Selection::Named { namespace: Some("ns".to_owned()), name: "a".to_owned() };
     let labelled = "labelSelector=crownlabs.polito.it%2Ftype";
     let matching = |selection: &Selection| -> Vec<bool> {
@@ -144,6 +159,8 @@ fn a_selection_is_the_same_in_a_request_and_for_an_object() {
             labelled.to_owned(),
             [NO, NO, NO, true, NO, true],
         ),
+        (of_label, format!("{labelled}%3Dx"), [NO, NO, NO, true, NO, true]),
+        (named_in, "fieldSelector=metadata.name%3Da".to_owned(), [NO, NO, NO, true, NO, NO]),
         (
             Selection::Unlabelled("crownlabs.polito.it/type"),
             labelled.replacen('=', "=!", 1),

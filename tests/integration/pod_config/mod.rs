@@ -12,11 +12,14 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use nodes::{PlayedNodes, pools, records};
 
-const KIND: &str = "podconfigs";
-const NAMESPACE: &str = "cnf-test";
+/// The plural of the kind.
+pub const KIND: &str = "podconfigs";
+/// The namespace of the samples.
+pub const NAMESPACE: &str = "cnf-test";
 /// The nodes of the control planes.
 pub const NODES: &[&str] = &["node-0", "node-1"];
-const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples/podconfig");
+/// The folder with the samples.
+pub const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples/podconfig");
 
 /// The configuration of a daemon that runs this loop alone.
 pub const CONFIG: &str = "controllers: {podConfig: {enabled: true, reservedCidrs: [10.96.0.0/12]}, \
@@ -72,7 +75,7 @@ pub fn await_configured(lab: &Lab, namespace: &str, name: &str, phase: &str, pod
 }
 
 /// Waits until an object has an event that begins so.
-fn await_event(lab: &Lab, namespace: &str, name: &str, begin: &str) {
+pub fn await_event(lab: &Lab, namespace: &str, name: &str, begin: &str) {
     wait_until(PATIENCE, || {
         let events = lab.events(namespace, name);
         let is_there = events.iter().any(|event| event.starts_with(begin));

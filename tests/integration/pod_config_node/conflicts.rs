@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::node::{Node, Pod, allocation, released};
+use super::allocations::{allocation, released};
+use super::node::{Node, Pod};
 use super::pools::pool;
 use crate::lab::{PATIENCE, wait_until};
 

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::node::{Node, allocation, assert_echo, released};
+use super::allocations::{allocation, released};
+use super::node::{Node, assert_echo};
 use super::pools::pool;
 use crate::cluster::containerd::{Containerd, Pod};
 use crate::cluster::network::Namespace;
@@ -14,7 +15,7 @@ use crate::lab::{PATIENCE, wait_until};
 
 /// The daemon on a node, as a pod with `hostPID` would run it: among the processes of the node, whose first one has the
 /// network of the node.
-fn start(node: &Node, containerd: &Containerd, more: &str) -> Daemon {
+pub fn start(node: &Node, containerd: &Containerd, more: &str) -> Daemon {
     let more = format!("runtimeEndpoint: \"unix://{}\", {more}", containerd.socket().display());
     let config = daemon::config(&node.name, &node.config_with(&more));
     let first = containerd.id().expect("containerd runs").to_string();

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::node::{Node, allocation, released};
+use super::allocations::{allocation, released};
+use super::node::Node;
 use super::pools::pool;
 use crate::daemon::Daemon;
 use crate::lab::{PATIENCE, wait_until};

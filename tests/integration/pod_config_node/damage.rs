@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::node::{Node, Pod, allocation, assert_echo};
+use super::allocations::allocation;
+use super::node::{Node, Pod, assert_echo};
 use super::pools::pool;
 use crate::cluster::network::Namespace;
 use crate::lab::{PATIENCE, wait_until};

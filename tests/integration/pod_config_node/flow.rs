@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::node::{Node, Pod, allocation, assert_echo, released};
+use super::allocations::{allocation, released};
+use super::node::{Node, Pod, assert_echo};
 use super::pools::pool;
 use crate::lab::{PATIENCE, wait_until};
 

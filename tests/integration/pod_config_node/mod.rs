@@ -1,11 +1,15 @@
 //! The node side of pod networks: links in network namespaces of the test, with pools that the test writes in the place of the
-//! leader.
+//! leader; and both sides together.
 
+pub mod allocations;
 mod conflicts;
 mod containerd;
 mod crash;
 mod damage;
 mod flow;
-mod node;
-mod pools;
+mod kubelet;
+mod monitor;
+pub mod node;
+pub mod pools;
 mod runtime;
+mod together;

@@ -14,6 +14,7 @@ use super::runtime::Runtime;
 use crate::cluster::network::Namespace;
 use crate::daemon::{self, Daemon};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use crate::pod_config::nodes::SYSTEM;
 
 /// A pod: a network namespace, and a process in it.
 pub struct Pod {
@@ -132,6 +133,12 @@ impl Node {
     pub fn beside(other: &Self, name: &str) -> Self {
         other.lab.apply(&format!("apiVersion: v1\nkind: Node\nmetadata: {{name: {name}}}\n"));
         Self::of(Arc::clone(&other.lab), name, &other.home)
+    }
+
+    /// A node of a cluster with a leader, whose records are in the namespace of the manifests.
+    pub fn of_leader(lab: &Arc<Lab>, name: &str) -> Self {
+        lab.apply(&format!("apiVersion: v1\nkind: Node\nmetadata: {{name: {name}}}\n"));
+        Self::of(Arc::clone(lab), name, SYSTEM)
     }
 
     fn of(lab: Arc<Lab>, name: &str, home: &str) -> Self {
@@ -346,7 +353,9 @@ impl Drop for Node {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let _ = self.lab.try_kubectl(&["delete", "node", &self.name, "--wait=false"], "");
-            let _ = self.lab.try_kubectl(&["delete", "namespace", &self.home, "--wait=false"], "");
+            if self.home != SYSTEM {
+                let _ = self.lab.try_kubectl(&["delete", "namespace", &self.home, "--wait=false"], "");
+            }
         }
     }
 }
@@ -374,23 +383,4 @@ pub fn assert_echo(client: &Namespace, server: &Namespace, address: &str) {
         });
     });
     echo.join().expect("the echo ends");
-}
-
-/// The allocation of an address.
-pub fn allocation(node: &Node, pod: &str, attachment: &str, bridge: &str, address: &str) -> Value {
-    json!({
-        "pod": pod,
-        "node": node.name,
-        "podConfig": "lab-net",
-        "podConfigUid": "0b0e33f4-3b0a-4b6e-9b39-5cb24bd9a2c1",
-        "attachment": attachment,
-        "bridge": bridge,
-        "address": address,
-    })
-}
-
-/// The same, to be removed.
-pub fn released(mut allocation: Value) -> Value {
-    allocation["release"] = Value::Bool(true);
-    allocation
 }

@@ -6,10 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::pod_networks::exercise_pod_networks;
 use super::rights::{CHECKED, Shown};
-use super::{
-    NAMESPACE, exercise, exercise_pod_networks, exercise_storage, exercise_tenants, exercise_uploads,
-};
+use super::{NAMESPACE, exercise, exercise_storage, exercise_tenants, exercise_uploads};
 use crate::cluster::Options as ClusterOptions;
 use crate::cluster::audit::{AuditEntry, Mark};
 use crate::daemon::{Daemon, Options};

@@ -54,23 +54,26 @@ fn pairs<'a, A, B>(one: &'a [A], other: &'a [B]) -> impl Iterator<Item = (&'a A,
 /// Every right that the manifests grant, as `verb group/resource`, with the name of the object behind it where only that
 /// is granted.
 pub fn granted(lab: &Lab) -> BTreeSet<String> {
-    let mut rights = BTreeSet::new();
     let roles = [
         lab.get("clusterroles", "default", "crownlabs-controller-manager"),
         lab.get("roles", "crownlabs-system", "crownlabs-leader-election"),
         lab.get("roles", "crownlabs-system", "crownlabs-pod-networks"),
     ];
-    for role in roles.into_iter().flatten() {
-        for rule in role["rules"].as_array().into_iter().flatten() {
-            let list = |key: &str| -> Vec<&str> {
-                rule[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
-            };
-            let names: Vec<String> = list("resourceNames").iter().map(|name| format!(" {name}")).collect();
-            let names = if names.is_empty() { vec![String::new()] } else { names };
-            for (group, resource) in pairs(&list("apiGroups"), &list("resources")) {
-                for (verb, name) in pairs(&list("verbs"), &names) {
-                    rights.insert(format!("{verb} {group}/{resource}{name}"));
-                }
+    roles.into_iter().flatten().flat_map(|role| rules(&role)).collect()
+}
+
+/// Every right that a role has, in the same form.
+pub fn rules(role: &Value) -> BTreeSet<String> {
+    let mut rights = BTreeSet::new();
+    for rule in role["rules"].as_array().into_iter().flatten() {
+        let list = |key: &str| -> Vec<&str> {
+            rule[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+        };
+        let names: Vec<String> = list("resourceNames").iter().map(|name| format!(" {name}")).collect();
+        let names = if names.is_empty() { vec![String::new()] } else { names };
+        for (group, resource) in pairs(&list("apiGroups"), &list("resources")) {
+            for (verb, name) in pairs(&list("verbs"), &names) {
+                rights.insert(format!("{verb} {group}/{resource}{name}"));
             }
         }
     }

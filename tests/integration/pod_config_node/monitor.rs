@@ -1,0 +1,61 @@
+//! What happens to the links of a network namespace.
+
+use std::fs::{self, File};
+use std::process::{Child, Command};
+
+use tempfile::TempDir;
+
+use crate::cluster::network::Namespace;
+use crate::lab::{PATIENCE, wait_until};
+
+/// The kernel's messages about links, from the start of this value on.
+pub struct Monitor<'n> {
+    namespace: &'n Namespace,
+    child: Child,
+    dir: TempDir,
+}
+
+impl<'n> Monitor<'n> {
+    /// Listens.
+    pub fn start(namespace: &'n Namespace) -> Self {
+        let dir = TempDir::new().expect("a folder");
+        let log = File::create(dir.path().join("log")).expect("a log");
+        let child = namespace.run(|| {
+            let command = ["--pdeathsig", "KILL", "ip", "-d", "monitor", "link"];
+            Command::new("setpriv").args(command).stdout(log).spawn().expect("ip runs")
+        });
+        let monitor = Self { namespace, child, dir };
+        monitor.await_mark("begin");
+        monitor
+    }
+
+    /// Ends, and returns the messages about links whose names, or those of their bridges, contain this text.
+    pub fn messages(self, about: &str) -> Vec<String> {
+        self.await_mark("end");
+        let log = self.log();
+        // The marks are changes too: of the loopback device, which nobody else changes.
+        let begin = log.rfind("alias begin").map_or(0, |at| at + "alias begin".len());
+        let end = log[begin..].find("1: lo:").map_or(log.len(), |at| begin + at);
+        log[begin..end].lines().filter(|line| line.contains(about)).map(str::to_owned).collect()
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("log")).expect("the log")
+    }
+
+    /// Makes a change until it is told: from then on, or until then, everything is.
+    fn await_mark(&self, mark: &str) {
+        wait_until(PATIENCE, || {
+            self.namespace.ip(&format!("link set lo alias {mark}"));
+            let log = self.log();
+            log.contains(&format!("alias {mark}")).then_some(()).ok_or_else(|| format!("{mark} in {log}"))
+        });
+    }
+}
+
+impl Drop for Monitor<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
