@@ -19,7 +19,7 @@ use super::records::Desired;
 use super::report::{Sources, node_problem, report};
 use super::settle::{Settled, settle};
 use super::work::{Done, Place, Work};
-use crate::controllers::shared::pod_network::{LinkProblem, NODE_KEY, Node};
+use crate::controllers::shared::pod_network::{self, LinkProblem, NODE_KEY, Node};
 use crate::netlink::{Event, Events, Namespace, in_thread};
 use crate::runtime::metrics::precise;
 use crate::runtime::replica::Health;
@@ -338,6 +338,10 @@ impl Running {
     fn report(&mut self) {
         let (Some(settled), Some(writer)) = (&self.settled, &self.own.report) else { return };
         let stored = writer.stored();
+        // Without its label, the leader does not see it.
+        let is_seen = stored
+            .as_ref()
+            .is_none_or(|stored| stored.label(pod_network::RECORD) == Some(pod_network::REPORT));
         let before: BTreeMap<String, String> = stored.map(|stored| stored.spec.clone()).unwrap_or_default();
         let sources = Sources {
             desired: &self.desired,
@@ -350,7 +354,7 @@ impl Running {
         let data = report(&node, &sources);
         let plugged = self.pods.results.values().filter(|result| result.is_ok()).count();
         gauge!("pod_network_links").set(precise(plugged));
-        if data != before {
+        if data != before || !is_seen {
             self.is_writing = true;
             let writer = writer.clone();
             self.tasks.spawn(async move { Ended::Written(writer.write(data).await) });

@@ -64,6 +64,16 @@ fn pods_reach_each_other_and_the_gateway_and_nothing_is_left() {
     node.assert_others_untouched();
     let report = node.report().expect("a report");
     assert_eq!(report["metadata"]["ownerReferences"][0]["kind"], "Node");
+    // Without its label, the leader does not see it.
+    let label = &report["metadata"]["labels"]["crownlabs.polito.it/pod-network"];
+    assert_eq!(label, "report");
+    let name = report["metadata"]["name"].as_str().expect("a name");
+    let home = report["metadata"]["namespace"].as_str().expect("a namespace");
+    node.lab.kubectl(&["label", "configmap", "-n", home, name, "crownlabs.polito.it/pod-network-"]);
+    wait_until(PATIENCE, || match &node.report().expect("a report")["metadata"]["labels"] {
+        labels if labels["crownlabs.polito.it/pod-network"] == *label => Ok(()),
+        labels => Err(format!("the label, are {labels}")),
+    });
 
     goes(&node, [&one, &two], [&data, &mgmt], [&one_data, &one_mgmt, &two_mgmt]);
     drop(daemon);
