@@ -62,6 +62,13 @@ fn pods_reach_each_other_and_the_gateway_and_nothing_is_left() {
         assert_echo(&one.namespace, server, address);
     }
     node.assert_others_untouched();
+    report_is_kept(&node);
+    goes(&node, [&one, &two], [&data, &mgmt], [&one_data, &one_mgmt, &two_mgmt]);
+    drop(daemon);
+}
+
+/// The report is the node's, and gets its label back.
+fn report_is_kept(node: &Node) {
     let report = node.report().expect("a report");
     assert_eq!(report["metadata"]["ownerReferences"][0]["kind"], "Node");
     // Without its label, the leader does not see it.
@@ -74,9 +81,6 @@ fn pods_reach_each_other_and_the_gateway_and_nothing_is_left() {
         labels if labels["crownlabs.polito.it/pod-network"] == *label => Ok(()),
         labels => Err(format!("the label, are {labels}")),
     });
-
-    goes(&node, [&one, &two], [&data, &mgmt], [&one_data, &one_mgmt, &two_mgmt]);
-    drop(daemon);
 }
 
 /// Everything goes, one after the other.
