@@ -16,6 +16,7 @@ from render import CHART, NAMESPACE, ROOT, by_key, cleaned, comparable, document
 CI = CHART / "ci"
 SETS = {"default": [], "plain": [CI / "plain.yaml"], "everything": [CI / "everything.yaml"], "nothing": [CI / "nothing.yaml"]}
 BASTION = {"bastion": {"enabled": True}}
+PODS = {"podNetworks": {"enabled": True}}
 EXAMS = {"config": {"controllers": {"examAgent": {"enabled": True, "namespace": "crownlabs-exam"}}}}
 ROLE = "ClusterRole /crownlabs-controller-manager"
 BASE = ROOT / "manifests/kustomize/base"
@@ -156,6 +157,42 @@ class Rendering(unittest.TestCase):
         verbs = {right[3] for right in rights(found[f"Role {NAMESPACE}/crownlabs-pod-networks-nodes"])}
         self.assertEqual(verbs, {"list", "watch", "create", "patch"})
         self.assertNotIn("DaemonSet crownlabs-pod-networks/crownlabs-pod-networks", by_key(rendered()))
+
+    def test_the_policy_of_nodes_is_that_of_the_security_model(self):
+        page = (ROOT / "docs/security-model.md").read_text()
+        blocks = [documents(block) for block in re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
+        account = "system:serviceaccount:crownlabs-pod-networks:crownlabs-pod-networks"
+        [documented] = [block for block in blocks if account in json.dumps(block)]
+        policies = lambda *values, **options: {
+            key: cleaned(document)
+            for key, document in by_key(rendered(*values, **options)).items()
+            if document["kind"].startswith("ValidatingAdmissionPolicy")
+        }
+        found = policies(PODS)
+        for document in found.values():
+            labels = document["metadata"].pop("labels")
+            self.assertEqual(labels["app.kubernetes.io/name"], "crownlabs-pod-networks")
+        self.assertEqual(found, by_key(documented))
+        off = {"podNetworks": {"admissionPolicy": {"enabled": False}}}
+        self.assertEqual((policies(PODS, off), policies()), ({}, {}))
+        # Another release has another account.
+        other = {"podNetworks": {"namespace": "nodes"}}
+        policy = policies(PODS, other, release="staging")["ValidatingAdmissionPolicy /staging-crownlabs-pod-networks"]
+        [condition] = policy["spec"]["matchConditions"]
+        self.assertIn('"system:serviceaccount:nodes:staging-crownlabs-pod-networks"', condition["expression"])
+
+    def test_the_policy_of_nodes_needs_an_api_server_that_names_them(self):
+        for version in ("1.31.9", "v1.29.0-eks-1234"):
+            with self.subTest(version):
+                done = template(PODS, kubernetes=version)
+                self.assertNotEqual(done.returncode, 0, "it is accepted")
+                self.assertIn("podNetworks.admissionPolicy.enabled: it needs Kubernetes 1.32", done.stderr)
+                self.assertIn("upgrade the cluster, or set it to false", done.stderr)
+                text(PODS, {"podNetworks": {"admissionPolicy": {"enabled": False}}}, kubernetes=version)
+                text(kubernetes=version)
+        for version in ("1.32.0", "v1.32.1-gke.1"):
+            with self.subTest(version):
+                text(PODS, kubernetes=version)
 
     def test_hard_anti_affinity_leaves_room_for_a_roll(self):
         found = by_key(rendered({"podAntiAffinity": "hard"}))[f"Deployment {NAMESPACE}/crownlabs"]["spec"]

@@ -17,7 +17,7 @@ KUBERNETES = "1.36.3"
 HELM = os.environ.get("HELM", "helm")
 CLUSTER_SCOPED = {
     "Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingWebhookConfiguration",
-    "ValidatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 }
 # What Helm adds to objects, and the annotation by which a change of the configuration rolls the pods.
 OF_HELM = {
@@ -57,10 +57,10 @@ def values_file(values):
     return file.name
 
 
-def template(*values, chart=CHART, release="crownlabs"):
+def template(*values, chart=CHART, release="crownlabs", kubernetes=KUBERNETES):
     """The output of `helm template`. Each of `values` is a file or a mapping; later ones win."""
     options = [option for one in values for option in ("-f", values_file(one))]
-    return helm("template", release, chart, "-n", NAMESPACE, "--kube-version", KUBERNETES, *options)
+    return helm("template", release, chart, "-n", NAMESPACE, "--kube-version", kubernetes, *options)
 
 
 def text(*values, **options):

@@ -56,7 +56,7 @@ fn grant_nodes(lab: &Lab) {
         "apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {{name: nodes, namespace: crownlabs-system}}
-rules: [{{apiGroups: [\"\"], resources: [configmaps], verbs: [get, create, patch, delete]}}]
+rules: [{{apiGroups: [\"\"], resources: [configmaps], verbs: [get, create, patch]}}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
