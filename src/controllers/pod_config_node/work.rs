@@ -150,12 +150,7 @@ impl Sides<'_> {
     ) -> Result<Option<Plugged>, LinkProblem> {
         let mark = &item.wanted.mark;
         let failed = |error: io::Error| problem(LINK_FAILED, format!("the link cannot be changed: {error}"));
-        // What was seen may be gone, and its number another's.
-        let now = item.host.as_ref().map_or(Ok(None), |host| self.here.link(host.index)).map_err(failed)?;
-        let host = now.filter(|now| {
-            now.alias == mark.alias(Side::Node)
-                || now.alias.is_empty() && now.mac == Some(mark.mac(Side::Node))
-        });
+        let host = self.host(item, inside).map_err(failed)?;
         let verdict = host.as_ref().map(|host| (host, verify(mark, host, inside, addresses)));
         let (host, end, repairs) = match (verdict, process) {
             (Some((host, Verdict::Repair(end, repairs))), _) => (host.clone(), end, repairs),
@@ -176,6 +171,22 @@ impl Sides<'_> {
             host: (host.name, host.index),
             pod_link: end.name,
         }))
+    }
+
+    /// The node's end as it is now. What was seen may be gone, and its number another's; and a link may have been made since:
+    /// then the pod's end leads to it.
+    fn host(&mut self, item: &Item, inside: &[Link]) -> io::Result<Option<Link>> {
+        let mark = &item.wanted.mark;
+        let is_end = |link: &Link, side: Side| {
+            link.alias == mark.alias(side) || link.alias.is_empty() && link.mac == Some(mark.mac(side))
+        };
+        let ends = inside.iter().filter(|end| is_end(end, Side::Pod)).map(|end| end.peer);
+        for index in item.host.iter().map(|host| host.index).chain(ends) {
+            if let Some(host) = self.here.link(index)?.filter(|host| is_end(host, Side::Node)) {
+                return Ok(Some(host));
+            }
+        }
+        Ok(None)
     }
 
     /// Makes a pair; returns both ends.

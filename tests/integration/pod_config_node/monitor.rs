@@ -20,10 +20,10 @@ impl<'n> Monitor<'n> {
     pub fn start(namespace: &'n Namespace) -> Self {
         let dir = TempDir::new().expect("a folder");
         let log = File::create(dir.path().join("log")).expect("a log");
-        let child = namespace.run(|| {
-            let command = ["--pdeathsig", "KILL", "ip", "-d", "monitor", "link"];
-            Command::new("setpriv").args(command).stdout(log).spawn().expect("ip runs")
-        });
+        // Not from a thread of the namespace: the program would be killed when that thread ends.
+        let net = format!("--net={}", namespace.path().display());
+        let command = ["--pdeathsig", "KILL", "nsenter", &net, "ip", "-d", "monitor", "link"];
+        let child = Command::new("setpriv").args(command).stdout(log).spawn().expect("ip runs");
         let monitor = Self { namespace, child, dir };
         monitor.await_mark("begin");
         monitor
