@@ -21,8 +21,7 @@ const IMAGES: &str = r#"jsonpath={range .spec.images[*]}{.name}: {.versions}{"\n
 /// How the registry is called in the names of images.
 const NAME: &str = "registry.example.org";
 /// An index without entries: the smallest that a registry takes as an image.
-const INDEX: &str =
-    r#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}"#;
+const INDEX: &str = r#"{"schemaVersion":2,"manifests":[]}"#;
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 /// The digest of the blob `{}`.
 const BLOB: &str = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
@@ -70,8 +69,7 @@ impl Images {
         kubectl(cluster, "yaml")?;
         println!("\npushing machines/ubuntu:26.04 …\n");
         push("machines/ubuntu", &["26.04"])?;
-        let is_new = |list: &Value| list["spec"].to_string().contains("26.04");
-        let before = await_list(cluster, "the new tag in the list", is_new)?;
+        let before = await_list(cluster, "the new tag", |list| list["spec"].to_string().contains("26.04"))?;
         kubectl(cluster, IMAGES)?;
         println!("\nstopping the registry: the list stays, and says why it is stale …\n");
         self.registry.kill();
