@@ -6,8 +6,12 @@ mod automation;
 mod bastion;
 #[path = "../../tests/cluster/mod.rs"]
 mod cluster;
+mod exam;
+mod images;
+mod parts;
 mod people;
 mod pods;
+mod request;
 mod storage;
 
 use std::fmt::Write as _;
@@ -21,11 +25,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use automation::Automation;
-use bastion::Bastion;
 use cluster::keycloak::KeycloakServer;
 use cluster::{Cluster, Options};
-use pods::PodNetworks;
+use parts::Parts;
 use serde_json::Value;
 
 /// The Instance that is stopped when all are ready.
@@ -48,32 +50,13 @@ fn main() -> Result<()> {
     // KubeVirt is simulated, so nobody but the daemon and the stand-in writes its objects, and Go need not be there.
     let crds = files(&root.join("manifests/crds"))?;
     let cluster = Cluster::start(Options { crds, schemas: false, ..Options::default() })?;
-    let keycloak = people::keycloak()?;
-    let automation = Automation::start(cluster.dir())?;
-    let bastion = Bastion::start(cluster.dir())?;
-    let pods = PodNetworks::start(cluster.dir())?;
-    let demo = root.join("config/demo.yaml");
-    let config = people::config(
-        cluster.dir(),
-        &demo,
-        keycloak.as_ref(),
-        automation.as_ref(),
-        bastion.as_ref(),
-        pods.as_ref(),
-    )?;
+    let mut parts = Parts::start(cluster.dir())?;
+    let config = people::config(cluster.dir(), &root.join("config/demo.yaml"), &parts)?;
     let daemon = Daemon::start(&cluster, root, &config)?;
     println!("the daemon runs; its log is {}\n", cluster.dir().join("daemon.log").display());
     let show = || show(&cluster);
-    let mut result = scenario(&cluster, root, keycloak.as_ref(), &show);
-    if let (Ok(()), Some(bastion)) = (&result, &bastion) {
-        result = bastion.show(&cluster);
-    }
-    if let (Ok(()), Some(automation)) = (&result, &automation) {
-        result = automation.show(&cluster);
-    }
-    if let (Ok(()), Some(pods)) = (&result, &pods) {
-        result = pods.show(&cluster, root);
-    }
+    let result =
+        scenario(&cluster, root, parts.keycloak.as_ref(), &show).and_then(|()| parts.show(&cluster, root));
     if result.is_err() && interrupted_already() {
         println!("\nstopping");
         return Ok(());
@@ -84,7 +67,7 @@ fn main() -> Result<()> {
     if detach || result.is_err() {
         return result;
     }
-    explain(&cluster, keycloak.as_ref());
+    explain(&cluster, parts.keycloak.as_ref());
     interrupted.recv().context("Ctrl-C")?;
     println!("\nstopping");
     Ok(())

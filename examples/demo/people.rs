@@ -10,10 +10,9 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::automation::Automation;
-use crate::bastion::Bastion;
 use crate::cluster::Cluster;
 use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
-use crate::pods::PodNetworks;
+use crate::parts::Parts;
 use crate::{PATIENCE, interrupted_already, now, run};
 
 /// The realm of the demo.
@@ -45,19 +44,11 @@ pub fn keycloak() -> Result<Option<KeycloakServer>> {
 }
 
 /// Writes the daemon's configuration: `config/demo.yaml`, whose last section is `controllers`, with the realm and the
-/// automation, the bastion and the networks of pods if there are any. Returns the path of the file.
-pub fn config(
-    folder: &Path,
-    demo: &Path,
-    keycloak: Option<&KeycloakServer>,
-    automation: Option<&Automation>,
-    bastion: Option<&Bastion>,
-    pods: Option<&PodNetworks>,
-) -> Result<std::path::PathBuf> {
+/// other parts if there are any. Returns the path of the file.
+pub fn config(folder: &Path, demo: &Path, parts: &Parts) -> Result<std::path::PathBuf> {
+    let (keycloak, automation) = (parts.keycloak.as_ref(), parts.automation.as_ref());
     let mut text = fs::read_to_string(demo)?;
-    text.push_str(&automation.map_or_else(String::new, |_| Automation::controllers()));
-    text.push_str(&bastion.map_or_else(String::new, Bastion::controllers));
-    text.push_str(&pods.map_or_else(String::new, |_| PodNetworks::controllers()));
+    text.push_str(&parts.controllers());
     if keycloak.is_some() || automation.is_some() {
         text.push_str("integrations:\n");
     }

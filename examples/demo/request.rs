@@ -1,0 +1,43 @@
+//! Plain requests over HTTP/1.1, as `curl` sends them.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use anyhow::{Context as _, Result};
+
+use crate::PATIENCE;
+
+/// What a server has answered.
+pub struct Answer {
+    /// The status, such as 200.
+    pub status: u16,
+    head: String,
+    /// The body.
+    pub body: String,
+}
+
+impl Answer {
+    /// A header; empty if there is none.
+    pub fn header(&self, wanted: &str) -> &str {
+        let mut headers = self.head.lines().filter_map(|line| line.split_once(": "));
+        headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map_or("", |(_, value)| value)
+    }
+}
+
+/// Sends a request to a server, given as host and port, with these headers. Returns its answer, whatever the status is.
+pub fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Result<Answer> {
+    let mut stream = TcpStream::connect(address).with_context(|| address.to_owned())?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let headers: Vec<String> =
+        headers.iter().map(|(name, value)| [name, ": ", value, "\r\n"].concat()).collect();
+    let (headers, length) = (headers.concat(), body.len());
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+    );
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").with_context(|| format!("{method} {path}: {answer}"))?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).context("a status")?;
+    Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
+}
