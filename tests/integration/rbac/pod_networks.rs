@@ -64,10 +64,12 @@ fn granted_to_nodes() -> Vec<Value> {
         .replace("{{ $name }}", ACCOUNT)
         .replace("{{ $values.namespace }}", ACCOUNT)
         .replace("{{ .Release.Namespace }}", SYSTEM);
+    // What stands between the objects, such as a condition, is no part of them.
     let documents = text.split("\n---\n").filter(|part| part.contains("rbac.authorization.k8s.io/v1\n"));
     documents
         .map(|part| {
-            let lines: Vec<&str> = part.lines().filter(|line| !line.starts_with("  labels:")).collect();
+            let is_object = |line: &&str| !line.starts_with("  labels:") && !line.starts_with("{{-");
+            let lines: Vec<&str> = part.lines().filter(is_object).collect();
             serde_saphyr::from_str(&lines.join("\n")).expect("an object once names and labels are known")
         })
         .collect()
