@@ -11,7 +11,6 @@ mod images;
 mod parts;
 mod people;
 mod pods;
-mod request;
 mod storage;
 
 use std::fmt::Write as _;

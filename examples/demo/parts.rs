@@ -31,7 +31,7 @@ impl Parts {
             keycloak: people::keycloak()?,
             automation: Automation::start(folder)?,
             bastion: Bastion::start(folder)?,
-            images: Images::start(folder)?,
+            images: Images::start()?,
             exam: exam::is_wanted(),
             pods: PodNetworks::start(folder)?,
         })

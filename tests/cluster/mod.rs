@@ -29,6 +29,8 @@ pub mod processes;
 mod programs;
 pub mod prometheus;
 pub mod proxy;
+pub mod registry;
+pub mod request;
 pub mod smtp;
 pub mod sshd;
 mod standin;

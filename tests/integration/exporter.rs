@@ -6,13 +6,13 @@ use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::cluster::registry::Registry;
 use crate::daemon::free_port;
-use crate::lab::{PATIENCE, wait_until};
 
 const MEBIBYTE: usize = 1024 * 1024;
 /// The id of the user `nobody`.
@@ -131,45 +131,6 @@ fn is_root() -> bool {
     output.stdout.trim_ascii() == b"0"
 }
 
-/// A running registry. It ends when it is dropped.
-struct Registry {
-    process: Child,
-    address: String,
-    _folder: TempDir,
-}
-
-impl Registry {
-    fn start() -> Self {
-        let folder = folder();
-        let address = format!("127.0.0.1:{}", free_port());
-        let config = folder.path().join("config.yml");
-        let text = format!(
-            "version: 0.1\nlog: {{level: warn}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\nhttp: {{addr: \"{address}\"}}\n",
-            folder.path().join("images").display()
-        );
-        fs::write(&config, text).expect("written");
-        let process = Command::new("docker-registry")
-            .arg("serve")
-            .arg(&config)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("docker-registry starts");
-        let registry = Self { process, address, _folder: folder };
-        wait_until(PATIENCE, || {
-            std::net::TcpStream::connect(&registry.address).map(drop).map_err(|error| error.to_string())
-        });
-        registry
-    }
-}
-
-impl Drop for Registry {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
 fn assert_success(output: &Output) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
@@ -194,16 +155,16 @@ fn a_disk_becomes_an_image_and_comes_back_bit_by_bit() {
     let dockerfile = fs::read_to_string(workspace.path().join("Dockerfile")).expect("a Dockerfile");
     assert_eq!(dockerfile, "FROM scratch\nADD vm-snapshot.qcow2 /disk/\n");
 
-    let registry = Registry::start();
-    let job = job(data.path(), &format!("{}/vm", registry.address));
+    let registry = Registry::start(&format!("127.0.0.1:{}", free_port())).expect("a registry");
+    let job = job(data.path(), &format!("{}/vm", registry.address()));
     let pod = &job["spec"]["template"]["spec"];
     let pusher = &pod["containers"][0];
     let image = pusher["args"][1].as_str().expect("an image");
-    assert!(image.starts_with(&format!("{}/vm/ada/my-image:2", registry.address)), "{image}");
+    assert!(image.starts_with(&format!("{}/vm/ada/my-image:2", registry.address())), "{image}");
     // The file that the Secret of the registry is mounted as.
     fs::write(login.path().join("config.json"), r#"{"auths": {}}"#).expect("written");
     let mounts = BTreeMap::from([("tmp-vol", workspace.path()), ("kaniko-secret", login.path())]);
-    let builder = home(&registry.address);
+    let builder = home(registry.address());
     let registries = builder.path().join("registries.conf");
     let places = [
         ("HOME", builder.path()),
@@ -213,7 +174,7 @@ fn a_disk_becomes_an_image_and_comes_back_bit_by_bit() {
     assert_success(&run(pusher, &mounts, &places));
 
     // Pulled by a user without the image.
-    let puller = home(&registry.address);
+    let puller = home(registry.address());
     let out = puller.path().join("out");
     let pull = serde_json::json!({
         "command": ["sh", "-euc", "buildah pull \"$1\" && buildah push \"$1\" \"dir:$2\"", "pull", image, out],

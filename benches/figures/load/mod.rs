@@ -9,6 +9,7 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../../tests/integration/exam_server.rs"]
 mod exam_server;
+mod node;
 mod recorder;
 mod requests;
 mod servers;
@@ -114,7 +115,8 @@ pub async fn load(figures: &mut Figures) -> Result<()> {
     let bench = Bench::start_with(settings.cluster_options(), FIXTURES).await?;
     let roles = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/11-cluster-roles.yaml");
     bench.cluster.apply_files(&[&roles])?;
-    let servers = Servers::start(&bench.dir, &settings.world, settings.last())?;
+    bench.cluster.apply(node::OBJECTS)?;
+    let servers = Servers::start(&bench.dir, &settings.world, settings.last()).await?;
     let mut requests = Requests::from_now(&bench)?;
     let daemon = bench.binary_with(&settings.binary, &servers.config)?;
     let recorder = Recorder::start(daemon.usage(), settings.sample);

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::exam_server::{Answer, ExamServer};
+use super::node::Node;
 use super::world::World;
 use crate::cluster::prometheus::{PrometheusServer, Samples};
 use crate::cluster::smtp::SmtpSink;
@@ -31,6 +32,7 @@ pub struct Servers {
     pub config: String,
     _mail: SmtpSink,
     exams: ExamServer,
+    _node: Node,
     webhook_port: u16,
     /// After that the samples end.
     end: Instant,
@@ -38,11 +40,12 @@ pub struct Servers {
 
 impl Servers {
     /// Starts them for up to `instances` Instances. Keys and files of the daemon are in `folder`.
-    pub fn start(folder: &Path, world: &World, instances: usize) -> Result<Self> {
+    pub async fn start(folder: &Path, world: &World, instances: usize) -> Result<Self> {
         eprintln!("Prometheus with the uses of {instances} Instances …");
         let prometheus = PrometheusServer::start(&samples(world, instances))?;
         let (mail, exams) = (SmtpSink::start()?, ExamServer::start());
         exams.set(EXAM, Answer::Body(200, "{}"));
+        let node = Node::start().await?;
         let key = key_pair(&folder.join("web-ssh-key"))?;
         let host_keys = folder.join("host-keys");
         fs::create_dir_all(&host_keys)?;
@@ -71,7 +74,7 @@ controllers:
   bastion: {{enabled: true, authorizedKeysFile: \"{folder}/authorized-keys\", hostKeys: {{folder: \"{host_keys}\"}}}}
   sshTracker: {{enabled: true}}
   webSsh: {{enabled: true, listen: \"127.0.0.1:{web_ssh_port}\", privateKeyFile: \"{key}\"}}
-integrations:
+{of_node}integrations:
   mail: {{transport: smtp, host: 127.0.0.1, port: {mail}, tls: none, from: labs@example.org}}
   prometheus: {{url: \"{prometheus}\"}}
 ",
@@ -80,9 +83,10 @@ integrations:
             host_keys = host_keys.display(),
             mail = mail.port(),
             prometheus = prometheus.url(),
+            of_node = node.controllers(),
         );
         let end = Instant::now() + Duration::from_secs(SAMPLES_AFTER.unsigned_abs());
-        Ok(Self { prometheus, config, _mail: mail, exams, webhook_port, end })
+        Ok(Self { prometheus, config, _mail: mail, exams, _node: node, webhook_port, end })
     }
 
     /// The status URL of an exam that goes on.

@@ -4,8 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::registry::{Access, Registry, TokenServer};
+use super::registry::{Access, TokenServer, registry};
 use super::{KIND, await_images, await_queries, await_stale, existing, images, message, writes};
+use crate::cluster::registry::Registry;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
@@ -31,17 +32,17 @@ fn count(images: &[String], name: &str) -> usize {
 fn what_registries_offer_is_listed_and_written_once() {
     let lab = Lab::shared_unsimulated();
     let issuer = TokenServer::start();
-    let mut open = Registry::start(&Access::Open);
-    let password = Registry::start(&Access::Password);
-    let tokens = Registry::start(&Access::Tokens(issuer.clone()));
-    open.push("vm/many", &tags(500));
+    let mut open = registry(&Access::Open);
+    let password = registry(&Access::Password);
+    let tokens = registry(&Access::Tokens(issuer.clone()));
+    open.push("vm/many", &tags(500)).expect("pushed");
     // More than the registry has in a page of its catalogue.
     for number in 0..120 {
-        open.push(&format!("r{number:03}"), &tags(1));
+        open.push(&format!("r{number:03}"), &tags(1)).expect("pushed");
     }
-    open.push("empty", &["latest".to_owned()]);
-    password.push("apps/editor", &tags(3));
-    tokens.push("vm", &tags(2));
+    open.push("empty", &["latest".to_owned()]).expect("pushed");
+    password.push("apps/editor", &tags(3)).expect("pushed");
+    tokens.push("vm", &tags(2)).expect("pushed");
     lab.apply(&existing("real-open"));
     let folder = tempfile::tempdir().expect("a folder");
     let secret = folder.path().join("password");
@@ -116,7 +117,7 @@ fn others_are_respected(lab: &Lab, open: &Registry) {
     lab.patch(KIND, "", "real-open", &theirs.to_string());
     let healed = await_images(lab, "real-open", |images| images.len() == 121);
     assert_eq!(healed["spec"], before["spec"], "without the project");
-    open.push("new/one", &tags(1));
+    open.push("new/one", &tags(1)).expect("pushed");
     let list = await_images(lab, "real-open", |images| images.len() == 122);
     let metadata = &list["metadata"];
     assert_eq!(metadata["labels"], json!({"theirs": "yes", "more": "labels"}));
@@ -153,7 +154,7 @@ fn an_outage(lab: &Lab, daemon: &Daemon, open: &mut Registry) {
     await_queries(daemon, &["real-open"], "failed", 2);
     let written = writes(lab, mark, &["real-open"]);
     assert!(written.is_empty(), "{written:#?}");
-    open.run();
+    open.start_again().expect("it starts");
     let list = await_stale(lab, "real-open", "False", "RegistryRead");
     assert_eq!((&list["spec"], &list["status"]["lastSuccessTime"]), (&before["spec"], &Value::Null));
 }

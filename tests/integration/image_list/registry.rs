@@ -1,9 +1,8 @@
-//! Debian's docker-registry: open, with a password, or with tokens of a server of the test.
+//! Registries that are open, or ask for a password, or for tokens of a server of the test.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read, Write};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
@@ -14,28 +13,13 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::cluster::registry::Registry;
 use crate::daemon::free_port;
-use crate::lab::{PATIENCE, wait_until};
 
 /// The user, and the password: what `htpasswd -B` makes of them.
 const HTPASSWD: &str = "ada:$2b$04$XuPuogoNW1JBI0rorRVF.umrz97r.i/5khRMx9p34wX4PmTeVc.oC\n";
 /// `Authorization` of that user.
 const BASIC: &str = "Basic YWRhOnMzY3JldA==";
-/// An index without entries: the smallest that a registry takes as an image.
-const INDEX: &str =
-    r#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}"#;
-const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
-/// The digest of the blob `{}`.
-const BLOB: &str = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
-
-/// A running registry. It ends when it is dropped.
-pub struct Registry {
-    process: Option<Child>,
-    address: String,
-    /// `Authorization` of pushes.
-    push: String,
-    folder: TempDir,
-}
 
 /// How a registry is logged in at.
 pub enum Access {
@@ -47,110 +31,28 @@ pub enum Access {
     Tokens(Arc<TokenServer>),
 }
 
-impl Registry {
-    /// Starts an empty registry.
-    pub fn start(access: &Access) -> Self {
-        let folder = TempDir::new().expect("a folder");
-        let address = format!("127.0.0.1:{}", free_port());
-        let path = |name: &str| folder.path().join(name).display().to_string();
-        let (auth, push) = match access {
-            Access::Open => (String::new(), String::new()),
-            Access::Password => {
-                fs::write(path("htpasswd"), HTPASSWD).expect("written");
-                (
-                    format!("auth: {{htpasswd: {{realm: test, path: {}}}}}\n", path("htpasswd")),
-                    BASIC.to_owned(),
-                )
-            }
-            Access::Tokens(server) => {
-                fs::write(path("issuer.pem"), &server.certificate).expect("written");
-                let auth = format!(
-                    "auth: {{token: {{realm: \"http://{}/token\", service: test, issuer: test, rootcertbundle: {}}}}}\n",
-                    server.address,
-                    path("issuer.pem")
-                );
-                (auth, format!("Bearer {}", server.token("ada", "repository", "vm", &["pull", "push"])))
-            }
-        };
-        let text = format!(
-            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\nhttp: {{addr: \"{address}\"}}\n{auth}",
-            path("images")
-        );
-        fs::write(path("config.yml"), text).expect("written");
-        let mut registry = Self { process: None, address, push, folder };
-        registry.run();
-        registry
-    }
-
-    /// Starts the process, with what it had before.
-    pub fn run(&mut self) {
-        let process = Command::new("docker-registry")
-            .arg("serve")
-            .arg(self.folder.path().join("config.yml"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        self.process = Some(process.expect("docker-registry starts"));
-        wait_until(PATIENCE, || {
-            TcpStream::connect(&self.address).map(drop).map_err(|error| error.to_string())
-        });
-    }
-
-    /// Ends the process.
-    pub fn stop(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            let _ = process.kill();
-            let _ = process.wait();
+/// Starts an empty registry.
+pub fn registry(access: &Access) -> Registry {
+    let folder = TempDir::new().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (auth, authorization) = match access {
+        Access::Open => (String::new(), String::new()),
+        Access::Password => {
+            fs::write(path("htpasswd"), HTPASSWD).expect("written");
+            (format!("auth: {{htpasswd: {{realm: test, path: {}}}}}\n", path("htpasswd")), BASIC.to_owned())
         }
-    }
-
-    /// Its URL.
-    pub fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-
-    /// Pushes an image under these tags.
-    pub fn push(&self, repository: &str, tags: &[String]) {
-        // A repository without a blob is not in the catalogue.
-        let uploads = format!("/v2/{repository}/blobs/uploads/");
-        let (status, location) = self.send("POST", &uploads, "", "");
-        assert_eq!(status, 202, "{repository}");
-        let location = location.trim_start_matches(&self.url()).to_owned();
-        let (status, _) =
-            self.send("PUT", &format!("{location}&digest={BLOB}"), "application/octet-stream", "{}");
-        assert_eq!(status, 201, "{repository}");
-        for tag in tags {
-            let manifest = format!("/v2/{repository}/manifests/{tag}");
-            assert_eq!(self.send("PUT", &manifest, INDEX_TYPE, INDEX).0, 201, "{repository}:{tag}");
+        Access::Tokens(server) => {
+            fs::write(path("issuer.pem"), &server.certificate).expect("written");
+            let auth = format!(
+                "auth: {{token: {{realm: \"http://{}/token\", service: test, issuer: test, rootcertbundle: {}}}}}\n",
+                server.address,
+                path("issuer.pem")
+            );
+            (auth, format!("Bearer {}", server.token("ada", "repository", "vm", &["pull", "push"])))
         }
-    }
-
-    /// Sends a request. Returns its status and the header `Location`.
-    fn send(&self, method: &str, path: &str, content: &str, body: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.address).expect("a connection");
-        let length = body.len();
-        let mut head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n",
-            self.address
-        );
-        for (name, value) in [("Content-Type", content), ("Authorization", &self.push)] {
-            if !value.is_empty() {
-                head.push_str(&[name, ": ", value, "\r\n"].concat());
-            }
-        }
-        stream.write_all(format!("{head}\r\n{body}").as_bytes()).expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        let location = answer.lines().find_map(|line| line.strip_prefix("Location: ")).unwrap_or_default();
-        (status, location.to_owned())
-    }
-}
-
-impl Drop for Registry {
-    fn drop(&mut self) {
-        self.stop();
-    }
+    };
+    let address = format!("127.0.0.1:{}", free_port());
+    Registry::start_in(folder, &address, &auth, &authorization).expect("a registry")
 }
 
 /// A server that issues tokens to the user of [`HTPASSWD`]. Its thread ends with the test process.

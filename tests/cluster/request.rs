@@ -2,10 +2,12 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use crate::PATIENCE;
+/// How long an answer may take on a machine that does something else, too.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a server has answered.
 pub struct Answer {

@@ -1,0 +1,108 @@
+//! What the loops of lists of images, of exams and of nodes work with under load: a registry, a node with containers, and the
+//! rights that the chart gives to accounts of their own.
+
+use std::net::TcpListener;
+
+use anyhow::Result;
+
+use crate::cluster::containerd::{Containerd, Pod};
+use crate::cluster::network::Namespace;
+use crate::cluster::registry::Registry;
+
+/// The number of containers on the node, each of which is an Instance.
+const CONTAINERS: usize = 20;
+/// The number of images in the registry, and of the tags of each.
+const IMAGES: usize = 20;
+const TAGS: usize = 10;
+
+/// The node, the namespace of exams, and the rights.
+pub const OBJECTS: &str = "
+apiVersion: v1
+kind: Node
+metadata: {name: load-node}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: exams}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: load-node}
+rules:
+- {apiGroups: [''], resources: [nodes], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: load-node}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: load-node}
+subjects: [{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: load-node, namespace: crownlabs-system}
+rules:
+- {apiGroups: [''], resources: [configmaps], verbs: [list, watch, create, patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: load-node, namespace: crownlabs-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: load-node}
+subjects: [{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: exams, namespace: exams}
+rules:
+- {apiGroups: [crownlabs.polito.it], resources: [instances], verbs: [get, list, create, patch, delete]}
+- {apiGroups: [crownlabs.polito.it], resources: [templates], verbs: [get, list]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: exams, namespace: exams}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: exams}
+subjects: [{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}]
+";
+
+/// A node and a registry, which end when this is dropped.
+pub struct Node {
+    containerd: Containerd,
+    namespace: Namespace,
+    registry: Registry,
+}
+
+impl Node {
+    /// Starts both, with what they have.
+    pub async fn start() -> Result<Self> {
+        eprintln!("a node with {CONTAINERS} containers, and a registry with {IMAGES} images …");
+        let namespace = Namespace::new();
+        let containerd = Containerd::start(&namespace, 1)?;
+        for at in 0..CONTAINERS {
+            let pod = Pod::new("tenant-load", &format!("pod-{at}"));
+            let pod = pod.with_label("crownlabs.polito.it/instance", &format!("lab-{at}"));
+            let sandbox = containerd.run_pod(&pod).await?;
+            containerd.run_container(&pod, &sandbox, "app", &["0"]).await?;
+        }
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let registry = Registry::start(&address.to_string())?;
+        let tags: Vec<String> = (0..TAGS).map(|tag| format!("1.{tag}")).collect();
+        for image in 0..IMAGES {
+            registry.push(&format!("machines/image-{image}"), &tags)?;
+        }
+        Ok(Self { containerd, namespace, registry })
+    }
+
+    /// The keys below `controllers`.
+    pub fn controllers(&self) -> String {
+        let (socket, namespace) =
+            (self.containerd.socket().display().to_string(), self.namespace.path().display().to_string());
+        format!(
+            "  imageList: {{enabled: true, registries: [{{imageListName: images, url: \"{url}\", registryName: registry.example.org}}]}}
+  examAgent: {{enabled: true, listen: \"127.0.0.1:0\", namespace: exams, allowedIps: [127.0.0.0/8]}}
+  podConfig: {{enabled: true}}
+  podConfigNode: {{enabled: true, nodeName: load-node, nodeNamespace: {namespace}, runtimeEndpoint: {socket}}}
+  instanceMetrics: {{enabled: true, listen: \"127.0.0.1:0\", runtimeEndpoint: {socket}}}
+",
+            url = self.registry.url(),
+        )
+    }
+}
