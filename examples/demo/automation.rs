@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use crate::cluster::Cluster;
 use crate::cluster::exporter::{Counter, Exporter};
 use crate::cluster::prometheus::PrometheusServer;
+use crate::parts::is_wanted;
 use crate::{NAMESPACE, PATIENCE, interrupted_already, run};
 
 /// The Instance with traffic.
@@ -31,7 +32,7 @@ pub struct Automation {
 impl Automation {
     /// Starts a Prometheus, and an exporter that it scrapes every second, if the variable `AUTOMATION` is set.
     pub fn start(folder: &Path) -> Result<Option<Self>> {
-        if !std::env::var("AUTOMATION").is_ok_and(|value| !value.is_empty() && value != "0") {
+        if !is_wanted("AUTOMATION") {
             return Ok(None);
         }
         println!("starting Prometheus …");

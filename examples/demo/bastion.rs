@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::cluster::Cluster;
 use crate::cluster::processes::Process;
 use crate::cluster::sshd::{LocalAddress, Sshd, key_pair};
+use crate::parts::{is_wanted, needs_root};
 use crate::{NAMESPACE, PATIENCE, interrupted_already, run};
 
 /// The Tenant who logs in.
@@ -34,14 +35,11 @@ pub struct Bastion {
 impl Bastion {
     /// Prepares the folders if the variable `BASTION` is set.
     pub fn start(folder: &Path) -> Result<Option<Self>> {
-        if !std::env::var("BASTION").is_ok_and(|value| !value.is_empty() && value != "0") {
+        if !is_wanted("BASTION") {
             return Ok(None);
         }
-        let user = Command::new("id").arg("-u").output().context("id")?;
-        anyhow::ensure!(
-            user.stdout.trim_ascii() == b"0",
-            "BASTION=1 needs root: packets are captured, and this machine gets the address of a Service"
-        );
+        let why = "packets are captured, and this machine gets the address of a Service";
+        needs_root("BASTION", why)?;
         let folder = folder.join("bastion");
         for name in ["auth-keys", "host-keys"] {
             fs::create_dir_all(folder.join(name))?;

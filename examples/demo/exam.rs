@@ -45,11 +45,6 @@ spec:
     resources: {cpu: 1, reservedCPUPercentage: 25, memory: 1Gi}
 ";
 
-/// Whether the variable `EXAM` is set.
-pub fn is_wanted() -> bool {
-    std::env::var("EXAM").is_ok_and(|value| !value.is_empty() && value != "0")
-}
-
 /// The keys below `controllers`.
 pub fn controllers() -> String {
     // The demo stands for the Ingress controller, too.

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::cluster::processes::Process;
+use crate::parts::is_wanted;
 use crate::people::wait;
 use crate::request::send;
 
@@ -34,7 +35,7 @@ pub struct Images {
 impl Images {
     /// Starts a registry with two images if the variable `IMAGES` is set.
     pub fn start(folder: &Path) -> Result<Option<Self>> {
-        if !std::env::var("IMAGES").is_ok_and(|value| !value.is_empty() && value != "0") {
+        if !is_wanted("IMAGES") {
             return Ok(None);
         }
         println!("starting a registry …");

@@ -1,16 +1,17 @@
 //! The parts of the demo that are off unless their variables are set.
 
 use std::path::Path;
+use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, ensure};
 
 use crate::automation::Automation;
 use crate::bastion::Bastion;
 use crate::cluster::Cluster;
 use crate::cluster::keycloak::KeycloakServer;
 use crate::images::Images;
-use crate::pods::PodNetworks;
-use crate::{exam, people};
+use crate::node::Node;
+use crate::{exam, metrics, people, pods};
 
 /// What has been started for them.
 pub struct Parts {
@@ -21,19 +22,31 @@ pub struct Parts {
     bastion: Option<Bastion>,
     images: Option<Images>,
     exam: bool,
-    pods: Option<PodNetworks>,
+    pods: bool,
+    metrics: bool,
+    /// Where pods run, for those two.
+    node: Option<Node>,
 }
 
 impl Parts {
     /// Starts the servers that they need, before the daemon.
     pub fn start(folder: &Path) -> Result<Self> {
+        let (pods, metrics) = (is_wanted("PODCONFIG"), is_wanted("METRICS"));
+        let why = "it makes pods and their networks";
+        for (is_wanted, variable) in [(pods, "PODCONFIG"), (metrics, "METRICS")] {
+            if is_wanted {
+                needs_root(variable, why)?;
+            }
+        }
         Ok(Self {
             keycloak: people::keycloak()?,
             automation: Automation::start(folder)?,
             bastion: Bastion::start(folder)?,
             images: Images::start(folder)?,
-            exam: exam::is_wanted(),
-            pods: PodNetworks::start(folder)?,
+            exam: is_wanted("EXAM"),
+            pods,
+            metrics,
+            node: if pods || metrics { Some(Node::start(folder)?) } else { None },
         })
     }
 
@@ -44,7 +57,7 @@ impl Parts {
             self.bastion.as_ref().map(Bastion::controllers),
             self.images.as_ref().map(|_| Images::controllers()),
             self.exam.then(exam::controllers),
-            self.pods.as_ref().map(|_| PodNetworks::controllers()),
+            self.pods.then(pods::controllers),
         ]
         .into_iter()
         .flatten()
@@ -65,6 +78,24 @@ impl Parts {
         if let Some(automation) = &self.automation {
             automation.show(cluster)?;
         }
-        self.pods.as_ref().map_or(Ok(()), |pods| pods.show(cluster, root))
+        if let Some(node) = self.node.as_ref().filter(|_| self.pods) {
+            pods::show(node, cluster, root)?;
+        }
+        if let Some(node) = self.node.as_ref().filter(|_| self.metrics) {
+            metrics::show(node, cluster)?;
+        }
+        Ok(())
     }
+}
+
+/// Whether the variable of a part is set.
+pub fn is_wanted(variable: &str) -> bool {
+    std::env::var(variable).is_ok_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Fails unless the user is root, which a part needs because of what `why` says.
+pub fn needs_root(variable: &str, why: &str) -> Result<()> {
+    let user = Command::new("id").arg("-u").output().context("id")?;
+    ensure!(user.stdout.trim_ascii() == b"0", "{variable}=1 needs root: {why}");
+    Ok(())
 }

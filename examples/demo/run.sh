@@ -10,7 +10,7 @@ programs=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwo
 from=$(tests/cluster/programs.sh --from "${programs[@]}") || { echo "$from" >&2; exit 1; }
 # What came out of this is not asked again.
 [ "$from" != modules ] || export CROWNLABS_ARCHIVES=none
-if [ -n "${AUTOMATION:-}${BASTION:-}${IMAGES:-}${KEYCLOAK:-}${PODCONFIG:-}" ]; then
+if [ -n "${AUTOMATION:-}${BASTION:-}${IMAGES:-}${KEYCLOAK:-}${METRICS:-}${PODCONFIG:-}" ]; then
 	tests/prerequisites.sh
 else
 	tests/prerequisites.sh demo "$from"
