@@ -62,7 +62,10 @@ impl Automation {
     pub fn show(&self, cluster: &Cluster) -> Result<()> {
         // The quota of the Tenant has room for eight Instances.
         run(cluster, &["delete", "instance", "-n", NAMESPACE, "desktop-1", "golden-image-1"])?;
-        println!("\n{USED} has traffic, {UNUSED} and {UNUSED_WEB} have none, {OLD} is too old soon\n");
+        println!(
+            "\n{USED} has traffic, {UNUSED} and {UNUSED_WEB} have none, {OLD} is too old soon; {UNUSED_WEB} has no disk, so it is \
+             deleted when it is stopped\n"
+        );
         cluster.apply(&objects())?;
         // Until the demo ends.
         self.exporter.begin(&Counter::requests(NAMESPACE, USED));
@@ -79,7 +82,7 @@ impl Automation {
                 printed += self.print(printed)?;
                 println!(
                     "\n{UNUSED} is stopped, {UNUSED_WEB} and {OLD} are deleted, {USED} runs, after {:.0} s, {:.0} \
-                     requests to it and {printed} mails, which are in {}",
+                     requests to it and {printed} mails, which are in {} as long as the demo runs",
                     begin.elapsed().as_secs_f64(),
                     self.requests()?,
                     self.mails.join("new").display()

@@ -73,7 +73,7 @@ pub fn show(cluster: &Cluster, root: &Path) -> Result<()> {
         let shown: Value = serde_json::from_str(&answer.body).context(answer.body.clone())?;
         if shown["phase"] != last && shown["phase"] != "" {
             last = shown["phase"].clone();
-            println!("  GET {PATH}: {} {last}", answer.status);
+            println!("  GET {PATH}: {}, {}", answer.status, last.as_str().unwrap_or_default());
         }
         Ok((last == "Ready").then_some(answer))
     })?;
