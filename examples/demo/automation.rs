@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use crate::cluster::Cluster;
 use crate::cluster::exporter::{Counter, Exporter};
 use crate::cluster::prometheus::PrometheusServer;
+use crate::parts::is_wanted;
 use crate::{NAMESPACE, PATIENCE, interrupted_already, run};
 
 /// The Instance with traffic.
@@ -31,7 +32,7 @@ pub struct Automation {
 impl Automation {
     /// Starts a Prometheus, and an exporter that it scrapes every second, if the variable `AUTOMATION` is set.
     pub fn start(folder: &Path) -> Result<Option<Self>> {
-        if !std::env::var("AUTOMATION").is_ok_and(|value| !value.is_empty() && value != "0") {
+        if !is_wanted("AUTOMATION") {
             return Ok(None);
         }
         println!("starting Prometheus …");
@@ -61,7 +62,10 @@ impl Automation {
     pub fn show(&self, cluster: &Cluster) -> Result<()> {
         // The quota of the Tenant has room for eight Instances.
         run(cluster, &["delete", "instance", "-n", NAMESPACE, "desktop-1", "golden-image-1"])?;
-        println!("\n{USED} has traffic, {UNUSED} and {UNUSED_WEB} have none, {OLD} is too old soon\n");
+        println!(
+            "\n{USED} has traffic, {UNUSED} and {UNUSED_WEB} have none, {OLD} is too old soon; {UNUSED_WEB} has no disk, so it is \
+             deleted when it is stopped\n"
+        );
         cluster.apply(&objects())?;
         // Until the demo ends.
         self.exporter.begin(&Counter::requests(NAMESPACE, USED));
@@ -78,7 +82,7 @@ impl Automation {
                 printed += self.print(printed)?;
                 println!(
                     "\n{UNUSED} is stopped, {UNUSED_WEB} and {OLD} are deleted, {USED} runs, after {:.0} s, {:.0} \
-                     requests to it and {printed} mails, which are in {}",
+                     requests to it and {printed} mails, which are in {} as long as the demo runs",
                     begin.elapsed().as_secs_f64(),
                     self.requests()?,
                     self.mails.join("new").display()

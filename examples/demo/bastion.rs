@@ -13,7 +13,8 @@ use serde_json::json;
 
 use crate::cluster::Cluster;
 use crate::cluster::processes::Process;
-use crate::cluster::sshd::{LocalAddress, Sshd, key_pair};
+use crate::cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
+use crate::parts::is_wanted;
 use crate::{NAMESPACE, PATIENCE, interrupted_already, run};
 
 /// The Tenant who logs in.
@@ -34,14 +35,9 @@ pub struct Bastion {
 impl Bastion {
     /// Prepares the folders if the variable `BASTION` is set.
     pub fn start(folder: &Path) -> Result<Option<Self>> {
-        if !std::env::var("BASTION").is_ok_and(|value| !value.is_empty() && value != "0") {
+        if !is_wanted("BASTION") {
             return Ok(None);
         }
-        let user = Command::new("id").arg("-u").output().context("id")?;
-        anyhow::ensure!(
-            user.stdout.trim_ascii() == b"0",
-            "BASTION=1 needs root: packets are captured, and this machine gets the address of a Service"
-        );
         let folder = folder.join("bastion");
         for name in ["auth-keys", "host-keys"] {
             fs::create_dir_all(folder.join(name))?;
@@ -77,8 +73,8 @@ impl Bastion {
         println!("the key of {TENANT} is in {}", self.folder.join("auth-keys/keys").display());
         let user = Command::new("id").arg("-un").output()?;
         let user = String::from_utf8_lossy(user.stdout.trim_ascii()).into_owned();
-        // The address was tried until the machine answered, which counts, too.
         let mut before = count(&address.to_string())?;
+        println!("the address of {MACHINE} was tried until it answered, which counts, too: {before}");
         for _ in 0..2 {
             println!("\n$ ssh -J {user}@{ADDRESS}:{PORT} {user}@{address}");
             print!("{}", self.ssh(&user, &key, &address.to_string())?);
@@ -140,7 +136,9 @@ impl Bastion {
         fs::write(&config, text)?;
         let output = Command::new("ssh").arg("-F").arg(config).args(["-J", "bastion", address]).output()?;
         anyhow::ensure!(output.status.success(), "ssh: {}", String::from_utf8_lossy(&output.stderr));
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        // The server that stands in place of the machine begins with a line of its own.
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.strip_prefix(OPEN.trim_end()).unwrap_or(&text).trim_start().to_owned())
     }
 }
 

@@ -45,11 +45,6 @@ spec:
     resources: {cpu: 1, reservedCPUPercentage: 25, memory: 1Gi}
 ";
 
-/// Whether the variable `EXAM` is set.
-pub fn is_wanted() -> bool {
-    std::env::var("EXAM").is_ok_and(|value| !value.is_empty() && value != "0")
-}
-
 /// The keys below `controllers`.
 pub fn controllers() -> String {
     // The demo stands for the Ingress controller, too.
@@ -78,7 +73,7 @@ pub fn show(cluster: &Cluster, root: &Path) -> Result<()> {
         let shown: Value = serde_json::from_str(&answer.body).context(answer.body.clone())?;
         if shown["phase"] != last && shown["phase"] != "" {
             last = shown["phase"].clone();
-            println!("  GET {PATH}: {} {last}", answer.status);
+            println!("  GET {PATH}: {}, {}", answer.status, last.as_str().unwrap_or_default());
         }
         Ok((last == "Ready").then_some(answer))
     })?;

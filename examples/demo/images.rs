@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::cluster::registry::Registry;
+use crate::parts::is_wanted;
 use crate::people::wait;
 
 /// The list.
@@ -24,7 +25,7 @@ pub struct Images {
 impl Images {
     /// Starts a registry with two images if the variable `IMAGES` is set.
     pub fn start() -> Result<Option<Self>> {
-        if !std::env::var("IMAGES").is_ok_and(|value| !value.is_empty() && value != "0") {
+        if !is_wanted("IMAGES") {
             return Ok(None);
         }
         println!("starting a registry …");

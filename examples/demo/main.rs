@@ -8,6 +8,8 @@ mod bastion;
 mod cluster;
 mod exam;
 mod images;
+mod metrics;
+mod node;
 mod parts;
 mod people;
 mod pods;

@@ -9,8 +9,8 @@ use crate::bastion::Bastion;
 use crate::cluster::Cluster;
 use crate::cluster::keycloak::KeycloakServer;
 use crate::images::Images;
-use crate::pods::PodNetworks;
-use crate::{exam, people};
+use crate::node::Node;
+use crate::{exam, metrics, people, pods};
 
 /// What has been started for them.
 pub struct Parts {
@@ -21,19 +21,25 @@ pub struct Parts {
     bastion: Option<Bastion>,
     images: Option<Images>,
     exam: bool,
-    pods: Option<PodNetworks>,
+    pods: bool,
+    metrics: bool,
+    /// Where pods run, for those two; as root, which `run.sh` has seen to.
+    node: Option<Node>,
 }
 
 impl Parts {
     /// Starts the servers that they need, before the daemon.
     pub fn start(folder: &Path) -> Result<Self> {
+        let (pods, metrics) = (is_wanted("PODCONFIG"), is_wanted("METRICS"));
         Ok(Self {
             keycloak: people::keycloak()?,
             automation: Automation::start(folder)?,
             bastion: Bastion::start(folder)?,
             images: Images::start()?,
-            exam: exam::is_wanted(),
-            pods: PodNetworks::start(folder)?,
+            exam: is_wanted("EXAM"),
+            pods,
+            metrics,
+            node: if pods || metrics { Some(Node::start(folder)?) } else { None },
         })
     }
 
@@ -44,7 +50,7 @@ impl Parts {
             self.bastion.as_ref().map(Bastion::controllers),
             self.images.as_ref().map(|_| Images::controllers()),
             self.exam.then(exam::controllers),
-            self.pods.as_ref().map(|_| PodNetworks::controllers()),
+            self.pods.then(pods::controllers),
         ]
         .into_iter()
         .flatten()
@@ -65,6 +71,17 @@ impl Parts {
         if let Some(automation) = &self.automation {
             automation.show(cluster)?;
         }
-        self.pods.as_ref().map_or(Ok(()), |pods| pods.show(cluster, root))
+        if let Some(node) = self.node.as_ref().filter(|_| self.pods) {
+            pods::show(node, cluster, root)?;
+        }
+        if let Some(node) = self.node.as_ref().filter(|_| self.metrics) {
+            metrics::show(node, cluster)?;
+        }
+        Ok(())
     }
+}
+
+/// Whether the variable of a part is set.
+pub fn is_wanted(variable: &str) -> bool {
+    std::env::var(variable).is_ok_and(|value| !value.is_empty() && value != "0")
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::automation::Automation;
 use crate::cluster::Cluster;
 use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
-use crate::parts::Parts;
+use crate::parts::{Parts, is_wanted};
 use crate::{PATIENCE, interrupted_already, now, run};
 
 /// The realm of the demo.
@@ -34,7 +34,7 @@ spec: {firstName: Bob, lastName: Bianchi, email: bob.bianchi@example.org, worksp
 
 /// Starts a Keycloak with a realm if the variable `KEYCLOAK` is set.
 pub fn keycloak() -> Result<Option<KeycloakServer>> {
-    if std::env::var("KEYCLOAK").is_ok_and(|value| !value.is_empty() && value != "0") {
+    if is_wanted("KEYCLOAK") {
         println!("starting Keycloak …");
         let server = KeycloakServer::start()?;
         server.create_realm(REALM, SECRET, &["manage-users", "manage-clients"])?;

@@ -7,10 +7,21 @@ profile=${DEMO_PROFILE:-${BASTION:+dev}}
 profile=${profile:-demo}
 programs=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok)
 
+# Said before anything is built.
+needs_root() {
+	if [ "${!1:-0}" != 0 ] && [ "$(id -u)" != 0 ]; then
+		echo "$1=1 needs root, because $2: sudo -E make demo $1=1" >&2
+		exit 1
+	fi
+}
+needs_root BASTION "packets are captured, and this machine gets the address of a Service"
+needs_root METRICS "it makes pods and their networks"
+needs_root PODCONFIG "it makes pods and their networks"
+
 from=$(tests/cluster/programs.sh --from "${programs[@]}") || { echo "$from" >&2; exit 1; }
 # What came out of this is not asked again.
 [ "$from" != modules ] || export CROWNLABS_ARCHIVES=none
-if [ -n "${AUTOMATION:-}${BASTION:-}${IMAGES:-}${KEYCLOAK:-}${PODCONFIG:-}" ]; then
+if [ -n "${AUTOMATION:-}${BASTION:-}${IMAGES:-}${KEYCLOAK:-}${METRICS:-}${PODCONFIG:-}" ]; then
 	tests/prerequisites.sh
 else
 	tests/prerequisites.sh demo "$from"

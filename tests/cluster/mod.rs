@@ -19,6 +19,7 @@ mod crds;
 pub mod direct;
 pub mod exporter;
 mod folders;
+pub mod instance_metrics;
 pub mod keycloak;
 mod kubeconfig;
 pub mod network;

@@ -27,7 +27,7 @@ pub struct After<'a> {
 /// What a block contains, what is to be seen then, and who looks.
 type Outcome = (&'static str, &'static str, fn(&After<'_>));
 
-const OUTCOMES: [Outcome; 16] = [
+const OUTCOMES: [Outcome; 17] = [
     ("crownlabs plan -f manifests/samples", "as many objects as the text says", planned),
     ("helm install", "the Deployment", installed),
     ("kubectl apply -f manifests/samples", "samples that are ready", samples),
@@ -44,6 +44,7 @@ const OUTCOMES: [Outcome; 16] = [
     ("--replicas=1", "a pod of each operator", |after| operators(after, 1)),
     ("secret generic crownlabs-keycloak", "the secret of the client", client_secret),
     ("kubectl label instance", "the label", exam),
+    ("make demo METRICS=1", "the numbers, and their end", measured),
 ];
 
 /// Asserts what is to be seen. Returns what that was.
@@ -84,6 +85,12 @@ pub fn users_objects(site: Option<&Site>) -> BTreeMap<String, Value> {
         (format!("{} {}", object["kind"], metadata["name"]), metadata["uid"].clone())
     };
     objects.map(named).collect()
+}
+
+fn measured(after: &After<'_>) {
+    for text in ["\ncrownlabs_instance_cpu_percent{namespace=\"tenant-ada-rossi\",", "\n  NOT_FOUND: "] {
+        assert!(after.log.contains(text), "{text} is not in {}", after.log);
+    }
 }
 
 fn planned(after: &After<'_>) {

@@ -22,6 +22,8 @@ use crate::runtime::reconciler::{Outcome, Report};
 
 /// How many pods have an event of their own in one report; the others are counted in one.
 const NAMED: usize = 20;
+/// Of how many nodes that still have links of a `PodConfig` it is said what is wrong with them.
+const EXPLAINED: usize = 3;
 
 /// The phases.
 mod phase {
@@ -250,9 +252,14 @@ fn blocked(observed: &Observed, now: Timestamp) -> Option<String> {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("{}{more}", names.join(", "))
     };
+    let why = late.iter().filter_map(|node| {
+        let problem = observed.reports.get(*node)?.node.problem.as_ref()?;
+        Some(format!("node {node}: {}", problem.message))
+    });
+    let why: Vec<String> = why.take(EXPLAINED).collect();
     let late = (!late.is_empty()).then(|| format!("links are still to be removed on {}", list(&late)));
     let silent = (!silent.is_empty()).then(|| {
         format!("{} has never reported: does crownlabs run there with podConfigNode?", list(&silent))
     });
-    Some(late.into_iter().chain(silent).collect::<Vec<_>>().join("; "))
+    Some(late.into_iter().chain(silent).chain(why).collect::<Vec<_>>().join("; "))
 }

@@ -50,8 +50,21 @@ pub fn report(node: &Node, sources: &Sources<'_>) -> BTreeMap<String, String> {
             Some((pod_uid.to_owned(), serde_json::to_string(&links).ok()?))
         })
         .collect();
-    data.extend(serde_json::to_string(node).ok().map(|text| (NODE_KEY.to_owned(), text)));
+    data.extend(own_entry(node));
     data
+}
+
+/// The data of the report of a node whose links this process has not been able to read yet: what an earlier one said of them
+/// holds, because none was changed since.
+pub fn unread(node: &Node, stored: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut data = stored.clone();
+    data.extend(own_entry(node));
+    data
+}
+
+/// The entry about the node as a whole.
+fn own_entry(node: &Node) -> Option<(String, String)> {
+    serde_json::to_string(node).ok().map(|text| (NODE_KEY.to_owned(), text))
 }
 
 impl Sources<'_> {

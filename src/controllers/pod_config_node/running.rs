@@ -16,7 +16,7 @@ use super::mark::{Mark, bridge_namespace};
 use super::node_loop::PodConfigNodeLoop;
 use super::pods::{Pods, Step};
 use super::records::Desired;
-use super::report::{Sources, node_problem, report};
+use super::report::{Sources, node_problem, report, unread};
 use super::settle::{Settled, settle};
 use super::work::{Done, Place, Work};
 use crate::controllers::shared::pod_network::{self, LinkProblem, NODE_KEY, Node};
@@ -178,7 +178,7 @@ impl Running {
                 self.begin(uid, step);
             }
         }
-        if !self.is_writing && self.settled.is_some() && self.reporting.take() {
+        if !self.is_writing && self.reporting.take() {
             self.report();
         }
     }
@@ -336,22 +336,21 @@ impl Running {
 
     /// Writes the report, if it differs from what is stored.
     fn report(&mut self) {
-        let (Some(settled), Some(writer)) = (&self.settled, &self.own.report) else { return };
+        let Some(writer) = &self.own.report else { return };
         let stored = writer.stored();
         // Without its label, the leader does not see it.
         let is_seen = stored
             .as_ref()
             .is_none_or(|stored| stored.label(pod_network::RECORD) == Some(pod_network::REPORT));
         let before: BTreeMap<String, String> = stored.map(|stored| stored.spec.clone()).unwrap_or_default();
-        let sources = Sources {
-            desired: &self.desired,
-            settled,
-            results: &self.pods.results,
-            busy: &self.pods.busy(),
-            stored: &before,
-        };
         let node = Node { node: self.own.settings.node.clone(), problem: self.problem(&before) };
-        let data = report(&node, &sources);
+        let data = match &self.settled {
+            Some(settled) => {
+                let (desired, results, busy) = (&self.desired, &self.pods.results, &self.pods.busy());
+                report(&node, &Sources { desired, settled, results, busy, stored: &before })
+            }
+            None => unread(&node, &before),
+        };
         let plugged = self.pods.results.values().filter(|result| result.is_ok()).count();
         gauge!("pod_network_links").set(precise(plugged));
         if data != before || !is_seen {

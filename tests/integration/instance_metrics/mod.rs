@@ -7,13 +7,10 @@ mod runtime;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use http::uri::PathAndQuery;
-use tonic::client::Grpc;
-use tonic::transport::Endpoint;
-use tonic::{Request, Status};
-use tonic_prost::ProstCodec;
+use tonic::Status;
 
 use crate::cluster::containerd::Pod;
+use crate::cluster::instance_metrics::{self, ContainerMetrics};
 use crate::daemon::{Daemon, config};
 use crate::lab::PATIENCE;
 
@@ -39,37 +36,20 @@ fn lab_pod(namespace: &str, name: &str) -> Pod {
     Pod::new(namespace, name).with_label("crownlabs.polito.it/instance", "lab")
 }
 
-#[derive(Clone, PartialEq, prost::Message)]
-struct ContainerMetricsRequest {
-    #[prost(string, tag = "1")]
-    pod_name: String,
-}
-
-/// The answer of the service.
-#[derive(Clone, PartialEq, prost::Message)]
-struct ContainerMetrics {
-    #[prost(float, tag = "1")]
-    cpu_perc: f32,
-    #[prost(uint64, tag = "2")]
-    mem_bytes: u64,
-    #[prost(uint64, tag = "3")]
-    disk_bytes: u64,
-}
-
 /// Asks the service of a daemon about a pod.
 async fn ask(daemon: &Daemon, pod: &str) -> Result<ContainerMetrics, Status> {
-    call(daemon, "/instmetrics.InstanceMetrics/ContainerMetrics", pod).await
+    instance_metrics::ask(&service(daemon).await, pod).await.expect("an answer")
 }
 
 /// The same by a method of that path.
 async fn call(daemon: &Daemon, method: &'static str, pod: &str) -> Result<ContainerMetrics, Status> {
+    instance_metrics::call(&service(daemon).await, method, pod).await.expect("an answer")
+}
+
+/// The address of the service of a daemon.
+async fn service(daemon: &Daemon) -> String {
     let port = until("the port of the service", async || daemon.port("instance metrics")).await;
-    let endpoint = Endpoint::from_shared(format!("http://127.0.0.1:{port}")).expect("an endpoint");
-    let mut grpc = Grpc::new(endpoint.connect().await.expect("a connection"));
-    grpc.ready().await.expect("ready");
-    let request = Request::new(ContainerMetricsRequest { pod_name: pod.to_owned() });
-    let codec = ProstCodec::<ContainerMetricsRequest, ContainerMetrics>::default();
-    grpc.unary(request, PathAndQuery::from_static(method), codec).await.map(tonic::Response::into_inner)
+    format!("127.0.0.1:{port}")
 }
 
 /// The series of a pod in `/metrics`, without the name of the family: `cpu_percent{…} 1.5`.

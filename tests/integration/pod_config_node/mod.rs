@@ -13,3 +13,4 @@ pub mod node;
 pub mod pools;
 mod runtime;
 mod together;
+mod unable;

@@ -4,8 +4,10 @@ use serde_json::json;
 
 use super::cases::SAMPLE;
 use super::world::{SYSTEM, World};
-use crate::controllers::pod_config::records::LIMIT;
-use crate::controllers::shared::pod_network::pool_name;
+use crate::controllers::pod_config::records::{LIMIT, text};
+use crate::controllers::shared::pod_network::{
+    LinkProblem, NODE_KEY, Node, RECORD, REPORT, pool_name, report_name,
+};
 
 #[test]
 fn a_lost_node_is_not_waited_for() {
@@ -68,6 +70,28 @@ fn a_node_that_has_never_reported_is_waited_for_as_long_as_a_lost_one() {
     world.now = world.now.checked_add(jiff::SignedDuration::from_secs(1)).expect("a time");
     world.reconcile("lab", "net", usize::MAX);
     assert!(world.get("PodConfig", "lab", "net").is_none() && world.pools().is_empty());
+}
+
+#[test]
+fn a_node_that_cannot_work_is_waited_for_with_the_reason() {
+    let mut world = World::new();
+    world.config("lab", "net", &SAMPLE);
+    world.pod("lab", "a", "net", "n1");
+    world.reconcile("lab", "net", usize::MAX);
+    world.reconcile("lab", "net", usize::MAX);
+    let problem = LinkProblem { reason: "LinkFailed".to_owned(), message: "it is blind".to_owned() };
+    let node = text(&Node { node: "n1".to_owned(), problem: Some(problem) });
+    world.put(&json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {NODE_KEY: node},
+        "metadata": {"namespace": SYSTEM, "name": report_name("n1"), "labels": {RECORD: REPORT}}}));
+    world.reconcile("lab", "net", usize::MAX);
+    let [_, reason, message] = world.condition("net", "Reconciled");
+    assert_eq!((reason.as_str(), message.as_str()), ("LinkFailed", "node n1: it is blind"));
+    world.delete("lab", "net");
+    // Longer than a node is waited for that has never reported.
+    world.now = world.now.checked_add(jiff::SignedDuration::from_mins(10)).expect("a time");
+    world.reconcile("lab", "net", usize::MAX);
+    let message = &world.condition("net", "DeletionBlocked")[2];
+    assert_eq!(message, "links are still to be removed on n1; node n1: it is blind");
 }
 
 #[test]

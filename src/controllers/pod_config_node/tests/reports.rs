@@ -8,7 +8,7 @@ use super::kernel::*;
 use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
 use crate::controllers::pod_config_node::plan::problem;
 use crate::controllers::pod_config_node::records::Desired;
-use crate::controllers::pod_config_node::report::{Results, Sources, report};
+use crate::controllers::pod_config_node::report::{Results, Sources, report, unread};
 use crate::controllers::pod_config_node::settle::Settled;
 use crate::controllers::pod_config_node::work::Plugged;
 use crate::controllers::shared::pod_network::Node;
@@ -84,4 +84,16 @@ fn a_link_is_plugged_once_it_was_verified_and_released_once_it_is_gone() {
     };
     assert_eq!(of(&Desired::default(), &unknown, &nothing, &[], &stored), shown);
     assert_eq!(of(&Desired::default(), &gone, &nothing, &[], &stored), Value::Null);
+}
+
+#[test]
+fn a_node_that_cannot_read_its_links_says_why_and_keeps_what_was_said_of_them() {
+    let why = problem(LINK_FAILED, "the network namespace of the node cannot be used");
+    let node = Node { node: "node-1".to_owned(), problem: Some(why) };
+    let text = r#"{"node":"node-1","problem":{"reason":"LinkFailed","message":"the network namespace of the node cannot be used"}}"#;
+    let own = ("node".to_owned(), text.to_owned());
+    assert_eq!(unread(&node, &BTreeMap::new()), BTreeMap::from([own.clone()]));
+    let said = ("p1".to_owned(), r#"[{"attachment":"data"}]"#.to_owned());
+    let before = BTreeMap::from([said.clone(), ("node".to_owned(), r#"{"node":"node-1"}"#.to_owned())]);
+    assert_eq!(unread(&node, &before), BTreeMap::from([said, own]));
 }
