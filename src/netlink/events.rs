@@ -1,22 +1,24 @@
-//! Tells of changes of links and their addresses.
+//! Tells of changes of links and their addresses. The messages are read from the socket itself, when somebody asks for the next
+//! ones: a connection of rtnetlink would collect them, without a bound. The kernel keeps as many as the socket's buffer takes,
+//! and says when there were more.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 
-use nix::errno::Errno;
-use nix::sys::socket::{MsgFlags, SockFlag, recv};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use futures::FutureExt;
+use rtnetlink::constants::{RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR, RTMGRP_LINK};
+use rtnetlink::packet_core::{NetlinkMessage, NetlinkPayload};
+use rtnetlink::packet_route::RouteNetlinkMessage;
+use rtnetlink::sys::protocols::NETLINK_ROUTE;
+use rtnetlink::sys::{AsyncSocket, AsyncSocketExt, SocketAddr, TokioSocket};
+use tokio::runtime::Handle;
 
 use super::address::Address;
+use super::datagrams::{LARGEST, messages};
 use super::link::Link;
-use super::message::messages;
-use super::socket;
+use super::namespace::{Namespace, in_thread};
 
 /// The groups of messages about links, and about addresses of IPv4 and IPv6 (rtnetlink(7)).
-const GROUPS: i32 = libc::RTMGRP_LINK | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV6_IFADDR;
-/// More than the largest message.
-const BUFFER: usize = 32 * 1024;
+const GROUPS: u32 = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
 
 /// A change in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,53 +27,59 @@ pub enum Event {
     Link(Link),
     /// A link has got or lost an address.
     Address(Address),
-    /// There were too many changes to tell of each.
+    /// There were too many changes to tell of each, or one that cannot be read.
     Lost,
 }
 
 /// Hears of the changes in a namespace.
 pub struct Events {
-    socket: AsyncFd<OwnedFd>,
+    socket: TokioSocket,
     buffer: Vec<u8>,
 }
 
-/// A socket that hears of the changes in the namespace of this thread.
-pub(super) fn open() -> io::Result<OwnedFd> {
-    socket::open(GROUPS.cast_unsigned(), SockFlag::SOCK_NONBLOCK)
-}
-
 impl Events {
-    /// What hears by this socket.
-    pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
-        #[expect(
-            deprecated,
-            reason = "it is unsound for types whose descriptor changes or is closed; this one owns it"
-        )]
-        let socket = AsyncFd::with_interest(socket, Interest::READABLE)?;
-        Ok(Self { socket, buffer: vec![0; BUFFER] })
+    /// What hears of the changes in a namespace.
+    pub async fn of(namespace: Namespace) -> io::Result<Self> {
+        let runtime = Handle::current();
+        let socket = in_thread(move |thread| {
+            thread.enter(&namespace)?;
+            // The thread ends, and the runtime waits for the socket.
+            let _inside = runtime.enter();
+            let mut socket = TokioSocket::new(NETLINK_ROUTE)?;
+            socket.socket_mut().bind(&SocketAddr::new(0, GROUPS))?;
+            Ok::<_, io::Error>(socket)
+        });
+        Ok(Self { socket: socket.await??, buffer: Vec::with_capacity(LARGEST) })
     }
 
     /// The next changes. May be dropped while it waits: nothing is lost.
     pub async fn next(&mut self) -> io::Result<Vec<Event>> {
         let Self { socket, buffer } = self;
-        loop {
-            let mut ready = socket.readable().await?;
-            let read = ready.try_io(|socket| {
-                recv(socket.as_raw_fd(), buffer, MsgFlags::empty()).map_err(io::Error::from)
-            });
-            let length = match read {
-                Err(_) => continue,
-                Ok(Err(error)) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => {
-                    return Ok(vec![Event::Lost]);
+        buffer.clear();
+        match socket.recv_from(buffer).await {
+            Ok(_) => Ok(messages(buffer).filter_map(event).collect()),
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                // Until these are read, the kernel drops what comes, and does not say so again.
+                while matches!(socket.recv_from(buffer).now_or_never(), Some(Ok(_))) {
+                    buffer.clear();
                 }
-                Ok(read) => read?,
-            };
-            let read = messages(buffer.get(..length).unwrap_or_default());
-            let events = read.filter_map(|message| {
-                let link = Link::read(&message).map(Event::Link);
-                link.or_else(|| Address::read(&message).map(Event::Address))
-            });
-            return Ok(events.collect());
+                Ok(vec![Event::Lost])
+            }
+            Err(error) => Err(error),
         }
+    }
+}
+
+/// What a message tells; `None` if it is about something else.
+fn event(message: &[u8]) -> Option<Event> {
+    let Ok(message) = NetlinkMessage::deserialize(message) else { return Some(Event::Lost) };
+    match message.payload {
+        NetlinkPayload::InnerMessage(
+            RouteNetlinkMessage::NewLink(link) | RouteNetlinkMessage::DelLink(link),
+        ) => Some(Event::Link(Link::from(link))),
+        NetlinkPayload::InnerMessage(
+            RouteNetlinkMessage::NewAddress(address) | RouteNetlinkMessage::DelAddress(address),
+        ) => Address::read(&address).map(Event::Address),
+        _ => None,
     }
 }

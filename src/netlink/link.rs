@@ -3,17 +3,15 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
+use rtnetlink::packet_route::RouteNetlinkMessage;
+use rtnetlink::packet_route::link::{
+    InfoData, InfoVeth, LinkAttribute, LinkExtentMask, LinkFlags, LinkInfo, LinkMessage, State,
+};
+use rtnetlink::{LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVeth};
+
 use super::mac::Mac;
-use super::message::{Attributes, Message, attributes, number, text};
 use super::namespace::Namespace;
 use super::socket::Socket;
-
-/// The attribute of a veth pair with the other end, which begins with a header of a link (`linux/veth.h`).
-const VETH_INFO_PEER: u16 = 1;
-/// `IFF_UP` (netdevice(7)).
-const UP: u32 = 1;
-/// `IF_OPER_UP` of RFC 2863, as the kernel counts.
-const OPERATIONAL: u8 = 6;
 
 /// A link.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -58,67 +56,54 @@ pub struct Pair {
     pub there: End,
 }
 
-/// The header of a message about a link (`struct ifinfomsg`, rtnetlink(7)).
-fn header(index: u32, flags: u32, change: u32) -> Attributes {
-    let mut bytes = [0; 16];
-    for (at, value) in [(4, index), (8, flags), (12, change)] {
-        if let Some(place) = bytes.get_mut(at..at + 4) {
-            place.copy_from_slice(&value.to_ne_bytes());
-        }
-    }
-    Attributes::after(&bytes)
-}
-
-impl Link {
-    /// The link that a message is about.
-    pub(super) fn read(message: &Message<'_>) -> Option<Self> {
-        if ![libc::RTM_NEWLINK, libc::RTM_DELLINK].contains(&message.kind) {
-            return None;
-        }
-        let index = number(message.payload.get(4..)?)?;
-        let is_up = number(message.payload.get(8..)?)? & UP != 0;
-        let mut link = Self { index, is_up, ..Self::default() };
-        for (kind, value) in attributes(message.payload.get(16..)?) {
-            match kind {
-                libc::IFLA_IFNAME => link.name = text(value),
-                libc::IFLA_ADDRESS => link.mac = value.try_into().ok().map(Mac),
-                libc::IFLA_LINK => link.peer = number(value).unwrap_or_default(),
-                libc::IFLA_MASTER => link.master = number(value).unwrap_or_default(),
-                libc::IFLA_IFALIAS => link.alias = text(value),
-                libc::IFLA_OPERSTATE => link.is_operational = value.first() == Some(&OPERATIONAL),
-                libc::IFLA_LINKINFO => {
-                    let found = attributes(value).find(|(kind, _)| *kind == libc::IFLA_INFO_KIND);
-                    link.kind = found.map(|(_, value)| text(value)).unwrap_or_default();
+impl From<LinkMessage> for Link {
+    fn from(LinkMessage { header, attributes, .. }: LinkMessage) -> Self {
+        let is_up = header.flags.contains(LinkFlags::Up);
+        let mut link = Self { index: header.index, is_up, ..Self::default() };
+        for attribute in attributes {
+            match attribute {
+                LinkAttribute::IfName(name) => link.name = name,
+                LinkAttribute::Address(address) => link.mac = address.try_into().ok().map(Mac),
+                LinkAttribute::Link(peer) => link.peer = peer,
+                LinkAttribute::Controller(master) => link.master = master,
+                LinkAttribute::IfAlias(alias) => link.alias = alias,
+                LinkAttribute::OperState(state) => link.is_operational = state == State::Up,
+                LinkAttribute::LinkInfo(infos) => {
+                    let kind = |info| if let LinkInfo::Kind(kind) = info { Some(kind) } else { None };
+                    let kind = infos.into_iter().find_map(kind);
+                    link.kind = kind.map(|kind| kind.to_string()).unwrap_or_default();
                 }
                 _ => {}
             }
         }
-        Some(link)
+        link
     }
+}
+
+/// The request for links, without their counters of packets.
+fn request(about: LinkMessageBuilder<LinkUnspec>) -> RouteNetlinkMessage {
+    let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
+    RouteNetlinkMessage::GetLink(about.append_extra_attribute(mask).build())
+}
+
+fn link(message: RouteNetlinkMessage) -> Option<Link> {
+    if let RouteNetlinkMessage::NewLink(message) = message { Some(message.into()) } else { None }
 }
 
 impl Socket {
     /// All links of the namespace.
     pub fn links(&mut self) -> io::Result<Vec<Link>> {
-        self.list(libc::RTM_GETLINK, &header(0, 0, 0), Link::read)
+        self.list(&request(LinkMessageBuilder::default()), link)
     }
 
     /// A link; `None` if there is none of that number.
     pub fn link(&mut self, index: u32) -> io::Result<Option<Link>> {
-        let mut found = None;
-        match self.get(libc::RTM_GETLINK, header(index, 0, 0), |message| found = Link::read(message)) {
-            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
-            ended => ended.map(|()| found),
-        }
+        self.get(request(LinkUnspec::new_with_index(index)), link)
     }
 
     /// The link of that name; `None` if there is none.
     pub fn link_named(&mut self, name: &str) -> io::Result<Option<Link>> {
-        let (mut found, body) = (None, header(0, 0, 0).text(libc::IFLA_IFNAME, name));
-        match self.get(libc::RTM_GETLINK, body, |message| found = Link::read(message)) {
-            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
-            ended => ended.map(|()| found),
-        }
+        self.get(request(LinkUnspec::new_with_name(name)), link)
     }
 
     /// Creates a bridge that is switched on. It keeps its hardware address, whatever ports it gets.
@@ -126,11 +111,7 @@ impl Socket {
     /// # Errors
     /// `AlreadyExists` when the name is taken.
     pub fn create_bridge(&mut self, End { name, mac }: &End) -> io::Result<()> {
-        let body = header(0, UP, UP)
-            .text(libc::IFLA_IFNAME, name)
-            .bytes(libc::IFLA_ADDRESS, &mac.0)
-            .nested(libc::IFLA_LINKINFO, &Attributes::default().text(libc::IFLA_INFO_KIND, "bridge"));
-        self.change(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL, body)
+        self.create(LinkBridge::new(name).address(mac.0.to_vec()).build())
     }
 
     /// Creates a veth pair: one end here, switched on and a port of the bridge, and the other in another namespace,
@@ -140,49 +121,52 @@ impl Socket {
     /// `AlreadyExists` when one of the names is taken. Nothing is left then.
     pub fn create_pair(&mut self, pair: &Pair, namespace: &Namespace) -> io::Result<()> {
         let Pair { here, master, there } = pair;
-        // A descriptor is not negative.
-        let descriptor = namespace.as_fd().as_raw_fd().cast_unsigned();
-        let peer = header(0, 0, 0)
-            .text(libc::IFLA_IFNAME, &there.name)
-            .bytes(libc::IFLA_ADDRESS, &there.mac.0)
-            .number(libc::IFLA_NET_NS_FD, descriptor);
-        let info = Attributes::default()
-            .text(libc::IFLA_INFO_KIND, "veth")
-            .nested(libc::IFLA_INFO_DATA, &Attributes::default().nested(VETH_INFO_PEER, &peer));
-        let body = header(0, UP, UP)
-            .text(libc::IFLA_IFNAME, &here.name)
-            .bytes(libc::IFLA_ADDRESS, &here.mac.0)
-            .number(libc::IFLA_MASTER, *master)
-            .nested(libc::IFLA_LINKINFO, &info);
-        self.change(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL, body)
+        // In the same request, so that nobody ever sees the other end elsewhere, or with another hardware address.
+        let peer = LinkUnspec::new_with_name(&there.name)
+            .address(there.mac.0.to_vec())
+            .setns_by_fd(namespace.as_fd().as_raw_fd())
+            .build();
+        let pair = LinkVeth::new(&here.name, &there.name)
+            .set_info_data(InfoData::Veth(InfoVeth::Peer(peer)))
+            .address(here.mac.0.to_vec())
+            .controller(*master)
+            .up();
+        self.create(pair.build())
     }
 
     /// Gives a link an alias.
     pub fn set_alias(&mut self, index: u32, alias: &str) -> io::Result<()> {
-        let body = header(index, 0, 0).bytes(libc::IFLA_IFALIAS, alias.as_bytes());
-        self.change(libc::RTM_SETLINK, 0, body)
+        self.set(LinkUnspec::new_with_index(index).alias(alias))
     }
 
     /// Gives a link a hardware address.
     pub fn set_mac(&mut self, index: u32, mac: Mac) -> io::Result<()> {
-        self.change(libc::RTM_SETLINK, 0, header(index, 0, 0).bytes(libc::IFLA_ADDRESS, &mac.0))
+        self.set(LinkUnspec::new_with_index(index).address(mac.0.to_vec()))
     }
 
     /// Switches a link on.
     pub fn set_up(&mut self, index: u32) -> io::Result<()> {
-        self.change(libc::RTM_SETLINK, 0, header(index, UP, UP))
+        self.set(LinkUnspec::new_with_index(index).up())
     }
 
     /// Makes a link a port of a bridge.
     pub fn set_master(&mut self, index: u32, master: u32) -> io::Result<()> {
-        self.change(libc::RTM_SETLINK, 0, header(index, 0, 0).number(libc::IFLA_MASTER, master))
+        self.set(LinkUnspec::new_with_index(index).controller(master))
     }
 
     /// Deletes a link, and the other end of a pair. One that is gone already is as good.
     pub fn delete_link(&mut self, index: u32) -> io::Result<()> {
-        match self.change(libc::RTM_DELLINK, 0, header(index, 0, 0)) {
+        match self.change(self.handle.link().del(index).execute()) {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(()),
             ended => ended,
         }
+    }
+
+    fn create(&mut self, link: LinkMessage) -> io::Result<()> {
+        self.change(self.handle.link().add(link).execute())
+    }
+
+    fn set(&mut self, link: LinkMessageBuilder<LinkUnspec>) -> io::Result<()> {
+        self.change(self.handle.link().change(link.build()).execute())
     }
 }

@@ -1,9 +1,10 @@
-//! Links, addresses and routes of network namespaces, by the kernel's own protocol (rtnetlink(7)).
+//! Links, addresses and routes of network namespaces, by the kernel's own protocol (rtnetlink(7)), which the crate of that name
+//! speaks.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `message.rs` | requests as bytes, and the attributes of answers; what the kernel sends is read with every bound checked |
-//! | `socket.rs` | a socket that sends a request and reads its answer |
+//! | `socket.rs` | a socket that sends a request and waits for its answer |
+//! | `datagrams.rs` | the socket below it, which notices what the library cannot read |
 //! | `namespace.rs` | network namespaces, and the thread that enters them |
 //! | `link.rs` | links: list, create, change, delete |
 //! | `address.rs`, `route.rs` | addresses; which routes lead into a range |
@@ -13,14 +14,14 @@
 //!
 //! Sockets belong to the namespace in which they were opened, threads to that which they entered last. So everything
 //! here is done in a plain thread ([`in_thread`]), which ends with its work: no thread of the async runtime ever leaves
-//! its namespace.
+//! its namespace. The thread has a runtime of its own, which waits for its sockets and starts no further threads.
 
 mod address;
 mod announce;
+mod datagrams;
 mod events;
 mod link;
 mod mac;
-mod message;
 mod namespace;
 mod route;
 mod socket;

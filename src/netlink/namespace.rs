@@ -2,15 +2,16 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::rc::Rc;
 use std::thread;
 
 use nix::sched::{CloneFlags, setns};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use super::events::{self, Events};
 use super::socket::Socket;
 
 /// The name of the threads, in at most 15 bytes.
@@ -44,7 +45,11 @@ impl AsFd for Namespace {
 }
 
 /// A thread that may enter namespaces, because nothing else runs in it.
-pub struct NamespaceThread(());
+#[derive(Default)]
+pub struct NamespaceThread {
+    /// What waits for the sockets; `None` until there is one.
+    runtime: Option<Rc<Runtime>>,
+}
 
 impl NamespaceThread {
     /// Enters a namespace. What the thread opens from now on belongs to it.
@@ -56,21 +61,15 @@ impl NamespaceThread {
     /// Enters a namespace, and opens a socket in it, which stays there.
     pub fn socket(&mut self, namespace: &Namespace) -> io::Result<Socket> {
         self.enter(namespace)?;
-        Socket::open()
+        Socket::open(self.runtime()?)
     }
 
-    /// Enters a namespace, and opens a socket that hears of its changes: the argument of [`Events::new`].
-    pub fn events(&mut self, namespace: &Namespace) -> io::Result<OwnedFd> {
-        self.enter(namespace)?;
-        events::open()
-    }
-}
-
-impl Events {
-    /// What hears of the changes in a namespace.
-    pub async fn of(namespace: Namespace) -> io::Result<Self> {
-        let socket = in_thread(move |thread| thread.events(&namespace)).await??;
-        Self::new(socket)
+    fn runtime(&mut self) -> io::Result<Rc<Runtime>> {
+        if let Some(runtime) = &self.runtime {
+            return Ok(Rc::clone(runtime));
+        }
+        let runtime = Rc::new(Builder::new_current_thread().enable_io().enable_time().build()?);
+        Ok(Rc::clone(self.runtime.insert(runtime)))
     }
 }
 
@@ -84,7 +83,7 @@ pub async fn in_thread<T: Send + 'static>(
     let (sender, receiver) = oneshot::channel();
     thread::Builder::new().name(THREAD.to_owned()).spawn(move || {
         // Nobody waits for it any more if the process is about to end.
-        let _ = sender.send(work(&mut NamespaceThread(())));
+        let _ = sender.send(work(&mut NamespaceThread::default()));
     })?;
     receiver.await.map_err(|_| io::Error::other("the thread has panicked"))
 }

@@ -4,8 +4,9 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
+use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
+use rtnetlink::packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::message::{Attributes, Message, address, attributes, number};
 use super::socket::Socket;
 
 /// A route.
@@ -25,27 +26,26 @@ pub fn overlap(one: &IpNet, other: &IpNet) -> bool {
 impl Route {
     /// The route that a message is about, unless it is a default route, or one that the kernel made for an address or a
     /// multicast group.
-    fn read(message: &Message<'_>) -> Option<Self> {
-        let [family, length, _, _, table, _, _, kind, ..] = *message.payload else { return None };
-        let is_counted = message.kind == libc::RTM_NEWROUTE
-            && length > 0
-            && table != libc::RT_TABLE_LOCAL
-            && kind != libc::RTN_MULTICAST
-            && kind != libc::RTN_LOCAL;
-        let mut to = match i32::from(family) {
-            libc::AF_INET => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            libc::AF_INET6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    fn read(RouteMessage { header, attributes, .. }: &RouteMessage) -> Option<Self> {
+        let is_counted = header.destination_prefix_length > 0
+            && header.table != libc::RT_TABLE_LOCAL
+            && header.kind != RouteType::Multicast
+            && header.kind != RouteType::Local;
+        let mut to = match header.address_family {
+            AddressFamily::Inet => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            AddressFamily::Inet6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
             _ => return None,
         };
         let mut link = 0;
-        for (kind, value) in attributes(message.payload.get(12..)?) {
-            match kind {
-                libc::RTA_DST => to = address(value)?,
-                libc::RTA_OIF => link = number(value)?,
+        for attribute in attributes {
+            match attribute {
+                RouteAttribute::Destination(RouteAddress::Inet(address)) => to = (*address).into(),
+                RouteAttribute::Destination(RouteAddress::Inet6(address)) => to = (*address).into(),
+                RouteAttribute::Oif(index) => link = *index,
                 _ => {}
             }
         }
-        let range = IpNet::new(to, length).ok().filter(|_| is_counted)?;
+        let range = IpNet::new(to, header.destination_prefix_length).ok().filter(|_| is_counted)?;
         Some(Self { range, link })
     }
 }
@@ -54,9 +54,22 @@ impl Socket {
     /// The routes that lead to an address in one of these ranges, other than default routes and those to addresses of the
     /// namespace itself.
     pub fn routes_into(&mut self, ranges: &[IpNet]) -> io::Result<Vec<Route>> {
-        self.list(libc::RTM_GETROUTE, &Attributes::after(&[0; 12]), |message| {
-            Route::read(message).filter(|route| ranges.iter().any(|range| overlap(range, &route.range)))
-        })
+        let mut routes = Vec::new();
+        for (family, is_of) in [
+            (AddressFamily::Inet, (|range| matches!(range, IpNet::V4(_))) as fn(&IpNet) -> bool),
+            (AddressFamily::Inet6, |range| matches!(range, IpNet::V6(_))),
+        ] {
+            if !ranges.iter().any(is_of) {
+                continue;
+            }
+            let mut message = RouteMessage::default();
+            message.header.address_family = family;
+            routes.extend(self.list(&RouteNetlinkMessage::GetRoute(message), |message| {
+                let RouteNetlinkMessage::NewRoute(message) = message else { return None };
+                Route::read(&message).filter(|route| ranges.iter().any(|range| overlap(range, &route.range)))
+            })?);
+        }
+        Ok(routes)
     }
 }
 

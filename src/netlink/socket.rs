@@ -1,136 +1,158 @@
-//! A socket that sends a request and reads its answer. The kernel answers before `send` returns, or after it has waited
-//! for other changes of links.
+//! A socket that sends a request and waits for its answer. The requests and answers are those of rtnetlink; here is that they
+//! end, and that what was not understood is an error.
 
+use std::cell::Cell;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
 
-use nix::sys::socket::sockopt::ReceiveTimeout;
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, setsockopt,
-    socket,
+use futures::StreamExt;
+use futures::future::{Either, select};
+use rtnetlink::packet_core::{
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
-use nix::sys::time::TimeVal;
+use rtnetlink::packet_route::RouteNetlinkMessage;
+use rtnetlink::proto::Connection;
+use rtnetlink::sys::AsyncSocket;
+use rtnetlink::sys::protocols::NETLINK_ROUTE;
+use rtnetlink::{Error, Handle};
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
-use super::message::{Message, Request, messages, number};
+use super::datagrams::{Arrived, Datagrams};
 
-/// The largest answer: the kernel divides lists into parts of at most 32 KiB, and a single message is smaller.
-const BUFFER: usize = 64 * 1024;
-/// How long an answer may take, in seconds. Changes of links wait for each other, in the whole kernel.
-const PATIENCE: i64 = 10;
+/// How long an answer may take. Changes of links wait for each other, in the whole kernel.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a list is begun again that changed while it was read.
 const ATTEMPTS: usize = 5;
 
-/// A socket in a network namespace.
+/// A socket in a network namespace. It is used in the thread that opened it.
 pub struct Socket {
-    descriptor: OwnedFd,
-    sequence: u32,
-    buffer: Vec<u8>,
+    connection: Connection<RouteNetlinkMessage, Datagrams>,
+    pub(super) handle: Handle,
+    arrived: Rc<Cell<Arrived>>,
+    runtime: Rc<Runtime>,
 }
 
-/// A socket of rtnetlink in the namespace of this thread, which also gets the messages of these groups.
-pub(super) fn open(groups: u32, flags: SockFlag) -> io::Result<OwnedFd> {
-    let flags = flags | SockFlag::SOCK_CLOEXEC;
-    let descriptor = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
-    bind(descriptor.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
-    Ok(descriptor)
+/// What the kernel has answered.
+struct Answer<T> {
+    /// What was asked for.
+    found: Vec<T>,
+    /// How many messages were read, with those that say something else.
+    count: usize,
+    /// Whether something has changed while it was put together.
+    is_interrupted: bool,
 }
 
 impl Socket {
     /// A socket in the namespace of this thread.
-    pub(super) fn open() -> io::Result<Self> {
-        let descriptor = open(0, SockFlag::empty())?;
-        setsockopt(&descriptor, ReceiveTimeout, &TimeVal::new(PATIENCE, 0))?;
-        Ok(Self { descriptor, sequence: 0, buffer: vec![0; BUFFER] })
+    pub(super) fn open(runtime: Rc<Runtime>) -> io::Result<Self> {
+        let socket = {
+            let _inside = runtime.enter();
+            Datagrams::new(NETLINK_ROUTE)?
+        };
+        let arrived = socket.arrived();
+        // What nobody has asked for, such as the answer to a request that took too long, is dropped: there is no receiver.
+        let (mut connection, handle, _) = rtnetlink::from_socket(socket);
+        connection.set_forward_done(true);
+        Ok(Self { connection, handle, arrived, runtime })
     }
 
-    /// Sends a request that changes something, and waits until it is done.
-    pub(super) fn change(
+    /// Carries out a request that changes something.
+    pub(super) fn change(&mut self, request: impl Future<Output = Result<(), Error>>) -> io::Result<()> {
+        self.wait(request)?.map_err(failed)
+    }
+
+    /// Asks for one object; `None` if there is no such link.
+    pub(super) fn get<T>(
         &mut self,
-        kind: u16,
-        flags: i32,
-        body: super::message::Attributes,
-    ) -> io::Result<()> {
-        let request = Request::new(kind, libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags, body);
-        self.send(&request)?;
-        loop {
-            if let Some(end) = self.receive(|_| {})? {
-                return end;
-            }
+        request: RouteNetlinkMessage,
+        each: impl FnMut(RouteNetlinkMessage) -> Option<T>,
+    ) -> io::Result<Option<T>> {
+        match self.ask(request, NLM_F_ACK, each) {
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
+            answer => Ok(answer?.found.pop()),
         }
     }
 
-    /// Asks for one object, and calls `each` with the answer.
-    pub(super) fn get(
-        &mut self,
-        kind: u16,
-        body: super::message::Attributes,
-        mut each: impl FnMut(&Message<'_>),
-    ) -> io::Result<()> {
-        self.send(&Request::new(kind, libc::NLM_F_REQUEST | libc::NLM_F_ACK, body))?;
-        loop {
-            if let Some(end) = self.receive(|message| each(message))? {
-                return end;
-            }
-        }
-    }
-
-    /// Asks for a list. What changes while it is read makes it begin again.
+    /// Asks for a list, of which those are kept that `each` returns. What changes while it is read makes it begin again.
     pub(super) fn list<T>(
         &mut self,
-        kind: u16,
-        body: &super::message::Attributes,
-        mut each: impl FnMut(&Message<'_>) -> Option<T>,
+        request: &RouteNetlinkMessage,
+        mut each: impl FnMut(RouteNetlinkMessage) -> Option<T>,
     ) -> io::Result<Vec<T>> {
-        let request = Request::new(kind, libc::NLM_F_REQUEST | libc::NLM_F_DUMP, body.clone());
         for _ in 0..ATTEMPTS {
-            let (mut found, mut is_interrupted) = (Vec::new(), false);
-            self.send(&request)?;
-            let end = loop {
-                let end = self.receive(|message| {
-                    is_interrupted |= i32::from(message.flags) & libc::NLM_F_DUMP_INTR != 0;
-                    found.extend(each(message));
-                })?;
-                if let Some(end) = end {
-                    break end;
-                }
-            };
-            end?;
-            if !is_interrupted {
-                return Ok(found);
+            let answer = self.ask(request.clone(), NLM_F_DUMP, &mut each)?;
+            if !answer.is_interrupted {
+                return Ok(answer.found);
             }
         }
         Err(io::Error::new(io::ErrorKind::Interrupted, "the list changed each time while it was read"))
     }
 
-    fn send(&mut self, request: &Request) -> io::Result<()> {
-        self.sequence = self.sequence.wrapping_add(1);
-        let bytes = request.encode(self.sequence);
-        let sent = send(self.descriptor.as_raw_fd(), &bytes, MsgFlags::empty())?;
-        if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    /// Asks, and reads the answer to its end. An answer of which a message cannot be read is an error, because what it is about
+    /// would seem not to be there.
+    fn ask<T>(
+        &mut self,
+        request: RouteNetlinkMessage,
+        flags: u16,
+        mut each: impl FnMut(RouteNetlinkMessage) -> Option<T>,
+    ) -> io::Result<Answer<T>> {
+        let mut message = NetlinkMessage::from(request);
+        message.header.flags = NLM_F_REQUEST | flags;
+        let mut messages = self.handle.request(message).map_err(failed)?;
+        let answer = self.wait(async {
+            let mut answer = Answer { found: Vec::new(), count: 0, is_interrupted: false };
+            while let Some(message) = messages.next().await {
+                answer.is_interrupted |= message.header.flags & NLM_F_DUMP_INTR != 0;
+                match message.payload {
+                    NetlinkPayload::InnerMessage(message) => {
+                        answer.count += 1;
+                        answer.found.extend(each(message));
+                    }
+                    NetlinkPayload::Error(error) => return Err(error.to_io()),
+                    NetlinkPayload::Done(end) if end.code != 0 => {
+                        return Err(io::Error::from_raw_os_error(end.code.saturating_abs()));
+                    }
+                    _ => {}
+                }
+            }
+            Ok(answer)
+        })??;
+        // The last message ends the answer.
+        let all = self.arrived.get().count.saturating_sub(1);
+        if answer.count == all {
+            return Ok(answer);
+        }
+        let message = format!(
+            "{} of {all} messages of the kernel about links, addresses or routes cannot be read: one of them has a property \
+             that this version of the daemon does not know, or a text that is not UTF-8",
+            all.abs_diff(answer.count),
+        );
+        Err(io::Error::new(io::ErrorKind::InvalidData, message))
     }
 
-    /// Reads once. Returns how the request has ended, if it has. Answers to earlier requests are left out.
-    #[allow(clippy::type_complexity, reason = "the inner result is that of the request")]
-    fn receive(&mut self, mut each: impl FnMut(&Message<'_>)) -> io::Result<Option<io::Result<()>>> {
-        let length = recv(self.descriptor.as_raw_fd(), &mut self.buffer, MsgFlags::empty())?;
-        for message in messages(self.buffer.get(..length).unwrap_or_default()) {
-            if message.sequence != self.sequence {
-                continue;
-            }
-            match i32::from(message.kind) {
-                libc::NLMSG_ERROR | libc::NLMSG_DONE => {
-                    // A negative error number, or 0.
-                    let code = number(message.payload).map_or(0, u32::cast_signed);
-                    return Ok(Some(if code == 0 {
-                        Ok(())
-                    } else {
-                        Err(io::Error::from_raw_os_error(code.wrapping_neg()))
-                    }));
-                }
-                libc::NLMSG_NOOP => {}
-                _ => each(&message),
+    /// Waits for what the connection brings about.
+    fn wait<T>(&mut self, work: impl Future<Output = T>) -> io::Result<T> {
+        let Self { connection, runtime, .. } = self;
+        let work = pin!(work);
+        match runtime.block_on(async { timeout(PATIENCE, select(connection, work)).await }) {
+            Ok(Either::Right((result, _))) => Ok(result),
+            // Its requests would seem to be carried out.
+            Ok(Either::Left(((), _))) => Err(io::Error::other("the connection to the kernel has ended")),
+            Err(_) => {
+                let message = format!("the kernel has not answered within {} s", PATIENCE.as_secs());
+                Err(io::Error::new(io::ErrorKind::TimedOut, message))
             }
         }
-        Ok(None)
+    }
+}
+
+/// The kernel's reason, if it has refused a request.
+fn failed(error: Error) -> io::Error {
+    match error {
+        Error::NetlinkError(message) => message.to_io(),
+        error => io::Error::other(error),
     }
 }

@@ -1,5 +1,6 @@
 //! On the real kernel, in network namespaces of the test.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -78,6 +79,11 @@ async fn a_pair_is_made_in_one_step_and_ends_as_one() {
         announce(thread, address(0, "fd00:7::2/64").net).expect("sent");
         let found = here.link(host.index).expect("an answer").expect("the host end");
         assert_eq!(found.alias, "a mark");
+        there.set_alias(inner.index, &"a".repeat(254)).expect("the longest alias");
+        let again = Pair { here: end("hother"), ..pair };
+        let taken = here.create_pair(&again, &pod_space).map_err(|error| error.kind());
+        assert_eq!(taken, Err(std::io::ErrorKind::AlreadyExists));
+        assert_eq!(here.link_named("hother").expect("an answer"), None, "no end alone");
         let ours = there.addresses().expect("addresses");
         for wanted in ["10.77.0.2/24", "fd00:7::2/64"] {
             assert!(ours.contains(&address(inner.index, wanted)), "{ours:?}");
@@ -115,6 +121,13 @@ async fn ends(node: &Made, pod: &Made, events: &mut Events) {
         here.delete_link(host.index).expect("deleted");
         here.delete_link(host.index).expect("what is gone is as good");
         assert_eq!(here.link(host.index).expect("an answer"), None);
+        let refused = here.set_up(host.index).map_err(|error| error.raw_os_error());
+        assert_eq!(refused, Err(Some(libc::ENODEV)));
+        let bridge = here.link_named("labbr0").expect("an answer").expect("the bridge");
+        let gateway = address(bridge.index, "10.77.0.1/24");
+        here.remove_address(&gateway).expect("removed");
+        here.remove_address(&gateway).expect("what is gone is as good");
+        assert!(!here.addresses().expect("addresses").contains(&gateway));
     })
     .await
     .expect("the thread ends");
@@ -132,6 +145,85 @@ async fn ends(node: &Made, pod: &Made, events: &mut Events) {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn lists_of_many_parts_are_whole() {
+    const LINKS: usize = 100;
+    let node = Made::new("many");
+    let space = node.open();
+    in_thread(move |thread| {
+        let mut socket = thread.socket(&space).expect("a socket");
+        let names: Vec<String> = (0..LINKS).map(|number| format!("br{number}")).collect();
+        for (number, name) in names.iter().enumerate() {
+            socket.create_bridge(&end(name)).expect("a bridge");
+            let index = socket.link_named(name).expect("an answer").expect("the bridge").index;
+            socket.add_address(&address(index, &format!("10.77.{number}.1/24"))).expect("an address");
+        }
+        let links = socket.links().expect("links");
+        let of: Vec<_> = links.iter().map(|link| (&link.name, link.kind.as_str())).collect();
+        assert!(names.iter().all(|name| of.contains(&(name, "bridge"))), "{of:?}");
+        assert_eq!(links.len(), LINKS + 1, "and the loopback device");
+        let addresses = socket.addresses().expect("addresses");
+        assert_eq!(addresses.iter().filter(|address| address.net.prefix_len() == 24).count(), LINKS);
+        let range = "10.77.0.0/16".parse().expect("a range");
+        assert_eq!(socket.routes_into(&[range]).expect("routes").len(), LINKS);
+    })
+    .await
+    .expect("the thread ends");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_not_taken_for_absent() {
+    let node = Made::new("odd");
+    node.ip("link add fine up type bridge");
+    node.ip("link add odd up type bridge");
+    let mut events = Events::of(node.open()).await.expect("events");
+    // The library reads texts of UTF-8 only.
+    let alias = std::ffi::OsStr::from_bytes(&[0xff]);
+    let set = Command::new("ip").args(["-n", &node.0, "link", "set", "odd", "alias"]).arg(alias).status();
+    assert!(set.expect("ip runs").success());
+    while !events.next().await.expect("events").contains(&Event::Lost) {}
+    let space = node.open();
+    in_thread(move |thread| {
+        let mut socket = thread.socket(&space).expect("a socket");
+        assert!(socket.link_named("fine").expect("an answer").is_some());
+        let error = socket.links().expect_err("a link is missing");
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidData, "{error}");
+        assert!(error.to_string().starts_with("1 of 3 messages"), "{error}");
+        let error = socket.link_named("odd").expect_err("it is there");
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidData, "{error}");
+        socket.addresses().expect("others are not concerned");
+    })
+    .await
+    .expect("the thread ends");
+}
+
+#[tokio::test]
+async fn changes_that_nobody_reads_are_dropped_and_told_of() {
+    let node = Made::new("flood");
+    let mut events = Events::of(node.open()).await.expect("events");
+    let space = node.open();
+    in_thread(move |thread| {
+        let mut socket = thread.socket(&space).expect("a socket");
+        let lo = socket.link_named("lo").expect("an answer").expect("it is there").index;
+        // The kernel tells of the alias of a link that is on.
+        socket.set_up(lo).expect("up");
+        for number in 0..1000 {
+            socket.set_alias(lo, &format!("number {number}")).expect("an alias");
+        }
+    })
+    .await
+    .expect("the thread ends");
+    let told = events.next().await.expect("events");
+    assert_eq!(told, [Event::Lost]);
+    // What comes after is told of again.
+    node.ip("link set lo alias last");
+    let is_told = async {
+        let is_last = |event: &Event| matches!(event, Event::Link(lo) if lo.alias == "last");
+        while !events.next().await.expect("events").iter().any(is_last) {}
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), is_told).await.expect("it is told of");
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use crate::netlink::Mac;
 
 /// The longest name of a link, in bytes (`IFNAMSIZ` without the zero at its end).
 pub const LONGEST_NAME: usize = 15;
-/// The longest alias of a link, in bytes (`IFALIASZ` without the zero at its end).
-const LONGEST_ALIAS: usize = 255;
+/// The longest alias of a link, in bytes (`IFALIASZ` without the zero at its end, and the one with which it is sent).
+const LONGEST_ALIAS: usize = 254;
 /// What the alias of a bridge begins with.
 const BRIDGE: &str = "crownlabs-bridge:";
 

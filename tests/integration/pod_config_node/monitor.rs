@@ -1,4 +1,4 @@
-//! What happens to the links of a network namespace.
+//! What happens to the links, addresses and routes of a network namespace.
 
 use std::fs::{self, File};
 use std::process::{Child, Command};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::cluster::network::Namespace;
 use crate::lab::{PATIENCE, wait_until};
 
-/// The kernel's messages about links, from the start of this value on.
+/// The kernel's messages about links, addresses and routes, from the start of this value on.
 pub struct Monitor<'n> {
     namespace: &'n Namespace,
     child: Child,
@@ -22,14 +22,16 @@ impl<'n> Monitor<'n> {
         let log = File::create(dir.path().join("log")).expect("a log");
         // Not from a thread of the namespace: the program would be killed when that thread ends.
         let net = format!("--net={}", namespace.path().display());
-        let command = ["--pdeathsig", "KILL", "nsenter", &net, "ip", "-d", "monitor", "link"];
+        let ip = ["ip", "-d", "monitor", "link", "address", "route"];
+        let command = [&["--pdeathsig", "KILL", "nsenter", &net], &ip[..]].concat();
         let child = Command::new("setpriv").args(command).stdout(log).spawn().expect("ip runs");
         let monitor = Self { namespace, child, dir };
         monitor.await_mark("begin");
         monitor
     }
 
-    /// Ends, and returns the messages about links whose names, or those of their bridges, contain this text.
+    /// Ends, and returns the messages about links whose names, or those of their bridges, contain this text, and about the
+    /// addresses and routes of such links.
     pub fn messages(self, about: &str) -> Vec<String> {
         self.await_mark("end");
         let log = self.log();

@@ -297,7 +297,7 @@ fn scale(lab: &Lab, replicas: u8) {
     lab.patch("deployments", NAMESPACE, "more", &json!({"spec": {"replicas": replicas}}).to_string());
 }
 
-/// Leader and nodes start again, one after the other: none of them writes anything, and no link is touched.
+/// Leader and nodes start again, one after the other: none of them writes anything, and no link, address or route is touched.
 fn unchanged_by_restarts(world: &World, leader: &mut Daemon, daemons: &mut [Daemon; 2], pods: &[Plugged]) {
     let spaces = world.nodes.iter().map(|node| &node.namespace).chain(pods.iter().map(|pod| &pod.namespace));
     let spaces: Vec<&Namespace> = spaces.collect();
