@@ -195,7 +195,14 @@ impl Containerd {
     /// Stops or continues the process: while it is stopped, its socket accepts, and nothing is answered.
     pub fn set_stopped(&self, stopped: bool) -> Result<()> {
         let id = self.id().context("containerd does not run")?.to_string();
-        run(Command::new("kill").args([if stopped { "-STOP" } else { "-CONT" }, &id]))
+        run(Command::new("kill").args([if stopped { "-STOP" } else { "-CONT" }, &id]))?;
+        // A thread that runs on another core stops a moment later.
+        let begin = Instant::now();
+        while stopped && !is_stopped(&id)? {
+            ensure!(begin.elapsed() < PATIENCE, "containerd does not stop");
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     /// Starts a pod, and returns the id of its sandbox.
@@ -311,6 +318,18 @@ impl Drop for Containerd {
             thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// Whether all threads of a process are stopped (proc_pid_stat(5)).
+fn is_stopped(process: &str) -> Result<bool> {
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        // One that has ended meanwhile cannot be read: the next look is right.
+        let stat = fs::read_to_string(thread?.path().join("stat")).unwrap_or_default();
+        if !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T')) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Writes the configuration of containerd and of its network into `dir`.
