@@ -320,7 +320,7 @@ impl Drop for Containerd {
     }
 }
 
-/// Whether all threads of a process are stopped (proc_pid_stat(5)).
+/// Whether all threads of a process are stopped (`proc_pid_stat(5)`).
 fn is_stopped(process: &str) -> Result<bool> {
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
         // One that has ended meanwhile cannot be read: the next look is right.
