@@ -65,3 +65,38 @@ spec:
   environmentList:
   - {name: main, environmentType: VirtualMachine, image: \"r.example.org/vm:1\", persistent: true, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G, disk: 10G}}
 ";
+
+/// A node of that name, and what the daemon's account needs there: the chart gives it to an account of its own.
+pub fn node(name: &str) -> String {
+    format!(
+        "
+apiVersion: v1
+kind: Node
+metadata: {{name: {name}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: pod-networks}}
+rules:
+- {{apiGroups: [''], resources: [nodes], verbs: [get]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: pod-networks}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: pod-networks}}
+subjects: [{{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: pod-networks, namespace: crownlabs-system}}
+rules:
+- {{apiGroups: [''], resources: [configmaps], verbs: [list, watch, create, patch]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: pod-networks, namespace: crownlabs-system}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: pod-networks}}
+subjects: [{{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}}]
+"
+    )
+}

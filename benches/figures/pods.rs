@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::Options;
 use crate::cluster::network::Namespace;
+use crate::fixtures::node;
 use crate::harness::{Bench, Daemon, Figures};
 use crate::idle_time;
 
@@ -23,26 +24,6 @@ const ATTACHMENTS: [&str; 2] = ["data", "mgmt"];
 const NAMESPACE: &str = "crownlabs-system";
 const NODE: &str = "node-1";
 const RECORDS: &str = "/api/v1/namespaces/crownlabs-system/configmaps";
-
-/// The node, and what the daemon's account needs here: the chart gives it to an account of its own.
-const OBJECTS: &str = "
-apiVersion: v1
-kind: Node
-metadata: {name: node-1}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: pod-networks}
-rules:
-- {apiGroups: [''], resources: [nodes], verbs: [get]}
-- {apiGroups: [''], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: pod-networks}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: pod-networks}
-subjects: [{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}]
-";
 
 struct Pod {
     _namespace: Namespace,
@@ -67,7 +48,7 @@ impl Drop for Pod {
 
 /// 200 pods with two attachments each: from the records of the leader to the report of the node; then nothing; then removal.
 pub async fn many(figures: &mut Figures) -> Result<()> {
-    let bench = Bench::start_with(Options { simulate: false, ..Options::default() }, OBJECTS).await?;
+    let bench = Bench::start_with(Options { simulate: false, ..Options::default() }, &node(NODE)).await?;
     let (node, engine) = (Namespace::new(), runtime::Runtime::start(&bench.dir.join("cri.sock")));
     let pods = (0..PODS).map(|_| Pod::start()).collect::<Result<Vec<_>>>()?;
     for (number, pod) in pods.iter().enumerate() {

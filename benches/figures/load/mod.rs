@@ -115,7 +115,7 @@ pub async fn load(figures: &mut Figures) -> Result<()> {
     let bench = Bench::start_with(settings.cluster_options(), FIXTURES).await?;
     let roles = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/11-cluster-roles.yaml");
     bench.cluster.apply_files(&[&roles])?;
-    bench.cluster.apply(node::OBJECTS)?;
+    bench.cluster.apply(&node::objects())?;
     let servers = Servers::start(&bench.dir, &settings.world, settings.last()).await?;
     let mut requests = Requests::from_now(&bench)?;
     let daemon = bench.binary_with(&settings.binary, &servers.config)?;

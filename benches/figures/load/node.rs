@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::cluster::containerd::{Containerd, Pod};
 use crate::cluster::network::Namespace;
 use crate::cluster::registry::Registry;
+use crate::fixtures;
 
 /// The number of containers on the node, each of which is an Instance.
 const CONTAINERS: usize = 20;
@@ -15,39 +16,14 @@ const CONTAINERS: usize = 20;
 const IMAGES: usize = 20;
 const TAGS: usize = 10;
 
-/// The node, the namespace of exams, and the rights.
-pub const OBJECTS: &str = "
-apiVersion: v1
-kind: Node
-metadata: {name: load-node}
----
+/// The name of the node.
+const NAME: &str = "load-node";
+
+/// The namespace of exams, and the rights there.
+const EXAMS: &str = "
 apiVersion: v1
 kind: Namespace
 metadata: {name: exams}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: load-node}
-rules:
-- {apiGroups: [''], resources: [nodes], verbs: [get]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: load-node}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: load-node}
-subjects: [{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: load-node, namespace: crownlabs-system}
-rules:
-- {apiGroups: [''], resources: [configmaps], verbs: [list, watch, create, patch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: load-node, namespace: crownlabs-system}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: load-node}
-subjects: [{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -62,6 +38,11 @@ metadata: {name: exams, namespace: exams}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: exams}
 subjects: [{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}]
 ";
+
+/// The objects of both.
+pub fn objects() -> String {
+    format!("{}---{EXAMS}", fixtures::node(NAME))
+}
 
 /// A node and a registry, which end when this is dropped.
 pub struct Node {
@@ -99,7 +80,7 @@ impl Node {
             "  imageList: {{enabled: true, registries: [{{imageListName: images, url: \"{url}\", registryName: registry.example.org}}]}}
   examAgent: {{enabled: true, listen: \"127.0.0.1:0\", namespace: exams, allowedIps: [127.0.0.0/8]}}
   podConfig: {{enabled: true}}
-  podConfigNode: {{enabled: true, nodeName: load-node, nodeNamespace: {namespace}, runtimeEndpoint: {socket}}}
+  podConfigNode: {{enabled: true, nodeName: {NAME}, nodeNamespace: {namespace}, runtimeEndpoint: {socket}}}
   instanceMetrics: {{enabled: true, listen: \"127.0.0.1:0\", runtimeEndpoint: {socket}}}
 ",
             url = self.registry.url(),
