@@ -23,22 +23,37 @@ spec: {{prettyName: Data, size: {size}}}
     )
 }
 
-/// Sets the shared volumes that a Template of these fixtures mounts.
-pub fn mount(lab: &Lab, fixtures: &str, template: &str, volumes: &[&str]) {
+/// The environments of a Template of these fixtures, with other shared volumes.
+fn environments(lab: &Lab, fixtures: &str, template: &str, volumes: &[&str]) -> Value {
     let namespace = format!("workspace-{fixtures}");
-    let mut environments =
-        lab.get("templates", &namespace, template).expect("the Template")["spec"]["environmentList"].clone();
+    let template = lab.get("templates", &namespace, template).expect("the Template");
+    let mut environments = template["spec"]["environmentList"].clone();
     let mounts: Vec<Value> = volumes
         .iter()
         .map(|volume| json!({"sharedVolume": {"name": volume, "namespace": namespace}, "mountPath": "/data", "readOnly": true}))
         .collect();
     environments[0]["sharedVolumeMounts"] = json!(mounts);
-    lab.patch(
-        "templates",
-        &namespace,
-        template,
-        &json!({"spec": {"environmentList": environments}}).to_string(),
-    );
+    environments
+}
+
+/// Sets the shared volumes that a Template of these fixtures mounts. The daemon hears of it by the watch of Templates: an
+/// Instance that is made right afterwards may still be made as the Template was before.
+pub fn mount(lab: &Lab, fixtures: &str, template: &str, volumes: &[&str]) {
+    let spec = json!({"spec": {"environmentList": environments(lab, fixtures, template, volumes)}});
+    lab.patch("templates", &format!("workspace-{fixtures}"), template, &spec.to_string());
+}
+
+/// Makes the Template `name`, which is the Template `container` of these fixtures with shared volumes. An Instance of it
+/// mounts them, also where the daemon hears of the Instance first.
+pub fn create_mounting_template(lab: &Lab, fixtures: &str, name: &str, volumes: &[&str]) {
+    let namespace = format!("workspace-{fixtures}");
+    let mut spec = lab.get("templates", &namespace, "container").expect("the Template")["spec"].clone();
+    spec["environmentList"] = environments(lab, fixtures, "container", volumes);
+    let template = json!({
+        "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Template",
+        "metadata": {"name": name, "namespace": namespace}, "spec": spec,
+    });
+    lab.apply(&template.to_string());
 }
 
 /// Waits until a condition of a shared volume has this reason. Returns its message.
@@ -66,9 +81,9 @@ fn a_volume_is_created_mounted_and_kept_while_it_is_mounted() {
     lab.create_fixtures("shvol");
     let (course, namespace) = ("workspace-shvol", "tenant-shvol");
     let kubeconfig = lab.service_account();
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvol", config: "" });
     mount(&lab, "shvol", "container", &["data.one"]);
     mount(&lab, "shvol", "vm-persistent", &["data.one"]);
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvol", config: "" });
     lab.apply(&instance("shvol", "early", "container"));
     lab.await_fault(namespace, "early", "SharedVolumeNotFound");
     lab.apply(&shared_volume("shvol", "data.one", "1Gi"));
@@ -255,13 +270,14 @@ fn a_container_that_never_mounted_a_volume_does_not_block_its_deletion() {
     lab.apply(&shared_volume("shvolnever", "data", "1Gi"));
     await_phase(&lab, course, "data", "Ready");
     mount(&lab, "shvolnever", "standalone", &["data"]);
-    // It is made from the Template that mounts the volume, after the daemon has seen that.
-    lab.apply(&instance("shvolnever", "after", "standalone"));
+    create_mounting_template(&lab, "shvolnever", "mounting", &["data"]);
+    lab.apply(&instance("shvolnever", "after", "mounting"));
     lab.await_phase(namespace, "after", "Ready");
     lab.begin_delete("sharedvolume", course, &["data"]);
     let message = await_condition(&lab, course, "data", "DeletionBlocked", "InUse");
     assert!(message.contains("; Instances tenant-shvolnever/after)"), "{message}");
     mount(&lab, "shvolnever", "standalone", &[]);
+    mount(&lab, "shvolnever", "mounting", &[]);
     lab.delete("instance", namespace, &["after"]);
     lab.await_gone(KIND, course, "data");
     lab.await_phase(namespace, "before", "Ready");

@@ -2,7 +2,7 @@
 
 use super::{Scenario, crash_after_every_write};
 use crate::lab::{Lab, instance};
-use crate::shared_volumes::{mount, shared_volume};
+use crate::shared_volumes::{create_mounting_template, mount, shared_volume};
 
 /// Only this loop runs, and that of Instances, which mount the volumes.
 const CONFIG: &str = "controllers: {publicExposure: {enabled: false}, snapshot: {enabled: false}, \
@@ -19,15 +19,16 @@ fn shared_volumes_survive_a_crash_after_every_write() {
         steps: vec![
             Box::new(|lab| lab.apply(&shared_volume("shvolcrash", "data", "1Gi"))),
             Box::new(|lab| {
-                mount(lab, "shvolcrash", "container", &["data"]);
-                lab.apply(&instance("shvolcrash", "user", "container"));
+                create_mounting_template(lab, "shvolcrash", "mounting", &["data"]);
+                lab.apply(&instance("shvolcrash", "user", "mounting"));
             }),
             Box::new(|lab| {
                 lab.begin_delete("sharedvolume", course, &["data"]);
             }),
-            Box::new(|lab| mount(lab, "shvolcrash", "container", &[])),
+            Box::new(|lab| mount(lab, "shvolcrash", "mounting", &[])),
             Box::new(|lab| {
                 lab.delete_in_foreground("instance", namespace, &["user"]);
+                lab.delete("template", course, &["mounting"]);
             }),
         ],
         list: Box::new(|lab| {
