@@ -22,6 +22,7 @@
 //! | `report.rs`, `write.rs` | the report: a pure function; its `ConfigMap` |
 //! | `node_loop.rs`, `running.rs` | the loop: its stores; what it does when something happens |
 
+mod due;
 mod locate;
 mod mark;
 mod node_loop;

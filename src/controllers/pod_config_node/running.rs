@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
+use super::due::Due;
 use super::locate::{Located, NotLocated, namespace_path};
 use super::mark::{Mark, bridge_namespace};
 use super::node_loop::PodConfigNodeLoop;
@@ -28,8 +29,6 @@ use crate::runtime::replica::Health;
 const QUIET: Duration = Duration::from_millis(100);
 /// The same for the report.
 const REPORT: Duration = Duration::from_millis(75);
-/// The wait after the first failure, doubled up to the second.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// A task that has ended.
 enum Ended {
@@ -41,32 +40,6 @@ enum Ended {
     Worked(String, u32, Done),
     /// The report.
     Written(Result<(), String>),
-}
-
-/// When something is due, and how often in a row it has failed.
-#[derive(Default)]
-struct Due {
-    at: Option<Instant>,
-    failures: u32,
-}
-
-impl Due {
-    /// It is due after this time, or earlier if it was.
-    fn after(&mut self, wait: Duration) {
-        let at = Instant::now() + wait;
-        self.at = Some(self.at.map_or(at, |known| known.min(at)));
-    }
-
-    /// Whether it is due; it is not any more.
-    fn take(&mut self) -> bool {
-        self.at.take_if(|at| *at <= Instant::now()).is_some()
-    }
-
-    /// It failed, and is due again after a while.
-    fn failed(&mut self) {
-        self.after(RETRY.0.saturating_mul(1 << self.failures.min(16)).min(RETRY.1));
-        self.failures += 1;
-    }
 }
 
 /// The loop.
@@ -89,6 +62,10 @@ pub struct Running {
     is_probed: bool,
     /// Why the links of the node cannot be read.
     node_problem: Option<String>,
+    /// Why changes of links are not heard of.
+    events_problem: Option<String>,
+    /// Why the report could not be written.
+    report_problem: Option<String>,
 }
 
 impl Running {
@@ -110,6 +87,8 @@ impl Running {
             runtime_problem: None,
             is_probed: false,
             node_problem: None,
+            events_problem: None,
+            report_problem: None,
             own,
         }
     }
@@ -191,7 +170,8 @@ impl Running {
                 Ok(namespace) => Events::of(namespace).await,
                 Err(error) => Err(error),
             };
-            self.events = opened.inspect_err(|error| warn!(%error, "changes of links are not heard of")).ok();
+            self.events_problem = opened.as_ref().err().map(ToString::to_string);
+            self.events = opened.ok();
         }
         let (path, desired) = (self.node_namespace.clone(), Arc::clone(&self.desired));
         let (settings, busy) = (Arc::clone(&self.own.settings), self.pods.busy());
@@ -289,13 +269,12 @@ impl Running {
             }
             Ended::Written(written) => {
                 self.is_writing = false;
-                match written {
-                    Ok(()) => self.reporting.failures = 0,
-                    Err(why) => {
-                        warn!("{why}; it is tried again");
-                        self.reporting.failed();
-                    }
+                self.report_problem = written.err();
+                match self.report_problem {
+                    Some(_) => self.reporting.failed(),
+                    None => self.reporting.failures = 0,
                 }
+                self.tell();
                 return;
             }
         }
@@ -374,6 +353,12 @@ impl Running {
             self.health.failing(why.clone());
         } else if let Some(why) = &self.runtime_problem {
             self.health.failing(format!("new links cannot be made: {why}"));
+        } else if let Some(why) = &self.report_problem {
+            self.health
+                .failing(format!("nobody is told what was made of the links: {why}; it is tried again"));
+        } else if let Some(why) = &self.events_problem {
+            let resync = self.own.config.resync;
+            self.health.failing(format!("changes of links are noticed only every {resync}: {why}"));
         } else if self.is_probed && self.settled.is_some() {
             self.health.ready();
         }

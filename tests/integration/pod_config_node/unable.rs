@@ -102,3 +102,20 @@ fn a_node_that_cannot_work_from_the_start_says_why_until_it_can() {
     }
     drop((of_blind, of_deaf, pods));
 }
+
+#[test]
+fn a_node_whose_name_nobody_knows_says_so_until_somebody_does() {
+    let name = "podnet-misnamed";
+    let node = Node::new(name);
+    node.lab.delete("nodes", "", &[name]);
+    let daemon = start(&node, &node.namespace.path(), "resync: 1s");
+    let why = format!(
+        "there is no Node {name}: controllers.podConfigNode.nodeName has to be its name; it is tried again"
+    );
+    await_unready(&daemon, &why);
+    node.lab.apply(&format!("apiVersion: v1\nkind: Node\nmetadata: {{name: {name}}}\n"));
+    wait_until(PATIENCE, || match daemon.page("/readyz/podConfigNode") {
+        (200, _) => Ok(()),
+        other => Err(format!("ready, is {other:?}")),
+    });
+}
