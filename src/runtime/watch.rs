@@ -18,7 +18,6 @@ use tracing::warn;
 
 use super::error::with_sources;
 use super::plan::KindInfo;
-use super::resume;
 use super::store::{AnyStore, Store};
 use super::watch_health::WatchHealth;
 use crate::api::{Kind, Object, RawObject};
@@ -245,8 +244,8 @@ async fn get_raw<const FLAT: bool>(
 }
 
 /// Keeps `store` in sync with the cluster. Never ends. The watch resumes where it broke off, unless etcd was restored
-/// from a backup meanwhile (see [`resume`]); while the kind is not served, it is tried again every [`MISSING_RETRY`]. A
-/// watch that does not `retry` ends for good if the kind is not served, or may not be read.
+/// from a backup meanwhile (which `client` says, see [`super::resume`]); while the kind is not served, it is tried again
+/// every [`MISSING_RETRY`]. A watch that does not `retry` ends for good if the kind is not served, or may not be read.
 pub fn run<T: Kind>(
     client: Client,
     store: Arc<Store<T>>,
@@ -270,7 +269,7 @@ async fn fill<const FLAT: bool>(
     health: WatchHealth,
     retry: bool,
 ) {
-    let client = health.client(resume::checked(client));
+    let client = health.client(client);
     let api: Api<Watched<FLAT>> = match selection.namespace() {
         "" => Api::all_with(client, &kind),
         namespace => Api::namespaced_with(client, namespace, &kind),

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{AnyStore, Store};
 use crate::api::Kind;
+use crate::runtime::resume::{self, Restores};
 use crate::runtime::watch::{self, Selection};
 use crate::runtime::watch_health::WatchHealth;
 
@@ -72,9 +73,11 @@ impl StoreFactory {
         self,
         client: &Client,
     ) -> impl Iterator<Item = (&'static str, WatchHealth, impl Future<Output = ()> + Send + 'static)> {
-        self.shared.into_iter().map(|shared| {
-            let health = WatchHealth::default();
-            (shared.plural, health.clone(), (shared.start)(client.clone(), health))
+        let restores = Restores::default();
+        self.shared.into_iter().map(move |shared| {
+            let (health, client) =
+                (WatchHealth::default(), resume::checked(client.clone(), restores.clone()));
+            (shared.plural, health.clone(), (shared.start)(client, health))
         })
     }
 
