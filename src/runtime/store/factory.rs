@@ -15,7 +15,7 @@ use crate::runtime::watch::{self, Selection};
 use crate::runtime::watch_health::WatchHealth;
 
 /// Starts the watch that fills a store.
-type StartWatch = Box<dyn FnOnce(Client, WatchHealth) -> BoxFuture<'static, ()>>;
+type StartWatch = Box<dyn FnOnce(Client, WatchHealth) -> BoxFuture<'static, ()> + Send>;
 
 /// A store and its watch.
 struct Shared {
@@ -75,9 +75,10 @@ impl StoreFactory {
     ) -> impl Iterator<Item = (&'static str, WatchHealth, impl Future<Output = ()> + Send + 'static)> {
         let restores = Restores::default();
         self.shared.into_iter().map(move |shared| {
-            let (health, client) =
-                (WatchHealth::default(), resume::checked(client.clone(), restores.clone()));
-            (shared.plural, health.clone(), (shared.start)(client, health))
+            let health = WatchHealth::default();
+            let (told, client, restores) = (health.clone(), client.clone(), restores.clone());
+            let watch = async move { (shared.start)(resume::checked(client, restores), told).await };
+            (shared.plural, health, watch)
         })
     }
 
