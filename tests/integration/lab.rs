@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use kube::api::PropagationPolicy;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Options};
 
@@ -304,6 +304,20 @@ spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org}}
 {}",
             templates(name)
         ));
+    }
+
+    /// Makes the Template `name`, which is one of these fixtures but for its environments. An Instance of it is made from
+    /// them also where the daemon hears of the Instance first; of a Template that has just been changed it may be made from
+    /// what that was.
+    pub fn create_template(&self, fixtures: &str, name: &str, like: &str, environments: &Value) {
+        let namespace = format!("workspace-{fixtures}");
+        let mut spec = self.get("templates", &namespace, like).expect("the Template")["spec"].clone();
+        spec["environmentList"] = environments.clone();
+        let template = json!({
+            "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Template",
+            "metadata": {"name": name, "namespace": namespace}, "spec": spec,
+        });
+        self.apply(&template.to_string());
     }
 
     /// Deletes the namespaces of [`Lab::create_fixtures`] without waiting for their end.

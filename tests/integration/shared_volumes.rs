@@ -36,24 +36,15 @@ fn environments(lab: &Lab, fixtures: &str, template: &str, volumes: &[&str]) -> 
     environments
 }
 
-/// Sets the shared volumes that a Template of these fixtures mounts. The daemon hears of it by the watch of Templates: an
-/// Instance that is made right afterwards may still be made as the Template was before.
+/// Sets the shared volumes that a Template of these fixtures mounts.
 pub fn mount(lab: &Lab, fixtures: &str, template: &str, volumes: &[&str]) {
     let spec = json!({"spec": {"environmentList": environments(lab, fixtures, template, volumes)}});
     lab.patch("templates", &format!("workspace-{fixtures}"), template, &spec.to_string());
 }
 
-/// Makes the Template `name`, which is the Template `container` of these fixtures with shared volumes. An Instance of it
-/// mounts them, also where the daemon hears of the Instance first.
+/// Makes the Template `name`, which is the Template `container` of these fixtures with shared volumes.
 pub fn create_mounting_template(lab: &Lab, fixtures: &str, name: &str, volumes: &[&str]) {
-    let namespace = format!("workspace-{fixtures}");
-    let mut spec = lab.get("templates", &namespace, "container").expect("the Template")["spec"].clone();
-    spec["environmentList"] = environments(lab, fixtures, "container", volumes);
-    let template = json!({
-        "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Template",
-        "metadata": {"name": name, "namespace": namespace}, "spec": spec,
-    });
-    lab.apply(&template.to_string());
+    lab.create_template(fixtures, name, "container", &environments(lab, fixtures, "container", volumes));
 }
 
 /// Waits until a condition of a shared volume has this reason. Returns its message.

@@ -182,9 +182,9 @@ fn the_environment_chooses_the_machine() {
         environment["name"] = json!(name);
         environment
     };
-    let two = json!({"spec": {"environmentList": [environment("server"), environment("client")]}});
-    site.lab.patch("templates", "workspace-web-environments", "vm-persistent", &two.to_string());
-    site.lab.apply(&instance("web-environments", "exam", "vm-persistent"));
+    let two = json!([environment("server"), environment("client")]);
+    site.lab.create_template("web-environments", "pair", "vm-persistent", &two);
+    site.lab.apply(&instance("web-environments", "exam", "pair"));
     site.lab.await_phase(&site.namespace(), "exam", "Ready");
     let mut servers = Vec::new();
     for name in ["client", "server"] {
