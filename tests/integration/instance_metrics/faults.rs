@@ -76,7 +76,7 @@ async fn the_last_numbers_end_while_the_runtime_hangs_and_come_back_with_it() {
     .await;
     node.set_stopped(false).expect("continued");
     until("the numbers again", async || is_there().await.then_some(())).await;
-    assert!(daemon.ready().1.contains("[+] instanceMetrics: ready"), "{}", daemon.ready().1);
+    daemon.wait_for("readiness", |daemon| daemon.ready().1.contains("[+] instanceMetrics: ready"));
 }
 
 #[tokio::test]
@@ -114,11 +114,10 @@ async fn a_port_that_is_taken_is_said_and_the_page_of_metrics_goes_on() {
     let nowhere = std::path::Path::new("/nonexistent/kubeconfig");
     let daemon = Daemon::launch(&command, &config, nowhere, "127.0.0.1".to_owned());
     until("the numbers", async || (series(&daemon, "pod").len() == 3).then_some(())).await;
-    let (_, ready) = daemon.ready();
     let sentence =
         format!("[!] instanceMetrics: controllers.instanceMetrics.listen: cannot listen on {address}");
-    assert!(ready.contains(&sentence), "{ready}");
+    daemon.wait_for("the fault", |daemon| daemon.ready().1.contains(&sentence));
     drop(taken);
     until("the service", async || ask(&daemon, "pod").await.ok()).await;
-    assert!(daemon.ready().1.contains("[+] instanceMetrics: ready"), "{}", daemon.ready().1);
+    daemon.wait_for("readiness", |daemon| daemon.ready().1.contains("[+] instanceMetrics: ready"));
 }

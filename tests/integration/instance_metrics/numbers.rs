@@ -132,8 +132,10 @@ async fn what_has_gone_is_shown_no_more() {
     let is_gone = async |pod: &str| ask(&daemon, pod).await.is_err() && series(&daemon, pod).is_empty();
     until("both", async || (is_there("one").await && is_there("two").await).then_some(())).await;
     // Readiness comes with the first round.
-    let ready = daemon.ready();
-    assert!(ready.0 == 200 && ready.1.contains("[+] instanceMetrics: ready"), "{ready:?}");
+    daemon.wait_for("readiness", |daemon| {
+        let (status, ready) = daemon.ready();
+        status == 200 && ready.contains("[+] instanceMetrics: ready")
+    });
     assert_eq!(daemon.page("/readyz/instanceMetrics").0, 200);
 
     let begin = std::time::Instant::now();

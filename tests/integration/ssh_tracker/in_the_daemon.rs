@@ -144,10 +144,11 @@ fn without_the_right_it_says_what_is_missing_and_other_loops_work() {
     lab.apply(&instance(name, "one", "container"));
     lab.await_phase("tenant-no-right", "one", "Ready");
     await_metric(&daemon, "bastion_ssh_tracker_running", 0);
-    let (status, ready) = daemon.ready();
-    assert_eq!(status, 200, "{ready}");
+    daemon.wait_for("the report", |daemon| {
+        let (status, ready) = daemon.ready();
+        status == 200 && ready.contains("[+] instance: ready") && ready.contains(sentence)
+    });
     assert_eq!(daemon.page("/readyz/sshTracker").0, 503);
-    assert!(ready.contains("[+] instance: ready") && ready.contains(sentence), "{ready}");
     assert_eq!(daemon.log().matches("NET_RAW").count(), 1, "{}", daemon.log());
     drop(daemon);
     lab.delete_fixtures(name);
