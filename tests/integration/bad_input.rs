@@ -49,7 +49,9 @@ fn bad_input_is_reported_until_it_is_corrected() {
     let lab = Lab::shared();
     lab.create_fixtures(FIXTURES);
     let admin = lab.admin();
-    let config = "controllers: {instance: {websiteBaseUrl: bad.example.com}}\n";
+    // Shared volumes are ready when the test says so.
+    let config =
+        "controllers: {instance: {websiteBaseUrl: bad.example.com}, sharedVolume: {enabled: false}}\n";
     let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: FIXTURES, config });
     bad_templates(&lab);
     let mark = lab.cluster.audit().mark().expect("the audit log");

@@ -25,7 +25,7 @@ fn a_snapshot_that_cannot_start_says_why_and_lets_the_next_one_on() {
     let (lab, namespace) = (Lab::shared(), "tenant-snapstuck");
     lab.create_fixtures("snapstuck");
     let kubeconfig = lab.service_account();
-    let config = config(", startDeadline: 20s");
+    let config = config(", startDeadline: 30s");
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "snapstuck", config: &config });
     lab.apply(&stopped("snapstuck", "box"));
     lab.apply(&snapshot("snapstuck", "first", "box", "image"));
@@ -35,7 +35,7 @@ fn a_snapshot_that_cannot_start_says_why_and_lets_the_next_one_on() {
     await_reason(&lab, namespace, "second", "Pending", "AnotherSnapshot");
     let message = await_reason(&lab, namespace, "first", "Failed", "CreationFailed");
     assert!(
-        message.starts_with("it could not start within 20s (controllers.snapshot.startDeadline): pod "),
+        message.starts_with("it could not start within 30s (controllers.snapshot.startDeadline): pod "),
         "{message}"
     );
     assert!(message.contains("persistentvolumeclaim \"box\" not found"), "{message}");

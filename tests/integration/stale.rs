@@ -39,7 +39,7 @@ fn start(lab: &Lab, selector: &str, config: &str) -> (Proxy, Daemon) {
 #[test]
 fn a_login_that_no_watch_shows_keeps_the_namespace() {
     let lab = Lab::shared();
-    let (proxy, daemon) = start(&lab, "staletenant", "controllers: {tenant: {keepAlive: 30s}}\n");
+    let (proxy, daemon) = start(&lab, "staletenant", "controllers: {tenant: {keepAlive: 45s}}\n");
     lab.apply(&tenant("staletenant", "stale.ada", "").replace("2099-01-01T00:00:00Z", &time(0)));
     lab.await_ready("tenants", "stale.ada");
     let namespace = lab.get("namespaces", "", "tenant-stale-ada").expect("made");

@@ -32,7 +32,8 @@ current-context: silent
     let begin = Instant::now();
     let status = daemon.wait(Duration::from_secs(30)).expect("it ends");
     assert!(status.success(), "{status}");
-    assert!(begin.elapsed() <= Duration::from_secs(2), "{:?}", begin.elapsed());
+    // It does not wait for the answer, which may take 30 s.
+    assert!(begin.elapsed() <= Duration::from_secs(10), "{:?}", begin.elapsed());
 }
 
 #[test]

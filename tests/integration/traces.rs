@@ -132,6 +132,7 @@ fn a_collector_gets_a_span_for_each_reconcile_up_to_the_last() {
     // What has just ended is sent before the process ends.
     let before = daemon.reconciles("instance");
     lab.apply(&instance("spans", "last", "absent"));
+    lab.await_fault("tenant-spans", "last", "TemplateNotFound");
     daemon.wait_for("the reconcile", |daemon| daemon.reconciles("instance") > before);
     daemon.signal("TERM");
     assert!(daemon.wait(PATIENCE).expect("it ends").success());

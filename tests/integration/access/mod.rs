@@ -128,6 +128,14 @@ fn a_proxy_is_repaired(lab: &Lab) {
     lab.await_value("secrets", NAMESPACE, PROXY, component, "oauth2-proxy");
     lab.patch("deployments", NAMESPACE, PROXY, r#"{"spec": {"replicas": 0}}"#);
     await_number(lab, "/spec/replicas", 1);
+    // The controllers of the cluster are done with it, too.
+    wait_until(PATIENCE, || {
+        let found = lab.get("deployments", NAMESPACE, PROXY).ok_or("the Deployment")?;
+        let is_done = found["status"]["observedGeneration"] == found["metadata"]["generation"]
+            && found["status"]["readyReplicas"] == 1
+            && found["status"]["replicas"] == 1;
+        is_done.then_some(()).ok_or_else(|| found["status"].to_string())
+    });
     assert_eq!(key(lab, PROXY), made);
 }
 

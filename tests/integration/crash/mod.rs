@@ -114,7 +114,7 @@ impl Scenario<'_> {
 
 /// How often in a row the objects must be equal before they count as settled: the effect of an action may take a
 /// moment to show, for example while Keycloak answers.
-const EQUAL_LISTS: usize = 4;
+const EQUAL_LISTS: usize = 6;
 
 /// Waits until neither the objects nor the number of writes change any more. Returns the objects.
 fn settle(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>) -> Objects {

@@ -95,8 +95,9 @@ fn a_student_who_asks_too_often_takes_nothing_from_the_exam_server() {
     let answers: Vec<u16> = (0..30).map(|_| student().status).collect();
     let refused = answers.iter().filter(|status| **status == 429).count();
     assert!((10..=20).contains(&refused), "{answers:?}");
-    let answer = student();
-    assert_eq!((answer.status, answer.header("retry-after")), (429, Some("1")), "{answer:?}");
+    // One passes each second.
+    let answer = (0..20).map(|_| student()).find(|answer| answer.status == 429).expect("one is refused");
+    assert_eq!(answer.header("retry-after"), Some("1"), "{answer:?}");
     // Half of the burst is left, without a wait.
     for number in 0..4 {
         let path = format!("/api/instances/exam-{number}");

@@ -41,6 +41,8 @@ fn ports_are_exposed_changed_repaired_and_removed() {
     changes_by_others_are_repaired(&lab);
     another_order_of_ports_changes_nothing(&lab);
     other_ports(&lab);
+    // The loop of Instances writes the status of this generation, too.
+    lab.await_observed("instances", NAMESPACE, "my.box", "Reconciled");
     drop(daemon);
     let _daemon = restart(&lab, &options);
     exposure_is_removed(&lab);
@@ -97,13 +99,13 @@ fn check_objects(lab: &Lab) {
             "policyTypes": ["Ingress"],
         })
     );
-    let events = lab.events(NAMESPACE, "my.box");
-    assert!(
-        events
-            .iter()
-            .any(|event| event.starts_with("PublicExposureAssigned: Public exposure assigned: 172.18.0.240")),
-        "{events:?}"
-    );
+    // The status does not wait for an event that takes long.
+    wait_until(PATIENCE, || {
+        let events = lab.events(NAMESPACE, "my.box");
+        let wanted = "PublicExposureAssigned: Public exposure assigned: 172.18.0.240";
+        let is_there = events.iter().any(|event| event.starts_with(wanted));
+        is_there.then_some(()).ok_or_else(|| format!("{events:?}"))
+    });
 }
 
 /// Changes of the Service and the `NetworkPolicy` by somebody else are repaired; further annotations are kept.
@@ -133,7 +135,10 @@ fn changes_by_others_are_repaired(lab: &Lab) {
     });
     lab.delete("service", NAMESPACE, &["my-box-pe"]);
     wait_until(PATIENCE, || {
-        lab.get("services", NAMESPACE, "my-box-pe").map(drop).ok_or("the Service".to_owned())
+        let service = lab.get("services", NAMESPACE, "my-box-pe").ok_or("the Service")?;
+        // The load balancer writes it once more; until then the status is that of the Service before.
+        let address = &service["status"]["loadBalancer"]["ingress"][0]["ip"];
+        (*address == "172.18.0.240").then_some(()).ok_or_else(|| format!("its address, is {address}"))
     });
     await_exposure(lab, NAMESPACE, "my.box", "Ready", "");
 }

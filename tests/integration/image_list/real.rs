@@ -135,6 +135,8 @@ fn others_are_respected(lab: &Lab, open: &Registry) {
 /// A registry that is away leaves its list as it was, says since when, and recovers.
 fn an_outage(lab: &Lab, daemon: &Daemon, open: &mut Registry) {
     let before = lab.get(KIND, "", "real-open").expect("there");
+    // Not in the middle of a query, which would end with another message.
+    await_queries(daemon, &["real-open"], "succeeded", 1);
     open.stop();
     let list = await_stale(lab, "real-open", "True", "RegistryUnreachable");
     assert_eq!(list["spec"], before["spec"]);

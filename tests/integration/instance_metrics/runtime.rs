@@ -8,6 +8,7 @@ use crownlabs::testing::cri::{Cri, CriError, DEADLINE};
 
 use crate::cluster::containerd::{Containerd, Pod};
 use crate::cluster::network::Namespace;
+use crate::instance_metrics::until;
 
 /// The network namespace of a process.
 fn network(process: &str) -> std::path::PathBuf {
@@ -78,7 +79,7 @@ async fn the_connection_is_made_again_when_the_runtime_returns() {
     let namespace = Namespace::new();
     let node = Containerd::start(&namespace, 1).expect("containerd");
     let client = Cri::new(node.socket(), Duration::from_millis(500));
-    client.version().await.expect("it answers");
+    until("an answer", async || client.version().await.ok()).await;
     // Stopped, it accepts connections and answers nothing.
     node.set_stopped(true).expect("stopped");
     for _ in 0..3 {

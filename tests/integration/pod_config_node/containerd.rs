@@ -69,6 +69,7 @@ fn pods_of_containerd_get_links_that_outlive_their_containers() {
     one.look_again();
     two.look_again();
     let daemons = [start(&one, &engines[0], "resync: 1s"), start(&two, &engines[1], "resync: 1s")];
+    daemons.iter().for_each(Daemon::await_ready);
     let range = pool("lab", "10.77.0.0/24", "10.77.0.1", &["labbr0"]);
     let of = |node: &Node, pod: &Pod, address: &str| {
         (uid(pod), json!([allocation(node, &pod.name, "data", "labbr0", address)]))

@@ -90,8 +90,10 @@ fn names(namespace: &Namespace) -> Vec<String> {
 }
 
 fn addresses(namespace: &Namespace, link: &str) -> Vec<String> {
-    let found = read(namespace, &format!("addr show dev {link}"));
-    let all = found.iter().flat_map(|link| link["addr_info"].as_array().cloned().unwrap_or_default());
+    // Of all links: this one may go at any moment, and `ip` fails for one that is not there.
+    let found = read(namespace, "addr show");
+    let found = found.iter().filter(|found| found["ifname"] == link);
+    let all = found.flat_map(|link| link["addr_info"].as_array().cloned().unwrap_or_default());
     all.filter(|info| info["scope"] != "link")
         .map(|info| format!("{}/{}", text(&info["local"]), info["prefixlen"]))
         .collect()
@@ -272,9 +274,10 @@ impl Node {
         addresses(&self.namespace, link)
     }
 
-    /// A link of the node as `ip` shows it.
+    /// A link of the node as `ip` shows it; null if there is none of that name.
     pub fn link(&self, name: &str) -> Value {
-        read(&self.namespace, &format!("link show dev {name}")).remove(0)
+        let mut links = read(&self.namespace, "link show").into_iter();
+        links.find(|link| link["ifname"] == name).unwrap_or_default()
     }
 
     /// The names of the daemon's links.

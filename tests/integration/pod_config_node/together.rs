@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -76,8 +77,8 @@ impl World {
     fn plugged(&self, entry: &Value) -> Plugged {
         let name = entry["podName"].as_str().expect("a name").to_owned();
         let texts: Vec<String> = serde_json::from_value(entry["configList"].clone()).expect("texts");
-        let pod = self.lab.get("pods", NAMESPACE, &name).expect("the pod");
-        assert_eq!(pod["status"]["phase"], "Running");
+        // The links are made as soon as there is a sandbox, which may be before the kubelet says that the pod runs.
+        let pod = self.lab.await_value("pods", NAMESPACE, &name, "/status/phase", "Running");
         let place = self.nodes.iter().position(|node| pod["spec"]["nodeName"] == *node.name);
         let place = place.expect("it is on a node");
         let number = texts[0].split_once("podVethName:pc0").and_then(|(_, rest)| rest.split(' ').next());
@@ -297,14 +298,28 @@ fn scale(lab: &Lab, replicas: u8) {
     lab.patch("deployments", NAMESPACE, "more", &json!({"spec": {"replicas": replicas}}).to_string());
 }
 
+/// The kernel is silent if it has told nothing for so long.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// What was told of the links and bridges of the sample, whose names begin so.
+fn of_the_sample(monitors: Vec<Monitor<'_>>) -> Vec<String> {
+    monitors.into_iter().flat_map(|monitor| monitor.messages("pc")).collect()
+}
+
 /// Leader and nodes start again, one after the other: none of them writes anything, and no link, address or route is touched.
 fn unchanged_by_restarts(world: &World, leader: &mut Daemon, daemons: &mut [Daemon; 2], pods: &[Plugged]) {
     let spaces = world.nodes.iter().map(|node| &node.namespace).chain(pods.iter().map(|pod| &pod.namespace));
     let spaces: Vec<&Namespace> = spaces.collect();
-    // The kernel tells of a link once its IPv6 address is known to be unique.
+    // The kernel tells of a link once its IPv6 address is known to be unique, and of its carrier a second later or more.
     wait_until(PATIENCE, || {
         let tentative: String = spaces.iter().map(|space| space.ip("-6 addr show tentative")).collect();
         if tentative.trim().is_empty() { Ok(()) } else { Err(tentative) }
+    });
+    wait_until(PATIENCE, || {
+        let monitors: Vec<Monitor<'_>> = spaces.iter().copied().map(Monitor::start).collect();
+        std::thread::sleep(SILENCE);
+        let messages = of_the_sample(monitors);
+        if messages.is_empty() { Ok(()) } else { Err(format!("{messages:#?}")) }
     });
     let audit = world.lab.cluster.audit();
     let mark = await_rest(&world.lab);
@@ -317,8 +332,7 @@ fn unchanged_by_restarts(world: &World, leader: &mut Daemon, daemons: &mut [Daem
         *daemon = world.node_daemon(place);
         daemon.wait_for("its links", |daemon| daemon.metrics().contains("pod_network_links 4"));
     }
-    // Names of links and bridges of the sample begin so.
-    let messages: Vec<String> = monitors.into_iter().flat_map(|monitor| monitor.messages("pc")).collect();
+    let messages = of_the_sample(monitors);
     assert!(messages.is_empty(), "{messages:#?}");
     let entries = audit.since(mark).expect("the audit log");
     let ours = entries.iter().filter(|entry| entry.user_agent.starts_with("crownlabs/"));

@@ -143,11 +143,12 @@ async fn a_silent_prometheus_takes_one_time_limit() {
             open.push(connection);
         }
     });
-    let client = client(&url, "    timeout: 400ms\n");
+    let client = client(&url, "    timeout: 3s\n");
     let begin = Instant::now();
     let activity = seen(&client, NOW - 90 * DAY).await;
     let took = begin.elapsed();
-    assert!((Duration::from_millis(400)..Duration::from_secs(2)).contains(&took), "{took:?}");
+    // One after the other, the three sources would take nine.
+    assert!((Duration::from_secs(3)..Duration::from_secs(8)).contains(&took), "{took:?}");
     assert!(!activity.is_complete());
     assert_eq!(activity.observed_since(), None);
     let problems = activity.problems();
@@ -155,7 +156,7 @@ async fn a_silent_prometheus_takes_one_time_limit() {
     for (problem, source) in problems.iter().zip(["ingress", "ssh", "webSsh"]) {
         assert_eq!(
             *problem,
-            format!("the source {source} cannot be read from Prometheus at {url}: no answer within 400ms")
+            format!("the source {source} cannot be read from Prometheus at {url}: no answer within 3s")
         );
     }
     accepting.abort();

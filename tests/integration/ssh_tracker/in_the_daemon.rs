@@ -69,10 +69,8 @@ fn connections_are_counted_by_destination_and_by_instance() {
         if values.len() == 3 { Ok(()) } else { Err("the connection on loopback".to_owned()) }
     });
     assert_eq!(values, ["0", "1", "1"]);
-    for series in ["bastion_ssh_tracker_packets_total 4", "bastion_ssh_tracker_freezes_total 0"] {
-        let metrics = daemon.metrics();
-        assert!(metrics.lines().any(|line| line == series), "{series}: {metrics}");
-    }
+    await_metric(&daemon, "bastion_ssh_tracker_packets_total", 4);
+    await_metric(&daemon, "bastion_ssh_tracker_freezes_total", 0);
     daemon.signal("TERM");
     assert!(daemon.wait(PATIENCE).expect("it ends").success());
     assert!(!daemon.log().contains("did not end in time"), "{}", daemon.log());

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{tenant, workspace};
 use crate::daemon::{Daemon, Options};
-use crate::lab::Lab;
+use crate::lab::{Lab, PATIENCE, wait_until};
 
 /// The message with which `kubectl apply` fails.
 fn refusal(lab: &Lab, yaml: &str) -> String {
@@ -53,8 +53,11 @@ fn a_condition_reports_what_the_schema_accepts() {
     assert!(message.contains("spec.publicKeys[0] has a line break"), "{message}");
     // A key that cannot be used is no reason not to be ready.
     lab.await_ready("tenants", "bad.bob");
-    let status = lab.get("tenants", "", "bad.bob").expect("there")["status"].clone();
-    assert_eq!(status["failingWorkspaces"], json!(["absent"]));
+    // The Tenant may be seen before its Workspace.
+    wait_until(PATIENCE, || {
+        let status = lab.get("tenants", "", "bad.bob").expect("there")["status"].clone();
+        (status["failingWorkspaces"] == json!(["absent"])).then_some(()).ok_or_else(|| status.to_string())
+    });
     // The rest is made. Without approval, a candidate gets neither quota nor rights.
     lab.await_value("namespaces", "", "tenant-bad-bob", "/status/phase", "Active");
     lab.await_value("tenants", "", "bad.bob", "/status/quota/cpu", "0");

@@ -7,7 +7,7 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE};
 
 /// The time within which something is made anew once it is gone.
-const SOON: Duration = Duration::from_secs(2);
+const SOON: Duration = Duration::from_secs(4);
 
 /// Creates an object in a namespace that holds it when it is deleted, until [`release`].
 fn hold(lab: &Lab, namespace: &str) {
@@ -140,13 +140,13 @@ fn an_object_that_finalizers_hold_is_made_anew_when_it_is_gone() {
         r#"{"spec": {"personalWorkspace": {"cpu": 2, "memory": "1Gi", "instances": 1, "disk": "1Gi"}}}"#;
     lab.patch("tenants", "", "held", wanted);
     lab.await_value("tenants", "", "held", "/status/quota/cpu", "2");
-    // After six failures the next attempt is at least four seconds away.
-    daemon.wait_for("six attempts", |daemon| {
+    // After seven failures the next attempt is at least eight seconds away.
+    daemon.wait_for("seven attempts", |daemon| {
         let metrics = daemon.metrics();
         let retries =
             metrics.lines().find(|line| line.starts_with("workqueue_retries_total{name=\"tenant\""));
         let count = retries.and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok());
-        count.is_some_and(|count| count >= 6)
+        count.is_some_and(|count| count >= 7)
     });
     lab.patch(kind, namespace, name, r#"{"metadata": {"finalizers": null}}"#);
     await_anew(&lab, kind, namespace, name, &former);

@@ -30,7 +30,7 @@ fn a_personal_namespace_lives_as_long_as_it_is_used() {
     let lab = Lab::shared();
     lab.create_fixtures("keepalive");
     let admin = lab.admin();
-    let config = "controllers: {tenant: {keepAlive: 5s}}\n";
+    let config = "controllers: {tenant: {keepAlive: 10s}}\n";
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "keepalive", config });
     // The namespace of the Tenant below, not that of the fixtures.
     let namespace = "tenant-keep-alive";
@@ -39,6 +39,9 @@ fn a_personal_namespace_lives_as_long_as_it_is_used() {
     // The Tenant may be seen before its Workspace.
     lab.await_value("tenants", "default", "keep.alive", "/status/quota/cpu", "2");
     lab.await_ready("tenants", "keep.alive");
+    // The API server counts by what the controller manager has taken over.
+    let counted = "/status/hard/count~1instances.crownlabs.polito.it";
+    lab.await_value("resourcequotas", namespace, "crownlabs-resource-quota", counted, "2");
     let busy = instance("keepalive", "busy", "standalone").replace("tenant-keepalive", namespace);
     lab.apply(&busy.replace("TenantRef: {name: keepalive}", "TenantRef: {name: keep.alive}"));
     lab.await_phase(namespace, "busy", "Ready");

@@ -16,7 +16,9 @@ use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{SELECTOR, await_metric, configurations, daemon, edit, free_port, lab, trusted, validator};
+use super::{
+    SELECTOR, await_metric, configurations, daemon, edit, free_port, is_late, lab, trusted, validator,
+};
 use crate::cluster::audit::{Mark, writes};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::tenant;
@@ -73,6 +75,7 @@ impl Traffic {
                     let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
                     match runtime.block_on(tenants.patch(&name, &params, &patch)) {
                         Ok(_) => drop(answered.fetch_add(1, Ordering::SeqCst)),
+                        Err(error) if is_late(&error.to_string()) => {}
                         Err(error) => {
                             failures.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
                         }

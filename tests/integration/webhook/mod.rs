@@ -117,7 +117,20 @@ pub fn install(lab: &Lab, selector: &str, port: u16) {
 /// Runs `kubectl` as a user. Returns its output, or what it wrote to standard error.
 fn act(lab: &Lab, user: &str, arguments: &[&str], input: &str) -> Result<String, String> {
     let arguments = [&["--as", user], arguments].concat();
-    lab.try_kubectl(&arguments, input)
+    let mut answer = lab.try_kubectl(&arguments, input);
+    for _ in 0..3 {
+        if !answer.as_ref().is_err_and(|refusal| is_late(refusal)) {
+            break;
+        }
+        answer = lab.try_kubectl(&arguments, input);
+    }
+    answer
+}
+
+/// Whether the API server has given the webhook up after the five seconds that it has, which a machine with many other
+/// programs may take. Such a request is sent again.
+fn is_late(refusal: &str) -> bool {
+    refusal.contains("failed calling webhook") && refusal.contains("deadline exceeded")
 }
 
 /// Merge-patches a Tenant as a user.

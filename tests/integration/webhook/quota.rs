@@ -83,7 +83,13 @@ pub fn quota(lab: &Lab) {
     lab.delete("template", "workspace-other", &["new"]);
     let enrolled = enrolled(&[("closed", "user"), ("other", "user"), ("utilities", "user")]);
     lab.patch("tenants", "", "ada", &enrolled.to_string());
-    expect("both at once", create(lab, "root", &both.concat()), "");
+    // The webhook's watch may show the enrolment a moment later.
+    wait_until(PATIENCE, || {
+        create(lab, "root", &both.concat()).map_err(|refusal| {
+            lab.delete("template", "workspace-other", &["new"]);
+            format!("both at once: {refusal}")
+        })
+    });
     lab.delete("instance", "tenant-ada", &["first"]);
     lab.apply(&template("workspace-closed", "small", "closed"));
     // A dry run does not count.
