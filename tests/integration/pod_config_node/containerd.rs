@@ -1,7 +1,5 @@
 //! Two nodes with a real containerd and runc each: pods, containers and sandboxes as they come and go.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -76,13 +74,11 @@ fn pods_of_containerd_get_links_that_outlive_their_containers() {
     };
     let all = [of(&one, a, "10.77.0.2"), of(&one, b, "10.77.0.3"), of(&two, c, "10.77.0.4")];
     let all: Vec<(&str, Value)> = all.iter().map(|(uid, list)| (uid.as_str(), list.clone())).collect();
-    let begin = Instant::now();
     one.write(&range, &all);
     let first = one.await_state(&uid(a), "plugged", 1).remove(0);
     let second = one.await_state(&uid(b), "plugged", 1).remove(0);
     let third = two.await_state(&uid(c), "plugged", 1).remove(0);
     assert!(one.entries(&uid(c)).is_empty() && two.entries(&uid(a)).is_empty());
-    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
     let [in_a, in_b, in_c] = [(&engines[0], &first), (&engines[0], &second), (&engines[1], &third)]
         .map(|(engine, entry)| inside(engine, entry));
     assert_echo(&in_a, &in_b, "10.77.0.3");
