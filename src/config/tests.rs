@@ -113,6 +113,7 @@ fn the_demonstration_differs_from_the_default_where_it_says() {
     let mut expected = Config::default();
     expected.server.metrics = ListenAddress(Some(([127, 0, 0, 1], 18080).into()));
     expected.server.health = ListenAddress(Some(([127, 0, 0, 1], 18081).into()));
+    expected.leader_election.enabled = false;
     let snapshot = &mut expected.controllers.snapshot;
     snapshot.vm_registry = "registry.example.org".to_owned();
     snapshot.vm_registry_secret = "registry-credentials".to_owned();
