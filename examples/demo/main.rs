@@ -15,18 +15,18 @@ mod people;
 mod pods;
 mod storage;
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::IsTerminal;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use cluster::keycloak::KeycloakServer;
+use cluster::processes::{Process, tail};
 use cluster::{Cluster, Options};
 use parts::Parts;
 use serde_json::Value;
@@ -53,9 +53,12 @@ fn main() -> Result<()> {
     let cluster = Cluster::start(Options { crds, schemas: false, ..Options::default() })?;
     let mut parts = Parts::start(cluster.dir())?;
     let config = people::config(cluster.dir(), &root.join("config/demo.yaml"), &parts)?;
-    let daemon = Daemon::start(&cluster, root, &config)?;
+    let daemon = RefCell::new(Daemon::start(&cluster, root, &config)?);
     println!("the daemon runs; its log is {}\n", cluster.dir().join("daemon.log").display());
-    let show = || show(&cluster);
+    let show = || {
+        daemon.borrow_mut().0.check()?;
+        show(&cluster)
+    };
     let result =
         scenario(&cluster, root, parts.keycloak.as_ref(), &show).and_then(|()| parts.show(&cluster, root));
     if result.is_err() && interrupted_already() {
@@ -63,7 +66,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     if let Err(error) = &result {
-        eprintln!("\nthe demo failed: {error:#}\n{}", daemon.tail());
+        eprintln!("\nthe demo failed: {error:#}\n{}", tail(&cluster.dir().join("daemon.log"), 20));
     }
     if detach || result.is_err() {
         return result;
@@ -184,7 +187,7 @@ fn watch(
 /// Prints the table of Instances in place of the last one. Returns their names and phases.
 fn show(cluster: &Cluster) -> Result<Vec<(String, String)>> {
     thread_local! {
-        static LAST: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
+        static LAST: RefCell<String> = const { RefCell::new(String::new()) };
     }
     let output =
         cluster.kubectl().args(["get", "instances.crownlabs.polito.it", "-A", "-o", "json"]).output()?;
@@ -240,18 +243,17 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The daemon with its own service account. It is stopped when this is dropped.
-struct Daemon {
-    child: Child,
-    log: PathBuf,
-}
-
 /// The binary beside this program: `<target>/debug/crownlabs` where this is `<target>/debug/examples/demo`.
 fn program() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let folder = this.ancestors().nth(2).context("the demo runs from the target folder")?;
-    Ok(folder.join("crownlabs"))
+    let program = folder.join("crownlabs");
+    anyhow::ensure!(program.exists(), "there is no {}: make demo builds it", program.display());
+    Ok(program)
 }
+
+/// The daemon with its own service account. It is stopped when this is dropped.
+struct Daemon(Process);
 
 impl Daemon {
     fn start(cluster: &Cluster, root: &Path, config: &Path) -> Result<Self> {
@@ -259,36 +261,22 @@ impl Daemon {
         let manifests = manifests.map(|name| root.join("manifests").join(name));
         cluster.apply_files(&manifests.each_ref().map(PathBuf::as_path))?;
         let kubeconfig = cluster.service_account_kubeconfig("crownlabs-system", "crownlabs")?;
-        let log = cluster.dir().join("daemon.log");
-        let program = program()?;
-        let child = Command::new(&program)
-            .args(["run", "--config"])
-            .arg(config)
-            .arg("--kubeconfig")
-            .arg(kubeconfig)
-            .stderr(fs::File::create(&log)?)
-            // Ctrl-C must reach only the demo, which stops the others in order.
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("{} (make demo builds it)", program.display()))?;
-        Ok(Self { child, log })
-    }
-
-    /// The last lines of its log.
-    fn tail(&self) -> String {
-        let log = fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        lines.get(lines.len().saturating_sub(20)..).unwrap_or_default().join("\n")
+        let argument = |path: &Path| path.display().to_string();
+        let arguments = [
+            "run".to_owned(),
+            "--config".to_owned(),
+            argument(config),
+            "--kubeconfig".to_owned(),
+            argument(&kubeconfig),
+        ];
+        let process =
+            Process::start("the daemon", &program()?, &arguments, cluster.dir().join("daemon.log"))?;
+        Ok(Self(process))
     }
 }
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // With SIGTERM, as Kubernetes does.
-        let stopped = Command::new("kill").arg(self.child.id().to_string()).status();
-        if stopped.is_err() {
-            let _ = self.child.kill();
-        }
-        let _ = self.child.wait();
+        self.0.terminate();
     }
 }

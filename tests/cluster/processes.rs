@@ -69,6 +69,14 @@ impl Process {
         anyhow!("{} {what}; the end of {}:\n{}", self.name, self.log.display(), tail(&self.log, 15))
     }
 
+    /// Asks the program to end, as the kubelet does before it kills one, and waits for its end.
+    pub fn terminate(&mut self) {
+        let asked = Command::new("kill").arg(self.id().to_string()).status();
+        if asked.is_ok_and(|status| status.success()) {
+            let _ = self.child.wait();
+        }
+    }
+
     /// Kills the program and waits for its end.
     pub fn kill(&mut self) {
         // Both fail only when the program has ended already.
