@@ -41,8 +41,8 @@ soak: control-plane-prerequisites ## Two replicas that are killed, stopped and c
 	SOAK_SECONDS=$${SOAK_SECONDS:-3600} $(CARGO) test --locked $(TEST_FEATURES) --test integration -- --nocapture soak::
 
 lint: ## Format, lints, and what may enter the dependency tree
-	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets $(TEST_FEATURES) -- -D warnings
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets $(TEST_FEATURES) -- -D warnings
 	$(CARGO) clippy --locked --test ship -- -D warnings
 	./tests/deny.sh
 
@@ -99,6 +99,7 @@ ssh-bastion-image: ## The container image of the SSH server of the bastion
 
 sbom: ## What the binary is made of, target/crownlabs.cdx.json: by cargo-cyclonedx, which `cargo install` builds
 	$(CARGO) cyclonedx --format json --override-filename crownlabs-sbom
+	rm tests/cluster/crownlabs-sbom.json
 	mkdir -p target
 	mv crownlabs-sbom.json target/crownlabs.cdx.json
 

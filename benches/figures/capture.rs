@@ -18,8 +18,8 @@ use nix::sys::socket::{
 use nix::time::{ClockId, clock_gettime};
 use socket2::{SockFilter, Socket};
 
-use crate::cluster::network::{Namespace, Sender, syn, tcp};
 use crate::harness::{Figures, count};
+use cluster::network::{Namespace, Sender, syn, tcp};
 
 /// The frames of a measurement.
 const FRAMES: u32 = 1_000_000;

@@ -4,8 +4,8 @@ use anyhow::Result;
 use futures::stream::{self, StreamExt};
 use serde_json::json;
 
-use crate::cluster::audit::by_agent;
 use crate::harness::{AGENT, Bench, CONCURRENCY, Figures, count, instance};
+use cluster::audit::by_agent;
 
 /// Only the public exposure loop. There is no load balancer, so it does not wait for addresses.
 const CONFIG: &str = "apiVersion: config.crownlabs.polito.it/v1alpha1

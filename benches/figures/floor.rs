@@ -7,8 +7,8 @@ use crownlabs::Config;
 use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
-use crate::cluster::audit::{AuditEntry, by_agent};
 use crate::harness::{Bench, CONCURRENCY, NAMESPACE, count, instances_path, now, wall};
+use cluster::audit::{AuditEntry, by_agent};
 
 /// The user agent of the loader.
 const LOADER: &str = "crownlabs-tests";

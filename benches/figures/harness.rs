@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::cluster::audit::{AuditEntry, Mark, by_agent};
-use crate::cluster::prometheus::Samples;
-use crate::cluster::{Cluster, Options};
 use crate::fixtures::{CONFIG, FIXTURES};
 use anyhow::{Context, Result};
+use cluster::audit::{AuditEntry, Mark, by_agent};
+use cluster::prometheus::Samples;
+use cluster::{Cluster, Options};
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
 use kube::Client;

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde_json::json;
 
-use crate::cluster::prometheus::{PrometheusServer, Samples};
 use crate::fixtures::CONFIG;
 use crate::harness::{Bench, Figures, TEMPLATES, count, now, requests, uses, writes};
 use crate::idle_time;
+use cluster::prometheus::{PrometheusServer, Samples};
 
 /// How many Instances run.
 const COUNT: usize = 5000;

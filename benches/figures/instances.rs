@@ -7,13 +7,13 @@ use std::time::Duration;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use crate::cluster::audit::{AuditEntry, by_agent};
 use crate::floor::Floor;
 use crate::harness::{
     AGENT, Bench, Daemon, Figures, TEMPLATES, count, instance, instances_path, lead, now, requests, wall,
     writes,
 };
 use crate::idle_time;
+use cluster::audit::{AuditEntry, by_agent};
 
 /// How many reactions are timed.
 const TRIES: usize = 100;

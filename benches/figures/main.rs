@@ -8,9 +8,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "it ends by a panic")]
 
-#[path = "../../tests/cluster/mod.rs"]
-mod cluster;
-
 mod capture;
 mod exposure;
 mod fixtures;

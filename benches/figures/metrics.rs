@@ -11,10 +11,10 @@ use anyhow::{Result, ensure};
 use crownlabs::testing::cri::messages::ContainerStatsFilter;
 use crownlabs::testing::cri::{Cri, DEADLINE};
 
-use crate::cluster::containerd::{Containerd, Pod};
-use crate::cluster::network::Namespace;
-use crate::cluster::processes::tail;
 use crate::harness::{Daemon, Figures, count};
+use cluster::containerd::{Containerd, Pod};
+use cluster::network::Namespace;
+use cluster::processes::tail;
 
 /// How many pods with one container each.
 const COUNT: usize = 100;

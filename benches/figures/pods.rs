@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::cluster::Options;
-use crate::cluster::network::Namespace;
 use crate::fixtures::node;
 use crate::harness::{Bench, Daemon, Figures};
 use crate::idle_time;
+use cluster::Options;
+use cluster::network::Namespace;
 
 const PODS: usize = 200;
 const ATTACHMENTS: [&str; 2] = ["data", "mgmt"];

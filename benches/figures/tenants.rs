@@ -5,11 +5,11 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
-use crate::cluster::proxy::Proxy;
 use crate::fixtures::CONFIG;
 use crate::harness::{Bench, Daemon, Figures, count, requests, writes};
 use crate::idle_time;
+use cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
+use cluster::proxy::Proxy;
 
 /// How long the daemon is measured while nothing changes.
 const IDLE: Duration = Duration::from_mins(2);

@@ -5,10 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::cluster::browser::{Browser, request};
-use crate::cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 use crate::fixtures::CONFIG;
 use crate::harness::{Bench, Figures, count, instance};
+use cluster::browser::{Browser, request};
+use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 
 /// How many terminals are open.
 const COUNT: usize = 500;

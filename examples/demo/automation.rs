@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
-use crate::cluster::Cluster;
-use crate::cluster::exporter::{Counter, Exporter};
-use crate::cluster::prometheus::PrometheusServer;
 use crate::parts::is_wanted;
 use crate::{NAMESPACE, PATIENCE, interrupted_already, run};
+use cluster::Cluster;
+use cluster::exporter::{Counter, Exporter};
+use cluster::prometheus::PrometheusServer;
 
 /// The Instance with traffic.
 const USED: &str = "used-1";

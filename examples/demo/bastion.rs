@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::cluster::Cluster;
-use crate::cluster::processes::Process;
-use crate::cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 use crate::parts::is_wanted;
 use crate::{NAMESPACE, PATIENCE, interrupted_already, run};
+use cluster::Cluster;
+use cluster::processes::Process;
+use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 
 /// The Tenant who logs in.
 const TENANT: &str = "ada.rossi";
@@ -165,7 +165,7 @@ fn count(address: &str) -> Result<u64> {
             begin.elapsed() < PATIENCE && !interrupted_already(),
             "{series} does not come to rest"
         );
-        let metrics = crate::cluster::prometheus::page(METRICS, "/metrics")?;
+        let metrics = cluster::prometheus::page(METRICS, "/metrics")?;
         let value = metrics.lines().find_map(|line| line.strip_prefix(&series)?.trim().parse().ok());
         let value = value.unwrap_or_default();
         if value != last {

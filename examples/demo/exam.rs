@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
-use crate::cluster::request::{Answer, send};
 use crate::people::wait;
+use cluster::Cluster;
+use cluster::request::{Answer, send};
 
 /// The address of the exam agent.
 const ADDRESS: &str = "127.0.0.1:18086";

@@ -3,10 +3,10 @@
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use crate::cluster::Cluster;
-use crate::cluster::registry::Registry;
 use crate::parts::is_wanted;
 use crate::people::wait;
+use cluster::Cluster;
+use cluster::registry::Registry;
 
 /// The list.
 const LIST: &str = "lab-images";

@@ -4,8 +4,6 @@
 
 mod automation;
 mod bastion;
-#[path = "../../tests/cluster/mod.rs"]
-mod cluster;
 mod exam;
 mod images;
 mod metrics;

@@ -8,12 +8,12 @@ use crownlabs::testing::cri::{Cri, DEADLINE};
 use serde_json::Value;
 use tonic::Code;
 
-use crate::cluster::Cluster;
-use crate::cluster::instance_metrics::{ContainerMetrics, ask};
-use crate::cluster::prometheus::page;
 use crate::node::{METRICS, Node, Running};
 use crate::people::wait;
 use crate::{NAMESPACE, run};
+use cluster::Cluster;
+use cluster::instance_metrics::{ContainerMetrics, ask};
+use cluster::prometheus::page;
 
 /// The Instance.
 const NAME: &str = "wireshark-2";

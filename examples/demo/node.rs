@@ -8,11 +8,11 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::cluster::Cluster;
-use crate::cluster::containerd::{Containerd, Pod};
-use crate::cluster::network::Namespace;
-use crate::cluster::processes::Process;
 use crate::program;
+use cluster::Cluster;
+use cluster::containerd::{Containerd, Pod};
+use cluster::network::Namespace;
+use cluster::processes::Process;
 
 /// The metrics of the daemon of the node.
 pub const METRICS: &str = "127.0.0.1:18082";

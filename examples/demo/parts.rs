@@ -6,11 +6,11 @@ use anyhow::Result;
 
 use crate::automation::Automation;
 use crate::bastion::Bastion;
-use crate::cluster::Cluster;
-use crate::cluster::keycloak::KeycloakServer;
 use crate::images::Images;
 use crate::node::Node;
 use crate::{exam, metrics, people, pods};
+use cluster::Cluster;
+use cluster::keycloak::KeycloakServer;
 
 /// What has been started for them.
 pub struct Parts {

@@ -10,10 +10,10 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::automation::Automation;
-use crate::cluster::Cluster;
-use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
 use crate::parts::{Parts, is_wanted};
 use crate::{PATIENCE, interrupted_already, now, run};
+use cluster::Cluster;
+use cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
 
 /// The realm of the demo.
 const REALM: &str = "crownlabs";

@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use crate::cluster::Cluster;
-use crate::cluster::network::Namespace;
-use crate::cluster::processes::Process;
 use crate::node::{Node, Running};
 use crate::people::wait;
 use crate::{PATIENCE, run};
+use cluster::Cluster;
+use cluster::network::Namespace;
+use cluster::processes::Process;
 
 /// The namespace of the sample.
 const NAMESPACE: &str = "cnf-test";

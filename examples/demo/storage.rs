@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::cluster::Cluster;
 use crate::{NAMESPACE, PATIENCE, interrupted_already, run};
+use cluster::Cluster;
 
 /// The virtual machine whose disk becomes an image.
 const COPIED: &str = "server-1";

@@ -92,7 +92,7 @@ pub fn cache_dir() -> Result<PathBuf> {
 
 /// The folder of this module tree in the source checkout.
 pub fn source_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The files that determine the build of a Go module, as one text to be hashed.

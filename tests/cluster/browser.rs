@@ -83,7 +83,7 @@ impl Browser {
     }
 
     /// The next message.
-    pub fn next(&mut self) -> Received {
+    pub fn receive(&mut self) -> Received {
         loop {
             match self.socket.read() {
                 Ok(Message::Text(text)) => {
@@ -113,7 +113,7 @@ impl Browser {
     pub fn until(&mut self, wanted: &str) -> String {
         let mut output = String::new();
         while !output.contains(wanted) {
-            match self.next() {
+            match self.receive() {
                 Received::Data(data) => {
                     assert!(data.len() <= 3 * 1024, "a message of {} bytes", data.len());
                     output += &data;
@@ -129,10 +129,10 @@ impl Browser {
     pub fn end(&mut self) -> (String, u16) {
         let mut error = String::new();
         loop {
-            match self.next() {
+            match self.receive() {
                 Received::Error(text) => error = text,
                 Received::Close(code) => {
-                    assert_eq!(self.next(), Received::End, "the connection ends after the last message");
+                    assert_eq!(self.receive(), Received::End, "the connection ends after the last message");
                     return (error, code);
                 }
                 Received::End => panic!("no close frame after {error:?}"),

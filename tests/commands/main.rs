@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-#[path = "../cluster/mod.rs"]
-mod cluster;
 #[path = "../integration/daemon.rs"]
 #[allow(dead_code, reason = "it is that of the integration tests")]
 mod daemon;

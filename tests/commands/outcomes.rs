@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use http::Method;
 use serde_json::Value;
 
-use crate::cluster::keycloak::{KeycloakServer, OPERATOR};
 use crate::documents::{Block, project};
 use crate::lab::{PATIENCE, wait_until};
 use crate::site::{BASTION, NAMESPACE, RELEASE, Site};
+use cluster::keycloak::{KeycloakServer, OPERATOR};
 
 /// A block that has been run.
 pub struct After<'a> {

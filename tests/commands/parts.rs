@@ -3,13 +3,13 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::cluster::keycloak::KeycloakServer;
 use crate::documents::all;
 use crate::lab::{PATIENCE, wait_until};
 use crate::outcomes;
 use crate::scenes::Play;
 use crate::site::{NAMESPACE, RELEASE, Site, helm};
 use crate::stage::Stage;
+use cluster::keycloak::KeycloakServer;
 
 /// The Deployments of the Go operators.
 pub const OPERATORS: [&str; 3] = ["operator", "instance-operator", "instance-operator-automation"];

@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::cluster::{Cluster, Options};
 use crate::daemon::{Daemon, free_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::{Cluster, Options};
 
 /// The namespace of the release, and its name.
 pub const NAMESPACE: &str = "crownlabs-system";

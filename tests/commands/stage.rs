@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::cluster::keycloak::{KeycloakServer, kcadm};
 use crate::documents::{Block, all, project};
 use crate::outcomes::{self, After};
 use crate::scenes::{Play, plays};
 use crate::shell::Shell;
 use crate::site::{Site, crownlabs, helm};
+use cluster::keycloak::{KeycloakServer, kcadm};
 
 /// How long a block may take; where a compiler runs, from nothing.
 const DEADLINE: Duration = Duration::from_mins(4);

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 
-use crate::cluster::proxy::{Fault, Matcher, Proxy, everything, matching};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
+use cluster::proxy::{Fault, Matcher, Proxy, everything, matching};
 
 const NAMESPACE: &str = "tenant-fault";
 

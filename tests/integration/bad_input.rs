@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::audit::{Mark, by_agent};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::pod_config::nodes::PlayedNodes;
 use crate::pod_config::{self, NODES, await_configured, pod, pod_config};
+use cluster::audit::{Mark, by_agent};
 
 /// The fixtures of the first test.
 const FIXTURES: &str = "bad";

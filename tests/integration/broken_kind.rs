@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::webhook;
+use cluster::Options as ClusterOptions;
+use cluster::proxy::{Fault, Proxy, matching};
 
 #[test]
 fn a_kind_that_cannot_be_listed_stops_only_the_loops_that_need_it() {

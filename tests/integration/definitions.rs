@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::cluster::Options as ClusterOptions;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, crd_files, wait_until};
 use crate::pod_config;
 use crate::takeover::check::store_older_version;
 use crate::tenants::tenant;
+use cluster::Options as ClusterOptions;
 
 const POD_CONFIGS: &str = "podconfigs.podconfig.opdev.io";
 const TENANTS: &str = "tenants.crownlabs.polito.it";

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use crownlabs::testing::clock;
 use jiff::Timestamp;
 
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::audit::writes;
-use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
+use cluster::Options as ClusterOptions;
+use cluster::audit::writes;
+use cluster::proxy::{Fault, Proxy, matching};
 
 /// The length of the lease, shorter than the default to make the tests faster.
 const LEASE: Duration = Duration::from_secs(6);
@@ -106,7 +106,7 @@ fn a_leader_that_was_frozen_past_its_lease_writes_nothing_more() {
         .collect();
     assert!(late.is_empty(), "{late:#?}");
     // No object was created twice.
-    let all = audit.since(crate::cluster::audit::Mark::default()).expect("the audit log");
+    let all = audit.since(cluster::audit::Mark::default()).expect("the audit log");
     let mut created: Vec<String> = writes(&all)
         .filter(|e| e.namespace == "tenant-frozen" && e.verb == "create" && e.code == 201)
         .filter(|e| e.user_agent.starts_with("crownlabs/") && e.resource != "events")

@@ -11,8 +11,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::cluster::registry::Registry;
 use crate::daemon::free_port;
+use cluster::registry::Registry;
 
 const MEBIBYTE: usize = 1024 * 1024;
 /// The id of the user `nobody`.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use crownlabs::testing::clock;
 use serde_json::Value;
 
-use crate::cluster::exporter::{Counter, Exporter};
-use crate::cluster::prometheus::{PrometheusServer, Samples};
 use crate::daemon::{Daemon, Options};
 use crate::expiration::{elsewhere, mails, passed};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
+use cluster::exporter::{Counter, Exporter};
+use cluster::prometheus::{PrometheusServer, Samples};
 
 /// The time without use after which an Instance is overdue.
 const IDLE: Duration = Duration::from_secs(20);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kube::api::PropagationPolicy;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Options};
+use cluster::{Cluster, Options};
 
 /// Calls `probe` until it returns a value, less often the longer it takes: many tests that wait at once would else keep
 /// the control planes busy with their lists. Panics after `limit` with the last error, which says what is missing.

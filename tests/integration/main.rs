@@ -4,8 +4,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-#[path = "../cluster/mod.rs"]
-mod cluster;
 #[path = "../golden/mod.rs"]
 mod golden;
 

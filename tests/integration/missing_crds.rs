@@ -1,8 +1,8 @@
 //! A cluster in which `KubeVirt` is installed while the daemon runs.
 
-use crate::cluster::Options as ClusterOptions;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
+use cluster::Options as ClusterOptions;
 
 #[test]
 fn containers_work_without_kubevirt_and_machines_start_when_it_is_installed() {

@@ -1,8 +1,8 @@
 //! The admission policies that the security model recommends, as it prints them.
 
-use crate::cluster::Options as ClusterOptions;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::Options as ClusterOptions;
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples");
 const DAEMON: &str = "system:serviceaccount:crownlabs-system:crownlabs";

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::cluster::audit::writes;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, TEMPLATES, instance};
+use cluster::audit::writes;
 
 const NAMESPACE: &str = "tenant-quiet";
 const KINDS: &str = "instances.crownlabs.polito.it,services,ingresses,secrets,persistentvolumeclaims,\
@@ -64,7 +64,7 @@ fn nothing_is_written_when_nothing_has_changed() {
     // For two minutes nothing may be written, so there is no condition to wait for.
     std::thread::sleep(Duration::from_mins(2).saturating_sub(begin.elapsed()));
     assert_eq!(versions(&lab), before);
-    let ours = |entry: &&crate::cluster::audit::AuditEntry| {
+    let ours = |entry: &&cluster::audit::AuditEntry| {
         entry.user_agent.starts_with("crownlabs/") && entry.namespace == NAMESPACE
     };
     let entries = audit.since(mark).expect("the audit log");

@@ -8,9 +8,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::access;
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::audit::{AuditEntry, Mark};
-use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options, free_port};
 use crate::exam_server::ExamServer;
 use crate::expiration::expire;
@@ -22,6 +19,9 @@ use crate::submission::{hold_jobs, request};
 use crate::tenants::{tenant, workspace};
 use crate::termination::await_condition;
 use crate::webhook;
+use cluster::Options as ClusterOptions;
+use cluster::audit::{AuditEntry, Mark};
+use cluster::proxy::{Fault, Proxy, matching};
 use pod_networks::exercise_pod_networks;
 use rights::{CHECKED, Shown, granted};
 

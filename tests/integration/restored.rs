@@ -5,11 +5,11 @@ use std::time::Duration;
 use http::Method;
 use serde_json::json;
 
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::{tenant, workspace};
+use cluster::Options as ClusterOptions;
+use cluster::proxy::{Fault, Proxy, matching};
 
 const BINDING: &str = "crownlabs-manage-instances";
 

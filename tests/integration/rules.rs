@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::Options as ClusterOptions;
 use crate::golden;
 use crate::lab::{Lab, PATIENCE, crd_files, wait_until};
+use cluster::Options as ClusterOptions;
 
 const SNAPSHOTS: &str = "instancesnapshots.crownlabs.polito.it";
 const NAMESPACE: &str = "generations";

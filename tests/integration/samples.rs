@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::cluster::Options as ClusterOptions;
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::Lab;
 use crate::webhook;
+use cluster::Options as ClusterOptions;
 
 const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests");
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples");

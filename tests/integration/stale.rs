@@ -6,12 +6,12 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::cluster::proxy::{Fault, Matcher, Proxy, matching, nth};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::shared_volumes::{mount, shared_volume};
 use crate::tenants::life::{login, time};
 use crate::tenants::tenant;
+use cluster::proxy::{Fault, Matcher, Proxy, matching, nth};
 
 /// What the daemon logs when it finds that what it knew was old.
 const FOUND: &str = "objects was old: it is read again before a deletion";

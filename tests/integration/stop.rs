@@ -4,9 +4,9 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use crate::cluster::proxy::{Fault, Proxy, everything};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, instance};
+use cluster::proxy::{Fault, Proxy, everything};
 
 #[test]
 fn a_stop_during_the_first_connection_ends_at_once() {

@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::audit::{AuditEntry, Mark};
 use crate::daemon::{Daemon, Options};
 use crate::exam_server::{Answer, ExamServer};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::termination::{await_condition, await_event, exam};
 use crate::uploader::Uploader;
+use cluster::audit::{AuditEntry, Mark};
 
 const COMPLETED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-completed";
 const REQUESTED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-requested";

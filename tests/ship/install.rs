@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Options};
 use crate::dns::Dns;
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::pod::{self, NAMESPACE, Pod, RELEASE, project};
+use cluster::{Cluster, Options};
 
 /// The daemon has its default ports, and the name server the only one that there is.
 static PORTS: Mutex<()> = Mutex::new(());
@@ -179,7 +179,7 @@ const TOO_NEW: &str = "cannot find RESTMapping";
 
 /// Asserts that the API server has refused the daemon nothing for want of a right. `logs` are those of the daemon.
 fn assert_nothing_forbidden(lab: &Lab, logs: &[String]) {
-    let entries = lab.cluster.audit().since(crate::cluster::audit::Mark::default()).expect("the audit log");
+    let entries = lab.cluster.audit().since(cluster::audit::Mark::default()).expect("the audit log");
     let account = format!("system:serviceaccount:{NAMESPACE}:{RELEASE}");
     let ours: Vec<_> = entries.iter().filter(|entry| entry.user == account).collect();
     assert!(ours.iter().any(|entry| entry.is_write()), "the daemon has written something");

@@ -22,10 +22,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::cluster::Options;
-use crate::cluster::assets::kubernetes_version;
 use crate::harness::{Bench, Daemon, Figures};
 use crate::number_from;
+use cluster::Options;
+use cluster::assets::kubernetes_version;
 use recorder::Recorder;
 use requests::Requests;
 use servers::Servers;

@@ -5,10 +5,10 @@ use std::net::TcpListener;
 
 use anyhow::Result;
 
-use crate::cluster::containerd::{Containerd, Pod};
-use crate::cluster::network::Namespace;
-use crate::cluster::registry::Registry;
 use crate::fixtures;
+use cluster::containerd::{Containerd, Pod};
+use cluster::network::Namespace;
+use cluster::registry::Registry;
 
 /// The number of containers on the node, each of which is an Instance.
 const CONTAINERS: usize = 20;

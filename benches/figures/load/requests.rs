@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use jiff::{Timestamp, Unit};
 
-use crate::cluster::Audit;
-use crate::cluster::audit::{AuditEntry, Mark};
 use crate::harness::{AGENT, Bench};
+use cluster::Audit;
+use cluster::audit::{AuditEntry, Mark};
 
 /// The cluster is at rest when nobody has written anything but leases for this long.
 const QUIET: Duration = Duration::from_secs(3);

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::exam_server::{Answer, ExamServer};
 use super::node::Node;
 use super::world::World;
-use crate::cluster::prometheus::{PrometheusServer, Samples};
-use crate::cluster::smtp::SmtpSink;
-use crate::cluster::sshd::key_pair;
 use crate::harness::{Bench, now, uses};
+use cluster::prometheus::{PrometheusServer, Samples};
+use cluster::smtp::SmtpSink;
+use cluster::sshd::key_pair;
 
 /// The path at the exam server that keeps an Instance.
 const EXAM: &str = "kept";

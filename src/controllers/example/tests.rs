@@ -1,8 +1,5 @@
 //! The example on a real control plane.
 
-#[path = "../../../tests/cluster/mod.rs"]
-mod cluster;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -10,8 +7,6 @@ use std::time::{Duration, Instant};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
-use self::cluster::audit::{Mark, by_agent, writes};
-use self::cluster::{Cluster, Options};
 use super::PodQuotaReconciler;
 use crate::config::Config;
 use crate::controllers::Setup;
@@ -27,6 +22,8 @@ use crate::runtime::plan::{KindInfo, Plan};
 use crate::runtime::queue::Action;
 use crate::runtime::reconciler::{PlanFn, Reconciler};
 use crate::runtime::store::{StoreFactory, WrittenStores};
+use cluster::audit::{Mark, by_agent, writes};
+use cluster::{Cluster, Options};
 
 /// A runtime of its own, and the connections of a daemon in it.
 fn connect(cluster: &Cluster) -> (tokio::runtime::Runtime, Connections) {

@@ -67,6 +67,7 @@ impl Pod {
     }
 
     /// The same pod with a label.
+    #[must_use]
     pub fn with_label(mut self, key: &str, value: &str) -> Self {
         self.labels.insert(key.to_owned(), value.to_owned());
         self
@@ -89,6 +90,7 @@ impl Pod {
     }
 
     /// The same pod with a uid, which an object in an API server has.
+    #[must_use]
     pub fn with_uid(self, uid: &str) -> Self {
         Self { uid: uid.to_owned(), ..self }
     }

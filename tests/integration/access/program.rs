@@ -6,7 +6,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::browser::{Answer, Cookies, Request};
-use crate::cluster::oauth2_proxy::OAuth2Proxy;
+use cluster::oauth2_proxy::OAuth2Proxy;
 
 /// A running proxy of an Instance.
 pub struct Program {

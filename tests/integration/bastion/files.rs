@@ -8,9 +8,9 @@ use tempfile::TempDir;
 
 use super::ssh::key_pair;
 use super::{only_bastion, set_keys, tenant};
-use crate::cluster::Options as ClusterOptions;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::Options as ClusterOptions;
 
 /// Secrets are not what these tests are about.
 const NO_SECRETS: &str = "hostKeys: {secretName: ''}, webSshKey: {secretName: ''}";

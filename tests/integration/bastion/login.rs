@@ -14,10 +14,10 @@ use super::network::{Network, ONE, TWO};
 use super::secrets::value;
 use super::ssh::{Client, Server, key_pair};
 use super::{set_keys, tenant};
-use crate::cluster::Options;
-use crate::cluster::audit::Mark;
 use crate::daemon::{Daemon, Namespace};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::Options;
+use cluster::audit::Mark;
 
 const MANIFEST: &str = include_str!("../../../manifests/bastion/bastion.yaml");
 const ACCOUNT: &str = "system:serviceaccount:crownlabs-bastion:crownlabs-bastion";

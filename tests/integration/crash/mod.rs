@@ -22,12 +22,12 @@ use std::time::Duration;
 use http::Method;
 use serde_json::Value;
 
-use crate::cluster::audit::Mark;
-use crate::cluster::proxy::Proxy;
 use crate::comparable::{Objects, comparable};
 use crate::daemon::{Daemon, Options, tail};
 use crate::golden;
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::audit::Mark;
+use cluster::proxy::Proxy;
 
 /// Lists the objects that are compared.
 pub type List<'a> = Box<dyn Fn(&Lab) -> Vec<Value> + 'a>;

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::{Scenario, crash_after};
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::proxy::{Fault, everything};
 use crate::keycloak::realm::Realm;
 use crate::keycloak::tenants::{integration, roles, user};
 use crate::lab::Lab;
 use crate::tenants::{KINDS, tenant, workspace};
+use cluster::Options as ClusterOptions;
+use cluster::proxy::{Fault, everything};
 
 /// The Tenants, the Workspaces and all objects that they own, in the whole cluster.
 fn owned_objects(lab: &Lab) -> Vec<Value> {

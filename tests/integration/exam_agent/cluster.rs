@@ -5,8 +5,8 @@ use std::time::Duration;
 use http::Method;
 
 use super::{ALLOWED, ALONE, SERVER, Site, daemon, send};
-use crate::cluster::proxy::{Fault, Proxy, everything, matching, requests_of};
 use crate::daemon::Daemon;
+use cluster::proxy::{Fault, Proxy, everything, matching, requests_of};
 
 const BODY: &str = r#"{"template": "container"}"#;
 

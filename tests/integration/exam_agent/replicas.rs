@@ -5,8 +5,8 @@ use std::sync::Barrier;
 use serde_json::json;
 
 use super::{ALLOWED, ALONE, SERVER, Site, daemon, send};
-use crate::cluster::audit::{AuditEntry, Mark};
 use crate::lab::{PATIENCE, wait_until};
+use cluster::audit::{AuditEntry, Mark};
 
 #[test]
 fn two_replicas_at_once_create_one_instance() {

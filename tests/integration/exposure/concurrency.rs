@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::recorder::{Recorder, assert_never_shared, places};
 use super::{allow, exposed};
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::proxy::{Fault, Proxy, matching};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::numbers::Numbers;
+use cluster::Options as ClusterOptions;
+use cluster::proxy::{Fault, Proxy, matching};
 
 const NAMESPACE: &str = "tenant-storm";
 

@@ -7,10 +7,10 @@ mod scripted;
 
 use serde_json::{Value, json};
 
-use crate::cluster::audit::{AuditEntry, Mark};
 use crate::daemon::Daemon;
 use crate::exam_server::{Answer, ExamServer};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::audit::{AuditEntry, Mark};
 
 const KIND: &str = "imagelists";
 

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::registry::{Access, TokenServer, registry};
 use super::{KIND, await_images, await_queries, await_stale, existing, images, message, writes};
-use crate::cluster::registry::Registry;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::registry::Registry;
 
 /// The lists of this test.
 const LISTS: [&str; 3] = ["real-open", "real-password", "real-tokens"];

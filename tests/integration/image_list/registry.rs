@@ -13,8 +13,8 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cluster::registry::Registry;
 use crate::daemon::free_port;
+use cluster::registry::Registry;
 
 /// The user, and the password: what `htpasswd -B` makes of them.
 const HTPASSWD: &str = "ada:$2b$04$XuPuogoNW1JBI0rorRVF.umrz97r.i/5khRMx9p34wX4PmTeVc.oC\n";

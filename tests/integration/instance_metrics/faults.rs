@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 use super::{ask, lab_pod, only_metrics, series, start, until};
-use crate::cluster::containerd::Containerd;
-use crate::cluster::network::Namespace;
 use crate::daemon::Daemon;
+use cluster::containerd::Containerd;
+use cluster::network::Namespace;
 
 /// The calls of a method that were not answered in time.
 fn unanswered(daemon: &Daemon, method: &str) -> u64 {

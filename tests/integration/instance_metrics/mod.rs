@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use tonic::Status;
 
-use crate::cluster::containerd::Pod;
-use crate::cluster::instance_metrics::{self, ContainerMetrics};
 use crate::daemon::{Daemon, config};
 use crate::lab::PATIENCE;
+use cluster::containerd::Pod;
+use cluster::instance_metrics::{self, ContainerMetrics};
 
 /// A configuration with the one loop, and these further keys of it, in the form of YAML in one line.
 fn only_metrics(keys: &str) -> String {

@@ -7,8 +7,8 @@ use crownlabs::testing::cri::{Cri, DEADLINE};
 use tonic::Code;
 
 use super::{ask, call, lab_pod, series, start, until};
-use crate::cluster::containerd::{Containerd, Pod};
-use crate::cluster::network::Namespace;
+use cluster::containerd::{Containerd, Pod};
+use cluster::network::Namespace;
 
 /// Whether two numbers differ by at most 5 %.
 fn is_near(found: f64, expected: f64) -> bool {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crownlabs::testing::cri::messages::{ContainerFilter, ContainerStatsFilter, PodSandboxFilter};
 use crownlabs::testing::cri::{Cri, CriError, DEADLINE};
 
-use crate::cluster::containerd::{Containerd, Pod};
-use crate::cluster::network::Namespace;
 use crate::instance_metrics::until;
+use cluster::containerd::{Containerd, Pod};
+use cluster::network::Namespace;
 
 /// The network namespace of a process.
 fn network(process: &str) -> std::path::PathBuf {

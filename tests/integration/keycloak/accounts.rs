@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::realm::Realm;
 use super::tenants::{config, eventually, user};
-use crate::cluster::proxy::{Fault, everything};
 use crate::daemon::{Daemon, Options};
 use crate::lab::Lab;
 use crate::tenants::tenant;
+use cluster::proxy::{Fault, everything};
 
 #[test]
 fn accounts_of_others_are_neither_adopted_nor_deleted() {

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::realm::{Realm, SECRET, ensure, wanted};
-use crate::cluster::keycloak::OPERATOR;
-use crate::cluster::proxy::{Fault, everything, matching, requests_of};
 use crate::lab::PATIENCE;
+use cluster::keycloak::OPERATOR;
+use cluster::proxy::{Fault, everything, matching, requests_of};
 
 #[tokio::test]
 async fn a_token_that_was_revoked_is_replaced() {
@@ -46,8 +46,7 @@ async fn a_token_is_renewed_before_it_ends() {
         assert!(begin.elapsed() < PATIENCE, "the token is never renewed");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let unanswered =
-        |request: &crate::cluster::proxy::Answered| !request.status.is_some_and(|s| s.is_success());
+    let unanswered = |request: &cluster::proxy::Answered| !request.status.is_some_and(|s| s.is_success());
     assert!(!realm.proxy.request_log().iter().any(unanswered), "no call was refused");
 }
 

@@ -11,8 +11,8 @@ use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
-use crate::cluster::proxy::Proxy;
+use cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
+use cluster::proxy::Proxy;
 
 /// The roles of `realm-management` that the documentation asks for.
 pub const RIGHTS: [&str; 2] = ["manage-users", "manage-clients"];
@@ -102,7 +102,7 @@ impl Realm {
     /// The writes so far, as method and path, without the requests for tokens.
     pub fn writes(&self) -> Vec<String> {
         let log = self.proxy.request_log();
-        let is_write = |request: &&crate::cluster::proxy::Answered| {
+        let is_write = |request: &&cluster::proxy::Answered| {
             request.method != Method::GET && !request.path.ends_with("/token")
         };
         log.iter().filter(is_write).map(|request| format!("{} {}", request.method, request.path)).collect()

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::realm::{RIGHTS, Realm, ensure, wanted};
-use crate::cluster::keycloak::ROLES_CLIENT;
+use cluster::keycloak::ROLES_CLIENT;
 
 /// Does everything that the loops do, once. Returns the first error.
 async fn everything(realm: &Realm) -> Result<(), KeycloakError> {

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::realm::{Realm, by_hand};
-use crate::cluster::keycloak::ROLES_CLIENT;
+use cluster::keycloak::ROLES_CLIENT;
 
 const USER: &str = "workspace-tea:user";
 const MANAGER: &str = "workspace-tea:manager";

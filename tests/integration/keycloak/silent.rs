@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::realm::Realm;
 use super::tenants::integration;
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::proxy::{Fault, everything};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, wait_until};
 use crate::tenants::tenant;
+use cluster::Options as ClusterOptions;
+use cluster::proxy::{Fault, everything};
 
 /// How many Tenants there are: `SILENT_TENANTS` of the environment, or more than would be asked for one after the other in
 /// the time of the test, which with 8 workers and 10 s for each answer that does not come are three minutes.

@@ -6,11 +6,11 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::realm::Realm;
-use crate::cluster::keycloak::{OPERATOR, ROLES_CLIENT};
-use crate::cluster::proxy::{Fault, everything, matching};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::{tenant, workspace};
+use cluster::keycloak::{OPERATOR, ROLES_CLIENT};
+use cluster::proxy::{Fault, everything, matching};
 
 /// The daemon's configuration with a realm.
 pub fn config(realm: &Realm) -> String {
@@ -163,7 +163,7 @@ fn nothing_is_written_after_a_restart(lab: &Lab, realm: &Realm, options: &Option
     daemon.wait_for("another reconcile", |_| realm.proxy.request_log().len() > asked + 1);
     assert_eq!(realm.writes()[before..], Vec::<String>::new()[..]);
     let entries = lab.cluster.audit().since(position).expect("the audit log");
-    let ours = |entry: &&crate::cluster::audit::AuditEntry| {
+    let ours = |entry: &&cluster::audit::AuditEntry| {
         entry.is_write() && entry.name == "kc.ada" && entry.user_agent.starts_with("crownlabs/")
     };
     assert_eq!(entries.iter().filter(ours).count(), 0);
@@ -367,7 +367,7 @@ fn everything_is_deleted_whichever_call_fails() {
     assert!(calls >= 12, "only {calls} calls");
     // Every call fails once: alternately with an error, and with a lost answer after it was carried out.
     for n in 1..=calls {
-        let once = crate::cluster::proxy::nth(n - 1);
+        let once = cluster::proxy::nth(n - 1);
         realm.proxy.set(if n % 2 == 0 {
             Fault::Status { code: 503, retry_after: None, matching: once }
         } else {

@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::cluster::processes::Process;
 use crate::lab::PATIENCE;
+use cluster::processes::Process;
 
 /// The password of the user `crownlabs`.
 pub const PASSWORD: &str = "hunter2 ü";

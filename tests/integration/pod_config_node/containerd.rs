@@ -6,10 +6,10 @@ use tokio::runtime::Runtime;
 use super::allocations::{allocation, released};
 use super::node::{Node, assert_echo};
 use super::pools::pool;
-use crate::cluster::containerd::{Containerd, Pod};
-use crate::cluster::network::Namespace;
 use crate::daemon::{self, Daemon};
 use crate::lab::{PATIENCE, wait_until};
+use cluster::containerd::{Containerd, Pod};
+use cluster::network::Namespace;
 
 /// The daemon on a node, as a pod with `hostPID` would run it: among the processes of the node, whose first one has the
 /// network of the node.

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::allocations::allocation;
 use super::node::{Node, Pod, assert_echo};
 use super::pools::pool;
-use crate::cluster::network::Namespace;
 use crate::lab::{PATIENCE, wait_until};
+use cluster::network::Namespace;
 
 const UID: &str = "uid-one";
 

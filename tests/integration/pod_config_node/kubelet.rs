@@ -11,8 +11,8 @@ use anyhow::{Context as _, Result, anyhow};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::cluster::containerd::{Containerd, Pod};
 use crate::lab::Lab;
+use cluster::containerd::{Containerd, Pod};
 
 /// The pods that run, by their uids: each with the number of its node and its sandbox.
 type Sandboxes = BTreeMap<String, (usize, String)>;

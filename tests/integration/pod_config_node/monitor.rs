@@ -5,8 +5,8 @@ use std::process::{Child, Command};
 
 use tempfile::TempDir;
 
-use crate::cluster::network::Namespace;
 use crate::lab::{PATIENCE, wait_until};
+use cluster::network::Namespace;
 
 /// The kernel's messages about links, addresses and routes, from the start of this value on.
 pub struct Monitor<'n> {

@@ -11,10 +11,10 @@ use tempfile::TempDir;
 
 use super::pools::{config_map, report_name};
 use super::runtime::Runtime;
-use crate::cluster::network::Namespace;
 use crate::daemon::{self, Daemon};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::pod_config::nodes::SYSTEM;
+use cluster::network::Namespace;
 
 /// A pod: a network namespace, and a process in it.
 pub struct Pod {

@@ -12,14 +12,14 @@ use super::containerd;
 use super::kubelet::Kubelets;
 use super::monitor::Monitor;
 use super::node::{Node, assert_echo};
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::audit::Mark;
-use crate::cluster::containerd::Containerd;
-use crate::cluster::network::Namespace;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::pod_config::nodes::{SYSTEM, pools, records};
 use crate::pod_config::{self, KIND, NAMESPACE, SAMPLES, await_configured};
+use cluster::Options as ClusterOptions;
+use cluster::audit::Mark;
+use cluster::containerd::Containerd;
+use cluster::network::Namespace;
 
 const SAMPLE: &str = "podconfig-sample-a";
 /// The attachments of the sample: name, range without its last number, bridge.

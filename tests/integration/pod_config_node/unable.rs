@@ -8,10 +8,10 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::node::{Node, Pod};
-use crate::cluster::Options as ClusterOptions;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::pod_config::{self, KIND, await_configured};
+use cluster::Options as ClusterOptions;
 
 const NAMESPACE: &str = "podnet-unable";
 

@@ -12,7 +12,7 @@ use crownlabs::Config;
 use crownlabs::testing::prometheus::{Activity, Prometheus, Target};
 use jiff::Timestamp;
 
-use crate::cluster::prometheus::{PrometheusServer, Samples};
+use cluster::prometheus::{PrometheusServer, Samples};
 
 /// The end of all windows, and of the samples. It is no multiple of a step.
 pub const NOW: i64 = 1_790_000_123;

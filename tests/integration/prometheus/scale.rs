@@ -1,7 +1,7 @@
 //! The number of requests for 5,000 machines.
 
 use super::{DAY, HOUR, MINUTE, NOW, by_address, by_name, client, end_of_step, scraped, seen};
-use crate::cluster::prometheus::{PrometheusServer, Samples};
+use cluster::prometheus::{PrometheusServer, Samples};
 
 const MACHINES: u32 = 5_000;
 

@@ -9,8 +9,6 @@ use serde_json::{Value, json};
 use super::pod_networks::exercise_pod_networks;
 use super::rights::{CHECKED, Shown};
 use super::{NAMESPACE, exercise, exercise_storage, exercise_tenants, exercise_uploads};
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::audit::{AuditEntry, Mark};
 use crate::daemon::{Daemon, Options};
 use crate::exam_server::{Answer, ExamServer};
 use crate::expiration::expire;
@@ -21,6 +19,8 @@ use crate::shared_volumes::shared_volume;
 use crate::snapshots::snapshot;
 use crate::tenants::{tenant, workspace};
 use crate::termination::{await_condition, exam};
+use cluster::Options as ClusterOptions;
+use cluster::audit::{AuditEntry, Mark};
 
 /// The loops, each with its configuration.
 const LOOPS: [(&str, &str); 12] = [

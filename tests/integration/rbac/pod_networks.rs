@@ -6,8 +6,6 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::rights::{Shown, rules};
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::audit::Mark;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::pod_config;
@@ -15,6 +13,8 @@ use crate::pod_config::nodes::SYSTEM;
 use crate::pod_config_node::allocations::{allocation, released};
 use crate::pod_config_node::node::Node;
 use crate::pod_config_node::pools::pool;
+use cluster::Options as ClusterOptions;
+use cluster::audit::Mark;
 
 /// The name of the account of the nodes, and that of its namespace.
 const ACCOUNT: &str = "crownlabs-pod-networks";

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::{CONFIG, COURSE};
-use crate::cluster::proxy::{Fault, Matcher, Proxy, matching};
 use crate::daemon::{Daemon, Options, tail};
 use crate::lab::Lab;
 use crate::numbers::Numbers;
+use cluster::proxy::{Fault, Matcher, Proxy, matching};
 
 /// How long a replica may take to end after SIGTERM: the kubelet kills it after 30 s.
 const STOP: Duration = Duration::from_secs(28);

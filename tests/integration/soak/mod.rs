@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cluster::Options as ClusterOptions;
 use crate::lab::Lab;
 use crate::numbers::Numbers;
+use cluster::Options as ClusterOptions;
 use disturbances::Replicas;
 
 /// The selector of the daemons, and the name of the Workspace that has the Templates.

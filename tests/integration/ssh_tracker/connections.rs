@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use super::{PATIENCE, Tracker, counts};
-use crate::cluster::network::Namespace;
 use crate::lab::wait_until;
+use cluster::network::Namespace;
 
 /// Two namespaces with addresses on a cable: `10.1.0.1` at `device` here, `10.1.0.2` there, also `fd00::`.
 fn network(here: &Namespace, there: &Namespace, device: &str) {

@@ -5,11 +5,11 @@ use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use crate::cluster::network::{Sender, syn};
-use crate::cluster::prometheus::PrometheusServer;
 use crate::daemon::{Daemon, Options, free_port};
 use crate::inactivity::allow_idle;
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
+use cluster::network::{Sender, syn};
+use cluster::prometheus::PrometheusServer;
 
 /// The configuration with the tracker of that port.
 fn config(port: u16) -> String {

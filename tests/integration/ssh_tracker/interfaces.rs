@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crownlabs::testing::{ConnectionCounter, Readiness, Replica, Replicas, SshTrackerLoop, State};
 
 use super::{PATIENCE, Tracker, counts, settings};
-use crate::cluster::network::{Namespace, Sender, syn};
 use crate::lab::wait_until;
+use cluster::network::{Namespace, Sender, syn};
 
 #[test]
 fn a_missing_interface_is_waited_for_and_may_come_back() {

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use crownlabs::testing::{Capture, ConnectionCounter, Settings, State, Wanted};
 
-use crate::cluster::network::{Namespace, Sender, syn};
 use crate::lab::wait_until;
+use cluster::network::{Namespace, Sender, syn};
 
 /// How long a capture has to see what was sent.
 const PATIENCE: Duration = Duration::from_secs(30);

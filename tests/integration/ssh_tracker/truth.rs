@@ -3,7 +3,7 @@
 use etherparse::{EtherType, PacketBuilder, PacketBuilderStep, TcpHeader};
 
 use super::{Tracker, counts};
-use crate::cluster::network::{Namespace, Sender, syn, tcp, udp};
+use cluster::network::{Namespace, Sender, syn, tcp, udp};
 
 /// Where the IP header begins in a frame, and where that of TCP does over IPv4 without options.
 const IP: usize = 14;

@@ -7,11 +7,11 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::audit::writes;
 use crate::daemon::{Daemon, Options, config};
 use crate::golden;
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::Options as ClusterOptions;
+use cluster::audit::writes;
 
 const NAMESPACE: &str = "tenant-ada-rossi";
 const INSTANCES: &str = "instances.crownlabs.polito.it";

@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::cluster::Options as ClusterOptions;
-use crate::cluster::audit::writes;
 use crate::daemon::{Daemon, Options};
 use crate::golden;
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::Options as ClusterOptions;
+use cluster::audit::writes;
 
 /// The kinds of Tenants, Workspaces and the objects that the daemon makes for them.
 pub const KINDS: &str = "clusterroles,clusterrolebindings,limitranges,namespaces,networkpolicies,persistentvolumeclaims,\

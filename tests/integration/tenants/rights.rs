@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{tenant, workspace};
-use crate::cluster::direct::User;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::direct::User;
 
 /// The users of the table; the first letter of their names stands for them there.
 const PEOPLE: [(&str, User); 5] = [

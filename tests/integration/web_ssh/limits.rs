@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::Site;
-use crate::cluster::browser::{Browser, Received};
-use crate::cluster::sshd::{LocalAddress, OPEN, key_pair};
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::browser::{Browser, Received};
+use cluster::sshd::{LocalAddress, OPEN, key_pair};
 
 #[test]
 fn no_more_terminals_than_allowed() {
@@ -180,7 +180,7 @@ fn a_key_that_is_replaced_is_used_from_then_on() {
     }
     wait_until(PATIENCE, || {
         let mut browser = Browser::open(site.port, &site.request());
-        match browser.next() {
+        match browser.receive() {
             Received::Error(error) => Err(error),
             _ => Ok(()),
         }
@@ -198,7 +198,7 @@ fn five_hundred_open_terminals() {
         let mut browser = Browser::open(site.port, &request);
         // On a machine that has much else to do, a handshake may take longer than its limit.
         let opened = loop {
-            match browser.next() {
+            match browser.receive() {
                 Received::Error(_) => browser = Browser::open(site.port, &request),
                 Received::Data(data) => break data,
                 _ => {}

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::cluster::browser::{Browser, request};
-use crate::cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
+use cluster::browser::{Browser, request};
+use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 
 /// A shell without prompt, profile and history.
 const SHELL: &str = "exec env -i PATH=/usr/bin:/bin TERM=$TERM PS1= LC_ALL=C.UTF-8 sh";

@@ -9,9 +9,9 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde_json::{Value, json};
 
 use super::Site;
-use crate::cluster::browser::{Browser, request};
-use crate::cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 use crate::lab::{PATIENCE, instance, wait_until};
+use cluster::browser::{Browser, request};
+use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 
 /// What everybody is told who gets no terminal.
 fn refused() -> (String, u16) {

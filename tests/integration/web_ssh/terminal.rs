@@ -7,10 +7,10 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::Site;
-use crate::cluster::browser::{Browser, Received, request};
-use crate::cluster::sshd::{LocalAddress, Sshd, key_pair};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
+use cluster::browser::{Browser, Received, request};
+use cluster::sshd::{LocalAddress, Sshd, key_pair};
 
 #[test]
 fn a_terminal_from_the_first_message_to_the_end_of_the_shell() {
@@ -76,8 +76,8 @@ fn the_browser_may_leave_in_any_way() {
     for code in [Some(1000), Some(1001), None] {
         let mut browser = site.open();
         browser.close(code);
-        assert_eq!(browser.next(), Received::Close(code.unwrap_or(1005)), "the close frame is answered");
-        assert_eq!(browser.next(), Received::End);
+        assert_eq!(browser.receive(), Received::Close(code.unwrap_or(1005)), "the close frame is answered");
+        assert_eq!(browser.receive(), Received::End);
         site.await_sessions(0.0);
     }
     let browser = site.open();

@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use super::{
     SELECTOR, await_metric, configurations, daemon, edit, free_port, is_late, lab, trusted, validator,
 };
-use crate::cluster::audit::{Mark, writes};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::tenant;
+use cluster::audit::{Mark, writes};
 
 /// The daemon runs without loops: only the webhooks are under test.
 const LOOPS: &str =

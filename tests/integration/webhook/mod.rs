@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::cluster::Options as ClusterOptions;
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::Options as ClusterOptions;
 
 /// The value of the selector label of the daemons here. Each test has its own control plane.
 const SELECTOR: &str = "guarded";

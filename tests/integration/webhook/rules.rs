@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::quota::{personal, quota, tenants_of_namespaces};
 use super::{SELECTOR, act, await_metric, configurations, daemon, edit, free_port, install, lab, lab_with};
-use crate::cluster::Options as ClusterOptions;
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::{tenant, workspace};
+use cluster::Options as ClusterOptions;
 
 /// The selector label.
 const KEY: &str = "crownlabs.polito.it/operator-selector";

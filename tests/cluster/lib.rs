@@ -4,8 +4,13 @@
 //! end with the process that started them; [`standin`] simulates `KubeVirt`, CDI, the storage and the load balancer.
 //! See `README.md` beside this file.
 
-// Every test target includes this tree and uses only a part of it.
-#![allow(dead_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a test that it serves fails by a panic"
+)]
 
 mod access;
 pub mod assets;
@@ -134,6 +139,7 @@ pub struct Cluster {
     admin_kubeconfig: PathBuf,
     direct: Mutex<Option<Arc<Direct>>>,
     programs: Programs,
+    #[expect(dead_code, reason = "the folder is removed when this is dropped")]
     temporary: Option<TempDir>,
     /// Whether all programs were ready once.
     is_complete: AtomicBool,
