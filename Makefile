@@ -99,7 +99,7 @@ ssh-bastion-image: ## The container image of the SSH server of the bastion
 
 sbom: ## What the binary is made of, target/crownlabs.cdx.json: by cargo-cyclonedx, which `cargo install` builds
 	$(CARGO) cyclonedx --format json --override-filename crownlabs-sbom
-	rm tests/cluster/crownlabs-sbom.json
+	rm examples/demo/crownlabs-sbom.json tests/cluster/crownlabs-sbom.json
 	mkdir -p target
 	mv crownlabs-sbom.json target/crownlabs.cdx.json
 

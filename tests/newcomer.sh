@@ -82,7 +82,7 @@ serve() {
 	done
 }
 
-there="the control plane is there"
+there="the daemon runs"
 for part in "$@"; do
 	case $part in
 	modules)
@@ -101,6 +101,6 @@ done
 echo
 echo "$(nproc) cores, $(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo | awk '{printf "%.0f GiB", $1 / 1048576}')$(
 	[ -z "$server" ] || echo "; $(du -sLm "$work/archives" | cut -f1) MB of archives")"
-echo "| from nothing | until all is built | until the end |"
+echo "| from nothing | until the daemon runs | until the end |"
 echo "|---|---|---|"
 printf '%s\n' "${rows[@]}"

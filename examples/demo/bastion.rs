@@ -99,7 +99,7 @@ impl Bastion {
             fs::copy(self.folder.join("host-keys").join(&name), own.join(&name))?;
             fs::set_permissions(own.join(&name), private)?;
         }
-        let image = Path::new(env!("CARGO_MANIFEST_DIR")).join("images/ssh-bastion");
+        let image = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../images/ssh-bastion");
         let shipped = fs::read_to_string(image.join("sshd_config"))?;
         let folder = self.folder.display().to_string();
         let config = shipped

@@ -11,6 +11,7 @@ mod node;
 mod parts;
 mod people;
 mod pods;
+mod program;
 mod storage;
 
 use std::cell::RefCell;
@@ -27,6 +28,7 @@ use cluster::keycloak::KeycloakServer;
 use cluster::processes::{Process, tail};
 use cluster::{Cluster, Options};
 use parts::Parts;
+use program::{Build, program};
 use serde_json::Value;
 
 /// The Instance that is stopped when all are ready.
@@ -42,7 +44,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 fn main() -> Result<()> {
     let detach = std::env::args().any(|argument| argument == "--detach");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let build = Build::of_arguments();
     // After Ctrl-C everything is stopped in order, at any point of the demo.
     let interrupted = interruption()?;
     println!("starting a Kubernetes control plane …");
@@ -51,6 +54,10 @@ fn main() -> Result<()> {
     let cluster = Cluster::start(Options { crds, schemas: false, ..Options::default() })?;
     let mut parts = Parts::start(cluster.dir())?;
     let config = people::config(cluster.dir(), &root.join("config/demo.yaml"), &parts)?;
+    if let Err(error) = build.wait() {
+        println!("\nstopping");
+        return if interrupted_already() { Ok(()) } else { Err(error) };
+    }
     let daemon = RefCell::new(Daemon::start(&cluster, root, &config)?);
     println!("the daemon runs; its log is {}\n", cluster.dir().join("daemon.log").display());
     let show = || {
@@ -241,15 +248,6 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The binary beside this program: `<target>/debug/crownlabs` where this is `<target>/debug/examples/demo`.
-fn program() -> Result<PathBuf> {
-    let this = std::env::current_exe()?;
-    let folder = this.ancestors().nth(2).context("the demo runs from the target folder")?;
-    let program = folder.join("crownlabs");
-    anyhow::ensure!(program.exists(), "there is no {}: make demo builds it", program.display());
-    Ok(program)
-}
-
 /// The daemon with its own service account. It is stopped when this is dropped.
 struct Daemon(Process);
 
@@ -267,8 +265,7 @@ impl Daemon {
             "--kubeconfig".to_owned(),
             argument(&kubeconfig),
         ];
-        let process =
-            Process::start("the daemon", &program()?, &arguments, cluster.dir().join("daemon.log"))?;
+        let process = Process::start("the daemon", program()?, &arguments, cluster.dir().join("daemon.log"))?;
         Ok(Self(process))
     }
 }

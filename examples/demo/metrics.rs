@@ -3,8 +3,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use crownlabs::testing::cri::messages::ContainerStats;
-use crownlabs::testing::cri::{Cri, DEADLINE};
 use serde_json::Value;
 use tonic::Code;
 
@@ -12,6 +10,7 @@ use crate::node::{METRICS, Node, Running};
 use crate::people::wait;
 use crate::{NAMESPACE, run};
 use cluster::Cluster;
+use cluster::containerd::{ContainerStats, Containerd};
 use cluster::instance_metrics::{ContainerMetrics, ask};
 use cluster::prometheus::page;
 
@@ -63,7 +62,6 @@ pub fn show(node: &Node, cluster: &Cluster) -> Result<()> {
     );
     let keys = format!("listen: \"{SERVICE}\", updatePeriod: 1s");
     let mut daemon = node.daemon("instanceMetrics", &keys, None)?;
-    let runtime = Cri::new(node.containerd.socket(), DEADLINE);
     wait("numbers of the daemon", || {
         daemon.check()?;
         let found = answer(node, &pod.name).ok().filter(|found| found.disk_bytes > 0);
@@ -72,7 +70,7 @@ pub fn show(node: &Node, cluster: &Cluster) -> Result<()> {
     let (found, containers) =
         wait("the same numbers from the daemon and from the container runtime", || {
             daemon.check()?;
-            let (found, containers) = node.runtime.block_on(compare(&runtime, &pod))?;
+            let (found, containers) = node.runtime.block_on(compare(&node.containerd, &pod))?;
             let position = names.iter().position(|name| name == APPLICATION.0).unwrap_or_default();
             let expected = containers.get(position).context("a container")?;
             Ok(is_near(&found, expected).then_some((found, containers)))
@@ -116,7 +114,7 @@ fn series() -> Result<Vec<String>> {
 }
 
 /// What the service says of a pod, and what the container runtime says of each of its containers, of the same time.
-async fn compare(runtime: &Cri, pod: &Running) -> Result<(Use, Vec<Use>)> {
+async fn compare(runtime: &Containerd, pod: &Running) -> Result<(Use, Vec<Use>)> {
     let stats = async || {
         let mut all = Vec::new();
         for container in &pod.containers {

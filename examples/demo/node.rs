@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::program;
+use crate::program::program;
 use cluster::Cluster;
 use cluster::containerd::{Containerd, Pod};
 use cluster::network::Namespace;

@@ -133,6 +133,62 @@ pub struct ContainerId {
     pub container_id: String,
 }
 
+/// Asks for the use of one container.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ContainerStatsRequest {
+    #[prost(string, tag = "1")]
+    pub container_id: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ContainerStatsResponse {
+    #[prost(message, optional, tag = "1")]
+    pub stats: Option<ContainerStats>,
+}
+
+/// What a container uses.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct ContainerStats {
+    /// Processors.
+    #[prost(message, optional, tag = "2")]
+    pub cpu: Option<CpuUsage>,
+    /// Memory.
+    #[prost(message, optional, tag = "3")]
+    pub memory: Option<MemoryUsage>,
+    /// The files that it has written beside its volumes.
+    #[prost(message, optional, tag = "4")]
+    pub writable_layer: Option<FilesystemUsage>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct CpuUsage {
+    /// When it was measured, in nanoseconds since 1970.
+    #[prost(int64, tag = "1")]
+    pub timestamp: i64,
+    /// The processor time since the start of the container, in nanoseconds of one processor.
+    #[prost(message, optional, tag = "2")]
+    pub usage_core_nano_seconds: Option<UInt64Value>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct MemoryUsage {
+    #[prost(message, optional, tag = "2")]
+    pub working_set_bytes: Option<UInt64Value>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct FilesystemUsage {
+    #[prost(message, optional, tag = "3")]
+    pub used_bytes: Option<UInt64Value>,
+}
+
+/// A number that can be missing.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct UInt64Value {
+    #[prost(uint64, tag = "1")]
+    pub value: u64,
+}
+
 /// A message of which no field is read.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Empty {}

@@ -5,6 +5,7 @@
 //! and mounts, however the test ends. What it calls process 4 is another number outside of it: see
 //! [`Containerd::command`] and [`Containerd::process_outside`].
 
+mod cgroups;
 mod image;
 mod messages;
 
@@ -26,12 +27,14 @@ use tonic_prost::ProstCodec;
 use super::folders::temporary_dir;
 use super::network::Namespace;
 use super::processes::Process;
+use cgroups::{remove_cgroups, remove_old_cgroups};
 use image::{IMAGE, archive, run};
+pub use messages::ContainerStats;
 use messages::{
-    ContainerConfig, ContainerId, ContainerMetadata, CreateContainerRequest, Empty, ImageSpec,
-    ImageStatusRequest, ImageStatusResponse, LinuxPodSandboxConfig, LinuxSandboxSecurityContext,
-    NamespaceOption, PodSandboxConfig, PodSandboxMetadata, RunPodSandboxRequest, RunPodSandboxResponse,
-    SandboxId,
+    ContainerConfig, ContainerId, ContainerMetadata, ContainerStatsRequest, ContainerStatsResponse,
+    CreateContainerRequest, Empty, ImageSpec, ImageStatusRequest, ImageStatusResponse, LinuxPodSandboxConfig,
+    LinuxSandboxSecurityContext, NamespaceOption, PodSandboxConfig, PodSandboxMetadata, RunPodSandboxRequest,
+    RunPodSandboxResponse, SandboxId,
 };
 
 /// How long a call may take on a machine that does something else, too.
@@ -275,6 +278,13 @@ impl Containerd {
         Ok(())
     }
 
+    /// What a container uses, if that has been measured.
+    pub async fn container_stats(&self, id: &str) -> Result<Option<ContainerStats>> {
+        let request = ContainerStatsRequest { container_id: id.to_owned() };
+        let answer: ContainerStatsResponse = self.call("RuntimeService/ContainerStats", request).await?;
+        Ok(answer.stats)
+    }
+
     fn config_of(&self, pod: &Pod) -> PodSandboxConfig {
         let (name, uid, namespace) = (pod.name.clone(), pod.uid(), pod.namespace.clone());
         let options = NamespaceOption { network: 0, pid: 1 };
@@ -356,38 +366,4 @@ fn write_configuration(dir: &Path, index: u8) -> Result<()> {
         }],
     });
     Ok(fs::write(dir.join("cni/10-lab.conflist"), network.to_string())?)
-}
-
-/// The folders in which cgroups are: one for each controller in version 1.
-fn hierarchies() -> Vec<PathBuf> {
-    let root = PathBuf::from("/sys/fs/cgroup");
-    let folders = fs::read_dir(&root).into_iter().flatten().flatten().map(|entry| entry.path());
-    folders.filter(|path| path.is_dir()).chain([root.clone()]).collect()
-}
-
-/// Removes a cgroup and those below it, which must be without processes. Returns whether they are gone.
-fn remove_cgroups(name: &str) -> bool {
-    fn remove(folder: &Path) -> bool {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                remove(&entry.path());
-            }
-        }
-        fs::remove_dir(folder).is_ok() || !folder.exists()
-    }
-    hierarchies().iter().all(|folder| remove(&folder.join(name.trim_start_matches('/'))))
-}
-
-/// Removes the cgroups of test processes that were killed before they could do it.
-fn remove_old_cgroups() {
-    for folder in hierarchies() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let id = name.strip_prefix("crownlabs-").and_then(|rest| rest.split('-').next());
-            let is_old = |id: &str| id.parse::<u32>().is_ok() && !Path::new("/proc").join(id).exists();
-            if id.is_some_and(is_old) {
-                remove_cgroups(&name);
-            }
-        }
-    }
 }
