@@ -38,6 +38,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use tracing::{info, warn};
 
+use self::cluster::{Cluster, gate, is_needed, takes_part};
 use self::configuration_file::configuration_file;
 use self::lease::{Election, Watchdog};
 use self::logging::Logging;
@@ -56,7 +57,6 @@ use crate::runtime::store::StoreFactory;
 use crate::runtime::task::{Task, first_ended};
 use crate::runtime::watch_health;
 use crate::webhook::setup::{self as webhook, Ending};
-use cluster::{Cluster, gate, is_needed, takes_part};
 
 /// The exit code after the lease was lost.
 pub const EXIT_LEASE_LOST: u8 = 3;
