@@ -4,6 +4,7 @@
 //! same time; observe again, if anything was done; report. The driver also handles what all loops have in common: objects that are
 //! gone or being deleted, finalizers, a lost lease, errors, and the next requeue.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -18,9 +19,10 @@ use super::context::Context;
 use super::controller::{ReconcileError, ReconcileKey};
 use super::error::ApiError;
 use super::finalizer;
-use super::plan::{Evidence, Plan, Requeue};
+use super::plan::{Evidence, KindInfo, ObjectPatch, Plan, Requeue};
 use super::queue::Action;
 use super::reconciler::{Counter, EffectResult, Outcome, Reconciler, Report, labels_of};
+use crate::api::{Kind, Object};
 
 /// After how long at most an object that a `ResourceQuota` refused is reconciled again: no watch shows when
 /// a quota has capacity again.
@@ -91,11 +93,11 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
         if let Some(stale) = outcome.stale() {
             return Err(ReconcileError::from(stale.to_string()));
         }
-        // Observe again, if there were writes: the stores now hold the responses.
-        let observed = if is_unchanged { Some(observed) } else { reconciler.observe(key) };
-        let Some(observed) = observed else {
-            reconciler.forget(key);
-            return Ok(Action::Forget);
+        let again =
+            if is_unchanged { Ok((observed, false)) } else { self.observe_again(key, &observed, &plan) };
+        let (observed, is_outdated) = match again {
+            Ok(observed) => observed,
+            Err(action) => return Ok(action),
         };
         reconciler.settle(&observed, &outcome);
         if let Some(finalizer) = plan.remove_finalizer.filter(|_| outcome.is_success()) {
@@ -110,7 +112,7 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
         if observed.as_ref().is_terminating() && outcome.is_success() && !has_time {
             return Ok(Action::AwaitChange);
         }
-        self.action(key, &plan, &outcome, report.requeue_at_once || is_incomplete)
+        self.action(key, &plan, &outcome, report.requeue_at_once || is_incomplete || is_outdated)
     }
 }
 
@@ -142,6 +144,32 @@ impl<R: Reconciler> Driver<R> {
             self.publish(&observed, &report).await?;
         }
         Ok((observed, plan))
+    }
+
+    /// Observes again after writes and effects: the stores now hold the responses. If somebody else has changed the spec
+    /// meanwhile, which the second value says, the object has the generation that was planned for, because that is what
+    /// the report is about. An error is the next action without a report.
+    fn observe_again(
+        &self,
+        key: &ObjectKey,
+        planned: &R::Observed,
+        plan: &Plan<R::Effect>,
+    ) -> Result<(R::Observed, bool), Action> {
+        let Some(mut observed) = self.reconciler.observe(key) else {
+            self.reconciler.forget(key);
+            return Err(Action::Forget);
+        };
+        let (planned, object) = (planned.as_ref(), observed.as_mut());
+        if !planned.uid().is_empty() && planned.uid() != object.uid() {
+            // Another object has the name now.
+            return Err(Action::RequeueAfter(Duration::ZERO));
+        }
+        let known = generation_after(planned, plan);
+        let is_outdated = known.is_some() && object.metadata.generation > known;
+        if is_outdated {
+            Arc::make_mut(object).metadata.generation = known;
+        }
+        Ok((observed, is_outdated))
     }
 
     /// Publishes the events, then writes the status if it differs. In this order, a crash in between
@@ -224,6 +252,19 @@ impl<R: Reconciler> Driver<R> {
         };
         Ok(self.context.requeue(key, sooner.into_iter().chain(quota).chain(at_once).min()))
     }
+}
+
+/// The generation of an object after a plan for it: the next one if the plan changes its spec. `None` for one that does
+/// not exist yet.
+fn generation_after<T: Kind, E>(object: &Object<T>, plan: &Plan<E>) -> Option<i64> {
+    let (kind, key) = (KindInfo::of::<T>(), ObjectKey::of(object));
+    let changes_spec = |patch: &ObjectPatch| {
+        (patch.kind, &patch.key) == (kind, &key)
+            && patch.subresource.is_none()
+            && patch.patch["spec"].is_object()
+    };
+    let changes = plan.patches.iter().any(changes_spec);
+    object.metadata.generation.map(|generation| generation + i64::from(changes))
 }
 
 /// The result of a reconcile after a failed request. After `NotFound` (the object has been deleted

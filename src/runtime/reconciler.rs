@@ -8,6 +8,7 @@
 //! | [`Reconciler::REPORT`] | returns the new status, conditions and events | yes |
 
 use std::future::Future;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use metrics::{Label, counter};
@@ -34,7 +35,7 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
     /// The kind of the objects that the loop reconciles.
     type Kind: Kind;
     /// The object, and everything else that plan and report depend on, except the settings and the time.
-    type Observed: AsRef<Object<Self::Kind>> + Send + Sync;
+    type Observed: AsRef<Object<Self::Kind>> + AsMut<Arc<Object<Self::Kind>>> + Send + Sync;
     /// The settings that plan and report depend on. They do not change while the process runs.
     type Settings: Send + Sync;
     /// The type of effects outside of the cluster; `()` for loops without any.
@@ -44,7 +45,7 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
     /// [`Reconciler::FINALIZER`].
     const PLAN: PlanFn<Self>;
     /// Returns the report of a reconcile; unless the loop says otherwise, nothing is reported. The observation is
-    /// read again after the writes, so it contains their responses.
+    /// read again after the writes, so it contains their responses; its generation is the one that was planned for.
     const REPORT: ReportFn<Self> = |observed, _, _, _, _| Report::unchanged(observed.as_ref());
 
     /// The objects that a new leader reads from the API server before its first reconcile, for loops that

@@ -14,8 +14,13 @@ use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::{ObjectKey, plan::Plan, reconciler::PlanFn, reconciler::Reconciler, watch::Selection};
 
-#[derive(derive_more::AsRef)]
-struct Observed(#[as_ref(Namespace)] Arc<Namespace>, Option<Arc<ResourceQuota>>);
+#[derive(derive_more::AsRef, derive_more::AsMut)]
+struct Observed(
+    #[as_ref(Namespace)]
+    #[as_mut]
+    Arc<Namespace>,
+    Option<Arc<ResourceQuota>>,
+);
 
 struct PodQuotaReconciler {
     namespaces: Arc<Store<NamespaceKind>>,

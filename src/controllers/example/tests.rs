@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
-use super::PodQuotaReconciler;
+use super::{Observed, PodQuotaReconciler};
 use crate::config::Config;
 use crate::controllers::Setup;
 use crate::controllers::table::build;
@@ -109,17 +109,17 @@ struct VanishingReconciler {
 impl Reconciler for VanishingReconciler {
     const NAME: &'static str = "vanishing";
     type Kind = NamespaceKind;
-    type Observed = Arc<Namespace>;
+    type Observed = Observed;
     type Settings = ();
     type Effect = ();
-    const PLAN: PlanFn<Self> = |namespace, (), _| {
+    const PLAN: PlanFn<Self> = |Observed(namespace, _), (), _| {
         let confirm = vec![(KindInfo::of::<NamespaceKind>(), ObjectKey::of(&**namespace))];
         Plan { confirm, ..Plan::default() }
     };
 
-    fn observe(&self, key: &ObjectKey) -> Option<Arc<Namespace>> {
+    fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let is_first = self.looks.fetch_add(1, Ordering::SeqCst) == 0;
-        is_first.then(|| Arc::new(Namespace::new(None, &key.name, Unread::default())))
+        is_first.then(|| Observed(Arc::new(Namespace::new(None, &key.name, Unread::default())), None))
     }
 
     fn forget(&self, _: &ObjectKey) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use derive_more::AsRef;
+use derive_more::{AsMut, AsRef};
 use jiff::Timestamp;
 
 use super::Settings;
@@ -29,10 +29,11 @@ const WAY: Way = Way {
 };
 
 /// What is known of an Instance.
-#[derive(Debug, Clone, AsRef)]
+#[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Instance.
     #[as_ref(Instance)]
+    #[as_mut]
     pub instance: Arc<Instance>,
     /// Its Template; `None` while it does not exist.
     pub template: Option<Arc<Template>>,

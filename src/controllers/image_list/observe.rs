@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use derive_more::AsRef;
+use derive_more::{AsMut, AsRef};
 use jiff::Timestamp;
 
 use crate::api::condition::{Condition, STALE};
@@ -10,10 +10,11 @@ use crate::api::image_list::ImageList;
 use crate::clients::registry::{Listing, QueryError};
 
 /// Everything that plan and report depend on, except the configuration and the time.
-#[derive(Debug, Clone, AsRef)]
+#[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The list; without uid if it does not exist.
     #[as_ref(ImageList)]
+    #[as_mut]
     pub list: Arc<ImageList>,
     /// The last query of its registry by this process.
     pub query: Option<Query>,

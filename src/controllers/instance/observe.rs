@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use derive_more::AsRef;
+use derive_more::{AsMut, AsRef};
 
 use super::access::ProxySecrets;
 use crate::api::environment::Environment;
@@ -30,10 +30,11 @@ pub struct Platform {
 }
 
 /// Everything that the plan and the status of one Instance depend on, except the configuration and the time.
-#[derive(Debug, Clone, AsRef)]
+#[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Instance.
     #[as_ref(Instance)]
+    #[as_mut]
     pub instance: Arc<Instance>,
     /// Its Template, if it exists.
     pub template: Option<Arc<Template>>,

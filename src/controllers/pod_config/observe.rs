@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use derive_more::AsRef;
+use derive_more::{AsMut, AsRef};
 use ipnet::IpNet;
 use jiff::Timestamp;
 
@@ -37,10 +37,11 @@ pub struct Settings {
 }
 
 /// Everything that plan and report depend on, except the settings and the time.
-#[derive(Debug, Clone, AsRef)]
+#[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The `PodConfig`.
     #[as_ref(PodConfig)]
+    #[as_mut]
     pub config: Arc<PodConfig>,
     /// All of its namespace, this one among them: they share pools.
     pub members: Vec<Member>,

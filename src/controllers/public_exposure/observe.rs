@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use derive_more::AsRef;
+use derive_more::{AsMut, AsRef};
 use jiff::Timestamp;
 
 use super::Settings;
@@ -16,10 +16,11 @@ use crate::kinds::{LoadBalancerService, NetworkPolicy};
 use crate::runtime::ObjectKey;
 
 /// Everything that plan and report depend on.
-#[derive(Debug, Clone, AsRef)]
+#[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Instance.
     #[as_ref(Instance)]
+    #[as_mut]
     pub instance: Arc<Instance>,
     /// The object with the name of its Service, whoever owns it.
     pub service: Option<Arc<LoadBalancerService>>,

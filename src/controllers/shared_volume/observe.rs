@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use derive_more::AsRef;
+use derive_more::{AsMut, AsRef};
 
 use crate::api::labels;
 use crate::api::names::CanonicalName;
@@ -15,10 +15,11 @@ use crate::runtime::ObjectKey;
 use crate::runtime::finalizer;
 
 /// Everything that plan and report depend on, except the configuration and the time.
-#[derive(Debug, Clone, AsRef)]
+#[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The shared volume.
     #[as_ref(SharedVolume)]
+    #[as_mut]
     pub volume: Arc<SharedVolume>,
     /// Whether its namespace is not selected any more, and it still has our finalizer.
     pub has_left: bool,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use derive_more::AsRef;
+use derive_more::{AsMut, AsRef};
 
 use crate::api::instance::Instance;
 use crate::api::instance_snapshot::InstanceSnapshot;
@@ -13,10 +13,11 @@ use crate::kinds::{DataVolume, Job, Pod, PodOfJob, VirtualMachine, VirtualMachin
 use crate::runtime::ObjectKey;
 
 /// Everything that plan and report depend on, except the configuration and the time.
-#[derive(Debug, Clone, AsRef)]
+#[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The snapshot.
     #[as_ref(InstanceSnapshot)]
+    #[as_mut]
     pub snapshot: Arc<InstanceSnapshot>,
     /// The Instance that it names, if it exists.
     pub instance: Option<Arc<Instance>>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use derive_more::AsRef;
+use derive_more::{AsMut, AsRef};
 
 use crate::api::condition::{Condition, SUBMITTED};
 use crate::api::instance::{Automation, Instance, InstancePhase, InstanceStatus};
@@ -16,10 +16,11 @@ use crate::kinds::{Job, Pod, VirtualMachineInstance};
 use crate::runtime::problem::Problem;
 
 /// Everything that plan and report depend on, except the configuration and the time.
-#[derive(Debug, Clone, AsRef)]
+#[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Instance.
     #[as_ref(Instance)]
+    #[as_mut]
     pub instance: Arc<Instance>,
     /// Its Template, if it exists.
     pub template: Option<Arc<Template>>,

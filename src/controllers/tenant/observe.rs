@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use derive_more::AsRef;
+use derive_more::{AsMut, AsRef};
 
 use super::Settings;
 use super::names::Names;
@@ -16,10 +16,11 @@ use crate::kinds::{
 };
 
 /// Everything that the plan and the status of a Tenant depend on, except the settings and the time.
-#[derive(Debug, Clone, AsRef)]
+#[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Tenant.
     #[as_ref(Tenant)]
+    #[as_mut]
     pub tenant: Arc<Tenant>,
     /// Whether it is not selected any more, and still has our finalizer.
     pub has_left: bool,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use derive_more::AsRef;
+use derive_more::{AsMut, AsRef};
 use jiff::Timestamp;
 
 use crate::api::condition::{Condition, STATUS_CHECKED};
@@ -13,10 +13,11 @@ use crate::api::template::Template;
 use crate::clients::status_check::Verdict;
 
 /// Everything that plan and report depend on, except the configuration and the time.
-#[derive(Debug, Clone, AsRef)]
+#[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Instance.
     #[as_ref(Instance)]
+    #[as_mut]
     pub instance: Arc<Instance>,
     /// Its Template, if it exists.
     pub template: Option<Arc<Template>>,

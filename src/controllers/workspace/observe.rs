@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use derive_more::AsRef;
+use derive_more::{AsMut, AsRef};
 
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
@@ -11,10 +11,11 @@ use crate::api::workspace::Workspace;
 use crate::kinds::{ClusterRoleBinding, Namespace, RoleBinding};
 
 /// Everything that the plan and the status of a Workspace depend on, except the settings and the time.
-#[derive(Debug, Clone, AsRef)]
+#[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Workspace.
     #[as_ref(Workspace)]
+    #[as_mut]
     pub workspace: Arc<Workspace>,
     /// Whether it is not selected any more, and still has our finalizer.
     pub has_left: bool,

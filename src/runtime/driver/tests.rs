@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -12,7 +12,7 @@ use super::*;
 use crate::kinds::{Deployment, DeploymentKind, DeploymentStatus, ServiceKind};
 use crate::runtime::api_server::{ApiServer, Asked, refused};
 use crate::runtime::context::Connections;
-use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
+use crate::runtime::plan::{Desired, Manifest, Ownership};
 use crate::runtime::reconciler::{Measurement, PlanFn, ReportFn};
 use crate::runtime::store::{Store, WrittenStores};
 use crate::runtime::watch::Selection;
@@ -21,14 +21,21 @@ use crate::runtime::watch::Selection;
 const PERIOD: Duration = Duration::from_hours(1);
 
 /// A Deployment, and whether there is a Service of its name.
-#[derive(derive_more::AsRef)]
-struct Observed(#[as_ref(Deployment)] Arc<Deployment>, bool);
+#[derive(derive_more::AsRef, derive_more::AsMut)]
+struct Observed(
+    #[as_ref(Deployment)]
+    #[as_mut]
+    Arc<Deployment>,
+    bool,
+);
 
 /// What the loop plans, and whether it wants to be called again at once.
 #[derive(Default)]
 struct Script {
     plan: Plan,
     at_once: bool,
+    /// The generation that the last report was about.
+    reported: Option<i64>,
 }
 
 /// Writes a plan, and in the status whether there is a Service.
@@ -45,12 +52,14 @@ impl Reconciler for Scripted {
     type Settings = Mutex<Script>;
     type Effect = ();
     const PLAN: PlanFn<Self> = |_, script, _| script.lock().expect("no panic").plan.clone();
-    const REPORT: ReportFn<Self> = |Observed(_, has_service), script, _, _, _| {
+    const REPORT: ReportFn<Self> = |Observed(deployment, has_service), script, _, _, _| {
+        let mut script = script.lock().expect("no panic");
+        script.reported = deployment.metadata.generation;
         let status =
             DeploymentStatus { ready_replicas: Some((*has_service).into()), ..DeploymentStatus::default() };
         let labels = vec![("kind", "odd".to_owned())];
         Report {
-            requeue_at_once: script.lock().expect("no panic").at_once,
+            requeue_at_once: script.at_once,
             counters: vec![Counter { name: "reports_total", labels: labels.clone() }],
             measurements: vec![Measurement { name: "written_seconds", labels, value: 1.0 }],
             ..Report::new(status, Vec::new())
@@ -152,13 +161,59 @@ async fn a_report_knows_what_was_written_before_it() {
     let (action, asked) = reconciled(&driver, &api, Script::default()).await;
     assert_eq!((action, asked), (Ok(Action::RequeueAfter(PERIOD)), Vec::new()));
     assert_eq!((shown("reports_total"), shown("written_seconds_count")), (Some(1), None));
-    let (action, asked) = reconciled(&driver, &api, Script { plan: with_service(), at_once: false }).await;
+    let (action, asked) =
+        reconciled(&driver, &api, Script { plan: with_service(), ..Script::default() }).await;
     assert_eq!(action, Ok(Action::RequeueAfter(PERIOD)));
     assert_eq!(asked.len(), 2);
     assert!(asked[0].is("POST /api/v1/namespaces/ns/services?"), "{asked:?}");
     assert!(asked[1].is("PATCH /apis/apps/v1/namespaces/ns/deployments/a/status?"), "{asked:?}");
     assert_eq!(asked[1].body["status"]["readyReplicas"], 1);
     assert_eq!((shown("reports_total"), shown("written_seconds_count")), (Some(2), Some(1)));
+}
+
+/// A version of the Deployment with this uid, whose spec has this generation.
+fn changed(version: u32, uid: &str, generation: i64) -> Value {
+    let mut changed = deployment(version, 0);
+    changed["metadata"]["uid"] = uid.into();
+    changed["metadata"]["generation"] = generation.into();
+    changed
+}
+
+#[tokio::test]
+async fn a_report_is_about_the_spec_that_was_planned_for() {
+    let at_once = Action::RequeueAfter(Duration::ZERO);
+    // What the plan changes; how the object is afterwards; what the report is about, and when the next one follows.
+    for (spec, (uid, generation), reported, action) in [
+        (Value::Null, ("u1", 3), Some(3), Action::RequeueAfter(PERIOD)),
+        (Value::Null, ("u1", 4), Some(3), at_once),
+        (json!({"paused": true}), ("u1", 4), Some(4), Action::RequeueAfter(PERIOD)),
+        (json!({"paused": true}), ("u1", 5), Some(4), at_once),
+        (Value::Null, ("u2", 1), None, at_once),
+    ] {
+        let store = Arc::new(OnceLock::<Arc<Store<DeploymentKind>>>::new());
+        let seen = Arc::clone(&store);
+        let api = ApiServer::start(move |asked| {
+            if asked.name() != "a" {
+                return accept(asked);
+            }
+            // The watch is faster than the answer.
+            let seen = seen.get().expect("it is known");
+            seen.apply_event(serde_json::from_value(changed(7, uid, generation)).expect("a Deployment"));
+            (200, changed(7, uid, generation))
+        })
+        .await;
+        let driver = driver(&api);
+        let deployments = Arc::clone(&driver.reconciler.deployments);
+        let planned: Deployment = serde_json::from_value(changed(6, "u1", 3)).expect("a Deployment");
+        deployments.apply_event(planned.clone());
+        store.set(deployments).expect("it is set once");
+        let patch = json!({"metadata": {"labels": {"a": "b"}}, "spec": spec});
+        let patches = vec![ObjectPatch::exactly(&planned, patch)];
+        let plan = Plan { patches, ..Plan::default() };
+        let (next, _) = reconciled(&driver, &api, Script { plan, ..Script::default() }).await;
+        let script = driver.settings.lock().expect("no panic");
+        assert_eq!((script.reported, next), (reported, Ok(action)), "{spec} {uid} {generation}");
+    }
 }
 
 #[tokio::test]
@@ -182,7 +237,7 @@ async fn what_is_to_be_confirmed_is_read_before_the_plan_is_carried_out() {
     let api = ApiServer::start(accept).await;
     let confirm = vec![(KindInfo::of::<DeploymentKind>(), ObjectKey::new("ns", "a"))];
     let plan = Plan { confirm, ..with_service() };
-    let (_, asked) = reconciled(&driver(&api), &api, Script { plan, at_once: false }).await;
+    let (_, asked) = reconciled(&driver(&api), &api, Script { plan, ..Script::default() }).await;
     assert_eq!(asked[0].line, "GET /apis/apps/v1/namespaces/ns/deployments/a");
     assert!(asked[1].is("POST /api/v1/namespaces/ns/services?"), "{asked:?}");
 }
@@ -203,7 +258,7 @@ async fn what_is_being_deleted_is_reconciled_again_at_a_time_only_if_its_plan_na
         let going = serde_json::from_value(going).expect("a Deployment");
         driver.reconciler.deployments.apply_event(going);
         let plan = Plan { requeue, ..Plan::default() };
-        let (action, _) = reconciled(&driver, &api, Script { plan, at_once: false }).await;
+        let (action, _) = reconciled(&driver, &api, Script { plan, ..Script::default() }).await;
         assert_eq!(action, Ok(expected), "{requeue:?}");
     }
 }
@@ -234,7 +289,8 @@ async fn the_next_reconcile_depends_on_the_plan_the_report_and_the_failures() {
         })
         .await;
         let plan = Plan { requeue, ..with_service() };
-        let (action, _) = reconciled(&driver(&api), &api, Script { plan, at_once }).await;
+        let (action, _) =
+            reconciled(&driver(&api), &api, Script { plan, at_once, ..Script::default() }).await;
         assert_eq!(action.as_ref().ok(), expected.as_ref(), "{requeue:?} {at_once} {refusal:?}: {action:?}");
         if let Err(error) = action {
             assert_eq!(error.message, "Service a: too busy");

@@ -301,11 +301,12 @@ fn run_with_crash(
                 return Ok(());
             }
             Err(format!(
-                "{}, crash after {moment}, step {number}: {}\nbefore:\n{}\nafter:\n{}",
+                "the objects of {}, crash after {moment}, step {number}\nbefore:\n{}\nafter:\n{}\n{}",
                 scenario.name,
-                golden::all_differences(expected, &now).join("\n"),
                 tail(victim.log.as_deref().unwrap_or_default()),
-                tail(&victim.daemon.log())
+                tail(&victim.daemon.log()),
+                // Last, where it is not lost among the lines of the logs.
+                golden::all_differences(expected, &now).join("\n")
             ))
         });
     }
