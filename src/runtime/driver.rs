@@ -13,7 +13,7 @@ use metrics::histogram;
 use tracing::{info, warn};
 
 use super::ObjectKey;
-use super::apply::Applied;
+use super::apply::{Applied, Failure};
 use super::clock;
 use super::context::Context;
 use super::controller::{ReconcileError, ReconcileKey};
@@ -93,8 +93,9 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
         if let Some(stale) = outcome.stale() {
             return Err(ReconcileError::from(stale.to_string()));
         }
+        let known = generation_after(observed.as_ref(), &plan, &outcome);
         let again =
-            if is_unchanged { Ok((observed, false)) } else { self.observe_again(key, &observed, &plan) };
+            if is_unchanged { Ok((observed, false)) } else { self.observe_again(key, &observed, known) };
         let (observed, is_outdated) = match again {
             Ok(observed) => observed,
             Err(action) => return Ok(action),
@@ -147,13 +148,13 @@ impl<R: Reconciler> Driver<R> {
     }
 
     /// Observes again after writes and effects: the stores now hold the responses. If somebody else has changed the spec
-    /// meanwhile, which the second value says, the object has the generation that was planned for, because that is what
-    /// the report is about. An error is the next action without a report.
+    /// meanwhile, which the second value says, the object has the `known` generation, because that is what the report is
+    /// about. An error is the next action without a report.
     fn observe_again(
         &self,
         key: &ObjectKey,
         planned: &R::Observed,
-        plan: &Plan<R::Effect>,
+        known: Option<i64>,
     ) -> Result<(R::Observed, bool), Action> {
         let Some(mut observed) = self.reconciler.observe(key) else {
             self.reconciler.forget(key);
@@ -164,7 +165,6 @@ impl<R: Reconciler> Driver<R> {
             // Another object has the name now.
             return Err(Action::RequeueAfter(Duration::ZERO));
         }
-        let known = generation_after(planned, plan);
         let is_outdated = known.is_some() && object.metadata.generation > known;
         if is_outdated {
             Arc::make_mut(object).metadata.generation = known;
@@ -254,17 +254,18 @@ impl<R: Reconciler> Driver<R> {
     }
 }
 
-/// The generation of an object after a plan for it: the next one if the plan changes its spec. `None` for one that does
-/// not exist yet.
-fn generation_after<T: Kind, E>(object: &Object<T>, plan: &Plan<E>) -> Option<i64> {
+/// The generation of an object after a plan for it was carried out: the next one if that has changed its spec. `None` for
+/// one that did not exist.
+fn generation_after<T: Kind, E, F>(object: &Object<T>, plan: &Plan<E>, outcome: &Outcome<F>) -> Option<i64> {
     let (kind, key) = (KindInfo::of::<T>(), ObjectKey::of(object));
     let changes_spec = |patch: &ObjectPatch| {
         (patch.kind, &patch.key) == (kind, &key)
             && patch.subresource.is_none()
             && patch.patch["spec"].is_object()
     };
-    let changes = plan.patches.iter().any(changes_spec);
-    object.metadata.generation.map(|generation| generation + i64::from(changes))
+    let is_refused = |failure: &Failure| failure.kind == T::KIND && key.name == failure.name;
+    let is_changed = plan.patches.iter().any(changes_spec) && !outcome.failures.iter().any(is_refused);
+    object.metadata.generation.map(|generation| generation + i64::from(is_changed))
 }
 
 /// The result of a reconcile after a failed request. After `NotFound` (the object has been deleted

@@ -181,14 +181,18 @@ fn changed(version: u32, uid: &str, generation: i64) -> Value {
 
 #[tokio::test]
 async fn a_report_is_about_the_spec_that_was_planned_for() {
-    let at_once = Action::RequeueAfter(Duration::ZERO);
-    // What the plan changes; how the object is afterwards; what the report is about, and when the next one follows.
-    for (spec, (uid, generation), reported, action) in [
-        (Value::Null, ("u1", 3), Some(3), Action::RequeueAfter(PERIOD)),
-        (Value::Null, ("u1", 4), Some(3), at_once),
-        (json!({"paused": true}), ("u1", 4), Some(4), Action::RequeueAfter(PERIOD)),
-        (json!({"paused": true}), ("u1", 5), Some(4), at_once),
-        (Value::Null, ("u2", 1), None, at_once),
+    let (later, at_once) = (Some(Action::RequeueAfter(PERIOD)), Some(Action::RequeueAfter(Duration::ZERO)));
+    let (accepted, conflict) = (200, 409);
+    let paused = json!({"paused": true});
+    // What the plan changes; what is answered; how the object is afterwards; what the report is about, and when the next
+    // one follows (`None`: after the backoff).
+    for (spec, code, (uid, generation), reported, expected) in [
+        (&Value::Null, accepted, ("u1", 3), Some(3), later),
+        (&Value::Null, accepted, ("u1", 4), Some(3), at_once),
+        (&paused, accepted, ("u1", 4), Some(4), later),
+        (&paused, accepted, ("u1", 5), Some(4), at_once),
+        (&paused, conflict, ("u1", 4), Some(3), None),
+        (&Value::Null, accepted, ("u2", 1), None, at_once),
     ] {
         let store = Arc::new(OnceLock::<Arc<Store<DeploymentKind>>>::new());
         let seen = Arc::clone(&store);
@@ -199,7 +203,10 @@ async fn a_report_is_about_the_spec_that_was_planned_for() {
             // The watch is faster than the answer.
             let seen = seen.get().expect("it is known");
             seen.apply_event(serde_json::from_value(changed(7, uid, generation)).expect("a Deployment"));
-            (200, changed(7, uid, generation))
+            if code == conflict {
+                return refused(code, "Conflict", "the object has been modified");
+            }
+            (code, changed(7, uid, generation))
         })
         .await;
         let driver = driver(&api);
@@ -210,9 +217,9 @@ async fn a_report_is_about_the_spec_that_was_planned_for() {
         let patch = json!({"metadata": {"labels": {"a": "b"}}, "spec": spec});
         let patches = vec![ObjectPatch::exactly(&planned, patch)];
         let plan = Plan { patches, ..Plan::default() };
-        let (next, _) = reconciled(&driver, &api, Script { plan, ..Script::default() }).await;
+        let (action, _) = reconciled(&driver, &api, Script { plan, ..Script::default() }).await;
         let script = driver.settings.lock().expect("no panic");
-        assert_eq!((script.reported, next), (reported, Ok(action)), "{spec} {uid} {generation}");
+        assert_eq!((script.reported, action.ok()), (reported, expected), "{spec} {code} {uid} {generation}");
     }
 }
 
