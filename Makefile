@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
-.PHONY: help prerequisites build test soak lint chart chart-test ship-test generate demo newcomer bench load load-report image image-exporter ssh-bastion-image sbom book clean
+.PHONY: help prerequisites build test properties soak lint chart chart-test ship-test generate demo newcomer bench load load-report image image-exporter ssh-bastion-image sbom book clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -37,8 +37,14 @@ TEST_FEATURES := --features otlp
 test: prerequisites ## Everything: unit, snapshot, property and integration tests on a real control plane
 	$(CARGO) test --locked $(TEST_FEATURES) -- --test-threads=$(TEST_THREADS)
 
+# What fails is written to proptest-regressions, with which every run begins.
+CASES ?= 10000
+properties: ## The unit tests with other random inputs than `make test` has: CASES for each property, PROPTEST_RNG_SEED repeats others
+	@seed=$${PROPTEST_RNG_SEED:-$$(( RANDOM << 15 | RANDOM ))}; set -x; PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(CASES) \
+	$(CARGO) test --locked $(TEST_FEATURES) --lib
+
 soak: control-plane-prerequisites ## Two replicas that are killed, stopped and cut off for an hour (SOAK_SECONDS), then compared with calm ones
-	SOAK_SECONDS=$${SOAK_SECONDS:-3600} $(CARGO) test --locked $(TEST_FEATURES) --test integration -- --nocapture soak::
+	SOAK_SECONDS=$${SOAK_SECONDS:-3600} SOAK_SEED=$${SOAK_SEED:-$$RANDOM} $(CARGO) test --locked $(TEST_FEATURES) --test integration -- --nocapture soak::
 
 lint: ## Format, lints, and what may enter the dependency tree
 	$(CARGO) fmt --all --check

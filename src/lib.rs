@@ -31,6 +31,8 @@ mod netlink;
 mod offline;
 mod preview;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod reference;
 mod runtime;
 mod webhook;

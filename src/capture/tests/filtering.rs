@@ -52,7 +52,7 @@ fn run(program: &[Instruction], packet: &Packet<'_>) -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2048))]
+    #![proptest_config(crate::properties::cases(2048))]
 
     #[test]
     fn no_packet_that_counts_is_filtered_out(

@@ -98,7 +98,7 @@ pub fn mangled() -> impl Strategy<Value = (u16, Vec<u8>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4096))]
+    #![proptest_config(crate::properties::cases(4096))]
 
     #[test]
     fn the_parser_agrees_with_another_on_valid_packets((protocol, bytes) in valid()) {

@@ -82,8 +82,6 @@ fn worst() -> tempfile::TempDir {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
-
     #[test]
     fn values_cannot_change_the_shape_of_a_mail(mail in mail()) {
         let worst = worst();

@@ -107,7 +107,6 @@ fn perform(world: &mut World, act: &Act) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
     #[test]
     fn no_address_is_used_twice_and_nothing_is_left(acts in proptest::collection::vec(act(), 1..60)) {
         let mut world = World::new();

@@ -113,7 +113,7 @@ fn is_ours(link: &Link, desired: &Desired) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(crate::properties::cases(1_000))]
     #[test]
     fn plans_converge_and_leave_others_alone(
         node in any_node(),

@@ -98,7 +98,7 @@ fn claim_of(number: usize, (address, ports): &(IpAddr, BTreeSet<Port>)) -> Claim
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(800))]
+    #![proptest_config(crate::properties::cases(800))]
 
     /// As long as the writes of a leader end before the next one reads the Services: in any order of events, no
     /// two Services have a port, none has to move, automatic ports stay the same, and a request is refused only
