@@ -1,19 +1,22 @@
 //! The HTTP client for every server outside of the cluster: reqwest with our TLS, one time limit for a
 //! whole exchange and answers of bounded length. The proxies of the environment are not used, and redirects are
 //! not followed: a request with a secret goes only to the server that the administrator configured. Redirects are
-//! followed only from URLs that are chosen by users ([`HttpClient::for_any_url`]), which carry no secret of ours.
+//! followed only from URLs that are chosen by users ([`HttpClient::for_any_url`]), which carry no secret of ours, and only
+//! on the same host.
 
 use std::error::Error as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, HeaderMap, HeaderValue, LOCATION};
 use http::{StatusCode, Uri};
 use kube::client::ConfigExt;
-use reqwest::redirect::Policy;
+use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, ClientBuilder, RequestBuilder, Response};
 use tracing::warn;
 
+use super::addresses::AddressRules;
 use crate::runtime::client::USER_AGENT;
 use crate::runtime::error::with_sources;
 
@@ -57,6 +60,9 @@ pub enum HttpError {
     /// The answer is longer than any that was asked for.
     #[error("the answer is longer than {}", size(*.0))]
     TooLong(usize),
+    /// The server redirects to where the request must not go.
+    #[error("{0}")]
+    Redirect(String),
 }
 
 /// Why there is no client.
@@ -102,7 +108,8 @@ impl HttpClient {
         Ok(Self { client, timeout, longest: LONGEST_ANSWER })
     }
 
-    /// A client for URLs that users choose, with `http` or `https`: it follows up to ten redirects to such URLs
+    /// A client for URLs that users choose, with `http` or `https`: names are resolved by `rules`, by which a URL with an
+    /// address has to be checked before ([`AddressRules::check`]). It follows up to ten redirects to URLs of the same host,
     /// and reads answers of at most `longest` bytes. Certificates are checked as in [`HttpClient::new`]; where the
     /// platform has no authorities, no certificate is valid.
     ///
@@ -112,6 +119,7 @@ impl HttpClient {
         ca_file: Option<PathBuf>,
         timeout: Duration,
         longest: usize,
+        rules: AddressRules,
     ) -> Result<Self, SetupError> {
         let mut config = kube::Config::new(Uri::from_static("https://localhost"));
         config.root_cert = ca_file.is_some().then(Vec::new);
@@ -129,17 +137,9 @@ impl HttpClient {
                 config.rustls_client_config().map_err(SetupError::NoPlatformRoots)?
             }
         };
-        let follow = Policy::custom(|attempt| {
-            if attempt.previous().len() > MOST_REDIRECTS {
-                attempt.error(format!("it redirects more than {MOST_REDIRECTS} times"))
-            } else if matches!(attempt.url().scheme(), "http" | "https") {
-                attempt.follow()
-            } else {
-                attempt.error("it redirects to a URL that is neither http nor https")
-            }
-        });
         // Without `Referer`, because the query of the URL may contain a secret.
-        let client = builder(tls, timeout).referer(false).redirect(follow).build()?;
+        let builder = builder(tls, timeout).referer(false).redirect(Policy::custom(follow));
+        let client = builder.dns_resolver(Arc::new(rules)).build()?;
         Ok(Self { client, timeout, longest })
     }
 
@@ -185,8 +185,25 @@ impl HttpClient {
         if error.is_timeout() {
             return HttpError::Timeout(self.timeout);
         }
+        let is_redirect = error.is_redirect();
         let error = error.without_url();
-        HttpError::NoAnswer(error.source().map_or_else(|| error.to_string(), with_sources))
+        let words = error.source().map_or_else(|| error.to_string(), with_sources);
+        if is_redirect { HttpError::Redirect(words) } else { HttpError::NoAnswer(words) }
+    }
+}
+
+/// Whether a redirect from a URL that a user has chosen is followed. The host stays the same, so its address is one that
+/// was checked.
+fn follow(attempt: Attempt<'_>) -> Action {
+    let is_same_host = attempt.previous().last().is_some_and(|last| last.host() == attempt.url().host());
+    if attempt.previous().len() > MOST_REDIRECTS {
+        attempt.error(format!("it redirects more than {MOST_REDIRECTS} times"))
+    } else if !matches!(attempt.url().scheme(), "http" | "https") {
+        attempt.error("it redirects to a URL that is neither http nor https")
+    } else if !is_same_host {
+        attempt.error("it redirects to another host")
+    } else {
+        attempt.follow()
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`addresses`] | which addresses the URLs that users choose may lead to |
 //! | [`cri`] | the container runtime of this node |
 //! | [`http`] | the client of all HTTP servers: TLS, time limit, bounded answers |
 //! | [`keycloak`] | Keycloak's admin API: accounts of Tenants, roles of Workspaces |
@@ -12,6 +13,7 @@
 //! | [`ssh`] | shells on machines |
 //! | [`status_check`] | the status URLs of exams |
 
+pub mod addresses;
 pub mod cri;
 pub mod http;
 pub mod keycloak;

@@ -9,8 +9,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use reqwest::Url;
 use serde_json::Value;
+use tracing::info;
 
-use super::http::{HttpClient, SetupError};
+use super::addresses::AddressRules;
+use super::http::{HttpClient, HttpError, SetupError};
 use crate::runtime::conditions::whole_seconds;
 
 /// The longest answer that is read, in bytes. The object that is expected has three short members.
@@ -45,16 +47,18 @@ pub enum Verdict {
 #[derive(Debug, Clone)]
 pub struct StatusClient {
     http: HttpClient,
+    rules: AddressRules,
 }
 
 impl StatusClient {
     /// A client that checks the certificates of servers against the authorities in `ca_file`, else against those of
-    /// the platform. A check may take `timeout`, with all redirects.
+    /// the platform, and connects only to addresses that `rules` allow. A check may take `timeout`, with all redirects.
     ///
     /// # Errors
     /// When the authorities' certificates cannot be read.
-    pub fn new(ca_file: Option<PathBuf>, timeout: Duration) -> Result<Self, SetupError> {
-        Ok(Self { http: HttpClient::for_any_url(ca_file, timeout, LONGEST_ANSWER)? })
+    pub fn new(ca_file: Option<PathBuf>, timeout: Duration, rules: AddressRules) -> Result<Self, SetupError> {
+        let http = HttpClient::for_any_url(ca_file, timeout, LONGEST_ANSWER, rules.clone())?;
+        Ok(Self { http, rules })
     }
 
     /// Queries a URL: any status from 200 to 299 keeps the Instance, 404 and 410 end it, whatever the body is, and
@@ -63,9 +67,13 @@ impl StatusClient {
         let Some(url) = parse(url) else {
             return failed("it is not an http or https URL");
         };
+        let host = host_and_port(&url).unwrap_or_default();
+        if let Err(refused) = self.rules.check(&url) {
+            return failed(told(&host, HttpError::NoAnswer(refused.to_string())));
+        }
         let response = match self.http.begin(self.http.client().get(url)).await {
             Ok(response) => response,
-            Err(error) => return failed(error.to_string()),
+            Err(error) => return failed(told(&host, error)),
         };
         let status = response.status();
         let code = status.as_u16();
@@ -80,7 +88,7 @@ impl StatusClient {
         let deadline = match body {
             Ok(body) if body.trim_ascii().is_empty() => Ok(None),
             Ok(body) => decode(&body),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(told(&host, error)),
         };
         Verdict::Keep { code, deadline }
     }
@@ -90,6 +98,18 @@ fn failed(reason: impl Into<String>) -> Verdict {
     Verdict::Failed { reason: reason.into(), has_answered: false }
 }
 
+/// What the user who has chosen the URL is told about an error. Whether a name resolves, to which kind of address, and
+/// whether something listens there, would map the network of the daemon for him: only the log has that.
+fn told(host: &str, error: HttpError) -> String {
+    match error {
+        HttpError::NoAnswer(problem) => {
+            info!(host, problem, "a status URL is not reachable");
+            "it is not reachable".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
 fn parse(url: &str) -> Option<Url> {
     let url = Url::parse(url).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
@@ -97,7 +117,10 @@ fn parse(url: &str) -> Option<Url> {
 
 /// Host and port of a URL, for messages: the rest may contain a secret.
 pub fn host(url: &str) -> Option<String> {
-    let url = parse(url)?;
+    host_and_port(&parse(url)?)
+}
+
+fn host_and_port(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }

@@ -162,6 +162,14 @@ const RULES: &[Rule] = &[
         expected: "expected at least 5s",
     },
     Rule {
+        keys: &["controllers.termination.confirmAfter"],
+        broken: |config| {
+            let time = config.controllers.termination.confirm_after;
+            (time < ConfigDuration::from_secs(5)).then(|| format!("{time} is too short"))
+        },
+        expected: "expected at least 5s",
+    },
+    Rule {
         keys: &["integrations.keycloak.url", "integrations.keycloak.enabled"],
         broken: |config| keycloak_lacks(config, "url", |keycloak| &keycloak.url),
         expected: "expected the URL of the server",

@@ -11,6 +11,8 @@ use std::thread;
 pub enum Answer {
     /// A status and a body.
     Body(u16, &'static str),
+    /// A status and a body to the first request, others to those that follow.
+    Once(u16, &'static str, u16, &'static str),
     /// A redirect to another path.
     Redirect(&'static str),
     /// 200, and a body without end.
@@ -138,10 +140,16 @@ fn answer(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     let answer = {
         let mut state = lock(state);
         *state.requests.entry(path.clone()).or_default() += 1;
-        state.answers.get(path).cloned().unwrap_or(Answer::Body(500, ""))
+        match state.answers.get(path).cloned() {
+            Some(Answer::Once(status, body, next, then)) => {
+                state.answers.insert(path.clone(), Answer::Body(next, then));
+                Answer::Body(status, body)
+            }
+            other => other.unwrap_or(Answer::Body(500, "")),
+        }
     };
     match answer {
-        Answer::Body(status, body) => {
+        Answer::Body(status, body) | Answer::Once(status, body, ..) => {
             let head = format!("HTTP/1.1 {status} \r\ncontent-length: {}", body.len());
             // Locked while it is sent, so that whoever has the answer finds it counted.
             let mut state = lock(state);

@@ -220,7 +220,7 @@ fn the_rbac_rules_are_sufficient_and_all_of_them_are_used() {
 controllers:
   publicExposure: {{ipPool: [172.18.4.1]}}
   snapshot: {{vmRegistry: r.example.org, vmRegistrySecret: login}}
-  termination: {{enabled: true}}
+  termination: {{enabled: true, allowCidrs: [127.0.0.0/8]}}
   submission: {{enabled: true}}
   expiration: {{enabled: true, notifications: false}}
   instance: {{gatewayApi: {{enabled: true, parentRefs: [{{name: labs, namespace: gateways}}]}}}}

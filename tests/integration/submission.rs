@@ -75,7 +75,7 @@ fn an_exam_that_is_over_is_uploaded_exactly_once() {
     let (namespace, server) = ("tenant-sub", ExamServer::start());
     let kubeconfig = lab.service_account();
     let config = "controllers:
-  termination: {enabled: true, statusCheckInterval: 5s}
+  termination: {enabled: true, statusCheckInterval: 5s, allowCidrs: [127.0.0.0/8]}
   submission: {enabled: true}\n";
     let options = Options { kubeconfig: &kubeconfig, selector: "sub", config };
     let daemon = Daemon::start(&options);

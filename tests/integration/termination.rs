@@ -1,5 +1,8 @@
 //! The status URLs of exams, on a server of the test.
 
+use std::io::ErrorKind;
+use std::net::TcpListener;
+
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, Options};
@@ -45,7 +48,8 @@ fn each_answer_has_its_effect() {
     let (namespace, server) = ("tenant-term", ExamServer::start());
     let kubeconfig = lab.service_account();
     let config = "controllers:
-  termination: {enabled: true, statusCheckTimeout: 1s, statusCheckInterval: 5s}\n";
+  termination: {enabled: true, statusCheckTimeout: 1s, statusCheckInterval: 5s, confirmAfter: 5s,
+    allowCidrs: [127.0.0.0/8]}\n";
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "term", config });
     for (name, answer) in [
         ("kept", Answer::Body(200, r#"{"deadline": "2030-01-02T03:04:05+01:00"}"#)),
@@ -145,7 +149,8 @@ fn a_url_that_hangs_delays_only_its_instance() {
     let (namespace, server) = ("tenant-termhang", ExamServer::start());
     let kubeconfig = lab.service_account();
     // With one worker, which would wait longer than the test.
-    let config = "controllers: {termination: {enabled: true, concurrency: 1, statusCheckTimeout: 10m}}\n";
+    let config = "controllers: {termination: {enabled: true, concurrency: 1, statusCheckTimeout: 10m, \
+                  allowCidrs: [127.0.0.0/8]}}\n";
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "termhang", config });
     server.set("hangs", Answer::Hang);
     server.set("gone", Answer::Body(404, ""));
@@ -161,12 +166,60 @@ fn a_url_that_hangs_delays_only_its_instance() {
 }
 
 #[test]
+fn one_wrong_answer_of_a_proxy_ends_no_exam_and_a_forbidden_address_is_not_connected_to() {
+    let lab = Lab::shared();
+    lab.create_fixtures("termonly");
+    let (namespace, server) = ("tenant-termonly", ExamServer::start());
+    let kubeconfig = lab.service_account();
+    // Nothing makes machines ready here but the test.
+    let config = "controllers:
+  instance: {enabled: false}
+  termination: {enabled: true, confirmAfter: 5s, allowCidrs: [127.0.0.1/32]}\n";
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "termonly", config });
+    let inside = TcpListener::bind("127.0.0.2:0").expect("a port");
+    inside.set_nonblocking(true).expect("a socket");
+    let inside_url = format!("http://{}/?key=hunter2", inside.local_addr().expect("an address"));
+    server.set("early", Answer::Body(404, "default backend"));
+    server.set("flaky", Answer::Once(404, "default backend", 200, "{}"));
+    for (name, url, status) in [
+        ("early", server.url("early"), r#"{"phase": "Starting"}"#),
+        ("flaky", server.url("flaky"), r#"{"phase": "Ready"}"#),
+        ("inside", inside_url, r#"{"phase": "Ready"}"#),
+    ] {
+        lab.apply(&exam("termonly", name, "container", &format!("  statusCheckUrl: \"{url}\"\n")));
+        lab.patch_status("instances", namespace, name, &format!(r#"{{"status": {status}}}"#));
+        let watched = json!({"crownlabs.polito.it/watch-for-instance-termination": "true"});
+        lab.patch("instances", namespace, name, &json!({"metadata": {"labels": watched}}).to_string());
+    }
+    await_condition(&lab, namespace, "flaky", "StatusChecked", "Kept");
+    assert_eq!(server.requests("flaky"), 2, "the first answer was 404");
+    // By then, its URL has been queried more than once.
+    wait_until(PATIENCE, || match server.requests("early") {
+        0..3 => Err("three requests".to_owned()),
+        _ => Ok(()),
+    });
+    let unready = await_condition(&lab, namespace, "early", "StatusChecked", "Unconfirmed");
+    let message = unready["message"].as_str().unwrap_or_default();
+    assert!(message.contains("ends no exam before its machine has been ready"), "{message}");
+    let refused = await_condition(&lab, namespace, "inside", "StatusChecked", "StatusCheckFailed");
+    let message = refused["message"].as_str().unwrap_or_default();
+    assert!(message.ends_with("could not be checked: it is not reachable; it is tried again"), "{message}");
+    assert_eq!(inside.accept().map_err(|error| error.kind()).err(), Some(ErrorKind::WouldBlock));
+    assert!(daemon.log().contains("a status URL is not reachable"), "{}", daemon.log());
+    for name in ["early", "flaky", "inside"] {
+        let object = lab.get("instances", namespace, name).expect("there");
+        assert_eq!((&object["spec"]["running"], object.pointer(WATCH)), (&json!(true), Some(&json!("true"))));
+    }
+    lab.delete_fixtures("termonly");
+}
+
+#[test]
 fn a_url_is_queried_when_its_instance_is_created_or_changed_and_not_at_a_restart() {
     let lab = Lab::shared();
     lab.create_fixtures("termonce");
     let (namespace, server) = ("tenant-termonce", ExamServer::start());
     let kubeconfig = lab.service_account();
-    let config = "controllers: {termination: {enabled: true}}\n";
+    let config = "controllers: {termination: {enabled: true, allowCidrs: [127.0.0.0/8]}}\n";
     let options = Options { kubeconfig: &kubeconfig, selector: "termonce", config };
     let daemon = Daemon::start(&options);
     let create = |name: &str| {

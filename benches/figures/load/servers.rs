@@ -69,7 +69,7 @@ controllers:
   snapshot: {{vmRegistry: registry.example.org/snapshots, vmRegistrySecret: registry}}
   inactivity: {{enabled: true}}
   expiration: {{enabled: true}}
-  termination: {{enabled: true}}
+  termination: {{enabled: true, allowCidrs: [127.0.0.0/8]}}
   submission: {{enabled: true}}
   bastion: {{enabled: true, authorizedKeysFile: \"{folder}/authorized-keys\", hostKeys: {{folder: \"{host_keys}\"}}}}
   sshTracker: {{enabled: true}}

@@ -132,6 +132,10 @@ reasons! { COURSES, COURSES_ROWS;
 
     /// The last query of the status URL says that the Instance is needed.
     KEPT = "Kept" on [Instance] in [StatusChecked] by Nobody: "Nothing.";
+    /// The status URL has answered 404 or 410, which ends no exam yet: it was the first such answer, or the machine was never
+    /// ready.
+    UNCONFIRMED = "Unconfirmed" on [Instance] in [StatusChecked] by Teacher:
+        "Nothing if the exam is over: the URL is queried again. Else correct the server, or `spec.statusCheckUrl`.";
     /// The exam is over, and the Instance is about to be stopped; as an event: which waits for its Template.
     TERMINATING = "Terminating" on [Instance] in [StatusChecked, Event] by Teacher:
         "Nothing; if the message names the Template, correct that.";

@@ -306,12 +306,14 @@ fn passwords_are_not_repeated() {
 
 #[test]
 fn the_status_check_has_shortest_times() {
-    let text = "controllers: {termination: {statusCheckTimeout: 0s, statusCheckInterval: 4s}}\n";
+    let text =
+        "controllers: {termination: {statusCheckTimeout: 0s, statusCheckInterval: 4s, confirmAfter: 4s}}\n";
     assert_eq!(
         faults_below(text),
         [
             "f.yaml:3: controllers.termination.statusCheckTimeout: 0s is too short; expected more than 0s",
             "f.yaml:3: controllers.termination.statusCheckInterval: 4s is too short; expected at least 5s",
+            "f.yaml:3: controllers.termination.confirmAfter: 4s is too short; expected at least 5s",
         ]
     );
 }

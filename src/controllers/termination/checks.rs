@@ -8,11 +8,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
+use jiff::Timestamp;
 use metrics::counter;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
-use super::observe::Check;
+use super::observe::{Check, was_ready};
+use super::plan::SHORTEST;
 use crate::api::instance::Instance;
 use crate::clients::status_check::{StatusClient, Verdict};
 use crate::runtime::ObjectKey;
@@ -37,6 +39,9 @@ pub struct Checks {
 #[derive(Default)]
 struct Known {
     entries: HashMap<ObjectKey, Entry>,
+    /// When the queries of the last seconds began, also of Instances that are forgotten: neither a label that is set again
+    /// nor an Instance that is created again is queried sooner.
+    begun: HashMap<ObjectKey, Timestamp>,
     /// The number of the last query, of any Instance.
     serial: u64,
 }
@@ -68,6 +73,11 @@ impl Checks {
         self.lock().entries.get(key).map(|entry| entry.check.clone())
     }
 
+    /// When a query for an Instance of this name last began, if that was not long ago.
+    pub fn begun(&self, key: &ObjectKey) -> Option<Timestamp> {
+        self.lock().begun.get(key).copied()
+    }
+
     /// Drops what is known about an Instance, and ends its query if one is under way.
     pub fn forget(&self, key: &ObjectKey) {
         self.lock().entries.remove(key);
@@ -78,6 +88,9 @@ impl Checks {
         let key = ObjectKey::of(instance);
         // Locked until the task is in the entry: the task cannot record its result before.
         let mut known = self.lock();
+        let now = clock::now();
+        known.begun.retain(|_, begun| now.duration_since(*begun).unsigned_abs() < SHORTEST);
+        known.begun.insert(key.clone(), now);
         known.serial += 1;
         let serial = known.serial;
         let last = known.entries.get(&key).map(|entry| &entry.check);
@@ -86,7 +99,9 @@ impl Checks {
             uid: instance.uid().to_owned(),
             url: url.to_owned(),
             generation: instance.metadata.generation,
+            was_ready: was_ready(instance),
             failures: same.map_or(0, |last| last.failures),
+            gone_since: same.and_then(|last| last.gone_since),
             result: None,
         };
         let (checks, at, url) = (self.clone(), key.clone(), url.to_owned());
@@ -117,9 +132,7 @@ impl Checks {
         counter!(METRIC, "result" => result).increment(1);
         let mut known = self.lock();
         let Some(entry) = known.entries.get_mut(&key).filter(|entry| entry.serial == serial) else { return };
-        let has_failed = matches!(verdict, Verdict::Failed { .. });
-        entry.check.failures = if has_failed { entry.check.failures.saturating_add(1) } else { 0 };
-        entry.check.result = Some((clock::now(), verdict));
+        entry.check.end(clock::now(), verdict);
         drop(known);
         self.queue.add(key, Priority::Change);
     }

@@ -6,7 +6,7 @@ use derive_more::{AsMut, AsRef};
 use jiff::Timestamp;
 
 use crate::api::condition::{Condition, STATUS_CHECKED};
-use crate::api::instance::Instance;
+use crate::api::instance::{Instance, InstancePhase};
 use crate::api::labels;
 use crate::api::reason::TERMINATING;
 use crate::api::template::Template;
@@ -23,6 +23,8 @@ pub struct Observed {
     pub template: Option<Arc<Template>>,
     /// The last query of its status URL by this process.
     pub check: Option<Check>,
+    /// When this process last began a query for an Instance of this name, of whatever URL; `None` if that was long ago.
+    pub begun: Option<Timestamp>,
 }
 
 /// A query of a status URL.
@@ -34,10 +36,26 @@ pub struct Check {
     pub url: String,
     /// The generation of the Instance when the query began.
     pub generation: Option<i64>,
-    /// How many queries in a row have failed, with this one.
+    /// Whether the machine had been ready when the query began.
+    pub was_ready: bool,
+    /// How many queries in a row have decided nothing, with this one: they failed, or came before the machine was ready.
     pub failures: u32,
+    /// The time of the first answer, of those in a row with this one, that the Instance is not needed any more; not those
+    /// before the machine was ready. It is known to this process alone, so after a restart it takes two answers again.
+    pub gone_since: Option<Timestamp>,
     /// Time and result; `None` while it is under way.
     pub result: Option<(Timestamp, Verdict)>,
+}
+
+impl Check {
+    /// Keeps the result of the query.
+    pub fn end(&mut self, at: Timestamp, verdict: Verdict) {
+        let is_gone = matches!(verdict, Verdict::Gone { .. });
+        self.gone_since = self.gone_since.or(Some(at)).filter(|_| is_gone && self.was_ready);
+        let decides = matches!(verdict, Verdict::Keep { .. }) || self.gone_since.is_some();
+        self.failures = if decides { 0 } else { self.failures.saturating_add(1) };
+        self.result = Some((at, verdict));
+    }
 }
 
 impl Observed {
@@ -51,6 +69,12 @@ impl Observed {
 /// Whether the status URL of an Instance is queried.
 pub fn is_watched(instance: &Instance) -> bool {
     instance.label(labels::WATCH_FOR_TERMINATION) == Some("true")
+}
+
+/// Whether the machine is ready or has been: before, it cannot be seen whether its exam is over.
+pub fn was_ready(instance: &Instance) -> bool {
+    let status = &instance.status;
+    status.phase == InstancePhase::Ready || !status.initial_ready_time.is_empty()
 }
 
 /// The condition [`STATUS_CHECKED`] of an Instance.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::observe::{Check, Observed, is_ending, is_watched, stored_condition};
+use super::observe::{Check, Observed, is_ending, is_watched, stored_condition, was_ready};
 use crate::api::labels;
 use crate::api::reason::{KEPT, STATUS_CHECK_FAILED, TERMINATING};
 use crate::clients::status_check::Verdict;
@@ -16,8 +16,8 @@ use crate::runtime::plan::{ObjectPatch, Plan, Requeue};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler;
 
-/// The shortest time between two queries of a URL.
-const SHORTEST: Duration = Duration::from_secs(5);
+/// The shortest time between two queries for an Instance.
+pub(super) const SHORTEST: Duration = Duration::from_secs(5);
 /// The longest time until a failed query is repeated, unless the interval is shorter.
 const LONGEST: Duration = Duration::from_mins(5);
 /// After how long at most an Instance without Template is reconciled again. A Template that appears is watched.
@@ -77,8 +77,15 @@ pub fn decide(observed: &Observed, config: &TerminationConfig, now: Timestamp) -
     }
     let due = match observed.current_check() {
         Some(Check { result: None, .. }) => return Decision::UnderWay,
-        Some(Check { result: Some((at, Verdict::Gone { code })), .. }) => {
-            return Decision::Conclude { at: *at, code: *code };
+        Some(Check { result: Some((at, Verdict::Gone { code })), gone_since: Some(first), .. }) => {
+            let confirmed = after(*first, config.confirm_after.get());
+            if *at >= confirmed {
+                return Decision::Conclude { at: *at, code: *code };
+            }
+            confirmed
+        }
+        Some(Check { result: Some((at, Verdict::Gone { .. })), .. }) if was_ready(instance) => {
+            after(*at, SHORTEST)
         }
         Some(Check { result: Some((at, _)), generation: queried, .. }) if *queried != generation => {
             // The spec has changed since.
@@ -87,19 +94,23 @@ pub fn decide(observed: &Observed, config: &TerminationConfig, now: Timestamp) -
         Some(Check { result: Some((at, Verdict::Keep { .. })), .. }) => {
             after(*at, config.status_check_interval.get())
         }
-        Some(Check { result: Some((at, Verdict::Failed { .. })), failures, .. }) => {
-            after(*at, retry_delay(*failures, config.status_check_interval.get()))
-        }
+        Some(Check {
+            result: Some((at, Verdict::Failed { .. } | Verdict::Gone { .. })), failures, ..
+        }) => after(*at, retry_delay(*failures, config.status_check_interval.get())),
         // This process has not queried the URL yet; the status says when another one did.
         None => condition
             .filter(|known| known.reason == KEPT && known.observed_generation == generation)
             .and(instance.status.automation.last_check_time.as_ref())
+            // The status is as others have written it: a time that is to come is none of ours.
+            .filter(|last| last.0 <= now)
             .map_or(now, |last| after(last.0, config.status_check_interval.get())),
     };
+    let earliest = observed.begun.filter(|begun| *begun <= now).map_or(now, |begun| after(begun, SHORTEST));
+    let due = due.max(earliest);
     if due <= now { Decision::Check } else { Decision::WaitUntil(due) }
 }
 
-/// The time until a query is repeated that was the `failures`-th in a row to fail: 5 s, doubled each time, at most
+/// The time until a query is repeated that was the `failures`-th in a row to decide nothing: 5 s, doubled each time, at most
 /// 5 min or the interval.
 fn retry_delay(failures: u32, interval: Duration) -> Duration {
     let doubled = SHORTEST.saturating_mul(1 << failures.saturating_sub(1).min(10));

@@ -13,6 +13,7 @@ use super::report::report;
 use super::stores::Stores;
 use crate::api::instance::InstanceKind;
 use crate::api::labels;
+use crate::clients::addresses::AddressRules;
 use crate::clients::status_check::{StatusClient, host};
 use crate::config::TerminationConfig;
 use crate::controllers::{Definition, Setup};
@@ -32,7 +33,8 @@ impl Definition for TerminationReconciler {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.termination.clone();
         let ca_file = Some(&config.ca_file).filter(|file| !file.is_empty()).map(PathBuf::from);
-        let client = StatusClient::new(ca_file, config.status_check_timeout.get());
+        let rules = AddressRules::new(&config.forbidden_cidrs, &config.allow_cidrs);
+        let client = StatusClient::new(ca_file, config.status_check_timeout.get(), rules);
         let client = client.context("controllers.termination")?;
         let checks = Checks::new(client, Arc::clone(set.queue()));
         Ok((Self { stores: Stores::declare(set, &setup.config.selector), checks }, config))
@@ -58,7 +60,8 @@ impl Reconciler for TerminationReconciler {
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let (instance, template) = self.stores.show(key)?;
-        Some(Observed { instance, template, check: self.checks.last(key) })
+        let (check, begun) = (self.checks.last(key), self.checks.begun(key));
+        Some(Observed { instance, template, check, begun })
     }
 
     async fn perform(&self, observed: &Observed, Effect::Check { url }: &Effect) -> EffectOutcome<()> {

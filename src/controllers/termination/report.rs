@@ -8,7 +8,7 @@ use super::plan::{Decision, Effect, decide};
 use crate::api::condition::STATUS_CHECKED;
 use crate::api::instance::{Automation, InstanceKind, InstanceStatus};
 use crate::api::labels;
-use crate::api::reason::{KEPT, Reason, STATUS_CHECK_FAILED, TERMINATED, TERMINATING};
+use crate::api::reason::{KEPT, Reason, STATUS_CHECK_FAILED, TERMINATED, TERMINATING, UNCONFIRMED};
 use crate::clients::status_check::{Verdict, host};
 use crate::config::TerminationConfig;
 use crate::runtime::conditions::{self, Observation, whole_seconds};
@@ -103,14 +103,14 @@ fn news(observed: &Observed, decision: &Decision, plan: &Plan<Effect>) -> Option
         Decision::Check | Decision::UnderWay | Decision::WaitUntil(_) => {
             let check = observed.current_check()?;
             let (at, verdict) = check.result.as_ref()?;
-            answered(check, *at, verdict, &host)
+            Some(answered(check, *at, verdict, &host))
         }
         Decision::Ignore | Decision::NoUrl | Decision::Terminate => None,
     }
 }
 
-/// What is reported about a query that does not end the exam.
-fn answered(check: &Check, at: Timestamp, verdict: &Verdict, host: &str) -> Option<News> {
+/// What is reported about a query that does not end the exam, or not yet.
+fn answered(check: &Check, at: Timestamp, verdict: &Verdict, host: &str) -> News {
     let of = |succeeded, reason, message| News::new(succeeded, reason, message, check.generation);
     match verdict {
         Verdict::Keep { code, deadline } => {
@@ -120,14 +120,22 @@ fn answered(check: &Check, at: Timestamp, verdict: &Verdict, host: &str) -> Opti
                 Err(problem) => (Ends::AsBefore, format!("; the end of the exam cannot be read: {problem}")),
             };
             let message = format!("{host} answered {code}: the Instance is kept{doubt}");
-            Some(News { checked: Some(at), ends, ..of(true, KEPT, message) })
+            News { checked: Some(at), ends, ..of(true, KEPT, message) }
         }
         Verdict::Failed { reason, has_answered } => {
             let message =
                 format!("the status URL at {host} could not be checked: {reason}; it is tried again");
-            Some(News { checked: has_answered.then_some(at), ..of(false, STATUS_CHECK_FAILED, message) })
+            News { checked: has_answered.then_some(at), ..of(false, STATUS_CHECK_FAILED, message) }
         }
-        Verdict::Gone { .. } => None,
+        Verdict::Gone { code } => {
+            let why = if check.gone_since.is_some() {
+                ": the exam is over if a second answer says so"
+            } else {
+                ", which ends no exam before its machine has been ready"
+            };
+            let message = format!("{host} answered {code}{why}; it is queried again");
+            News { checked: Some(at), ..of(true, UNCONFIRMED, message) }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::observe::{is_ending, is_watched};
+use super::observe::{is_ending, is_watched, was_ready};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::template::{Template, TemplateKind};
@@ -35,19 +35,21 @@ fn is_exam(instance: &Instance) -> bool {
     is_concerned(instance) || is_unlabelled && !instance.spec.effective_status_check_url().is_empty()
 }
 
-/// Whether a change of an Instance causes a reconcile: its creation and deletion, and a change of its spec or labels.
-/// A change of its status does not, because each query makes one.
+/// Whether a change of an Instance causes a reconcile: its creation and deletion, a change of its spec or labels, and that
+/// its machine is ready for the first time. Another change of its status does not, because each query makes one.
 fn is_relevant(change: &Change<InstanceKind>) -> bool {
     if ![&change.old, &change.new].into_iter().flatten().any(|instance| is_concerned(instance)) {
         return false;
     }
     match (&change.old, &change.new) {
         (Some(old), Some(new)) => {
+            let is_ready = !was_ready(old) && was_ready(new);
             let (old, new) = (&old.metadata, &new.metadata);
             old.uid != new.uid
                 || old.generation != new.generation
                 || old.labels != new.labels
                 || old.deletion_timestamp != new.deletion_timestamp
+                || is_ready
         }
         _ => true,
     }
@@ -121,11 +123,14 @@ mod tests {
         let unwatched =
             |generation: u8| exam(json!({"metadata": {"labels": null, "generation": generation}}));
         let status =
-            json!({"status": {"phase": "Ready", "automation": {"lastCheckTime": "2026-01-01T00:00:00Z"}}});
+            json!({"status": {"phase": "Starting", "automation": {"lastCheckTime": "2026-01-01T00:00:00Z"}}});
+        let ready = || exam(json!({"status": {"phase": "Ready", "initialReadyTime": "1s"}}));
         let cases = [
             ("created", None, watched(), true),
             ("created without label", None, unwatched(1), false),
             ("status", watched(), exam(status), false),
+            ("ready for the first time", watched(), ready(), true),
+            ("not ready any more", ready(), exam(json!({"status": {"initialReadyTime": "1s"}})), false),
             ("annotation", watched(), exam(json!({"metadata": {"annotations": {"a": "b"}}})), false),
             ("spec", watched(), exam(json!({"metadata": {"generation": 2}})), true),
             ("spec without label", unwatched(1), unwatched(2), false),

@@ -1,5 +1,7 @@
 //! Plans and reports, from JSON as the API server has it.
 
+mod times;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -59,21 +61,38 @@ fn observed(more: &Value) -> Observed {
     let environment = json!({"name": "main", "environmentType": "Container", "persistent": true});
     let template =
         json!({"metadata": {"name": "t", "namespace": "w"}, "spec": {"environmentList": [environment]}});
-    Observed { instance: object(&instance), template: Some(object(&template)), check: None }
+    Observed { instance: object(&instance), template: Some(object(&template)), check: None, begun: None }
 }
 
 /// The same with a query that has ended so many seconds ago with a verdict.
 fn checked(more: &Value, ago: i64, verdict: Verdict) -> Observed {
-    let failures = u32::from(matches!(verdict, Verdict::Failed { .. }));
-    let time = now().checked_sub(jiff::SignedDuration::from_secs(ago)).expect("a time");
-    let check = Check {
+    let mut check = begun(true);
+    check.end(before(ago), verdict);
+    Observed { check: Some(check), ..observed(more) }
+}
+
+/// A query that has no result yet.
+fn begun(was_ready: bool) -> Check {
+    Check {
         uid: "i1".to_owned(),
         url: URL.to_owned(),
         generation: Some(3),
-        failures,
-        result: Some((time, verdict)),
-    };
-    Observed { check: Some(check), ..observed(more) }
+        was_ready,
+        failures: 0,
+        gone_since: None,
+        result: None,
+    }
+}
+
+fn before(seconds: i64) -> Timestamp {
+    now().checked_sub(jiff::SignedDuration::from_secs(seconds)).expect("a time")
+}
+
+/// The same with a second answer, so many seconds ago, that the exam is over.
+fn confirmed(more: &Value, ago: i64) -> Observed {
+    let mut observed = checked(more, ago + 10, gone());
+    observed.check.as_mut().expect("a query").end(before(ago), gone());
+    observed
 }
 
 fn kept() -> Verdict {
@@ -127,73 +146,6 @@ fn both_generations_of_the_url_are_queried() {
     let report = told(&none);
     assert_eq!(report.status.conditions[0].reason.as_str(), "StatusCheckFailed");
     assert_eq!((report.events.len(), report.events[0].type_), (1, EventType::Warning));
-}
-
-#[test]
-fn the_time_of_the_next_query_follows_from_the_last_one() {
-    let until = |text| Decision::WaitUntil(at(text));
-    let none = json!({});
-    assert_eq!(next(&checked(&none, 30, kept())), until("2026-03-04T05:01:30Z"));
-    assert_eq!(next(&checked(&none, 120, kept())), Decision::Check);
-    assert_eq!(next(&checked(&none, 4, failed())), until("2026-03-04T05:00:01Z"));
-    assert_eq!(next(&checked(&none, 5, failed())), Decision::Check);
-    // The spec has changed since.
-    let changed = json!({"metadata": {"generation": 4}});
-    for verdict in [kept(), failed()] {
-        assert_eq!(next(&checked(&changed, 4, verdict.clone())), until("2026-03-04T05:00:01Z"));
-        assert_eq!(next(&checked(&changed, 5, verdict)), Decision::Check);
-    }
-    let other = json!({"spec": {"statusCheckUrl": "https://other"}});
-    assert_eq!(next(&checked(&other, 0, gone())), Decision::Check, "that was another URL");
-    let again = json!({"metadata": {"uid": "i2"}});
-    assert_eq!(next(&checked(&again, 0, gone())), Decision::Check, "that was another Instance");
-    let mut under_way = checked(&none, 0, kept());
-    under_way.check.as_mut().expect("a query").result = None;
-    assert_eq!(next(&under_way), Decision::UnderWay);
-    assert!(plan(&under_way, &config(), now()).effects.is_empty());
-}
-
-#[test]
-fn failed_queries_are_repeated_less_and_less_often() {
-    let waits = |interval: &str| {
-        let config = TerminationConfig {
-            status_check_interval: interval.parse().expect("a duration"),
-            ..TerminationConfig::default()
-        };
-        let wait = |failures| {
-            let mut observed = checked(&json!({}), 0, failed());
-            observed.check.as_mut().expect("a query").failures = failures;
-            match decide(&observed, &config, now()) {
-                Decision::WaitUntil(due) => due.duration_since(now()).as_secs(),
-                other => panic!("{other:?}"),
-            }
-        };
-        [1, 2, 3, 6, 7, 8, 100, u32::MAX].map(wait)
-    };
-    assert_eq!(waits("24h"), [5, 10, 20, 160, 300, 300, 300, 300]);
-    assert_eq!(waits("7s"), [5, 7, 7, 7, 7, 7, 7, 7]);
-}
-
-#[test]
-fn after_a_restart_the_status_says_when_the_url_was_queried() {
-    let at_restart = |reason: &str, generation: i64, last: &str| {
-        let automation = json!({"lastCheckTime": last});
-        next(&observed(
-            &json!({"status": {"conditions": condition(reason, generation), "automation": automation}}),
-        ))
-    };
-    let soon = Decision::WaitUntil(at("2026-03-04T05:01:00Z"));
-    assert_eq!(at_restart("Kept", 3, "2026-03-04T04:59:00Z"), soon);
-    assert_eq!(at_restart("Kept", 3, "2026-03-04T04:58:00Z"), Decision::Check);
-    assert_eq!(at_restart("Kept", 2, "2026-03-04T04:59:00Z"), Decision::Check, "the spec has changed");
-    assert_eq!(at_restart("StatusCheckFailed", 3, "2026-03-04T04:59:00Z"), Decision::Check);
-    assert_eq!(
-        at_restart("Terminated", 3, "2026-03-04T04:59:00Z"),
-        Decision::Check,
-        "the label was set again"
-    );
-    assert_eq!(at_restart("Terminating", 3, "2026-03-04T04:59:00Z"), Decision::Terminate);
-    assert_eq!(at_restart("Terminating", 2, "2026-03-04T04:59:00Z"), Decision::Check);
 }
 
 #[test]
@@ -268,7 +220,7 @@ fn a_failure_is_told_once_and_without_the_query_of_the_url() {
 
 #[test]
 fn the_end_is_written_before_the_instance_is_stopped() {
-    let over = checked(&json!({}), 1, gone());
+    let over = confirmed(&json!({}), 1);
     let planned = plan(&over, &config(), now());
     assert!(planned.patches.is_empty() && planned.effects.is_empty());
     let report = told(&over);
@@ -278,7 +230,7 @@ fn the_end_is_written_before_the_instance_is_stopped() {
     assert_eq!(status["automation"], json!({"lastCheckTime": time, "terminationTime": time}));
     assert_eq!(status["conditions"][0]["reason"], "Terminating");
 
-    let recorded = checked(&json!({"status": status}), 1, gone());
+    let recorded = confirmed(&json!({"status": status}), 1);
     let planned = plan(&recorded, &config(), now());
     assert_eq!(planned.patches.len(), 1);
     let patch = &planned.patches[0];

@@ -11,7 +11,8 @@ use crate::termination::exam;
 /// Only this loop runs.
 const CONFIG: &str = "controllers: {instance: {enabled: false}, publicExposure: {enabled: false}, \
                       sharedVolume: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}, \
-                      snapshot: {enabled: false}, termination: {enabled: true}}\n";
+                      snapshot: {enabled: false}, \
+                      termination: {enabled: true, confirmAfter: 5s, allowCidrs: [127.0.0.0/8]}}\n";
 
 /// The object without the times at which the URL was queried.
 pub fn without_times(mut object: Value) -> Value {
@@ -40,10 +41,17 @@ fn terminations_survive_a_crash_after_every_write_and_query() {
                     let spec = format!(
                         "  statusCheckUrl: \"{url}\"\n  contentUrls: {{main: {{destination: \"https://x.example\"}}}}\n"
                     );
-                    let watched = "{crownlabs.polito.it/watch-for-instance-termination: \"true\"}";
-                    let instance = exam("termcrash", name, "container-persistent", &spec);
-                    let metadata = format!("metadata: {{labels: {watched}, ");
-                    lab.apply(&instance.replace("metadata: {", &metadata));
+                    lab.apply(&exam("termcrash", name, "container-persistent", &spec));
+                    // What the instance loop writes.
+                    let ready = r#"{"status": {"phase": "Ready", "initialReadyTime": "9s"}}"#;
+                    lab.patch_status("instances", namespace, name, ready);
+                    let watched = r#"{"crownlabs.polito.it/watch-for-instance-termination": "true"}"#;
+                    lab.patch(
+                        "instances",
+                        namespace,
+                        name,
+                        &format!(r#"{{"metadata": {{"labels": {watched}}}}}"#),
+                    );
                 }
             }),
             Box::new(|lab| {
@@ -61,7 +69,7 @@ fn terminations_survive_a_crash_after_every_write_and_query() {
     let effects = Effects::new("answer", server.answered());
     let (writes, answers) = crash_after_every_write_and_effect(&lab, &scenario, &effects);
     assert!(writes >= 4, "only {writes} writes");
-    assert_eq!(answers, 2, "a query for each Instance");
+    assert_eq!(answers, 3, "one that keeps, and two that end");
     println!("{} crashes", writes + answers);
     lab.delete_fixtures("termcrash");
 }

@@ -39,7 +39,7 @@ subjects: [{{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}
 "
     ));
     server.set("status", Answer::Body(200, ""));
-    let others = "termination: {enabled: true, statusCheckInterval: 5s}, submission: {enabled: true}";
+    let others = "termination: {enabled: true, statusCheckInterval: 5s, allowCidrs: [127.0.0.0/8]}, submission: {enabled: true}";
     let (daemon, port) = daemon(&lab.service_account(), name, others, ALLOWED);
     let body = json!({
         "id": "s123456", "template": "container-persistent",

@@ -32,7 +32,7 @@ const LOOPS: [(&str, &str); 12] = [
     ("snapshot", "vmRegistry: r.example.org, vmRegistrySecret: login"),
     ("inactivity", "maxNumberOfAlerts: 1, notificationInterval: 4s, checkInterval: 2s"),
     ("expiration", "notificationInterval: 1s"),
-    ("termination", ""),
+    ("termination", "confirmAfter: 5s, allowCidrs: [127.0.0.0/8]"),
     ("submission", ""),
     // With a registry of the test.
     ("imageList", ""),

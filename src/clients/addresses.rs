@@ -1,0 +1,194 @@
+//! Which addresses the URLs that users choose may lead to.
+//!
+//! The daemon sends these requests from its own pod, which reaches more than those who choose the URLs. So names are
+//! resolved here, and a connection is made to an address that was checked: a name that resolves to another one a moment
+//! later gains nothing.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use crate::config::Network;
+
+/// The rules for addresses: loopback, link-local, unspecified and multicast ones are refused, and those in the
+/// forbidden networks, but none in the allowed networks.
+#[derive(Debug, Clone, Default)]
+pub struct AddressRules {
+    forbidden: Vec<Network>,
+    allowed: Vec<Network>,
+}
+
+/// No address of a host may be connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no address of it is one that a URL of users may lead to")]
+pub struct Refused;
+
+impl AddressRules {
+    /// Refuses what no such URL may lead to and the `forbidden` networks, but for the `allowed` ones.
+    pub fn new(forbidden: &[Network], allowed: &[Network]) -> Self {
+        Self { forbidden: forbidden.to_vec(), allowed: allowed.to_vec() }
+    }
+
+    /// Whether an address may be connected to. One that contains an IPv4 address must be allowed as both.
+    pub fn allows(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        !self.refuses(address) && !embedded(address).is_some_and(|inner| self.refuses(inner.into()))
+    }
+
+    /// Checks a URL whose host is an address. Hosts with a name are checked when they are resolved.
+    ///
+    /// # Errors
+    /// When the address is not allowed.
+    pub fn check(&self, url: &Url) -> Result<(), Refused> {
+        // In a URL, an address is one however it is written: `127.1`, `0x7f000001` and `017700000001` are 127.0.0.1.
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let address: Option<IpAddr> = host.parse().ok();
+        if address.is_none_or(|address| self.allows(address)) { Ok(()) } else { Err(Refused) }
+    }
+
+    fn refuses(&self, address: IpAddr) -> bool {
+        let is_in = |networks: &[Network]| networks.iter().any(|network| network.contains(address));
+        (is_special(address) || is_in(&self.forbidden)) && !is_in(&self.allowed)
+    }
+}
+
+impl Resolve for AddressRules {
+    fn resolve(&self, name: Name) -> Resolving {
+        let rules = self.clone();
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let allowed: Vec<SocketAddr> = found.filter(|found| rules.allows(found.ip())).collect();
+            if allowed.is_empty() {
+                return Err(io::Error::other(Refused).into());
+            }
+            Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Addresses of this machine, of its links, and of groups.
+fn is_special(address: IpAddr) -> bool {
+    match address {
+        // Linux connects to 0.0.0.0 as to itself; the rest of 0.0.0.0/8 is no host's either (RFC 1122).
+        IpAddr::V4(v4) => {
+            v4.is_loopback()
+                || v4.octets()[0] == 0
+                || v4.is_link_local()
+                || v4.is_multicast()
+                || v4.is_broadcast()
+        }
+        IpAddr::V6(v6) => {
+            v6.is_loopback() || v6.is_unspecified() || v6.is_unicast_link_local() || v6.is_multicast()
+        }
+    }
+}
+
+/// The IPv4 address that packets to an IPv6 address end at, or may: behind NAT64 (RFC 6052, and RFC 8215 with 96 bits),
+/// 6to4 (RFC 3056), and in the deprecated form `::10.0.0.1`. Mapped addresses are not IPv6 any more here.
+fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
+    let IpAddr::V6(v6) = address else { return None };
+    let last = |v6: Ipv6Addr| {
+        let [.., a, b, c, d] = v6.octets();
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match v6.segments() {
+        // `::` and `::1` are no such addresses, but special anyway.
+        [0x64, 0xff9b, 0 | 1, ..] | [0, 0, 0, 0, 0, 0, ..] => Some(last(v6)),
+        [0x2002, high, low, ..] => Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(forbidden: &[&str], allowed: &[&str]) -> AddressRules {
+        let parsed = |texts: &[&str]| -> Vec<Network> {
+            texts.iter().map(|text| text.parse().expect("a network")).collect()
+        };
+        AddressRules::new(&parsed(forbidden), &parsed(allowed))
+    }
+
+    /// Whether a URL is let through, also if its host is a name that is not resolved.
+    fn allows(rules: &AddressRules, url: &str) -> bool {
+        rules.check(&Url::parse(url).expect("a URL")).is_ok()
+    }
+
+    #[test]
+    fn addresses_of_the_machine_its_links_and_groups_are_refused_in_every_notation() {
+        let rules = rules(&[], &[]);
+        for host in [
+            "127.0.0.1",
+            "127.255.255.254",
+            "127.1",
+            "0x7f.1",
+            "0x7f000001",
+            "017700000001",
+            "2130706433",
+            "127.0.0.1.",
+            "%31%32%37.0.0.1",
+            "0.0.0.0",
+            "0",
+            "0.1.2.3",
+            "169.254.169.254",
+            "224.0.0.1",
+            "255.255.255.255",
+            "[::1]",
+            "[0:0:0:0:0:0:0:1]",
+            "[::]",
+            "[fe80::1]",
+            "[ff02::1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+            "[::127.0.0.1]",
+            "[64:ff9b::127.0.0.1]",
+            "[64:ff9b::a9fe:a9fe]",
+            "[64:ff9b:1::169.254.169.254]",
+            "[2002:7f00:1::]",
+            "[2002:a9fe:a9fe::1]",
+        ] {
+            assert!(!allows(&rules, &format!("http://{host}:8080/a")), "{host}");
+        }
+        for host in
+            ["10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "192.0.2.1", "[fd00::1]", "[2001:db8::1]"]
+        {
+            assert!(allows(&rules, &format!("http://{host}/")), "{host}");
+        }
+        assert!(allows(&rules, "http://localhost/"), "a name is checked when it is resolved");
+    }
+
+    #[test]
+    fn the_ranges_of_the_site_are_refused_but_for_those_that_are_allowed() {
+        let rules = rules(&["10.0.0.0/8", "fd00::/8"], &["10.1.0.0/16", "127.0.0.0/8"]);
+        for (host, expected) in [
+            ("10.0.0.1", false),
+            ("[::ffff:10.0.0.1]", false),
+            ("[64:ff9b::10.0.0.1]", false),
+            ("[2002:a00:1::]", false),
+            ("[fd00::1]", false),
+            ("10.1.2.3", true),
+            ("[64:ff9b::10.1.2.3]", true),
+            ("127.0.0.1", true),
+            ("[::ffff:127.0.0.1]", true),
+            ("[::1]", false),
+            ("11.0.0.1", true),
+        ] {
+            assert_eq!(allows(&rules, &format!("http://{host}/")), expected, "{host}");
+        }
+    }
+
+    #[tokio::test]
+    async fn of_a_name_only_the_addresses_remain_that_are_allowed() {
+        let resolve = async |rules: AddressRules| {
+            let found = rules.resolve("localhost".parse().expect("a name")).await;
+            found.map(|found| found.map(|address| address.ip()).collect::<Vec<_>>())
+        };
+        let refused = resolve(rules(&[], &[])).await.expect_err("both of its addresses are loopback");
+        assert_eq!(refused.to_string(), Refused.to_string());
+        let allowed = resolve(rules(&[], &["127.0.0.0/8"])).await.expect("one is allowed");
+        assert!(!allowed.is_empty() && allowed.iter().all(IpAddr::is_ipv4), "{allowed:?}");
+    }
+}
