@@ -40,27 +40,14 @@ pub fn within_limits(keys: &[String]) -> &[String] {
     &keys[..keys.iter().take(MOST_KEYS).take_while(fits).count()]
 }
 
-/// Validates a public key, and returns it without the white space around it.
+/// Validates a public key, and returns its type and its data in base64, written anew: `ssh-ed25519 AAAA…`. What the
+/// user wrote behind them is left out: this is the only form in which a key reaches a server or a machine.
+///
+/// Between type and data may be any number of blanks and tabs, as sshd(8) reads them.
 ///
 /// # Errors
 /// If the text is not exactly one key in the format of OpenSSH, of a type that OpenSSH accepts.
-pub fn checked(text: &str) -> Result<&str, PublicKeyError> {
-    parsed(text).map(|(key, _)| key)
-}
-
-/// Validates a public key, and returns its type and its data in base64, written anew: `ssh-ed25519 AAAA…`. What the
-/// user wrote behind them is left out.
-///
-/// # Errors
-/// The same as those of [`checked`].
 pub fn canonical(text: &str) -> Result<String, PublicKeyError> {
-    let (_, mut key) = parsed(text)?;
-    key.set_comment("");
-    key.to_openssh().map_err(|_| PublicKeyError::Unreadable)
-}
-
-/// The text of a key without the white space around it, and the key.
-fn parsed(text: &str) -> Result<(&str, PublicKey), PublicKeyError> {
     let text = text.trim();
     if text.lines().count() > 1 || text.contains('\r') {
         return Err(PublicKeyError::LineBreak);
@@ -68,13 +55,17 @@ fn parsed(text: &str) -> Result<(&str, PublicKey), PublicKeyError> {
     if text.len() > LONGEST {
         return Err(PublicKeyError::TooLong);
     }
-    let key = PublicKey::from_openssh(text).map_err(|_| PublicKeyError::Unreadable)?;
+    let mut words = text.split([' ', '\t']).filter(|word| !word.is_empty());
+    let (Some(kind), Some(data)) = (words.next(), words.next()) else {
+        return Err(PublicKeyError::Unreadable);
+    };
+    let key = PublicKey::from_openssh(&format!("{kind} {data}")).map_err(|_| PublicKeyError::Unreadable)?;
     match key.key_data() {
         KeyData::Ecdsa(_)
         | KeyData::Ed25519(_)
         | KeyData::Rsa(_)
         | KeyData::SkEcdsaSha2NistP256(_)
-        | KeyData::SkEd25519(_) => Ok((text, key)),
+        | KeyData::SkEd25519(_) => key.to_openssh().map_err(|_| PublicKeyError::Unreadable),
         _ => Err(PublicKeyError::Unsupported),
     }
 }
@@ -83,8 +74,7 @@ fn parsed(text: &str) -> Result<(&str, PublicKey), PublicKeyError> {
 mod tests {
     use super::*;
 
-    const KEY: &str =
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1bGxzaGl0a2V5Zm9ydGVzdGluZ29ubHkxMjM0NTY3 ada@lab";
+    const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1bGxzaGl0a2V5Zm9ydGVzdGluZ29ubHkxMjM0NTY3";
 
     #[test]
     fn the_first_hundred_keys_and_64_kibibytes_are_used() {
@@ -103,8 +93,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_around_a_key_is_left_out() {
+        let [kind, data] = KEY.split(' ').collect::<Vec<_>>()[..] else { panic!("{KEY}") };
+        for between in [" ", "\t", "  ", " \t \t"] {
+            for comment in ["", " ada@lab", "\tada", "  \u{1b}]0;evil\u{7}\u{9b}2J", " \0", " \u{202e}bad"] {
+                let text = format!(" \t{kind}{between}{data}{comment} \n");
+                assert_eq!(canonical(&text).as_deref(), Ok(KEY), "{text:?}");
+            }
+        }
+        for between in ["", "\u{b}", "\u{c}", "\u{a0}", "\u{85}", "\u{2028}", " restrict "] {
+            let text = format!("{kind}{between}{data}");
+            assert_eq!(canonical(&text), Err(PublicKeyError::Unreadable), "{text:?}");
+        }
+    }
+
+    #[test]
     fn a_key_is_one_line() {
-        assert_eq!(checked(&format!(" {KEY}\n")), Ok(KEY));
         for (text, fault) in [
             (format!("{KEY}\n{KEY}"), PublicKeyError::LineBreak),
             (format!("{KEY}\r{KEY}"), PublicKeyError::LineBreak),
@@ -112,7 +116,7 @@ mod tests {
             (String::new(), PublicKeyError::Unreadable),
             ("ssh-ed25519 AAAA ada".to_owned(), PublicKeyError::Unreadable),
         ] {
-            assert_eq!(checked(&text), Err(fault), "{text:?}");
+            assert_eq!(canonical(&text), Err(fault), "{text:?}");
         }
     }
 }

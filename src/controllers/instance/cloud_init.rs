@@ -1,10 +1,12 @@
 //! The cloud-init document that a virtual machine reads at its first boot.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use super::mounts::Mount;
-use crate::api::public_key::{checked, within_limits};
+use crate::api::public_key::{canonical, within_limits};
 use crate::config::VmLogin;
 
 /// The last entry of the list of mounts: a comment for those who read `/etc/fstab`.
@@ -71,14 +73,19 @@ pub fn user_data(login: &VmLogin, keys: &[String], mounts: &[Mount]) -> String {
     format!("#cloud-config\n{yaml}")
 }
 
-/// Whether a document, the text of an existing Secret, differs from ours only as those of the Go operators do: password logins
-/// over SSH, and the comment after the mounts.
-pub fn is_of_go_operator(existing: &str, ours: &str) -> bool {
+/// Whether a document, the text of an existing Secret, says the same as ours: it differs only as those of the Go operators do
+/// (password logins over SSH, and the comment after the mounts), and in what stands beside keys.
+pub fn says_the_same(existing: &str, ours: &str) -> bool {
     let read = |text: &str| serde_saphyr::from_str::<Value>(text).ok();
     let (Some(mut existing), Some(mut ours)) = (read(existing), read(ours)) else { return false };
     // Theirs leaves it to the image of the machine.
     for document in [&mut existing, &mut ours] {
         document.as_object_mut().and_then(|members| members.remove("ssh_pwauth"));
+        let users = document["users"].as_array().map_or(0, Vec::len);
+        let lists = (0..users).map(|user| format!("/users/{user}/ssh_authorized_keys"));
+        for list in lists.chain(["/ssh_authorized_keys".to_owned()]) {
+            document.pointer_mut(&list).into_iter().for_each(drop_comments);
+        }
     }
     let comment = |document: &Value| document["mounts"].as_array()?.last()?.get(0).cloned();
     let theirs = comment(&existing).filter(|text| text.as_str().is_some_and(|text| text.starts_with('#')));
@@ -88,6 +95,18 @@ pub fn is_of_go_operator(existing: &str, ours: &str) -> bool {
         own[0] = theirs;
     }
     existing == ours
+}
+
+/// Writes the keys of a list anew, each once.
+fn drop_comments(list: &mut Value) {
+    let Some(keys) = list.as_array_mut() else { return };
+    let mut known = HashSet::new();
+    keys.retain_mut(|key| {
+        let Some(text) = key.as_str() else { return true };
+        let text = canonical(text).unwrap_or_else(|_| text.to_owned());
+        *key = text.as_str().into();
+        known.insert(text)
+    });
 }
 
 fn entry(mount: &Mount) -> [String; 6] {
@@ -105,7 +124,7 @@ fn entry(mount: &Mount) -> [String; 6] {
 /// The SSH keys that may log in, and how many were left out because they are not valid.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Keys {
-    /// The valid keys, in order and without duplicates.
+    /// The valid keys, in order and without duplicates: type and data alone, but for the administrator's own.
     pub accepted: Vec<String>,
     /// The names of the Tenants with invalid keys, and how many each has.
     pub rejected: Vec<(String, usize)>,
@@ -118,10 +137,10 @@ impl Keys {
         let used = within_limits(keys);
         let mut rejected = keys.len() - used.len();
         for key in used {
-            match checked(key) {
+            match canonical(key) {
                 Err(_) => rejected += 1,
-                Ok(key) if self.accepted.iter().any(|known| known == key) => {}
-                Ok(key) => self.accepted.push(key.to_owned()),
+                Ok(key) if self.accepted.contains(&key) => {}
+                Ok(key) => self.accepted.push(key),
             }
         }
         if rejected > 0 {
@@ -131,7 +150,7 @@ impl Keys {
 
     /// Adds the content of the web terminal's public key file, unchanged, if it is one public key.
     pub fn add_master(&mut self, content: &str) {
-        if checked(content).is_ok() && !self.accepted.iter().any(|known| known.trim() == content.trim()) {
+        if canonical(content).is_ok_and(|key| !self.accepted.contains(&key)) {
             self.accepted.push(content.to_owned());
         }
     }
@@ -143,8 +162,7 @@ mod tests {
 
     use super::*;
 
-    const KEY: &str =
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1bGxzaGl0a2V5Zm9ydGVzdGluZ29ubHkxMjM0NTY3 ada@lab";
+    const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1bGxzaGl0a2V5Zm9ydGVzdGluZ29ubHkxMjM0NTY3";
 
     #[test]
     fn the_document_reads_back_as_it_was_meant() {
@@ -155,7 +173,7 @@ mod tests {
             path: "/mnt/a".to_owned(),
             read_only: true,
         };
-        let keys = [KEY.to_owned(), format!("{KEY}2\n")];
+        let keys = [KEY.to_owned(), format!("{KEY} webssh\n")];
         let text = user_data(&VmLogin::default(), &keys, &[mount]);
         assert!(text.starts_with("#cloud-config\n"), "{text}");
         assert!(text.contains(KEY), "a key stays on one line:\n{text}");
@@ -173,9 +191,20 @@ mod tests {
         let ours = user_data(&VmLogin::default(), &[KEY.to_owned()], &[]);
         let theirs = ours.replace("ssh_pwauth: false\n", "").replace(MANAGED, "# Here lies the mount list");
         assert_ne!(theirs, ours);
-        assert!(is_of_go_operator(&theirs, &ours));
+        assert!(says_the_same(&theirs, &ours));
+        // What stands beside a key in a document of a Go operator, or of an earlier version of the daemon.
+        let commented = format!("{KEY} ada@lab");
+        let twice = [format!("{} \u{1b}[2J", KEY.replace(' ', "\t")), format!("{KEY} eve@lab")];
+        for with_comments in [
+            ours.replace(KEY, &commented),
+            theirs.replace(KEY, &commented),
+            user_data(&VmLogin::default(), &twice, &[]),
+        ] {
+            assert_ne!(with_comments, ours);
+            assert!(says_the_same(&with_comments, &ours), "{with_comments}");
+        }
         for other in [
-            theirs.replace("ada@lab", "eve@lab"),
+            theirs.replacen("AAAAIGJ1", "AAAAIGJ2", 1),
             theirs.replace("# Here lies", "10.0.0.1:/exports/eve"),
             theirs.replace("lock_passwd: false", "lock_passwd: true"),
             format!("{theirs}runcmd: [reboot]\n"),
@@ -183,7 +212,7 @@ mod tests {
             String::new(),
         ] {
             assert_ne!(other, theirs);
-            assert!(!is_of_go_operator(&other, &ours), "{other}");
+            assert!(!says_the_same(&other, &ours), "{other}");
         }
     }
 
@@ -191,14 +220,15 @@ mod tests {
     fn only_keys_enter_and_each_once() {
         let mut keys = Keys::default();
         let injected = format!("{KEY}\nssh-ed25519 AAAA evil");
-        keys.add("ada", &[KEY.to_owned(), "type1 key1 comment".to_owned(), injected]);
+        let comment = format!("{} \u{1b}[31m\u{7f} ada@lab", KEY.replace(' ', "\t "));
+        keys.add("ada", &[comment, "type1 key1 comment".to_owned(), injected]);
         keys.add("grace", &[format!("  {KEY} ")]);
         assert_eq!(keys.accepted, [KEY]);
         assert_eq!(keys.rejected, [("ada".to_owned(), 2)]);
         for no_key in ["\n", "", "no key", &format!("{KEY}\n{KEY}"), &format!("command=\"x\" {KEY}")] {
             keys.add_master(no_key);
         }
-        keys.add_master(&format!("{KEY}\n"));
-        assert_eq!(keys.accepted.len(), 1, "the same key but for the line's end");
+        keys.add_master(&format!("{KEY} webssh\n"));
+        assert_eq!(keys.accepted.len(), 1, "the same key but for what stands beside it");
     }
 }

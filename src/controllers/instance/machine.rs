@@ -61,8 +61,8 @@ pub fn secret(
     }
 }
 
-/// The document of an existing machine as a Go operator wrote it, if it says the same as ours: the machine has read it at its
-/// first boot. It gives way to ours before a machine is made anew.
+/// The document of an existing machine as a Go operator or an earlier version wrote it, if it says the same as ours: the machine
+/// has read it at its first boot. It gives way to ours before a machine is made anew.
 fn kept_user_data<'o>(
     observed: &'o Observed,
     context: &EnvironmentContext<'_>,
@@ -74,7 +74,7 @@ fn kept_user_data<'o>(
     let existing = observed.own(secrets, name).filter(|_| exists)?.spec.get("userdata")?;
     let bytes: ByteString = serde_json::from_value(existing.into()).ok()?;
     let text = std::str::from_utf8(&bytes.0).ok()?;
-    (text != ours && cloud_init::is_of_go_operator(text, ours)).then_some(existing)
+    (text != ours && cloud_init::says_the_same(text, ours)).then_some(existing)
 }
 
 /// The value of the annotation that lists the shared volumes that the machine mounts: those of the Template,

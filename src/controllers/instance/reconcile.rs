@@ -11,7 +11,7 @@ use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
 use crate::api::instance::InstanceKind;
-use crate::api::public_key::checked;
+use crate::api::public_key::canonical;
 use crate::config::{Access, AccessMode, InstanceConfig};
 use crate::controllers::{Definition, Setup};
 use crate::runtime::ObjectKey;
@@ -61,7 +61,7 @@ fn master_key(file: &str, stores: &Stores) -> Option<WatchedFile> {
     let (name, kept) = (file.to_owned(), stores.master_key());
     Some(WatchedFile::new(key, PathBuf::from(file), move |content| {
         let text = content.and_then(|content| std::str::from_utf8(content).ok());
-        let text = text.filter(|text| checked(text).is_ok());
+        let text = text.filter(|text| canonical(text).is_ok());
         if text.is_none() {
             warn!(file = name, "websshMasterKeyFile is no SSH public key; machines are made without it");
         }

@@ -202,7 +202,7 @@ fn failing_event(old: &TenantStatus, new: &TenantStatus) -> Option<EventNote> {
 fn invalid_keys(keys: &[String]) -> Option<Observation> {
     let used = public_key::within_limits(keys);
     let invalid = used.iter().enumerate().filter_map(|(index, key)| {
-        Some(format!("spec.publicKeys[{index}] {}", public_key::checked(key).err()?))
+        Some(format!("spec.publicKeys[{index}] {}", public_key::canonical(key).err()?))
     });
     let mut problems: Vec<String> = invalid.collect();
     let others = problems.len().saturating_sub(NAMED_KEYS);

@@ -21,7 +21,7 @@ pub fn check(old: Option<&Tenant>, new: &Tenant) -> Result<Vec<String>, Denial> 
     let known: HashSet<&String> = known.iter().collect();
     let mut warnings = Vec::new();
     for (index, key) in keys.iter().enumerate().filter(|(_, key)| !known.contains(key)) {
-        match public_key::checked(key) {
+        match public_key::canonical(key) {
             Ok(_) => {}
             Err(fault @ PublicKeyError::LineBreak) => {
                 return Err(Denial::malformed(format!("spec.publicKeys[{index}] {fault}")));
