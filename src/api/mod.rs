@@ -22,6 +22,7 @@ pub mod quantity;
 pub mod reason;
 pub mod reference;
 pub mod shared_volume;
+pub mod shown;
 pub mod template;
 pub mod tenancy;
 pub mod tenant;

@@ -1,0 +1,106 @@
+//! Texts that others wrote, as they are shown: on one line, without characters that a terminal acts on, and not longer than a
+//! reader needs. Every such text passes here before it becomes a part of a message, a mail, a line of the log or an answer.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// How many characters of a value, such as a name or an address, a message shows.
+pub const MOST: usize = 200;
+
+/// Whether something acts on a character instead of showing it: a terminal (C0, DEL and C1), what reads lines (these, and
+/// the separators U+2028 and U+2029), or the order of what stands beside it (the formatting characters of Unicode Standard
+/// Annex 9); and the byte order mark, which nobody sees.
+pub fn is_control(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The text with these characters written as Rust does: `\u{1b}`. Line breaks are among them.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    replaced(text, |to, character| write!(to, "{}", character.escape_default()))
+}
+
+/// JSON that says the same without these characters, which JSON has within texts only: `\u001b`. Line breaks between members
+/// stay.
+pub fn escaped_json(json: &str) -> Cow<'_, str> {
+    replaced(json, |to, character| match character {
+        '\n' => write!(to, "{character}"),
+        _ => write!(to, "\\u{:04x}", u32::from(character)),
+    })
+}
+
+fn replaced(text: &str, escape: impl Fn(&mut String, char) -> std::fmt::Result) -> Cow<'_, str> {
+    if !text.contains(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut to = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        // Writing to a string cannot fail.
+        let _ = if is_control(character) { escape(&mut to, character) } else { to.write_char(character) };
+    }
+    Cow::Owned(to)
+}
+
+/// The text if it has at most so many characters; else its beginning and an ellipsis, so many together.
+pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    if text.char_indices().nth(most).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let end = text.char_indices().nth(most.saturating_sub(1)).map_or(0, |(end, _)| end);
+    Cow::Owned(format!("{}…", &text[..end]))
+}
+
+/// A value in a message: at most [`MOST`] characters of it, without control characters.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    match cut(text, MOST) {
+        Cow::Borrowed(text) => escaped(text),
+        Cow::Owned(text) => Cow::Owned(escaped(&text).into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn control_characters_are_written_out() {
+        for (text, shown) in [
+            ("Ada's \u{e9}ditor \u{1f469}\u{200d}\u{1f52c}", "Ada's \u{e9}ditor \u{1f469}\u{200d}\u{1f52c}"),
+            ("a\nb\r\tc\0", "a\\nb\\r\\tc\\u{0}"),
+            ("\u{1b}]0;x\u{7}\u{7f}\u{9b}2J\u{85}", "\\u{1b}]0;x\\u{7}\\u{7f}\\u{9b}2J\\u{85}"),
+            ("\u{202e}\u{2066}\u{2028}\u{200f}\u{feff}", "\\u{202e}\\u{2066}\\u{2028}\\u{200f}\\u{feff}"),
+        ] {
+            assert_eq!(escaped(text), shown);
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        for (text, most, expected) in [
+            ("", 0, ""),
+            ("ab", 2, "ab"),
+            ("abc", 2, "a…"),
+            ("äöü", 2, "ä…"),
+            ("äöü", 3, "äöü"),
+            ("abc", 1, "…"),
+        ] {
+            assert_eq!(cut(text, most), expected, "{text} {most}");
+        }
+        let long = shown(&"\u{1b}".repeat(1_000_000)).into_owned();
+        assert_eq!(long, format!("{}…", "\\u{1b}".repeat(MOST - 1)));
+    }
+
+    proptest! {
+        #[test]
+        fn json_says_the_same(text in "(?s).{0,20}", control in "[\u{7f}-\u{9f}\u{2020}-\u{2070}\u{0}-\u{20}\u{feff}]{0,4}") {
+            let value = serde_json::json!({&text: [format!("{control}{text}")]});
+            for json in [value.to_string(), format!("{value:#}")] {
+                let escaped = escaped_json(&json);
+                prop_assert!(!escaped.contains(|c| is_control(c) && c != '\n'), "{:?}", escaped);
+                prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).ok(), Some(value.clone()));
+            }
+        }
+    }
+}
