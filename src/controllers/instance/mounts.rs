@@ -117,6 +117,9 @@ mod tests {
             ("workspace-w", "workspace-w", true, false, true),
             ("workspace-w", "workspace-w", false, false, false),
             ("workspace-w", "workspace-w", true, true, false),
+            // A Template may mount the volume of another course, whoever manages that.
+            ("workspace-x", "workspace-w", false, false, false),
+            ("workspace-x", "workspace-w", true, false, true),
             ("tenant-ada", "workspace-w", false, false, true),
             ("tenant-ada", "workspace-w", false, true, true),
             ("tenant-ada", "tenant-ada", false, false, false),

@@ -123,6 +123,31 @@ fn a_container_without_a_web_interface_still_has_a_port() {
 }
 
 #[test]
+fn a_pod_has_no_token_and_nothing_of_its_node() {
+    for kind in ["Container", "Standalone"] {
+        let plan = planned(&observed(json!([environment("main", kind, json!({}))])));
+        let made = plan.ensure.iter().find(|desired| desired.kind.kind == "Deployment").expect("it");
+        let made = made.manifest.as_ref().expect("a new object").json();
+        let pod = &made["spec"]["template"]["spec"];
+        assert_eq!(pod["automountServiceAccountToken"], false);
+        let context = &pod["securityContext"];
+        assert_eq!((&context["runAsUser"], &context["runAsNonRoot"]), (&json!(1010), &json!(true)));
+        for member in ["serviceAccountName", "hostNetwork", "hostPID", "hostIPC"] {
+            assert_eq!(pod[member], Value::Null, "{member}");
+        }
+        assert!(!pod["volumes"].to_string().contains("hostPath"), "{pod}");
+        for container in pod["containers"].as_array().expect("containers") {
+            let own = &container["securityContext"];
+            assert_eq!(
+                (&own["privileged"], &own["allowPrivilegeEscalation"]),
+                (&json!(false), &json!(false))
+            );
+            assert_eq!((&own["capabilities"], &own["runAsUser"]), (&json!({"drop": ["ALL"]}), &Value::Null));
+        }
+    }
+}
+
+#[test]
 fn a_stop_removes_what_is_ours_and_keeps_the_work() {
     let mut observed = observed(json!([environment("main", "Standalone", json!({}))]));
     observed.instance = edit(&observed.instance, &json!({"spec": {"running": false}}));

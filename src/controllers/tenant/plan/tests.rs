@@ -53,6 +53,44 @@ fn a_new_tenant_gets_everything_and_its_role_bindings_last() {
     assert!(wave("sandbox-resource-quota") < wave("sandbox-editor"));
 }
 
+#[test]
+fn others_reach_no_machine_and_a_sandbox_has_limits() {
+    let plan = planned(&observed(&json!({"createSandbox": true}), &[]));
+    let of = |kind: &str| -> BTreeMap<String, Value> {
+        let found = plan.ensure.iter().filter(|desired| desired.kind.kind == kind);
+        found
+            .map(|desired| {
+                let manifest = desired.manifest.as_ref().expect("a new object").json();
+                (format!("{}/{}", desired.key.namespace, desired.key.name), manifest.clone())
+            })
+            .collect()
+    };
+    let trusted = json!({"matchLabels": {"crownlabs.polito.it/allow-instance-access": "true"}});
+    let policy =
+        |from: Value| json!({"podSelector": {}, "ingress": [{"from": [from]}], "policyTypes": ["Ingress"]});
+    let policies: Vec<(String, Value)> =
+        of("NetworkPolicy").into_iter().map(|(name, policy)| (name, policy["spec"].clone())).collect();
+    assert_eq!(
+        policies,
+        [
+            (
+                "tenant-ada-rossi/crownlabs-allow-trusted-ingress-traffic".to_owned(),
+                policy(json!({"namespaceSelector": trusted}))
+            ),
+            (
+                "tenant-ada-rossi/crownlabs-deny-ingress-traffic".to_owned(),
+                policy(json!({"podSelector": {}}))
+            ),
+        ],
+        "none is in the sandbox, and none is about outgoing traffic"
+    );
+    let hard = of("ResourceQuota")["sandbox-ada-rossi/sandbox-resource-quota"]["spec"]["hard"].clone();
+    assert!(hard["limits.cpu"].is_string() && hard["limits.memory"].is_string(), "{hard}");
+    assert!(of("LimitRange").contains_key("sandbox-ada-rossi/sandbox-limit-range"));
+    let labels = |name: &str| of("Namespace")[name]["metadata"]["labels"][labels::POD_SECURITY].clone();
+    assert_eq!((labels("/sandbox-ada-rossi"), labels("/tenant-ada-rossi")), ("baseline".into(), Value::Null));
+}
+
 /// The plan with Keycloak.
 fn planned_with_keycloak(observed: &Observed) -> Plan<Effect> {
     plan(observed, &Settings { has_keycloak: true, ..settings() }, at(0))
@@ -247,6 +285,26 @@ fn a_deleted_tenant_leaves_its_volume_unless_it_is_configured_otherwise() {
     settings.config.my_drive.on_tenant_deletion = OnTenantDeletion::Delete;
     let plan = super::deletion(&observed, &settings);
     assert_eq!(removed(&plan), ["Namespace tenant-ada-rossi", "PersistentVolumeClaim ada-rossi-drive"]);
+}
+
+#[test]
+fn a_namespace_goes_only_after_the_api_server_was_asked_whether_it_must() {
+    let mut observed = observed(&json!({}), &[]);
+    observed.children.namespace = Some(object(namespace("u1", &json!({}))));
+    let asked = |plan: &Plan<Effect>| plan.remove[0].founded_on.clone();
+    let tenant = || Evidence::object(&*observed.tenant);
+    let within = |kind| Evidence::Within(kind, "tenant-ada-rossi".to_owned());
+    let instances = within(KindInfo::of::<InstanceKind>());
+    assert_eq!(asked(&super::deletion(&observed, &settings())), [tenant()]);
+    assert_eq!(asked(&plan(&observed, &settings(), at(2 * DAY))), [tenant(), instances.clone()]);
+    let mut with_templates = settings();
+    with_templates.config.personal_workspace.enabled = true;
+    let templates = within(KindInfo::of::<TemplateKind>());
+    assert_eq!(asked(&plan(&observed, &with_templates, at(2 * DAY))), [tenant(), instances, templates]);
+    let mut without = super::super::fixtures::observed(&json!({}), &[]);
+    let owned = namespace("u1", &json!({"metadata": {"name": "sandbox-ada-rossi"}}));
+    without.children.sandbox = Some(object(owned));
+    assert_eq!(asked(&planned(&without)), [tenant()], "the sandbox");
 }
 
 #[test]

@@ -84,6 +84,22 @@ fn a_deleted_workspace_is_removed_from_all_tenants() {
 }
 
 #[test]
+fn a_namespace_goes_only_after_the_api_server_was_asked_whether_it_must() {
+    let mut observed = observed("tea", "", &[]);
+    observed.namespace = Some(object(
+        json!({"metadata": {"name": "workspace-tea", "uid": "n1", "ownerReferences": [{
+            "apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace", "name": "tea", "uid": "w1", "controller": true,
+        }]}}),
+    ));
+    let plan = deletion(&observed, &settings());
+    let [removal] = &plan.remove[..] else { panic!("{:?}", plan.remove) };
+    assert_eq!(
+        (removal.kind.kind, &removal.founded_on[..]),
+        ("Namespace", &[Evidence::object(&*observed.workspace)][..])
+    );
+}
+
+#[test]
 fn a_name_that_no_namespace_can_have_is_reported_and_not_changed() {
     for name in ["tea.v2".to_owned(), "a".repeat(54)] {
         let plan = plan(&observed(&name, "", &[]), &settings());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::kinds::{Deployment, DeploymentKind, DeploymentStatus, Service, ServiceKind};
+use crate::kinds::{Deployment, DeploymentKind, DeploymentStatus, Secret, SecretKind, Service, ServiceKind};
 use crate::runtime::api_server::{ApiServer, Asked, refused};
 use crate::runtime::plan::Removal;
 use crate::runtime::store::Store;
@@ -235,6 +235,32 @@ async fn an_object_that_is_not_there_is_no_evidence() {
     assert!(matches!(gone, Err(ApiError::Stale(_))), "{gone:?}");
     let nothing_came = engine.check(&Evidence::Within(kind, "ns".to_owned())).await;
     assert_eq!(nothing_came, Ok(()));
+}
+
+#[tokio::test]
+async fn a_preview_never_shows_what_a_secret_holds() {
+    let api = ApiServer::start(accept).await;
+    let secret = |name: &str| json!({"metadata": {"name": name, "namespace": "ns", "uid": "s", "resourceVersion": "1"}, "data": {"k": "aGlkZGVu"}});
+    let there: Secret = serde_json::from_value(secret("there")).expect("a Secret");
+    let store = Arc::new(Store::new(true));
+    store.begin_list();
+    store.list_object(there.clone());
+    store.end_list();
+    let mut stores = WrittenStores::default();
+    stores.add::<SecretKind>(&store, &Selection::All);
+    let engine = Engine::new(api.writer(), stores, "tests");
+    let kind = KindInfo::of::<SecretKind>();
+    let metadata = ObjectMeta { name: Some("new".to_owned()), ..ObjectMeta::default() };
+    let manifest = Manifest::new(kind, &metadata, &json!({"stringData": {"k": "hidden"}}));
+    let new = Desired { kind, manifest: Some(manifest), ..wanted("new", "main", 0) };
+    let plan: Plan = Plan { ensure: vec![new], remove: vec![Removal::of(&there, "main")], ..Plan::default() };
+    let writes = engine.preview(&plan).await.writes;
+    let text = format!("{writes:?}");
+    assert!(writes.len() == 2 && !text.contains("aGlkZGVu") && !text.contains("hidden"), "{text}");
+    assert_eq!(
+        (&writes[0].body["stringData"]["k"], &writes[1].before["data"]["k"]),
+        (&json!("***"), &json!("***"))
+    );
 }
 
 #[tokio::test]
