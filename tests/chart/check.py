@@ -37,7 +37,7 @@ class Rendering(unittest.TestCase):
     def test_every_set_of_values_is_linted(self):
         for name, values in SETS.items():
             with self.subTest(name):
-                options = [option for file in values for option in ("-f", file)]
+                options = [option for one in (render.NETWORK, *values) for option in ("-f", render.values_file(one))]
                 done = helm("lint", "--strict", "--kube-version", render.KUBERNETES, CHART, *options)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
@@ -194,6 +194,69 @@ class Rendering(unittest.TestCase):
             with self.subTest(version):
                 text(PODS, kubernetes=version)
 
+    def test_metrics_are_for_prometheus_alone(self):
+        everything = [*SETS["everything"], {"networkPolicy": {"prometheusNamespace": "watching"}}]
+        found = rendered(*everything)
+        pods = render.pods(found)
+        policies = [document for document in found if document["kind"] == "NetworkPolicy"]
+        for key, (namespace, pod) in pods.items():
+            ports = {port["name"] for c in pod["spec"]["containers"] for port in c.get("ports") or []}
+            self.assertIn("metrics", ports, key)
+            of_pod = [
+                policy["spec"] for policy in policies
+                if policy["metadata"]["namespace"] == namespace and "Ingress" in policy["spec"]["policyTypes"]
+                and policy["spec"]["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+            ]
+            rules = [rule for spec in of_pod for rule in spec.get("ingress", [])]
+            with self.subTest(key):
+                self.assertTrue(of_pod)
+                [rule] = [rule for rule in rules if {"port": "metrics"} in rule["ports"]]
+                self.assertEqual(rule, {
+                    "from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "watching"}}}],
+                    "ports": [{"port": "metrics"}],
+                })
+                # No rule of a pod is for all of its ports, and all others are as open as they were.
+                self.assertTrue(all(rule.get("ports") for rule in rules))
+                self.assertLessEqual(ports, {port["port"] for rule in rules for port in rule["ports"]})
+        # Unless it is said where Prometheus is, everybody may, and the notes say so.
+        open_to_all = {"networkPolicy": {"prometheusNamespace": ""}}
+        for policy in rendered(*SETS["everything"], open_to_all):
+            if policy["kind"] == "NetworkPolicy" and "metrics" in json.dumps(policy["spec"].get("ingress")):
+                [rule] = [rule for rule in policy["spec"]["ingress"] if {"port": "metrics"} in rule["ports"]]
+                self.assertNotIn("from", rule)
+        sentence = "every pod of the cluster may read them"
+        self.assertIn(sentence, render.notes(render.NETWORK))
+        self.assertNotIn(sentence, render.notes(render.NETWORK, {"networkPolicy": {"prometheusNamespace": "watching"}}))
+
+    def test_it_has_to_be_said_who_calls_the_webhooks(self):
+        webhook = lambda *values: [
+            rule for rule in by_key(rendered(*values, network={}))[f"NetworkPolicy {NAMESPACE}/crownlabs"]["spec"]["ingress"]
+            if {"port": "webhook"} in rule["ports"]
+        ]
+        done = template(network={})
+        self.assertNotEqual(done.returncode, 0, "it is accepted")
+        for part in ("networkPolicy.podNetworks", "networkPolicy.apiServers", "secrets.webhookClientCa"):
+            self.assertIn(part, done.stderr)
+        policy = lambda **keys: {"networkPolicy": keys}
+        servers, networks = policy(apiServers=["192.0.2.1/32"]), policy(podNetworks=["10.0.0.0/16", "fd00::/56"])
+        self.assertEqual(webhook(servers)[0]["from"], [{"ipBlock": {"cidr": "192.0.2.1/32"}}])
+        self.assertEqual(webhook(networks)[0]["from"], [
+            {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/16"]}}, {"ipBlock": {"cidr": "::/0", "except": ["fd00::/56"]}},
+        ])
+        # The API server shows a certificate, or nobody calls them, or there are policies of one's own.
+        certificate = {"secrets": {"webhookClientCa": {"name": "client-ca"}}}
+        self.assertEqual(webhook(certificate), [{"ports": [{"port": "webhook"}]}])
+        self.assertEqual(webhook({"config": {"server": {"webhook": {"enabled": False}}}}), [])
+        text(policy(enabled=False), network={})
+        for values, expected in [
+            (servers, "open to 192.0.2.1/32."),
+            (networks, "open to all addresses outside of 10.0.0.0/16, fd00::/56"),
+            (certificate, "open to every pod and host; who shows no certificate"),
+            (policy(enabled=False), "the webhooks answer every pod"),
+        ]:
+            with self.subTest(values):
+                self.assertIn(expected, render.notes(values))
+
     def test_hard_anti_affinity_leaves_room_for_a_roll(self):
         found = by_key(rendered({"podAntiAffinity": "hard"}))[f"Deployment {NAMESPACE}/crownlabs"]["spec"]
         [term] = found["template"]["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
@@ -247,7 +310,8 @@ class Plain(unittest.TestCase):
                 self.assertEqual(ours, theirs)
 
     def test_the_defaults_differ_from_them_by_rights_of_loops_that_are_off(self):
-        default, plain = by_key(rendered()), by_key(rendered(*SETS["plain"]))
+        watched = {"networkPolicy": {"prometheusNamespace": "monitoring"}}
+        default, plain = by_key(rendered(watched)), by_key(rendered(*SETS["plain"]))
         default = {key: document for key, document in default.items() if document["kind"] != "CustomResourceDefinition"}
         records = {f"{kind} {NAMESPACE}/crownlabs-pod-networks" for kind in ("Role", "RoleBinding")}
         self.assertEqual(set(plain) - set(default), {f"Namespace /{NAMESPACE}", *records})
@@ -325,10 +389,11 @@ class Rights(unittest.TestCase):
         loops = set(table) - {"common", "webhook"}
         for loop in sorted(loops):
             folder = ROOT / "src/controllers" / re.sub("([A-Z])", lambda letter: f"_{letter[0].lower()}", loop)
-            source = (folder / "stores.rs").read_text()
-            if "EndingStores" in source or "ending_stores" in source:
-                source += (ROOT / "src/controllers/shared/ending_stores.rs").read_text()
-            source = source.split("#[cfg(test)]")[0]
+            read = lambda file: file.read_text().split("#[cfg(test)]")[0]
+            source = read(folder / "stores.rs")
+            for shared in ("ending_stores", "addresses"):
+                if f"shared::{shared}" in source:
+                    source += read(ROOT / f"src/controllers/shared/{shared}.rs")
             used = {kinds[name] for name in re.findall(r"\b[A-Z]\w+Kind\b", source)}
             # ConfigMaps are watched in the namespace of the daemon alone, for which there is a Role.
             used -= {"/configmaps"}

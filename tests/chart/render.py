@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -19,6 +20,8 @@ CLUSTER_SCOPED = {
     "Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 }
+# What every installation has to say: where the pods are that must not call the webhooks.
+NETWORK = {"networkPolicy": {"podNetworks": ["10.244.0.0/16"]}}
 # What Helm adds to objects, and the annotation by which a change of the configuration rolls the pods.
 OF_HELM = {
     "helm.sh/chart", "helm.sh/resource-policy", "app.kubernetes.io/managed-by", "app.kubernetes.io/version",
@@ -57,10 +60,21 @@ def values_file(values):
     return file.name
 
 
-def template(*values, chart=CHART, release="crownlabs", kubernetes=KUBERNETES):
+def template(*values, chart=CHART, release="crownlabs", kubernetes=KUBERNETES, network=NETWORK):
     """The output of `helm template`. Each of `values` is a file or a mapping; later ones win."""
-    options = [option for one in values for option in ("-f", values_file(one))]
+    options = [option for one in (network, *values) for option in ("-f", values_file(one))]
     return helm("template", release, chart, "-n", NAMESPACE, "--kube-version", kubernetes, *options)
+
+
+def notes(*values):
+    """What `helm install` says after it: without a cluster, it renders no notes, so here they are an object."""
+    with tempfile.TemporaryDirectory() as folder:
+        chart = Path(shutil.copytree(CHART, Path(folder, "chart")))
+        body = Path(chart, "templates/NOTES.txt").read_text()
+        head = "kind: Notes\nmetadata: {name: notes}\ntext: {{ include \"notes\" . | quote }}\n"
+        Path(chart, "templates/notes.yaml").write_text(f'{{{{- define "notes" }}}}{body}{{{{ end }}}}\n{head}')
+        [found] = [document for document in rendered(*values, chart=chart, network={}) if document["kind"] == "Notes"]
+    return " ".join(found["text"].split())
 
 
 def text(*values, **options):

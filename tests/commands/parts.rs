@@ -18,6 +18,7 @@ pub const OPERATORS: [&str; 3] = ["operator", "instance-operator", "instance-ope
 pub fn install(site: &Site) {
     if site.run(helm(), &["status", RELEASE, "-n", NAMESPACE]).is_err() {
         let chart = ["install", RELEASE, "manifests/chart", "-n", NAMESPACE, "--create-namespace"];
+        let chart = [&chart[..], &["--set", "networkPolicy.podNetworks={10.244.0.0/16}"]].concat();
         site.run(helm(), &chart).unwrap_or_else(|error| panic!("helm install: {error}"));
     }
     site.await_daemon();

@@ -20,7 +20,8 @@ const DEADLINE: Duration = Duration::from_mins(4);
 const DEADLINE_OF_SOURCES: Duration = Duration::from_mins(25);
 
 /// The small values.yaml of documents that show none.
-const VALUES: &str = "config: {controllers: {instance: {websiteBaseUrl: labs.example.org}}}\n";
+const VALUES: &str = "config: {controllers: {instance: {websiteBaseUrl: labs.example.org}}}
+networkPolicy: {podNetworks: [10.244.0.0/16]}\n";
 
 /// Where the blocks of a play are run.
 pub struct Stage<'a> {

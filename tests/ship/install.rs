@@ -37,7 +37,9 @@ fn helm(lab: &Lab, arguments: &[&str]) -> String {
 /// Installs or upgrades the release with these values, and waits until its pods are ready.
 fn release(lab: &Lab, command: &str, values: &[&str]) {
     let chart = project().join("manifests/chart").display().to_string();
-    let values = values.iter().flat_map(|value| ["--set", value]);
+    // The API server is on this machine, and no pod.
+    let values = ["networkPolicy.podNetworks={10.244.0.0/16}"].iter().chain(values);
+    let values = values.flat_map(|value| ["--set", value]);
     let arguments = [command, RELEASE, &chart, "--wait", "--timeout", "3m"];
     helm(lab, &arguments.into_iter().chain(values).collect::<Vec<_>>());
 }

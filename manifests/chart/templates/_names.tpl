@@ -103,3 +103,31 @@ strategy:
   rollingUpdate: {maxSurge: 0, maxUnavailable: 1}
 {{- end }}
 {{- end }}
+
+{{- /*
+The rules of a NetworkPolicy about ports for everybody (`ports`), and about metrics (`server`, of the configuration), which are for
+Prometheus, or for everybody where nobody has said where that is. root, ports, server
+*/ -}}
+{{- define "crownlabs.openRules" -}}
+{{- $prometheus := .root.Values.networkPolicy.prometheusNamespace -}}
+{{- $ports := .ports -}}
+{{- if .server.health -}}
+{{- $ports = append $ports "health" -}}
+{{- end -}}
+{{- if and .server.metrics (not $prometheus) -}}
+{{- $ports = append $ports "metrics" -}}
+{{- end -}}
+{{- with $ports }}
+- ports:
+  {{- range . }}
+  - {port: {{ . }}}
+  {{- end }}
+{{- end }}
+{{- if and .server.metrics $prometheus }}
+- from:
+  - namespaceSelector:
+      matchLabels: {kubernetes.io/metadata.name: {{ $prometheus }}}
+  ports:
+  - {port: metrics}
+{{- end }}
+{{- end }}
