@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::text::Text;
-
 /// A reference to another object.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
@@ -19,17 +17,6 @@ pub struct GenericRef {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub namespace: String,
-}
-
-/// One Instance, not another one that had its name before or after it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InstanceRef {
-    /// The namespace.
-    pub namespace: Text,
-    /// The name.
-    pub name: Text,
-    /// The uid.
-    pub uid: Text,
 }
 
 impl GenericRef {

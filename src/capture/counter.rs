@@ -7,23 +7,25 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use jiff::Timestamp;
 
 use super::series::Series;
-use crate::api::reference::InstanceRef;
-use crate::runtime::clock;
+use crate::runtime::{ObjectKey, clock};
 
 /// Says which Instance has an address now.
-pub type Resolver = Arc<dyn Fn(IpAddr) -> Option<InstanceRef> + Send + Sync>;
+pub type Resolver = Arc<dyn Fn(IpAddr) -> Option<ObjectKey> + Send + Sync>;
 
 /// A family of counters, one for each destination of connections. All who count share it.
 ///
 /// Prometheus sees how much a counter rises, and a counter that appears with the value 1 has not risen. So each series
 /// starts at 0: that of a known destination at once, that of any other in the first text that has it. At most 4,096
 /// destinations that are not known have a series; those seen last are kept. A series that is not known is removed when
-/// there was no connection for a day.
+/// there was no connection for a day. At most 16,384 are known; a further one is as if it were not.
+///
+/// An Instance is named, and never by its uid: whoever reads metrics would know by it the URLs of machines that nothing
+/// else protects.
 pub struct ConnectionCounter {
     family: &'static str,
     help: &'static str,
     destinations: Mutex<Series<Destination>>,
-    instances: Mutex<Series<InstanceRef>>,
+    instances: Mutex<Series<ObjectKey>>,
     resolver: OnceLock<Resolver>,
 }
 
@@ -119,11 +121,11 @@ impl ConnectionCounter {
         let family = format!("bastion_instance_{}", self.family.trim_start_matches("bastion_"));
         // The Instances at the known destinations are known.
         let addresses: Vec<IpAddr> = locked(&self.destinations).known().map(|known| known.address).collect();
-        let mut present: Vec<InstanceRef> =
+        let mut present: Vec<ObjectKey> =
             addresses.into_iter().filter_map(|address| resolver(address)).collect();
         present.sort();
         let mut series = locked(&self.instances);
-        let gone: Vec<InstanceRef> =
+        let gone: Vec<ObjectKey> =
             series.known().filter(|known| present.binary_search(known).is_err()).cloned().collect();
         for instance in &gone {
             series.withdraw(instance);
@@ -133,9 +135,9 @@ impl ConnectionCounter {
         }
         series.expire(now);
         writeln!(out, "# HELP {family} {}, by Instance\n# TYPE {family} counter", self.help)?;
-        series.render(|InstanceRef { namespace, name, uid }, count| {
-            let [namespace, name, uid] = [namespace, name, uid].map(|value| escaped(value));
-            let labels = format_args!(r#"namespace="{namespace}",instance="{name}",uid="{uid}""#);
+        series.render(|ObjectKey { namespace, name }, count| {
+            let [namespace, name] = [namespace, name].map(|value| escaped(value));
+            let labels = format_args!(r#"namespace="{namespace}",instance="{name}""#);
             let _ = writeln!(out, "{family}{{{labels}}} {count}");
         });
         Ok(())

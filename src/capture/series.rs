@@ -7,6 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 
 /// The most series that are not known.
 pub const UNKNOWN_LIMIT: usize = 4096;
+/// The most series that are known.
+pub const KNOWN_LIMIT: usize = 16_384;
 /// A series that is not known is removed this long after it was increased last.
 const RETENTION: SignedDuration = SignedDuration::from_hours(24);
 /// The place of a series among the entries.
@@ -22,6 +24,8 @@ pub struct Series<K> {
     /// Places of `entries` that are not in use.
     free: Vec<Place>,
     unknown: Order,
+    /// How many series are known.
+    known: usize,
     evicted: u64,
 }
 
@@ -53,6 +57,7 @@ impl<K: Ord + Clone> Series<K> {
             entries: Vec::new(),
             free: Vec::new(),
             unknown: Order { newest: NONE, oldest: NONE, length: 0 },
+            known: 0,
             evicted: 0,
         }
     }
@@ -72,15 +77,21 @@ impl<K: Ord + Clone> Series<K> {
         }
     }
 
-    /// Makes a series known: it is there from now on, and stays until it is withdrawn.
+    /// Makes a series known: it is there from now on, and stays until it is withdrawn. Does nothing where as many are
+    /// known as may be.
     pub fn expose(&mut self, key: &K) {
+        if self.known == KNOWN_LIMIT {
+            return;
+        }
         let Some(&place) = self.places.get(key) else {
             self.insert(key.clone(), true);
+            self.known += 1;
             return;
         };
         let Some(entry) = self.at(place) else { return };
         if !entry.is_known {
             entry.is_known = true;
+            self.known += 1;
             self.unlink(place);
         }
     }
@@ -89,12 +100,14 @@ impl<K: Ord + Clone> Series<K> {
     pub fn withdraw(&mut self, key: &K) {
         let Some(&place) = self.places.get(key) else { return };
         let Some(entry) = self.at(place).filter(|entry| entry.is_known) else { return };
-        if entry.count == 0 {
+        entry.is_known = false;
+        let is_empty = entry.count == 0;
+        self.known -= 1;
+        if is_empty {
             self.places.remove(key);
             self.free.push(place);
             return;
         }
-        entry.is_known = false;
         if self.unknown.length == UNKNOWN_LIMIT {
             self.evict();
         }

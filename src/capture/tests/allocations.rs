@@ -10,11 +10,10 @@ use std::time::Instant;
 use etherparse::PacketBuilder;
 
 use super::reference::{PORT, WANTED, outgoing};
-use crate::api::reference::InstanceRef;
 use crate::capture::ConnectionCounter;
 use crate::capture::packet::{IPV4, attempt};
 use crate::capture::repeats::Repeats;
-use crate::runtime::clock;
+use crate::runtime::{ObjectKey, clock};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -62,7 +61,7 @@ fn allocations(work: impl FnOnce()) -> u64 {
 fn a_packet_allocates_nothing() {
     assert_eq!(allocations(|| drop(std::hint::black_box(vec![1_u8]))), 1, "allocations are counted");
     let counter = ConnectionCounter::new("bastion_ssh_connections", "SSH connections");
-    let one = InstanceRef { namespace: "tenant-ada".into(), name: "one".into(), uid: "u1".into() };
+    let one = ObjectKey::new("tenant-ada", "one");
     counter.set_resolver(Arc::new(move |_| Some(one.clone())));
     let mut repeats = Repeats::new(Instant::now());
     let packets: Vec<Vec<u8>> = (0..10_000_u32)
@@ -92,5 +91,5 @@ fn a_packet_allocates_nothing() {
     let mut text = String::new();
     counter.render(&mut text);
     counter.render(&mut text);
-    assert!(text.contains(r#"instance="one",uid="u1"} 5000"#), "{text}");
+    assert!(text.contains(r#"instance="one"} 5000"#), "{text}");
 }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::reference::InstanceRef;
 use crate::capture::ConnectionCounter;
-use crate::capture::series::{Series, UNKNOWN_LIMIT};
+use crate::capture::series::{KNOWN_LIMIT, Series, UNKNOWN_LIMIT};
+use crate::runtime::ObjectKey;
 
 fn counter() -> ConnectionCounter {
     ConnectionCounter::new("bastion_ssh_connections", "SSH connections")
@@ -77,11 +77,7 @@ fn the_last_connection_to_an_address_is_known_whatever_its_port() {
 #[test]
 fn a_connection_is_counted_for_the_instance_that_has_the_address_then() {
     let counter = counter();
-    let instance = |name: &str| InstanceRef {
-        namespace: "tenant-ada".into(),
-        name: name.into(),
-        uid: format!("uid-{name}").as_str().into(),
-    };
+    let instance = |name: &str| ObjectKey::new("tenant-ada", name);
     let present = Arc::new(Mutex::new(Some(instance("one"))));
     let resolver = Arc::clone(&present);
     counter.set_resolver(Arc::new(move |_| resolver.lock().expect("no panic").clone()));
@@ -89,12 +85,7 @@ fn a_connection_is_counted_for_the_instance_that_has_the_address_then() {
         let line = |line: String| line.strip_prefix("bastion_instance_ssh_connections").map(str::to_owned);
         samples(&counter).into_iter().filter_map(line).collect::<Vec<_>>()
     };
-    let series = |name: &str, count: u64| {
-        format!(
-            r#"{{namespace="tenant-ada",instance="{name}",uid="uid-{}"}} {count}"#,
-            name.replace('\\', "")
-        )
-    };
+    let series = |name: &str, count: u64| format!(r#"{{namespace="tenant-ada",instance="{name}"}} {count}"#);
     counter.expose(address("10.0.0.5:22"));
     assert_eq!(samples(), [series("one", 0)]);
     counter.count(address("10.0.0.5:22"));
@@ -107,8 +98,8 @@ fn a_connection_is_counted_for_the_instance_that_has_the_address_then() {
     *present.lock().expect("no panic") = None;
     counter.count(address("10.0.0.5:22"));
     assert_eq!(samples(), [series("one", 2), series("two", 1)], "of nobody");
-    *present.lock().expect("no panic") = Some(InstanceRef { name: "a\"b\\\n".into(), ..instance("three") });
-    let escaped = r#"{namespace="tenant-ada",instance="a\"b\\\n",uid="uid-three"} 0"#;
+    *present.lock().expect("no panic") = Some(instance("a\"b\\\n"));
+    let escaped = r#"{namespace="tenant-ada",instance="a\"b\\\n"} 0"#;
     assert!(samples().contains(&escaped.to_owned()));
 }
 
@@ -181,4 +172,33 @@ fn a_flood_of_destinations_is_bounded() {
     assert!(samples.contains(&series("192.168.0.1", 1)));
     let evicted = flood as usize - UNKNOWN_LIMIT;
     assert!(samples.contains(&format!("bastion_ssh_connections_evicted_total {evicted}")));
+}
+
+#[test]
+fn what_is_known_is_bounded_and_counts_as_unknown_beyond() {
+    let at = |second: usize| Timestamp::from_second(i64::try_from(second).expect("small")).expect("a time");
+    let number = |series: &mut Series<usize>| {
+        let mut number = 0;
+        series.render(|_, _| number += 1);
+        number
+    };
+    let mut series = Series::new();
+    for key in 0..3 * KNOWN_LIMIT {
+        series.expose(&key);
+    }
+    assert_eq!((series.known().count(), number(&mut series)), (KNOWN_LIMIT, KNOWN_LIMIT));
+    // The others are counted when they are used, and give way to each other alone.
+    for key in 0..3 * KNOWN_LIMIT {
+        series.count(&key, at(key));
+        series.expose(&key);
+    }
+    assert_eq!((series.known().count(), number(&mut series)), (KNOWN_LIMIT, KNOWN_LIMIT + UNKNOWN_LIMIT));
+    assert_eq!(series.evicted(), (2 * KNOWN_LIMIT - UNKNOWN_LIMIT) as u64);
+    // A place that becomes free is taken by the next.
+    series.withdraw(&0);
+    series.withdraw(&0);
+    series.expose(&(3 * KNOWN_LIMIT));
+    series.expose(&(3 * KNOWN_LIMIT + 1));
+    assert_eq!(series.known().count(), KNOWN_LIMIT);
+    assert!(series.known().any(|key| *key == 3 * KNOWN_LIMIT));
 }

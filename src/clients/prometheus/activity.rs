@@ -219,6 +219,16 @@ impl Uses {
     }
 }
 
+#[cfg(test)]
+impl Activity {
+    /// The activity in which these addresses were used at these times.
+    pub fn of_addresses(until: Timestamp, used: &[(&str, Timestamp)]) -> Self {
+        let mut ssh = SourceActivity::new("ssh", 1);
+        ssh.uses = Uses::Addresses(used.iter().map(|(address, at)| (normal(address), *at)).collect());
+        Self { since: Timestamp::UNIX_EPOCH, until, sources: vec![ssh] }
+    }
+}
+
 /// The usual form of an IP address: IPv6 has several.
 fn normal(address: &str) -> String {
     address.parse::<IpAddr>().map_or_else(|_| address.to_owned(), |address| address.to_string())

@@ -9,9 +9,10 @@ use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
 use super::rounds::Rounds;
-use super::stores::{Dependence, OwnWitnesses, longest_idle, observed};
+use super::stores::{Dependence, OwnWitnesses, Witnesses, longest_idle, observed};
 use crate::api::condition::INACTIVE;
 use crate::api::instance::InstanceKind;
+use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::ending::{Effect, foretell};
 use crate::controllers::shared::ending_stores::EndingStores;
 use crate::controllers::shared::notifier::Notifier;
@@ -25,7 +26,7 @@ pub struct InactivityReconciler {
     stores: EndingStores,
     /// `None` only in `crownlabs plan`.
     rounds: Option<Rounds>,
-    own: OwnWitnesses,
+    witnesses: Witnesses,
     notifier: Notifier,
 }
 
@@ -41,7 +42,8 @@ impl Definition for InactivityReconciler {
             ssh: Arc::clone(&setup.ssh_connections),
             web_ssh: Arc::clone(&setup.web_ssh_connections),
         };
-        Ok((Self { stores, rounds, own, notifier }, settings))
+        let witnesses = Witnesses { addresses: InstanceAddresses::declare(set, &stores.instances), own };
+        Ok((Self { stores, rounds, witnesses, notifier }, settings))
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
@@ -67,7 +69,7 @@ impl Reconciler for InactivityReconciler {
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let round = self.rounds.as_ref().and_then(Rounds::latest);
-        self.stores.find(key).map(|found| observed(found, round.as_deref(), &self.own))
+        self.stores.find(key).map(|found| observed(found, round.as_deref(), &self.witnesses))
     }
 
     async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Timestamp> {

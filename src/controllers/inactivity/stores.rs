@@ -14,6 +14,7 @@ use crate::api::names::CanonicalName;
 use crate::api::template::{Template, TemplateKind};
 use crate::capture::ConnectionCounter;
 use crate::clients::prometheus::{Activity, Target};
+use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::ending_stores::{Dependencies, Found};
 use crate::runtime::store::Store;
 
@@ -33,6 +34,14 @@ impl Dependencies for Dependence {
     }
 }
 
+/// What tells of the use of Instances, whose machines are known by their Services.
+pub struct Witnesses {
+    /// The Services.
+    pub addresses: InstanceAddresses,
+    /// The SSH connections that this process sees itself.
+    pub own: OwnWitnesses,
+}
+
 /// The SSH connections that this process sees itself.
 pub struct OwnWitnesses {
     /// Those through the bastion.
@@ -42,10 +51,9 @@ pub struct OwnWitnesses {
 }
 
 impl OwnWitnesses {
-    /// The last connection to any address of an Instance.
-    fn last_use(&self, instance: &Instance) -> Option<(Timestamp, &'static str)> {
-        let addresses = addresses(instance).filter_map(|address| address.parse::<IpAddr>().ok());
-        let connections = addresses.flat_map(|address| {
+    /// The last connection to any of these addresses.
+    fn last_use(&self, addresses: &[IpAddr]) -> Option<(Timestamp, &'static str)> {
+        let connections = addresses.iter().flat_map(|&address| {
             let seen = |counter: &ConnectionCounter, name| Some((counter.last_seen(address)?, name));
             [seen(&self.ssh, "ssh"), seen(&self.web_ssh, "webSsh")]
         });
@@ -53,22 +61,20 @@ impl OwnWitnesses {
     }
 }
 
-/// The addresses in the status of an Instance.
-fn addresses(instance: &Instance) -> impl Iterator<Item = &str> {
-    let status = &instance.status;
-    status.environments.iter().map(|environment| environment.ip.as_str()).chain([status.ip.as_str()])
-}
-
 /// What is known of an Instance: what the stores have, what the latest round of queries says, and what this process
 /// has seen.
-pub fn observed(found: Found, round: Option<&Activity>, own: &OwnWitnesses) -> Observed {
+pub fn observed(found: Found, round: Option<&Activity>, witnesses: &Witnesses) -> Observed {
     let Found { instance, template, tenant, is_exempt } = found;
+    // Not those of the status, which its user may write: by another address, a machine is used as often as another one.
+    let services = witnesses.addresses.services_of(instance.namespace(), instance.uid());
+    let addresses: Vec<IpAddr> = services.iter().filter_map(|(_, address)| *address).collect();
+    let names: Vec<&str> = services.iter().map(|(name, _)| name.as_str()).collect();
     Observed {
         template,
         tenant,
         is_exempt,
-        seen: round.map(|round| seen(&instance, round)),
-        connected: own.last_use(&instance),
+        seen: round.map(|round| seen(&instance, &names, &addresses, round)),
+        connected: witnesses.own.last_use(&addresses),
         instance,
     }
 }
@@ -85,17 +91,20 @@ pub fn longest_idle(templates: &Store<TemplateKind>) -> Duration {
     idle.max().unwrap_or_default()
 }
 
-/// What a round says about an Instance: the latest use of any of its environments.
-fn seen(instance: &Instance, round: &Activity) -> Seen {
-    let status = &instance.status;
-    let names: Vec<String> = status.environments.iter().map(|environment| environment.name.clone()).collect();
+/// What a round says about an Instance with these Services: the latest use of any of its environments.
+fn seen(instance: &Instance, services: &[&str], addresses: &[IpAddr], round: &Activity) -> Seen {
     let canonical = CanonicalName::of(instance.name());
-    let uses = addresses(instance).filter_map(|address| {
+    let environments =
+        services.iter().filter_map(|service| service.strip_prefix(&*canonical)?.strip_prefix('-'));
+    let environments: Vec<String> = environments.map(str::to_owned).collect();
+    // Without an address, too: requests of browsers are known by the Service.
+    let addresses = addresses.iter().map(IpAddr::to_string).chain([String::new()]);
+    let uses = addresses.filter_map(|address| {
         round.last_use(&Target {
             namespace: instance.namespace(),
-            instance: &canonical,
-            environments: &names,
-            address,
+            instance: instance.name(),
+            environments: &environments,
+            address: &address,
         })
     });
     Seen {
@@ -103,5 +112,53 @@ fn seen(instance: &Instance, round: &Activity) -> Seen {
         until: round.until,
         problems: round.problems(),
         last_use: uses.max_by_key(|(time, _)| *time),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::instance::InstanceKind;
+    use crate::runtime::store::StoreFactory;
+    use crate::runtime::store_set::StoreSet;
+    use crate::runtime::watch::Selection;
+
+    #[test]
+    fn a_machine_is_used_as_its_services_are_and_not_as_its_status_claims() {
+        let mut factory = StoreFactory::default();
+        let mut set = StoreSet::new("test", &mut factory);
+        let instances = set.store::<InstanceKind>(&Selection::All).get();
+        let addresses = InstanceAddresses::declare(&mut set, &instances);
+        let counter = || Arc::new(ConnectionCounter::new("connections", "Connections"));
+        let witnesses = Witnesses { addresses, own: OwnWitnesses { ssh: counter(), web_ssh: counter() } };
+        // The machine of somebody else, which is used all the time, is in the status.
+        let metadata = json!({"namespace": "tenant-ada", "name": "lab", "uid": "i", "resourceVersion": "1"});
+        let status = json!({"ip": "10.0.0.9", "environments": [{"name": "main", "ip": "10.0.0.9"}]});
+        let instance: Instance =
+            serde_json::from_value(json!({"metadata": metadata, "status": status})).expect("an Instance");
+        instances.apply_event(instance.clone());
+        let owner = json!({"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance", "name": "lab", "uid": "i", "controller": true});
+        let service = json!({
+            "kind": "Service",
+            "metadata": {"namespace": "tenant-ada", "name": "lab", "uid": "s", "resourceVersion": "2",
+                "labels": {"crownlabs.polito.it/managed-by": "instance"}, "ownerReferences": [owner]},
+            "spec": {"clusterIP": "10.0.0.1"},
+        });
+        assert!(factory.offer(&service).expect("a Service"));
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let found =
+            || Found { instance: Arc::new(instance.clone()), template: None, tenant: None, is_exempt: false };
+        let uses = |used: &[(&str, Timestamp)]| {
+            let round = Activity::of_addresses(at(1_000), used);
+            let observed = observed(found(), Some(&round), &witnesses);
+            (observed.seen.expect("a round").last_use, observed.connected)
+        };
+        witnesses.own.ssh.count_at("10.0.0.9:22".parse().expect("an address"), at(900));
+        assert_eq!(uses(&[("10.0.0.9", at(900))]), (None, None));
+        witnesses.own.ssh.count_at("10.0.0.1:22".parse().expect("an address"), at(700));
+        let expected = (Some((at(800), "ssh")), Some((at(700), "ssh")));
+        assert_eq!(uses(&[("10.0.0.1", at(800)), ("10.0.0.9", at(900))]), expected);
     }
 }

@@ -1,15 +1,18 @@
 //! The addresses of Instances inside the cluster: those of the Services that the daemon has made for them. The address
 //! in the status of an Instance is the same, but users may patch a status, so nothing is decided by that.
+//!
+//! A Service counts only if the Instance that controls it exists, in the namespace of the Service: users may create
+//! Services in their sandbox namespaces, with any labels and owners that they like.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::api::instance::InstanceKind;
-use crate::api::reference::InstanceRef;
-use crate::api::{Kind, Object, labels};
+use crate::api::{Kind, labels};
 use crate::capture::ConnectionCounter;
 use crate::controllers::Setup;
 use crate::kinds::{Service, ServiceKind};
+use crate::runtime::ObjectKey;
 use crate::runtime::store::{ByController, Change, Index, Store};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
@@ -30,24 +33,22 @@ fn address(service: &Service) -> Option<IpAddr> {
     service.spec.cluster_ip.as_deref()?.parse().ok()
 }
 
-/// The Instance that controls an object.
-fn instance_of<T: Kind>(object: &Object<T>) -> Option<InstanceRef> {
-    let owner = object.metadata.controller().filter(|owner| owner.kind == InstanceKind::KIND)?;
-    Some(InstanceRef {
-        namespace: object.metadata.namespace.clone(),
-        name: owner.name.clone(),
-        uid: owner.uid.clone(),
-    })
+/// The Instance that controls a Service, if it exists.
+fn instance_of(service: &Service, instances: &Store<InstanceKind>) -> Option<ObjectKey> {
+    let owner = service.metadata.controller().filter(|owner| owner.kind == InstanceKind::KIND)?;
+    let instance = instances.get(service.namespace(), &owner.name)?;
+    (*instance.uid() == *owner.uid).then(|| ObjectKey::of(&*instance))
 }
 
 /// The addresses of all Instances. Clones share them.
 #[derive(Clone)]
 pub struct InstanceAddresses {
     services: Arc<Store<ServiceKind>>,
+    instances: Arc<Store<InstanceKind>>,
 }
 
 impl InstanceAddresses {
-    /// Declares the store; `/metrics` shows the series of `counter`. The series of an Instance at `port` begins at 0
+    /// Declares the stores; `/metrics` shows the series of `counter`. The series of an Instance at `port` begins at 0
     /// when it gets an address, so that Prometheus sees the first connection, and ends some time after it has lost it.
     pub fn counted(
         setup: &mut Setup<'_>,
@@ -57,44 +58,179 @@ impl InstanceAddresses {
     ) -> Self {
         let [shown, known] = [Arc::clone(counter), Arc::clone(counter)];
         setup.expositions.push(Box::new(move |text| shown.render(text)));
-        Self::declare(set, move |address, is_there| {
+        let instances = set.store::<InstanceKind>(&Selection::All).get();
+        let this = Self::declare(set, &instances);
+        this.follow(move |address, is_there| {
             let destination = SocketAddr::new(address, port);
             if is_there { known.expose(destination) } else { known.withdraw(destination) }
-        })
+        });
+        this
     }
 
-    /// Declares the store; calls `changed` with each address that an Instance loses (`false`) or gets (`true`).
-    fn declare(set: &mut StoreSet<'_>, changed: impl Fn(IpAddr, bool) + Send + Sync + 'static) -> Self {
+    /// Declares the store of the Services of these Instances.
+    pub fn declare(set: &mut StoreSet<'_>, instances: &Arc<Store<InstanceKind>>) -> Self {
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
-        let services = set.store(&ours).index::<ByAddress>().index::<ByController>();
-        let services = services.on_change(move |change: &Change<ServiceKind>, _| {
+        let services = set.store(&ours).index::<ByAddress>().index::<ByController>().get();
+        Self { services, instances: Arc::clone(instances) }
+    }
+
+    /// Calls `changed` with each address that an Instance loses (`false`) or gets (`true`): by a change of the Service,
+    /// or of the Instance, whichever comes last.
+    fn follow(&self, changed: impl Fn(IpAddr, bool) + Send + Sync + 'static) {
+        let changed = Arc::new(changed);
+        let (told, instances) = (Arc::clone(&changed), Arc::clone(&self.instances));
+        self.services.subscribe(move |change: &Change<ServiceKind>| {
             let [old, new] = [&change.old, &change.new].map(|side| side.as_deref().and_then(address));
-            let (lost, got) = (old.filter(|_| old != new), new.filter(|_| old != new));
-            for (address, is_new) in
-                lost.map(|old| (old, false)).into_iter().chain(got.map(|new| (new, true)))
-            {
-                changed(address, is_new);
+            let of_instance = |new: &Service| instance_of(new, &instances).is_some();
+            if let Some(lost) = old.filter(|_| old != new) {
+                told(lost, false);
+            }
+            if let Some(got) = new.filter(|_| change.new.as_deref().is_some_and(of_instance)) {
+                told(got, true);
             }
         });
-        Self { services: services.get() }
+        let this = self.clone();
+        self.instances.subscribe(move |change: &Change<InstanceKind>| {
+            let uids = [&change.old, &change.new].map(|side| side.as_ref().map(|side| side.uid().to_owned()));
+            if uids[0] == uids[1] {
+                return;
+            }
+            for (uid, is_there) in uids.into_iter().zip([false, true]) {
+                let namespace = change.object().map_or("", |instance| instance.namespace());
+                for (_, address) in uid.into_iter().flat_map(|uid| this.addresses_of(namespace, &uid)) {
+                    changed(address, is_there);
+                }
+            }
+        });
     }
 
     /// The Instance at an address; `None` where there is none. Allocates nothing: it is asked for each connection.
-    pub fn instance_at(&self, address: IpAddr) -> Option<InstanceRef> {
-        self.services.find_by::<ByAddress, _>(&address, instance_of)
+    pub fn instance_at(&self, address: IpAddr) -> Option<ObjectKey> {
+        self.services.find_by::<ByAddress, _>(&address, |service| instance_of(service, &self.instances))
     }
 
     /// The addresses of the Instance with this uid, by the name of the Service: `<name>` in the layout with one
     /// environment, `<name>-<environment>` in the one with several. Only Services in the namespace of the Instance
-    /// count: users may create Services in their sandbox namespaces, with any owner that they like.
+    /// count.
     pub fn addresses_of(&self, namespace: &str, uid: &str) -> Vec<(String, IpAddr)> {
+        let services = self.services_of(namespace, uid).into_iter();
+        services.filter_map(|(name, address)| Some((name, address?))).collect()
+    }
+
+    /// The same with the Services that have no address.
+    pub fn services_of(&self, namespace: &str, uid: &str) -> Vec<(String, Option<IpAddr>)> {
         let services = self.services.by::<ByController>(uid);
-        let mut addresses: Vec<(String, IpAddr)> = services
-            .iter()
-            .filter(|service| service.namespace() == namespace)
-            .filter_map(|service| Some((service.name().to_owned(), address(service)?)))
-            .collect();
-        addresses.sort();
-        addresses
+        let ours = services.iter().filter(|service| service.namespace() == namespace);
+        let mut services: Vec<_> =
+            ours.map(|service| (service.name().to_owned(), address(service))).collect();
+        services.sort();
+        services
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::instance::Instance;
+    use crate::runtime::store::StoreFactory;
+
+    /// The stores, and what `follow` tells.
+    struct World {
+        addresses: InstanceAddresses,
+        told: Arc<Mutex<Vec<(String, bool)>>>,
+        version: u64,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let mut factory = StoreFactory::default();
+            let mut set = StoreSet::new("test", &mut factory);
+            let instances = set.store::<InstanceKind>(&Selection::All).get();
+            let addresses = InstanceAddresses::declare(&mut set, &instances);
+            let told = Arc::<Mutex<Vec<_>>>::default();
+            let tell = Arc::clone(&told);
+            addresses.follow(move |address, is_there| {
+                tell.lock().expect("no panic").push((address.to_string(), is_there));
+            });
+            Self { addresses, told, version: 0 }
+        }
+
+        fn metadata(&mut self, namespace: &str, name: &str, uid: &str) -> Value {
+            self.version += 1;
+            let version = self.version.to_string();
+            json!({"namespace": namespace, "name": name, "uid": uid, "resourceVersion": version})
+        }
+
+        fn instance(&mut self, namespace: &str, name: &str, uid: &str) -> Instance {
+            let metadata = self.metadata(namespace, name, uid);
+            serde_json::from_value(json!({"metadata": metadata})).expect("an Instance")
+        }
+
+        fn service(&mut self, namespace: &str, name: &str, address: &str, owner: [&str; 2]) -> Service {
+            let mut metadata = self.metadata(namespace, name, &format!("of-{namespace}-{name}"));
+            metadata["labels"] = json!({(labels::MANAGED_BY): labels::MANAGED_BY_INSTANCE});
+            metadata["ownerReferences"] = json!([{"apiVersion": "crownlabs.polito.it/v1alpha2",
+                "kind": "Instance", "name": owner[0], "uid": owner[1], "controller": true}]);
+            serde_json::from_value(json!({"metadata": metadata, "spec": {"clusterIP": address}}))
+                .expect("a Service")
+        }
+
+        fn told(&self) -> Vec<(String, bool)> {
+            std::mem::take(&mut *self.told.lock().expect("no panic"))
+        }
+
+        fn at(&self, address: &str) -> Option<String> {
+            let found = self.addresses.instance_at(address.parse().expect("an address"));
+            found.map(|instance| instance.to_string())
+        }
+    }
+
+    fn told(address: &str, is_there: bool) -> (String, bool) {
+        (address.to_owned(), is_there)
+    }
+
+    #[test]
+    fn a_service_counts_once_its_instance_is_there_and_until_it_has_gone() {
+        let mut world = World::new();
+        let service = world.service("tenant-ada", "lab", "10.0.0.1", ["lab", "i"]);
+        world.addresses.services.apply_event(service);
+        assert_eq!((world.told(), world.at("10.0.0.1")), (vec![], None), "its Instance is not known yet");
+        let instance = world.instance("tenant-ada", "lab", "i");
+        world.addresses.instances.apply_event(instance);
+        assert_eq!(world.told(), [told("10.0.0.1", true)]);
+        assert_eq!(world.at("10.0.0.1").as_deref(), Some("tenant-ada/lab"));
+        let moved = world.service("tenant-ada", "lab", "10.0.0.2", ["lab", "i"]);
+        world.addresses.services.apply_event(moved);
+        assert_eq!(world.told(), [told("10.0.0.1", false), told("10.0.0.2", true)]);
+        // Another Instance of that name: the Service is not its own.
+        let other = world.instance("tenant-ada", "lab", "j");
+        world.addresses.instances.delete_event(&other);
+        let other = world.instance("tenant-ada", "lab", "j");
+        world.addresses.instances.apply_event(other);
+        assert_eq!((world.told(), world.at("10.0.0.2")), (vec![told("10.0.0.2", false)], None));
+    }
+
+    #[test]
+    fn services_that_users_make_are_of_nobody() {
+        let mut world = World::new();
+        let instance = world.instance("tenant-ada", "lab", "i");
+        world.addresses.instances.apply_event(instance);
+        for (namespace, owner) in [
+            // An Instance in another namespace, one that does not exist, another one of that name.
+            ("sandbox-eve", ["lab", "i"]),
+            ("tenant-ada", ["none", "i"]),
+            ("tenant-ada", ["lab", "forged"]),
+        ] {
+            let service = world.service(namespace, "forged", "10.0.0.9", owner);
+            world.addresses.services.apply_event(service);
+            assert_eq!((world.told(), world.at("10.0.0.9")), (vec![], None), "{namespace} {owner:?}");
+            let service = world.service(namespace, "forged", "10.0.0.9", owner);
+            world.addresses.services.delete_event(&service);
+            world.told();
+        }
     }
 }

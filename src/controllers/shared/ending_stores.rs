@@ -33,7 +33,8 @@ pub trait Dependencies: 'static {
 pub struct EndingStores {
     selector: BTreeMap<String, String>,
     exempt: &'static str,
-    instances: Arc<Store<InstanceKind>>,
+    /// The Instances.
+    pub instances: Arc<Store<InstanceKind>>,
     /// The Templates.
     pub templates: Arc<Store<TemplateKind>>,
     tenants: Arc<Store<TenantKind>>,

@@ -93,3 +93,38 @@ fn the_table_has_what_is_recorded_and_nothing_else() {
     let unused: Vec<&&str> = known.iter().filter(|name| !is_used(name)).collect();
     assert!(unused.is_empty(), "in the table, but recorded nowhere: {unused:?}");
 }
+
+/// Whoever knows the uid of an Instance knows the URLs of its environments, which is all that protects some of them.
+#[test]
+fn no_metric_has_a_uid() {
+    let of_recorder =
+        METRICS.iter().flat_map(|metric| metric.labels.iter().map(|label| (metric.name, label.0)));
+    let rendered = RENDERED.iter().chain(RENDERED_GAUGES);
+    let rendered = rendered.flat_map(|metric| metric.1.iter().map(|label| (metric.0, label.0)));
+    let labels: Vec<(&str, &str)> = of_recorder.chain(rendered).collect();
+    assert!(labels.len() > 50, "{labels:?}");
+    let secret: Vec<_> =
+        labels.iter().filter(|(_, label)| label.contains("uid") || label.contains("url")).collect();
+    assert!(secret.is_empty(), "{secret:?}");
+}
+
+/// The calls that log at `info` and above.
+fn logged(text: &str) -> impl Iterator<Item = &str> {
+    ["info!(", "warn!(", "error!("]
+        .into_iter()
+        .flat_map(move |call| text.split(call).skip(1).filter_map(|rest| rest.split(");").next()))
+}
+
+#[test]
+fn no_log_line_has_a_uid() {
+    // The uid of a pod opens nothing.
+    let names_one = |call: &&str| {
+        let mut words = call.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        words.any(|word| matches!(word, "uid" | "instance_uid" | "owner_uid" | "controller_uid"))
+    };
+    let sources = recording();
+    let calls: Vec<&str> = sources.iter().flat_map(|text| logged(text)).collect();
+    assert!(calls.len() > 80, "{}", calls.len());
+    let secret: Vec<_> = calls.into_iter().filter(names_one).collect();
+    assert!(secret.is_empty(), "{secret:#?}");
+}

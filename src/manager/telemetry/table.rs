@@ -339,7 +339,7 @@ pub const RENDERED: &[Rendered] = &[
     ),
     (
         "bastion_instance_ssh_connections",
-        &[("namespace", "the namespace"), ("instance", "the Instance"), ("uid", "its uid")],
+        &[("namespace", "the namespace"), ("instance", "the Instance")],
         "SSH connections detected from bastion to a target, by Instance",
         "The same by Instance, unless `controllers.sshTracker.byInstance` is off.",
     ),

@@ -28,6 +28,25 @@ fn await_metric(daemon: &Daemon, series: &str, value: u64) {
     });
 }
 
+/// Makes a Service in another namespace that claims to belong to the Instance with this uid; returns its address. Its
+/// finalizer keeps it from the garbage collector.
+fn forged_service(lab: &Lab, name: &str, uid: &str) -> String {
+    let namespace = format!("workspace-{name}");
+    lab.apply(&format!(
+        "apiVersion: v1
+kind: Service
+metadata:
+  name: forged
+  namespace: {namespace}
+  finalizers: [example.org/kept]
+  labels: {{crownlabs.polito.it/managed-by: instance}}
+  ownerReferences: [{{apiVersion: crownlabs.polito.it/v1alpha2, kind: Instance, name: one, uid: {uid}, controller: true}}]
+spec: {{ports: [{{port: 22}}]}}\n"
+    ));
+    let forged = lab.get("services", &namespace, "forged").expect("the Service");
+    forged["spec"]["clusterIP"].as_str().expect("an address").to_owned()
+}
+
 #[test]
 fn connections_are_counted_by_destination_and_by_instance() {
     let (lab, name, port) = (Lab::shared(), "tracked", free_port());
@@ -45,18 +64,28 @@ fn connections_are_counted_by_destination_and_by_instance() {
     let uid = object["metadata"]["uid"].as_str().expect("a uid").to_owned();
     let by_address =
         format!(r#"bastion_ssh_connections{{destination_ip="{address}",destination_port="{port}"}}"#);
-    let by_instance = format!(
-        r#"bastion_instance_ssh_connections{{namespace="tenant-tracked",instance="one",uid="{uid}"}}"#
-    );
+    let by_instance = r#"bastion_instance_ssh_connections{namespace="tenant-tracked",instance="one"}"#;
     await_metric(&daemon, &by_address, 0);
-    await_metric(&daemon, &by_instance, 0);
+    await_metric(&daemon, by_instance, 0);
     // Nobody has this address here; the packet is sent as if somebody had.
     let sender = Sender::new("lo");
     sender.send(&syn(&address, port, 1));
     sender.send(&syn(&address, port, 1));
     sender.send(&syn(&address, port, 2));
     await_metric(&daemon, &by_address, 2);
-    await_metric(&daemon, &by_instance, 2);
+    await_metric(&daemon, by_instance, 2);
+    // A uid opens machines that nothing else protects: it is neither in metrics nor in the log.
+    assert!(!daemon.metrics().contains(&uid), "{}", daemon.metrics());
+    assert!(!daemon.log().contains(&uid), "{}", daemon.log());
+    let forged = forged_service(&lab, name, &uid);
+    // The daemon knows of the Service once it knows of a later one.
+    lab.apply(&instance(name, "two", "container"));
+    let later = lab.await_phase("tenant-tracked", "two", "Ready");
+    let later = later["status"]["ip"].as_str().expect("an address");
+    let later = format!(r#"bastion_ssh_connections{{destination_ip="{later}",destination_port="{port}"}}"#);
+    await_metric(&daemon, &later, 0);
+    assert!(!daemon.metrics().contains(&format!("\"{forged}\"")), "{}", daemon.metrics());
+    lab.patch("services", "workspace-tracked", "forged", r#"{"metadata": {"finalizers": null}}"#);
     // A destination that nobody knows: its series starts at 0.
     let _server = TcpListener::bind(("127.0.0.1", port)).expect("a server");
     let local = format!(r#"bastion_ssh_connections{{destination_ip="127.0.0.1",destination_port="{port}"}}"#);
