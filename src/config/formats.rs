@@ -160,6 +160,7 @@ pub(super) fn find(name: &str) -> Option<&'static Format> {
         .chain(super::bastion::FORMATS)
         .chain(super::image_list::FORMATS)
         .chain(super::exam_agent::FORMATS)
+        .chain(super::instance_metrics::FORMATS)
         .chain(super::pod_config::FORMATS)
         .chain(super::pod_config_node::FORMATS)
         .find(|format| format.name == name)

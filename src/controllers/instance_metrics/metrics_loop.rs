@@ -11,6 +11,7 @@ use tracing::info;
 
 use super::exposition;
 use super::scrape::Scraper;
+use super::select::Namespaces;
 use super::service::handler;
 use super::shared::{LIFETIME, Shared};
 use crate::config::InstanceMetricsConfig;
@@ -64,7 +65,8 @@ impl ReplicaLoop for InstanceMetricsLoop {
 
 /// Asks the runtime, and again after the period. Never returns.
 async fn measure(config: &InstanceMetricsConfig, shared: &Shared, state: &State) {
-    let mut scraper = Scraper::new(&config.runtime_endpoint, config.connection_timeout.get());
+    let namespaces = Namespaces::new(&config.namespaces);
+    let mut scraper = Scraper::new(&config.runtime_endpoint, config.connection_timeout.get(), namespaces);
     let mut ticks = interval(config.update_period.get());
     // A round that takes long is followed by the next after a whole period.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

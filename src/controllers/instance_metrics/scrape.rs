@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
-use super::select::{containers, pods, samples};
+use super::select::{Namespaces, containers, pods, samples};
 use super::usage::Sample;
 use crate::clients::cri::messages::{
     ContainerFilter, ContainerState, ContainerStateValue, ContainerStats, ContainerStatsFilter,
@@ -18,13 +18,14 @@ pub struct Scraper {
     /// The configured endpoint; empty for the usual ones.
     endpoint: String,
     deadline: Duration,
+    namespaces: Namespaces,
     client: Option<Cri>,
 }
 
 impl Scraper {
-    /// A scraper that has asked nothing yet. A request may take `deadline`.
-    pub fn new(endpoint: &str, deadline: Duration) -> Self {
-        Self { endpoint: endpoint.to_owned(), deadline, client: None }
+    /// A scraper of the pods in `namespaces` that has asked nothing yet. A request may take `deadline`.
+    pub fn new(endpoint: &str, deadline: Duration, namespaces: Namespaces) -> Self {
+        Self { endpoint: endpoint.to_owned(), deadline, namespaces, client: None }
     }
 
     /// The samples of all containers that count. Three requests, however many there are.
@@ -49,7 +50,7 @@ impl Scraper {
     async fn samples(&self, client: &Cri) -> Result<Vec<Sample>, CriError> {
         let ready = PodSandboxStateValue { state: PodSandboxState::Ready.into() };
         let filter = PodSandboxFilter { state: Some(ready), ..PodSandboxFilter::default() };
-        let pods = pods(client.list_pod_sandboxes(filter).await?);
+        let pods = pods(&self.namespaces, client.list_pod_sandboxes(filter).await?);
         if pods.is_empty() {
             return Ok(Vec::new());
         }

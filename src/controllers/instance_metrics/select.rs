@@ -26,13 +26,33 @@ pub struct Pod {
     pub created: i64,
 }
 
-/// The pods of Instances among these sandboxes, by the id of the sandbox. Of several with the same name, such as one that was
+/// The namespaces whose pods are measured: names, or beginnings of names with `*` at the end. Users may make pods with any
+/// labels in their sandboxes, which would count as those of somebody else's Instance.
+#[derive(Debug, Clone)]
+pub struct Namespaces(Vec<String>);
+
+impl Namespaces {
+    /// Those of the configuration.
+    pub fn new(patterns: &[String]) -> Self {
+        Self(patterns.to_vec())
+    }
+
+    fn contain(&self, name: &str) -> bool {
+        self.0.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(begin) => name.starts_with(begin),
+            None => name == pattern,
+        })
+    }
+}
+
+/// The pods of Instances in `namespaces` among these sandboxes, by the id of the sandbox. Of several with the same name, such as one that was
 /// made anew before the runtime has forgotten the one before it, only the newest counts.
-pub fn pods(sandboxes: Vec<PodSandbox>) -> BTreeMap<String, Pod> {
+pub fn pods(namespaces: &Namespaces, sandboxes: Vec<PodSandbox>) -> BTreeMap<String, Pod> {
     let mut newest: BTreeMap<PodKey, (i64, String, String)> = BTreeMap::new();
     for mut sandbox in sandboxes {
         let Some(metadata) = sandbox.metadata else { continue };
-        if metadata.name.is_empty() || sandbox.labels.contains_key(KUBEVIRT) {
+        let is_ours = namespaces.contain(&metadata.namespace);
+        if metadata.name.is_empty() || !is_ours || sandbox.labels.contains_key(KUBEVIRT) {
             continue;
         }
         let Some(instance) = sandbox.labels.remove(INSTANCE) else { continue };
@@ -121,6 +141,19 @@ mod tests {
         }
     }
 
+    /// The pods in the namespaces `tenant-…` and `exams`.
+    fn pods(sandboxes: Vec<PodSandbox>) -> BTreeMap<String, Pod> {
+        super::pods(&Namespaces::new(&["tenant-*", "exams"].map(str::to_owned)), sandboxes)
+    }
+
+    #[test]
+    fn pods_of_users_count_for_nobody() {
+        let ours = [(INSTANCE, "lab")];
+        let namespaces = ["tenant-a", "exams", "sandbox-a", "exams-2", "xtenant-a", "tenant", "default"];
+        let sandboxes = namespaces.map(|namespace| sandbox(namespace, namespace, "pod", 1, &ours));
+        assert_eq!(pods(sandboxes.to_vec()).into_keys().collect::<Vec<_>>(), ["exams", "tenant-a"]);
+    }
+
     #[test]
     fn only_pods_of_instances_in_containers_count() {
         let ours = [(INSTANCE, "lab")];
@@ -149,7 +182,8 @@ mod tests {
     #[test]
     fn a_node_with_too_many_pods_is_measured_in_part() {
         let ours = [(INSTANCE, "lab")];
-        let many = (0..2_000).map(|at| sandbox(&format!("{at:04}"), "a", &format!("pod-{at}"), at, &ours));
+        let many =
+            (0..2_000).map(|at| sandbox(&format!("{at:04}"), "tenant-a", &format!("pod-{at}"), at, &ours));
         let found = pods(many.collect());
         assert_eq!(found.len(), MOST_PODS);
         assert_eq!(found.keys().next().map(String::as_str), Some("0976"), "the oldest are left out");

@@ -92,6 +92,9 @@ async fn applications_count_and_nothing_else() {
     run(&lab_pod("tenant-a", "downloads"), &[("content-downloader", 9)]).await;
     run(&lab_pod("tenant-a", "machine").with_label("kubevirt.io", "virt-launcher"), &[("compute", 9)]).await;
     run(&Pod::new("kube-system", "dns"), &[("dns", 9)]).await;
+    // A user makes one with the label and the name of somebody else's.
+    run(&lab_pod("sandbox-eve", "two"), &[("app", 99)]).await;
+    run(&lab_pod("sandbox-eve", "forged"), &[("app", 9)]).await;
     // The same name in two namespaces: the newest answers.
     run(&lab_pod("tenant-a", "same"), &[("app", 10)]).await;
     run(&lab_pod("tenant-b", "same"), &[("app", 50)]).await;
@@ -101,8 +104,9 @@ async fn applications_count_and_nothing_else() {
     let is = |found: Option<u64>, expected: u64| found.is_some_and(|found| found.abs_diff(expected) <= 2);
     until("the sum of two containers", async || is(size("two").await, 50).then_some(())).await;
     until("the newest of one name", async || is(size("same").await, 50).then_some(())).await;
+    assert_eq!(series(&daemon, "two").len(), 3, "one pod: {:?}", series(&daemon, "two"));
     assert_eq!(series(&daemon, "same").len(), 6, "both are on the page: {:?}", series(&daemon, "same"));
-    for pod in ["downloads", "machine", "dns", "other"] {
+    for pod in ["downloads", "machine", "dns", "forged", "other"] {
         let refused = ask(&daemon, pod).await.expect_err(pod);
         let message = format!("no existing application container for requested PodName {pod}");
         assert_eq!((refused.code(), refused.message()), (Code::NotFound, &*message));
