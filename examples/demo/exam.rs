@@ -63,8 +63,8 @@ pub fn show(cluster: &Cluster, root: &Path) -> Result<()> {
     println!("the exam server creates an Instance: {body}");
     // The rights count a moment after they are there.
     let created = wait("an Instance of the exam agent", || {
-        let answer = ask("PUT", SERVER, &[], &body)?;
-        Ok((answer.status != 500).then_some(answer))
+        let answer = ask("PUT", SERVER, &[], &body).ok();
+        Ok(answer.filter(|answer| answer.status != 500))
     })?;
     expect(&created, "PUT", 201)?;
     let mut last = Value::Null;
@@ -79,7 +79,10 @@ pub fn show(cluster: &Cluster, root: &Path) -> Result<()> {
     })?;
     println!("  {}", ready.body.trim());
     println!("the browser of the student is led to the desktop");
-    let led = ask("GET", STUDENT, &[("Accept", "text/html")], "")?;
+    let led = wait("the way to the desktop", || {
+        let page = ask("GET", STUDENT, &[("Accept", "text/html")], "")?;
+        Ok((page.status == 302).then_some(page))
+    })?;
     expect(&led, "GET", 302)?;
     println!("  Location: {}", led.header("Location"));
     let forged = format!("{SERVER}, {STUDENT}");

@@ -28,10 +28,12 @@ pub struct ExamAgentConfig {
     /// What the paths begin with.
     #[schemars(extend("format" = BASE_PATH.name))]
     pub base_path: String,
-    /// The networks of the clients that may list, create, replace and delete Instances; empty for everybody.
+    /// The networks of the clients that may list, create, replace and delete Instances; if empty, nobody may.
     pub allowed_ips: Vec<Network>,
-    /// The networks of the proxies whose header `X-Forwarded-For` is believed; if empty, whoever connects counts as the one
-    /// proxy.
+    /// Whether everybody who reaches the server may do that, so that `allowedIps` is empty.
+    pub allow_anyone: bool,
+    /// The networks of the proxies whose header `X-Forwarded-For` is believed, as narrow as possible: whoever is in one can say
+    /// who it is. If empty, whoever connects counts as the one proxy.
     pub trusted_proxies: Vec<Network>,
     /// The labels of the Templates that are for exams; if empty, those are all of the namespace.
     #[schemars(extend(
@@ -39,7 +41,7 @@ pub struct ExamAgentConfig {
         "additionalProperties" = {"type": "string", "format": formats::LABEL_VALUE.name},
     ))]
     pub template_selector: BTreeMap<String, String>,
-    /// Whether the URLs of contents and status checks are hidden from clients that are not in `allowedIps`.
+    /// Whether the URLs of desktops, contents and status checks are hidden from clients that are not in `allowedIps`.
     pub hide_urls: bool,
     /// The number of requests to the API server in a second, from 1 to 10000.
     #[schemars(range(min = 1, max = 10_000))]
@@ -61,6 +63,7 @@ impl Default for ExamAgentConfig {
             tenant: "service-tenant".to_owned(),
             base_path: "/api".to_owned(),
             allowed_ips: Vec::new(),
+            allow_anyone: false,
             trusted_proxies: Vec::new(),
             template_selector: BTreeMap::new(),
             hide_urls: true,
@@ -100,6 +103,15 @@ pub(super) const RULES: &[Rule] = &[
         keys: &["controllers.examAgent.listen", "controllers.examAgent.enabled"],
         broken: |config| lacks(config, "listen", |keys| keys.listen.address().is_none()),
         expected: "expected an address and a port",
+    },
+    Rule {
+        keys: &["controllers.examAgent.allowAnyone", "controllers.examAgent.allowedIps"],
+        broken: |config| {
+            let keys = &config.controllers.exam_agent;
+            let both = keys.allow_anyone && !keys.allowed_ips.is_empty();
+            both.then(|| "allowAnyone is true and allowedIps names networks".to_owned())
+        },
+        expected: "expected one of them",
     },
 ];
 

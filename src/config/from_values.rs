@@ -162,8 +162,17 @@ impl<'v> Conversion<'v> {
     /// The exam agent, which has a chart of its own: its values turn it on.
     fn exams(&mut self) {
         let path = "exam-agent.configurations.targetNamespace";
-        if self.value(path).is_some() {
-            self.set(path, "controllers.examAgent.enabled", true.into());
+        if self.value(path).is_none() {
+            return;
+        }
+        self.set(path, "controllers.examAgent.enabled", true.into());
+        let path = "exam-agent.configurations.allowedIPs";
+        if self.value(path).is_none_or(|value| listed(value, ',').is_empty()) {
+            self.set(path, "controllers.examAgent.allowAnyone", true.into());
+            self.messages.push(format!(
+                "{path} is empty: whoever reaches the exam agent may create and delete Instances, as before. Name the exam \
+                 servers in controllers.examAgent.allowedIps, and leave controllers.examAgent.allowAnyone out"
+            ));
         }
     }
 

@@ -39,6 +39,13 @@ impl Network {
             _ => false,
         }
     }
+
+    /// Whether more than sixteen addresses are in the network. What is trusted by its address should be few: the addresses
+    /// of the pods of a node are usually a `/24` or a `/64`.
+    pub fn is_wide(&self) -> bool {
+        let bits = if self.address.is_ipv4() { Ipv4Addr::BITS } else { Ipv6Addr::BITS };
+        bits - self.prefix > 4
+    }
 }
 
 impl FromStr for Network {
@@ -125,6 +132,23 @@ mod tests {
             ("10.0.0.0/8", "::ffff:10.0.0.1", true),
         ] {
             assert_eq!(contains(network, address), expected, "{address} in {network}");
+        }
+    }
+
+    #[test]
+    fn a_network_of_more_than_sixteen_addresses_is_wide() {
+        for (text, is_wide) in [
+            ("10.0.0.1/32", false),
+            ("10.0.0.0/28", false),
+            ("10.0.0.0/27", true),
+            ("10.244.0.0/16", true),
+            ("0.0.0.0/0", true),
+            ("fd00::1/128", false),
+            ("fd00::/124", false),
+            ("fd00::/123", true),
+            ("fd00::/64", true),
+        ] {
+            assert_eq!(text.parse::<Network>().expect("a network").is_wide(), is_wide, "{text}");
         }
     }
 

@@ -100,8 +100,8 @@ fn every_key_of_the_default_file_has_a_comment() {
         1 + 14 + 1 + 6 + 6 + 1 + 7 + 1 + 4,
         1 + 5 + 3 + 2 + 1 + 6 + 1 + 8,
         1 + 4,
-        1 + 12,
-        6,
+        1 + 13,
+        7,
         1 + 7,
     ];
     assert_eq!(keys, known.iter().sum::<usize>());

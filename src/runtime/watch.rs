@@ -44,6 +44,8 @@ pub enum Selection {
     },
     /// Those without this label.
     Unlabelled(&'static str),
+    /// All in this namespace. They are asked for in the namespace alone, for which a Role is enough.
+    In(String),
     /// Those in this namespace that have this label, whatever its value. They are asked for in the namespace alone, for
     /// which a Role is enough.
     LabelledIn {
@@ -100,7 +102,7 @@ impl Selection {
                 Some(format!("{key}={value}"))
             }
             Self::Unlabelled(key) => Some(format!("!{key}")),
-            Self::All | Self::Named { .. } | Self::NamedIn { .. } => None,
+            Self::All | Self::In(_) | Self::Named { .. } | Self::NamedIn { .. } => None,
         }
     }
 
@@ -119,7 +121,8 @@ impl Selection {
     /// The namespace in which they are asked for; empty for all of the cluster.
     pub fn namespace(&self) -> &str {
         match self {
-            Self::LabelledIn { namespace, .. }
+            Self::In(namespace)
+            | Self::LabelledIn { namespace, .. }
             | Self::LabelIn { namespace, .. }
             | Self::NamedIn { namespace, .. } => namespace,
             _ => "",
@@ -153,6 +156,7 @@ impl Selection {
             Self::All => true,
             Self::Label { key, value } => label(key).is_some_and(|found| value.is_none_or(|v| v == found)),
             Self::Unlabelled(key) => label(key).is_none(),
+            Self::In(namespace) => text("namespace") == Some(namespace),
             Self::LabelledIn { namespace, key } => {
                 label(key).is_some() && text("namespace") == Some(namespace)
             }

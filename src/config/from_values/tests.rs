@@ -211,3 +211,21 @@ registries:
         assert!(message.starts_with(begin) && !message.contains("hunter2"), "{message}");
     }
 }
+
+#[test]
+fn an_exam_agent_for_everybody_stays_one_and_is_told() {
+    for (allowed, is_open) in
+        [("", true), ("allowedIPs: ''", true), ("allowedIPs: []", true), ("allowedIPs: 192.0.2.0/24", false)]
+    {
+        let values = format!("exam-agent: {{configurations: {{targetNamespace: exams, {allowed}}}}}");
+        let made = from_values(&values).expect("values");
+        let config = Config::parse("the configuration", &made.yaml).expect("a configuration");
+        assert_eq!(config.controllers.exam_agent.allow_anyone, is_open, "{allowed}: {}", made.yaml);
+        let told = made.messages.iter().filter(|message| message.contains("whoever reaches the exam agent"));
+        assert_eq!(
+            (told.count(), made.messages.len()),
+            (usize::from(is_open), usize::from(is_open)),
+            "{allowed}"
+        );
+    }
+}

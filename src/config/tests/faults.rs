@@ -361,3 +361,10 @@ fn web_ssh_needs_a_key_an_address_and_a_user() {
     parsed("controllers: {webSsh: {enabled: true, privateKeyFile: /key, idleTimeout: 30m}}\n");
     assert!(!faults_below("controllers: {webSsh: {maxConnections: 0}}\n").is_empty());
 }
+
+#[test]
+fn an_exam_agent_for_everybody_names_nobody() {
+    let faults = faults_below("controllers: {examAgent: {allowAnyone: true, allowedIps: [10.0.0.0/28]}}\n");
+    let expected = "controllers.examAgent.allowAnyone: allowAnyone is true and allowedIps names networks; expected one of them";
+    assert!(faults.len() == 1 && faults[0].ends_with(expected), "{faults:?}");
+}

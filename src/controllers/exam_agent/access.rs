@@ -13,8 +13,10 @@ use crate::config::{ExamAgentConfig, Network};
 /// What the configuration says.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// The networks of the clients that may do everything; empty for all.
+    /// The networks of the clients that may do everything.
     pub allowed: Vec<Network>,
+    /// Whether every client may.
+    pub anyone: bool,
     /// The Tenant of the Instances.
     pub tenant: String,
     /// The labels of the Templates that are for exams; empty for all of the namespace.
@@ -27,6 +29,7 @@ impl From<&ExamAgentConfig> for Policy {
     fn from(config: &ExamAgentConfig) -> Self {
         Self {
             allowed: config.allowed_ips.clone(),
+            anyone: config.allow_anyone,
             tenant: config.tenant.clone(),
             selector: config.template_selector.clone(),
             hides_urls: config.hide_urls,
@@ -95,7 +98,7 @@ impl World<'_> {
 pub struct Granted {
     /// Whether it is one of those that may do everything.
     pub is_allowed: bool,
-    /// Whether it sees the URLs of contents and status checks, which may contain secrets.
+    /// Whether it sees the URLs of desktops, contents and status checks, which may contain secrets.
     pub sees_urls: bool,
 }
 
@@ -122,7 +125,7 @@ pub fn decide(
     world: World<'_>,
 ) -> Result<Granted, Refusal> {
     let is_in = |client: IpAddr| policy.allowed.iter().any(|network| network.contains(client));
-    let is_allowed = policy.allowed.is_empty() || client.is_some_and(is_in);
+    let is_allowed = policy.anyone || client.is_some_and(is_in);
     let is_open = matches!(action, Action::SeeTemplates | Action::See(_));
     if !is_allowed && !is_open {
         return Err(Refusal::Forbidden("this client is not in allowedIps".to_owned()));

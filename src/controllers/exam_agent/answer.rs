@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::ACCEPT;
@@ -18,19 +19,18 @@ use super::origin;
 use super::pace::OncePerSecond;
 use super::page;
 use super::route::{self, Target};
+use super::stores::Stores;
+use super::turns::{Pauses, Turns};
 use super::view::{InstanceView, TemplateView};
 use super::write::{Place, Write, write};
-use crate::api::Instance;
 use crate::api::instance::InstancePhase;
+use crate::api::{Instance, Template};
 use crate::config::{ExamAgentConfig, Network};
 use crate::runtime::error::ApiError;
 use crate::runtime::http_server::Peer;
 
-/// How often an Instance is read again after somebody else has changed it.
-const RETRIES: usize = 5;
-
-/// How long to wait before an Instance that is being deleted is looked at again.
-const BEING_DELETED: Duration = Duration::from_millis(500);
+/// How often an Instance that is being deleted is looked at again, and how long to wait before that.
+const BEING_DELETED: (usize, Duration) = (5, Duration::from_millis(500));
 
 /// What requests are answered by.
 pub struct Agent {
@@ -41,6 +41,8 @@ pub struct Agent {
     /// The description of the interface, as JSON.
     description: Bytes,
     cluster: Cluster,
+    stores: Stores,
+    turns: Turns,
     /// When a refusal was last logged, and a failure.
     logged: [OncePerSecond; 2],
 }
@@ -50,6 +52,8 @@ pub struct Agent {
 struct Asking {
     /// The address; `None` if it is not known.
     client: Option<IpAddr>,
+    /// Who has opened the connection.
+    peer: Option<IpAddr>,
     /// Whether it is a browser that shows pages.
     is_browser: bool,
 }
@@ -58,6 +62,8 @@ struct Asking {
 enum End {
     Refused(Refusal),
     Failed(Failure),
+    /// Others write the same Instance; with the reason, for the client.
+    Conflict(&'static str),
 }
 
 impl From<Refusal> for End {
@@ -73,8 +79,9 @@ impl From<Failure> for End {
 }
 
 impl Agent {
-    /// Answers requests as the configuration says, about the objects of `cluster`.
-    pub fn new(config: &ExamAgentConfig, cluster: Cluster) -> Self {
+    /// Answers requests as the configuration says, about the objects of `cluster`; those of clients outside of the allow-list
+    /// from `stores`.
+    pub fn new(config: &ExamAgentConfig, cluster: Cluster, stores: Stores) -> Self {
         Self {
             policy: config.into(),
             place: Place { namespace: config.namespace.clone(), tenant: config.tenant.clone() },
@@ -82,6 +89,8 @@ impl Agent {
             base: config.base_path.clone(),
             description: format!("{:#}\n", description(&config.base_path)).into(),
             cluster,
+            stores,
+            turns: Turns::new(),
             logged: Default::default(),
         }
     }
@@ -125,9 +134,9 @@ impl Agent {
 
     fn asking(&self, request: &Request<Bytes>) -> Asking {
         let forwarded = origin::forwarded(request.headers());
-        let peer = request.extensions().get::<Peer>();
-        let client = peer.and_then(|peer| origin::client(peer.0, forwarded.as_deref(), &self.proxies));
-        Asking { client, is_browser: shows_pages(request.headers()) }
+        let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
+        let client = peer.and_then(|peer| origin::client(peer, forwarded.as_deref(), &self.proxies));
+        Asking { client, peer, is_browser: shows_pages(request.headers()) }
     }
 
     fn decide(&self, asking: Asking, action: Action<'_>, world: World<'_>) -> Result<Granted, Refusal> {
@@ -137,12 +146,17 @@ impl Agent {
     async fn templates(&self, asking: Asking) -> Response<Bytes> {
         let seen = async {
             let Granted { is_allowed, .. } = self.decide(asking, Action::SeeTemplates, World::UNREAD)?;
-            let found = self.cluster.templates(is_allowed).await?;
-            let is_shown = |template: &&crate::api::Template| {
-                let world = World { template: Known::Found(*template), ..World::UNREAD };
+            let found = if is_allowed {
+                self.cluster.templates().await?.into_iter().map(Arc::new).collect()
+            } else {
+                self.stores.templates()
+            };
+            let is_shown = |template: &&Arc<Template>| {
+                let world = World { template: Known::Found(template), ..World::UNREAD };
                 self.decide(asking, Action::SeeTemplates, world).is_ok()
             };
-            Ok::<Vec<TemplateView>, End>(found.iter().filter(is_shown).map(TemplateView::from).collect())
+            let shown = found.iter().filter(is_shown).map(|template| TemplateView::from(&**template));
+            Ok::<Vec<TemplateView>, End>(shown.collect())
         };
         match seen.await {
             Ok(templates) => page::json(StatusCode::OK, &templates),
@@ -159,8 +173,8 @@ impl Agent {
             let labels = route::labels(query);
             let labels =
                 labels.ok_or_else(|| Refusal::Invalid("the query is no text in UTF-8".to_owned()))?;
-            let granted = self.decide(asking, Action::List(&labels), World::UNREAD)?;
-            let found = self.cluster.instances(granted.is_allowed, &labels).await?;
+            self.decide(asking, Action::List(&labels), World::UNREAD)?;
+            let found = self.cluster.instances(&labels).await?;
             let shown = found.iter().filter_map(|instance| {
                 let world = World { instance: Known::Found(instance), ..World::UNREAD };
                 let granted = self.decide(asking, Action::List(&labels), world).ok()?;
@@ -179,8 +193,12 @@ impl Agent {
     async fn show(&self, asking: Asking, name: &str) -> Response<Bytes> {
         let seen = async {
             let Granted { is_allowed, .. } = self.decide(asking, Action::See(name), World::UNREAD)?;
-            let found = self.cluster.instance(is_allowed, name).await?.map(|found| found.instance);
-            let world = World { instance: found.as_ref().into(), ..World::UNREAD };
+            let found = if is_allowed {
+                self.cluster.instance(name).await?.map(|found| Arc::new(found.instance))
+            } else {
+                self.stores.instance(name)
+            };
+            let world = World { instance: found.as_deref().into(), ..World::UNREAD };
             let granted = self.decide(asking, Action::See(name), world)?;
             Ok::<_, End>((found.ok_or(Refusal::NotFound)?, granted))
         };
@@ -220,35 +238,39 @@ impl Agent {
         self.decide(asking, Action::PutAny, World::UNREAD)?;
         let wanted = body::read(body).map_err(Refusal::Invalid)?;
         let action = Action::Put(name, &wanted);
-        let Granted { is_allowed, .. } = self.decide(asking, action, World::UNREAD)?;
+        self.decide(asking, action, World::UNREAD)?;
         let needs_template = !self.policy.selector.is_empty() || wanted.content != Content::default();
         let template = if needs_template && !wanted.template.is_empty() {
-            self.cluster.template(is_allowed, &wanted.template).await?
+            self.cluster.template(&wanted.template).await?
         } else {
             None
         };
-        let mut attempts = 0..RETRIES;
+        let _turn = self.turns.wait(name).await.map_err(Failure::TooMany)?;
+        let (mut pauses, mut deleted) = (Pauses::new(), 0..BEING_DELETED.0);
         loop {
-            let current = self.cluster.instance(is_allowed, name).await?;
+            let current = self.cluster.instance(name).await?;
             let instance = current.as_ref().map(|found| &found.instance);
             let world = World { instance: instance.into(), template: template.as_ref().into() };
             let granted = self.decide(asking, action, world)?;
             if instance.is_some_and(Instance::is_terminating) {
                 // It will be gone, and with it what is written now.
-                if attempts.next().is_none() {
-                    return Err(Failure::from(ApiError::Conflict("it is being deleted".to_owned())).into());
+                if deleted.next().is_none() {
+                    return Err(End::Conflict("the Instance is being deleted: try again when it is gone"));
                 }
-                sleep(BEING_DELETED).await;
+                sleep(BEING_DELETED.1).await;
                 continue;
             }
             let read = current.as_ref().map(|found| (&found.json, &found.instance));
             let written = write(&self.place, name, &wanted, template.as_ref(), read);
-            match self.send(asking, is_allowed, name, written, current).await {
+            match self.send(asking, name, written, current).await {
                 Ok((status, found)) => return Ok((status, found, granted)),
-                // Another client, another replica or a loop was faster: look again.
+                // Another replica, a loop or a user was faster: look again.
                 Err(Failure::Api(
                     ApiError::Conflict(_) | ApiError::AlreadyExists(_) | ApiError::NotFound(_),
-                )) if attempts.next().is_some() => {}
+                )) => match pauses.next() {
+                    Some(pause) => sleep(pause).await,
+                    None => return Err(End::Conflict("others change the Instance all the time: try again")),
+                },
                 Err(Failure::Api(ApiError::Invalid(reason))) => return Err(Refusal::Invalid(reason).into()),
                 Err(failure) => return Err(failure.into()),
             }
@@ -259,39 +281,34 @@ impl Agent {
     async fn send(
         &self,
         asking: Asking,
-        is_allowed: bool,
         name: &str,
         written: Write,
         current: Option<Found>,
     ) -> Result<(StatusCode, Found), Failure> {
         let (status, verb, found) = match written {
-            Write::Create(object) => {
-                (StatusCode::CREATED, "created", self.cluster.create(is_allowed, &object).await?)
-            }
-            Write::Patch(patch) => {
-                (StatusCode::OK, "changed", self.cluster.patch(is_allowed, name, &patch).await?)
-            }
+            Write::Create(object) => (StatusCode::CREATED, "created", self.cluster.create(&object).await?),
+            Write::Patch(patch) => (StatusCode::OK, "changed", self.cluster.patch(name, &patch).await?),
             // Nothing is left to write of an Instance that is there.
             Write::Nothing => {
                 let missing = || ApiError::NotFound(name.to_owned());
                 return Ok((StatusCode::OK, current.ok_or_else(missing)?));
             }
         };
-        let (instance, client) = (format!("{}/{name}", self.place.namespace), shown(asking.client));
+        let (instance, [client, peer]) = (format!("{}/{name}", self.place.namespace), asking.shown());
         let (template, running) = (&found.instance.spec.template_ref.name, found.instance.spec.running);
-        info!(instance, template, running, client, "an exam server has {verb} an Instance");
+        info!(instance, template, running, client, peer, "an exam server has {verb} an Instance");
         Ok((status, found))
     }
 
     async fn delete(&self, asking: Asking, name: &str) -> Response<Bytes> {
         let deleted = async {
             let action = Action::Delete(name);
-            let Granted { is_allowed, .. } = self.decide(asking, action, World::UNREAD)?;
-            let found = self.cluster.instance(is_allowed, name).await?.map(|found| found.instance);
+            self.decide(asking, action, World::UNREAD)?;
+            let found = self.cluster.instance(name).await?.map(|found| found.instance);
             let world = World { instance: found.as_ref().into(), ..World::UNREAD };
             self.decide(asking, action, world)?;
             let uid = found.as_ref().map_or("", Instance::uid);
-            match self.cluster.delete(is_allowed, name, uid).await {
+            match self.cluster.delete(name, uid).await {
                 // It is gone, or another one has its name by now: this one is deleted.
                 Err(Failure::Api(ApiError::NotFound(_) | ApiError::Conflict(_))) => {
                     Err(Refusal::NotFound.into())
@@ -301,8 +318,8 @@ impl Agent {
         };
         match deleted.await {
             Ok(()) => {
-                let (instance, client) = (format!("{}/{name}", self.place.namespace), shown(asking.client));
-                info!(instance, client, "an exam server has deleted an Instance");
+                let (instance, [client, peer]) = (format!("{}/{name}", self.place.namespace), asking.shown());
+                info!(instance, client, peer, "an exam server has deleted an Instance");
                 page::plain(StatusCode::OK, "")
             }
             Err(end) => self.end(end, asking, name, || {
@@ -332,9 +349,12 @@ fn page_of(instance: &Instance) -> Response<Bytes> {
     }
 }
 
-/// The address of a client, for the log.
-fn shown(client: Option<IpAddr>) -> String {
-    client.map_or_else(|| "unknown".to_owned(), |client| client.to_string())
+impl Asking {
+    /// The address of the client, and of the peer, for the log.
+    fn shown(self) -> [String; 2] {
+        let text = |address: IpAddr| address.to_canonical().to_string();
+        [self.client, self.peer].map(|address| address.map_or_else(|| "unknown".to_owned(), text))
+    }
 }
 
 impl Agent {
@@ -348,12 +368,12 @@ impl Agent {
         failed: impl FnOnce() -> Response<Bytes>,
     ) -> Response<Bytes> {
         let [refusals, failures] = &self.logged;
-        let client = shown(asking.client);
+        let [client, peer] = asking.shown();
         match end {
             End::Refused(Refusal::Forbidden(reason)) => {
                 if refusals.may(Instant::now()) {
                     let about: String = about.chars().take(64).collect();
-                    info!(?about, client, "refused: {reason}");
+                    info!(?about, client, peer, "refused: {reason}");
                 }
                 page::plain(StatusCode::FORBIDDEN, "Forbidden")
             }
@@ -362,9 +382,10 @@ impl Agent {
             }
             End::Refused(Refusal::NotFound) => page::plain(StatusCode::NOT_FOUND, "Not found"),
             End::Failed(Failure::TooMany(too_many)) => page::too_many(too_many),
+            End::Conflict(reason) => page::plain(StatusCode::CONFLICT, format!("Conflict: {reason}")),
             End::Failed(Failure::Api(error)) => {
                 if failures.may(Instant::now()) {
-                    warn!(about, client, %error, "a request of an exam could not be carried out");
+                    warn!(about, client, peer, %error, "a request of an exam could not be carried out");
                 }
                 failed()
             }

@@ -1,4 +1,5 @@
-//! The requests to the API server. They need no lease: each one does what one client has asked for.
+//! The requests to the API server for clients in the allow-list. They need no lease: each one does what one client has asked
+//! for.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -80,38 +81,34 @@ impl Cluster {
     ///
     /// # Errors
     /// As all requests: see [`Failure`].
-    pub async fn templates(&self, is_allowed: bool) -> Result<Vec<Template>, Failure> {
-        self.list::<TemplateKind>(is_allowed, &BTreeMap::new()).await
+    pub async fn templates(&self) -> Result<Vec<Template>, Failure> {
+        self.list::<TemplateKind>(&BTreeMap::new()).await
     }
 
     /// The Instances with these labels, in the order of their names.
     ///
     /// # Errors
     /// As all requests: see [`Failure`].
-    pub async fn instances(
-        &self,
-        is_allowed: bool,
-        labels: &BTreeMap<String, String>,
-    ) -> Result<Vec<Instance>, Failure> {
-        self.list::<InstanceKind>(is_allowed, labels).await
+    pub async fn instances(&self, labels: &BTreeMap<String, String>) -> Result<Vec<Instance>, Failure> {
+        self.list::<InstanceKind>(labels).await
     }
 
     /// A Template; `None` if there is none. The name is one that an object can have.
     ///
     /// # Errors
     /// As all requests: see [`Failure`].
-    pub async fn template(&self, is_allowed: bool, name: &str) -> Result<Option<Template>, Failure> {
+    pub async fn template(&self, name: &str) -> Result<Option<Template>, Failure> {
         let path = self.path::<TemplateKind>(name);
-        missing_is_none(self.send(is_allowed, Method::GET, &path, None).await)
+        missing_is_none(self.send(Method::GET, &path, None).await)
     }
 
     /// An Instance; `None` if there is none. The name is one that an object can have.
     ///
     /// # Errors
     /// As all requests: see [`Failure`].
-    pub async fn instance(&self, is_allowed: bool, name: &str) -> Result<Option<Found>, Failure> {
+    pub async fn instance(&self, name: &str) -> Result<Option<Found>, Failure> {
         let path = self.path::<InstanceKind>(name);
-        let found: Option<Value> = missing_is_none(self.send(is_allowed, Method::GET, &path, None).await)?;
+        let found: Option<Value> = missing_is_none(self.send(Method::GET, &path, None).await)?;
         found.map(Found::try_from).transpose()
     }
 
@@ -119,10 +116,9 @@ impl Cluster {
     ///
     /// # Errors
     /// As all requests: see [`Failure`].
-    pub async fn create(&self, is_allowed: bool, object: &Value) -> Result<Found, Failure> {
+    pub async fn create(&self, object: &Value) -> Result<Found, Failure> {
         let path = KindInfo::of::<InstanceKind>().path(&self.namespace);
-        let stored: Value =
-            self.send(is_allowed, Method::POST, &path, Some(("application/json", object))).await?;
+        let stored: Value = self.send(Method::POST, &path, Some(("application/json", object))).await?;
         stored.try_into()
     }
 
@@ -130,10 +126,10 @@ impl Cluster {
     ///
     /// # Errors
     /// As all requests: see [`Failure`].
-    pub async fn patch(&self, is_allowed: bool, name: &str, changes: &Value) -> Result<Found, Failure> {
+    pub async fn patch(&self, name: &str, changes: &Value) -> Result<Found, Failure> {
         let path = self.path::<InstanceKind>(name);
         let body = Some(("application/merge-patch+json", changes));
-        let stored: Value = self.send(is_allowed, Method::PATCH, &path, body).await?;
+        let stored: Value = self.send(Method::PATCH, &path, body).await?;
         stored.try_into()
     }
 
@@ -141,22 +137,18 @@ impl Cluster {
     ///
     /// # Errors
     /// As all requests: see [`Failure`].
-    pub async fn delete(&self, is_allowed: bool, name: &str, uid: &str) -> Result<(), Failure> {
+    pub async fn delete(&self, name: &str, uid: &str) -> Result<(), Failure> {
         let path = self.path::<InstanceKind>(name);
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
         let body = Some(("application/json", &options));
-        self.send::<Value>(is_allowed, Method::DELETE, &path, body).await.map(drop)
+        self.send::<Value>(Method::DELETE, &path, body).await.map(drop)
     }
 
     fn path<T: Kind>(&self, name: &str) -> String {
         format!("{}/{name}", KindInfo::of::<T>().path(&self.namespace))
     }
 
-    async fn list<T: Kind>(
-        &self,
-        is_allowed: bool,
-        labels: &BTreeMap<String, String>,
-    ) -> Result<Vec<Object<T>>, Failure> {
+    async fn list<T: Kind>(&self, labels: &BTreeMap<String, String>) -> Result<Vec<Object<T>>, Failure> {
         let mut path = KindInfo::of::<T>().path(&self.namespace);
         if !labels.is_empty() {
             let selector = selector_string(labels);
@@ -165,20 +157,19 @@ impl Cluster {
         }
         // The semaphore is never closed.
         let _place = self.lists.acquire().await.ok();
-        let list: List<T> = self.send(is_allowed, Method::GET, &path, None).await?;
+        let list: List<T> = self.send(Method::GET, &path, None).await?;
         Ok(list.items)
     }
 
     /// Sends a request once it is its turn, and returns the answer, decoded. The client has a deadline for it.
     async fn send<T: DeserializeOwned>(
         &self,
-        is_allowed: bool,
         method: Method,
         path: &str,
         body: Option<(&str, &Value)>,
     ) -> Result<T, Failure> {
         // A thread that panics while it holds the lock leaves the bucket whole.
-        let taken = self.pace.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now(), is_allowed);
+        let taken = self.pace.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
         let wait = taken.map_err(Failure::TooMany)?;
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;

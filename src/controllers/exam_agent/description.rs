@@ -190,6 +190,7 @@ fn instance(generator: &mut SchemaGenerator, too_many: &Value, forbidden: &Value
             "201": as_json("It was created.", &instance),
             "400": text("The name or the body is not valid."),
             "403": forbidden,
+            "409": text("The Instance is being deleted, or others change it all the time."),
             "413": text("The body is too long."),
             "429": too_many,
             "500": text("The API server has refused it, or has not answered."),

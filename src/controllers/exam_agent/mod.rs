@@ -10,17 +10,19 @@
 //! | `body.rs` | the JSON that clients send |
 //! | `write.rs` | what is written for it |
 //! | `view.rs`, `page.rs` | the JSON and the pages that clients get |
-//! | `answer.rs` | from a request to its answer, by requests to the API server |
-//! | `cluster.rs`, `pace.rs` | these requests, and how many there may be in a second |
+//! | `answer.rs` | from a request to its answer |
+//! | `cluster.rs`, `pace.rs` | the requests to the API server, and how many there may be in a second |
+//! | `turns.rs` | who writes one Instance when |
+//! | `stores.rs` | what clients outside of the allow-list are answered from |
 //! | `description.rs` | the description of the interface, as `OpenAPI` |
 //!
 //! Every replica serves, with or without the lease. Two that write the same Instance at once do as two users of kubectl: one
 //! creation succeeds, and a change is for the version that was read, so nothing is lost, and nothing is there twice.
 //!
-//! Instances and Templates are read from the API server for each request, and from no store: whoever has created an Instance by
-//! one replica sees it at once by any other, which a watch would show some time later; the rights are those of one namespace,
-//! where a store would need those of the whole cluster; and nothing is kept in memory between two exams. What that costs is
-//! bounded by the pace of the requests.
+//! What clients in the allow-list do is read from and written to the API server by each request: whoever has created an
+//! Instance by one replica sees it at once by any other, which a watch would show some time later. What that costs is bounded by
+//! the pace of the requests. All others are answered from stores of the one namespace, for which the rights there are enough:
+//! however many they are, they cause no request.
 
 mod access;
 mod answer;
@@ -32,6 +34,8 @@ mod pace;
 mod page;
 mod route;
 mod serve;
+mod stores;
+mod turns;
 mod view;
 mod write;
 

@@ -20,22 +20,18 @@ pub fn forwarded(headers: &HeaderMap) -> Option<String> {
 /// The address of the client; `None` if it is not known. `peer` has opened the connection.
 ///
 /// Whoever sends a request writes into the header what it likes: only what a proxy has appended is true. Of a peer that is no
-/// proxy, the header is not read. Otherwise the entries are read from the right, each by the proxy that is known by the entry
-/// before it, to the first one that is no proxy. Without known proxies, the peer counts as the only one.
+/// proxy, the header is not read. Otherwise it is believed only if every hop is a known proxy, but the first, which is the
+/// client: an entry of somebody else means that the client itself has sent a header, or that a proxy is not known. Without
+/// known proxies, the peer counts as the only one.
 pub fn client(peer: IpAddr, forwarded: Option<&str>, proxies: &[Network]) -> Option<IpAddr> {
     let is_proxy = |address: IpAddr| proxies.iter().any(|network| network.contains(address));
     if !proxies.is_empty() && !is_proxy(peer) {
-        return Some(peer);
+        return Some(peer.to_canonical());
     }
-    let mut client = None;
-    for entry in forwarded?.rsplit(',') {
-        let address: IpAddr = entry.trim_matches([' ', '\t']).parse().ok()?;
-        client = Some(address.to_canonical());
-        if !is_proxy(address) {
-            break;
-        }
-    }
-    client
+    let address = |entry: &str| entry.trim_matches([' ', '\t']).parse::<IpAddr>().ok();
+    let mut entries = forwarded?.split(',');
+    let client = address(entries.next()?)?;
+    entries.all(|entry| address(entry).is_some_and(is_proxy)).then(|| client.to_canonical())
 }
 
 #[cfg(test)]
@@ -52,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn without_known_proxies_the_last_entry_counts() {
+    fn without_known_proxies_the_one_entry_counts() {
         for (header, expected) in [
             (None, ""),
             (Some(""), ""),
@@ -61,8 +57,9 @@ mod tests {
             (Some("2001:db8::1"), "2001:db8::1"),
             (Some("::ffff:192.0.2.1"), "192.0.2.1"),
             // A forged entry before the one that the proxy has appended.
-            (Some("10.0.0.1, 192.0.2.1"), "192.0.2.1"),
-            (Some("garbage,192.0.2.1"), "192.0.2.1"),
+            (Some("10.0.0.1, 192.0.2.1"), ""),
+            (Some("192.0.2.1, 192.0.2.1"), ""),
+            (Some("garbage,192.0.2.1"), ""),
             (Some("192.0.2.1,"), ""),
             (Some("192.0.2.1, unknown"), ""),
             (Some("192.0.2.1:80"), ""),
@@ -88,11 +85,10 @@ mod tests {
             // The outer proxy has appended the client, the inner one the outer one.
             ("10.1.1.1", Some("203.0.113.1, 192.0.2.80"), "203.0.113.1"),
             // The client has forged the entries before its own.
-            ("10.1.1.1", Some("198.51.100.1, 203.0.113.1, 192.0.2.80"), "203.0.113.1"),
-            ("10.1.1.1", Some("198.51.100.1, 203.0.113.1"), "203.0.113.1"),
-            ("10.1.1.1", Some("10.2.2.2, 203.0.113.1"), "203.0.113.1"),
-            // Garbage that the client has sent is before its own address, garbage of a proxy is nobody's.
-            ("10.1.1.1", Some("garbage, 203.0.113.1"), "203.0.113.1"),
+            ("10.1.1.1", Some("198.51.100.1, 203.0.113.1, 192.0.2.80"), ""),
+            ("10.1.1.1", Some("198.51.100.1, 203.0.113.1"), ""),
+            ("10.1.1.1", Some("10.2.2.2, 203.0.113.1"), ""),
+            ("10.1.1.1", Some("garbage, 203.0.113.1"), ""),
             ("10.1.1.1", Some("203.0.113.1, garbage, 192.0.2.80"), ""),
             // A proxy that asks by itself.
             ("10.1.1.1", Some("10.2.2.2, 192.0.2.80"), "10.2.2.2"),

@@ -6,16 +6,13 @@ use std::time::{Duration, Instant};
 /// The longest time that a request waits for its turn: the client waits as long.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// A bucket of tokens, one for each request. It fills steadily. Clients that are not in the allow-list leave half of a full
-/// bucket for those that are, and are refused instead of waiting: they are many, and nobody knows who they are.
+/// A bucket of tokens, one for each request. It fills steadily.
 #[derive(Debug)]
 pub struct Pace {
     /// The tokens that are added in a second.
     rate: f64,
     /// The most tokens that there can be.
     burst: f64,
-    /// The tokens that only clients of the allow-list take.
-    reserve: f64,
     /// The tokens that there were at `at`; below 0 if requests wait.
     level: f64,
     at: Instant,
@@ -32,22 +29,20 @@ impl Pace {
     /// A full bucket.
     pub fn new(rate: u32, burst: u32, now: Instant) -> Self {
         let level = f64::from(burst);
-        Self { rate: rate.into(), burst: level, reserve: f64::from(burst / 2), level, at: now }
+        Self { rate: rate.into(), burst: level, level, at: now }
     }
 
     /// Takes a token, and returns how long the request has to wait for it.
     ///
     /// # Errors
     /// If it would be too long.
-    pub fn take(&mut self, now: Instant, is_allowed: bool) -> Result<Duration, TooMany> {
+    pub fn take(&mut self, now: Instant) -> Result<Duration, TooMany> {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
         self.at = self.at.max(now);
         self.level = passed.mul_add(self.rate, self.level).min(self.burst);
         let left = self.level - 1.0;
-        let missing = if is_allowed { -left } else { self.reserve - left };
-        let wait = Duration::from_secs_f64((missing / self.rate).max(0.0));
-        let longest = if is_allowed { LONGEST_WAIT } else { Duration::ZERO };
-        if wait > longest {
+        let wait = Duration::from_secs_f64((-left / self.rate).max(0.0));
+        if wait > LONGEST_WAIT {
             return Err(TooMany { retry_after: wait.as_secs().max(1) });
         }
         self.level = left;
@@ -82,28 +77,23 @@ mod tests {
     fn a_burst_passes_at_once_and_the_rest_waits_its_turn() {
         let begin = Instant::now();
         let mut pace = Pace::new(10, 4, begin);
-        let waits: Vec<u128> = (0..6).map(|_| pace.take(begin, true).expect("it may").as_millis()).collect();
+        let waits: Vec<u128> = (0..6).map(|_| pace.take(begin).expect("it may").as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 0, 100, 200]);
         // Two have been promised to those that wait.
         let later = begin + Duration::from_millis(500);
-        let waits: Vec<u128> = (0..4).map(|_| pace.take(later, true).expect("it may").as_millis()).collect();
+        let waits: Vec<u128> = (0..4).map(|_| pace.take(later).expect("it may").as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 100]);
     }
 
     #[test]
-    fn who_is_not_allowed_leaves_half_and_does_not_wait() {
+    fn who_would_wait_too_long_is_refused() {
         let begin = Instant::now();
         let mut pace = Pace::new(1, 10, begin);
-        for _ in 0..5 {
-            assert_eq!(pace.take(begin, false), Ok(Duration::ZERO));
+        for _ in 0..20 {
+            pace.take(begin).expect("it may");
         }
-        assert_eq!(pace.take(begin, false), Err(TooMany { retry_after: 1 }));
-        for _ in 0..15 {
-            pace.take(begin, true).expect("it may");
-        }
-        assert_eq!(pace.take(begin, true), Err(TooMany { retry_after: 11 }), "ten wait already");
-        assert_eq!(pace.take(begin, false), Err(TooMany { retry_after: 16 }));
-        assert_eq!(pace.take(begin + Duration::from_secs(16), false), Ok(Duration::ZERO));
+        assert_eq!(pace.take(begin), Err(TooMany { retry_after: 11 }), "ten wait already");
+        assert_eq!(pace.take(begin + Duration::from_secs(1)), Ok(LONGEST_WAIT));
     }
 
     #[test]
@@ -118,20 +108,20 @@ mod tests {
     fn the_smallest_bucket_serves_everybody() {
         let begin = Instant::now();
         let mut pace = Pace::new(1, 1, begin);
-        assert_eq!(pace.take(begin, false), Ok(Duration::ZERO));
-        assert_eq!(pace.take(begin, false), Err(TooMany { retry_after: 1 }));
+        assert_eq!(pace.take(begin), Ok(Duration::ZERO));
+        assert_eq!(pace.take(begin), Ok(Duration::from_secs(1)));
     }
 
     proptest! {
         #[test]
         fn no_more_pass_than_the_rate_allows(
-            rate in 1u32..100, burst in 1u32..100, steps in proptest::collection::vec((0u64..2_000, any::<bool>()), 1..200)
+            rate in 1u32..100, burst in 1u32..100, steps in proptest::collection::vec(0u64..2_000, 1..200)
         ) {
             let begin = Instant::now();
             let (mut pace, mut now, mut passed) = (Pace::new(rate, burst, begin), begin, 0.0);
-            for (milliseconds, is_allowed) in steps {
+            for milliseconds in steps {
                 now += Duration::from_millis(milliseconds);
-                let Ok(wait) = pace.take(now, is_allowed) else { continue };
+                let Ok(wait) = pace.take(now) else { continue };
                 prop_assert!(wait <= LONGEST_WAIT);
                 passed += 1.0;
                 let time = (now + wait - begin).as_secs_f64();

@@ -17,6 +17,7 @@ use super::cluster::Cluster;
 use super::pace::Pace;
 use super::page;
 use super::route::Target;
+use super::stores::Stores;
 use crate::config::ExamAgentConfig;
 use crate::controllers::shared::listener::listen;
 use crate::controllers::{ReplicaDefinition, Setup};
@@ -49,13 +50,15 @@ pub struct ExamAgentLoop {
     config: ExamAgentConfig,
     /// A client that sends writes without the lease; `None` only in `crownlabs plan`, where the loop does not run.
     client: Option<Client>,
+    stores: Stores,
     /// The certificate; `None` to serve without TLS.
     certificate: Option<Arc<CertificateResolver>>,
 }
 
 impl ReplicaDefinition for ExamAgentLoop {
-    fn build(setup: &mut Setup<'_>, _: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
         let config = setup.config.controllers.exam_agent.clone();
+        let stores = Stores::declare(set, &config.namespace);
         let certificate = (!config.certificate_dir.is_empty()).then(|| {
             let resolver = Arc::new(CertificateResolver::new(SERVED));
             setup.files.extend(folder::watched(
@@ -65,7 +68,7 @@ impl ReplicaDefinition for ExamAgentLoop {
             ));
             resolver
         });
-        Ok(Self { config, client: setup.ungated.clone(), certificate })
+        Ok(Self { config, client: setup.ungated.clone(), stores, certificate })
     }
 }
 
@@ -73,7 +76,7 @@ impl ReplicaLoop for ExamAgentLoop {
     const NAME: &'static str = "examAgent";
 
     async fn run(self, health: Health, stop: Stop) {
-        let Self { config, client, certificate } = self;
+        let Self { config, client, stores, certificate } = self;
         let (Some(address), Some(client)) = (config.listen.address(), client) else {
             return stop.asked().await;
         };
@@ -84,7 +87,7 @@ impl ReplicaLoop for ExamAgentLoop {
             return;
         };
         let pace = Pace::new(config.client_qps, config.client_max_burst, Instant::now());
-        let agent = Agent::new(&config, Cluster::new(client, &config.namespace, pace));
+        let agent = Agent::new(&config, Cluster::new(client, &config.namespace, pace), stores);
         let server = Server { limits: LIMITS, ..Server::new(handler(Arc::new(agent))) };
         let server = match certificate {
             None => Ok(server),
@@ -98,7 +101,7 @@ impl ReplicaLoop for ExamAgentLoop {
             }
         };
         info!(address = %listener.local_addr().unwrap_or(address), namespace = config.namespace, "serving exams");
-        warn_of_everybody(&config);
+        warn_of_keys(&config);
         health.ready();
         tokio::select! {
             () = server.serve(listener, stop.asked()) => {}
@@ -126,17 +129,30 @@ async fn is_there(
     }
 }
 
-/// Says who may do what, where that is more than one would expect.
-fn warn_of_everybody(config: &ExamAgentConfig) {
-    if config.allowed_ips.is_empty() {
+/// Says who may do what, where that is more or less than one would expect.
+fn warn_of_keys(config: &ExamAgentConfig) {
+    if config.allow_anyone {
         warn!(
             "whoever reaches the exam agent may create and delete Instances: name the exam servers in \
+             controllers.examAgent.allowedIps instead of controllers.examAgent.allowAnyone"
+        );
+    } else if config.allowed_ips.is_empty() {
+        warn!(
+            "nobody may create and delete Instances by the exam agent: name the exam servers in \
              controllers.examAgent.allowedIps"
         );
     } else if config.trusted_proxies.is_empty() {
-        info!(
+        warn!(
             "the exam agent believes the header X-Forwarded-For of whoever connects: let only the Ingress controller do so, \
-             or name it in controllers.examAgent.trustedProxies"
+             or name its addresses in controllers.examAgent.trustedProxies"
+        );
+    }
+    for network in config.trusted_proxies.iter().filter(|network| network.is_wide()) {
+        warn!(
+            %network,
+            "controllers.examAgent.trustedProxies has a network of more than 16 addresses: whatever has one of them, such as a \
+             pod of a student where they are those of pods, can say that it is an exam server. Name the addresses of the \
+             Ingress controller alone"
         );
     }
 }

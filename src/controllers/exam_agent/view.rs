@@ -28,7 +28,7 @@ pub struct InstanceView {
     pub content_urls: Option<ContentView>,
     /// Its phase, such as `Starting`, `Ready`, `Off` or `Failed`; empty while it is not known.
     pub phase: String,
-    /// The URL of its desktop; absent while there is none.
+    /// The URL of its desktop; absent while there is none, and for clients that may not see URLs.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub url: String,
@@ -101,8 +101,13 @@ impl InstanceView {
     /// What a client sees of an Instance.
     pub fn of(instance: &Instance, granted: Granted) -> Self {
         let spec = &instance.spec;
-        let (customization_urls, content_urls) =
-            if granted.sees_urls { urls(instance) } else { (CustomizationView::default(), None) };
+        // That of the desktop has the uid, which is all that protects some: it is as secret as the others.
+        let (customization_urls, content_urls, url) = if granted.sees_urls {
+            let (customization, content) = urls(instance);
+            (customization, content, instance.status.url.clone())
+        } else {
+            (CustomizationView::default(), None, String::new())
+        };
         let labels: BTreeMap<String, String> =
             instance.metadata.labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
         Self {
@@ -112,7 +117,7 @@ impl InstanceView {
             customization_urls,
             content_urls,
             phase: instance.status.phase.as_str().to_owned(),
-            url: instance.status.url.clone(),
+            url,
             labels: (!labels.is_empty()).then_some(labels),
         }
     }
@@ -190,7 +195,7 @@ mod tests {
         assert_eq!(
             shown(&none, &spec, &status, LESS),
             "{\"id\":\"exam-1\",\"template\":\"desktop\",\"running\":false,\"customizationUrls\":{},\
-             \"phase\":\"Ready\",\"url\":\"https://labs.example.org/instance/1\",\"labels\":null}"
+             \"phase\":\"Ready\",\"labels\":null}"
         );
     }
 

@@ -87,6 +87,7 @@ async fn only_the_selection_is_listed_page_by_page_and_watched() {
         (Selection::All, "/api/v1/namespaces", ""),
         (Selection::label("a", "b"), "/api/v1/namespaces", "labelSelector=a%3Db"),
         (Selection::named("a"), "/api/v1/namespaces", "fieldSelector=metadata.name%3Da"),
+        (Selection::In(namespace()), IN, ""),
         (Selection::LabelledIn { namespace: namespace(), key: "a" }, IN, "labelSelector=a"),
         (Selection::LabelIn { namespace: namespace(), key: "a", value: "b" }, IN, "labelSelector=a%3Db"),
         (

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use http::Method;
 
-use super::{ALLOWED, ALONE, SERVER, Site, daemon, send};
+use super::{ALLOWED, ALONE, SERVER, STUDENT, Site, daemon, send};
 use crate::daemon::Daemon;
+use crate::lab::{PATIENCE, wait_until};
 use cluster::proxy::{Fault, Proxy, everything, matching, requests_of};
 
 const BODY: &str = r#"{"template": "container"}"#;
@@ -44,7 +45,7 @@ fn a_failure_of_the_api_server_has_the_text_of_its_route() {
 }
 
 #[test]
-fn conflicts_are_tried_again_five_times() {
+fn conflicts_are_tried_again_ten_times() {
     let site = Site::start("exam-conflicts", ALLOWED);
     let proxy = Proxy::start(&site.lab.cluster).expect("the proxy");
     let (_daemon, port) = through(&site, &proxy, "hideUrls: true");
@@ -60,10 +61,10 @@ fn conflicts_are_tried_again_five_times() {
         };
         Fault::Status { code: 409, retry_after: None, matching: matching(counts) }
     };
-    proxy.set(conflicts(5));
+    proxy.set(conflicts(10));
     assert_eq!(put(r#"{"template": "container", "running": false}"#), 200);
-    proxy.set(conflicts(6));
-    assert_eq!(put(BODY), 500);
+    proxy.set(conflicts(11));
+    assert_eq!(put(BODY), 409);
     // An answer that is lost is found by the next request.
     proxy.set(Fault::LoseAnswer { matching: requests_of(Method::POST, "/instances") });
     let lost = send(port, "PUT", "/api/instances/other", &[("X-Forwarded-For", SERVER)], BODY).status;
@@ -84,7 +85,8 @@ fn a_late_answer_delays_its_own_client_alone() {
     });
     std::thread::scope(|scope| {
         // Longer than what a request to the API server may take.
-        let late = scope.spawn(move || send(port, "GET", "/api/instances/late", &[], ""));
+        let headers = [("X-Forwarded-For", SERVER)];
+        let late = scope.spawn(move || send(port, "GET", "/api/instances/late", &headers, ""));
         for _ in 0..20 {
             let answer = send(port, "GET", "/api/instances/", &[("X-Forwarded-For", SERVER)], "");
             assert_eq!((answer.status, &*answer.body), (200, "[]\n"));
@@ -92,4 +94,32 @@ fn a_late_answer_delays_its_own_client_alone() {
         assert!(!late.is_finished(), "the others have not waited for it");
         assert_eq!(late.join().expect("an answer").status, 500);
     });
+}
+
+#[test]
+fn who_is_not_allowed_causes_no_request() {
+    let site = Site::start("exam-anonymous", ALLOWED);
+    let proxy = Proxy::start(&site.lab.cluster).expect("the proxy");
+    let (daemon, port) = through(&site, &proxy, "clientQps: 1, clientMaxBurst: 1");
+    assert_eq!(site.ask("PUT", "/api/instances/exam", BODY).status, 201);
+    let see = |path: &str| send(port, "GET", path, &[("X-Forwarded-For", STUDENT)], "");
+    wait_until(PATIENCE, || match see("/api/instances/exam").status {
+        200 => Ok(()),
+        other => Err(format!("the watch shows it, not {other}")),
+    });
+    // The API server refuses whatever it is asked for; watches that are open go on.
+    proxy.set(Fault::Status { code: 500, retry_after: None, matching: everything() });
+    for _ in 0..50 {
+        assert_eq!(see("/api/instances/exam").status, 200);
+        assert_eq!(see("/api/instances/none").status, 404);
+        let templates = see("/api/templates/");
+        assert!(
+            templates.status == 200 && templates.body.contains("\"name\":\"container\""),
+            "{templates:?}"
+        );
+    }
+    assert_eq!(send(port, "GET", "/api/instances/exam", &[("X-Forwarded-For", SERVER)], "").status, 500);
+    // Who sends no header is known by its connection.
+    assert_eq!(send(port, "DELETE", "/api/instances/exam", &[], "").status, 403);
+    assert!(daemon.log().contains(r#"client="unknown" peer="127.0.0.1""#), "{}", daemon.log());
 }

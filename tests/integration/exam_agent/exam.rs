@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{ALLOWED, SERVER, STUDENT, daemon, send};
+use super::{ALLOWED, SERVER, STUDENT, awaited, daemon, send};
 use crate::exam_server::{Answer, ExamServer};
 use crate::lab::Lab;
 use crate::termination::await_condition;
@@ -29,7 +29,7 @@ spec: {{firstName: Exam, lastName: Service, email: exams@example.org}}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {{name: exam-agent, namespace: {namespace}}}
-rules: [{{apiGroups: [crownlabs.polito.it], resources: [instances, templates], verbs: [get, list, create, patch, delete]}}]
+rules: [{{apiGroups: [crownlabs.polito.it], resources: [instances, templates], verbs: [get, list, watch, create, patch, delete]}}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -53,8 +53,8 @@ subjects: [{{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}
     lab.await_phase(namespace, "exam-s123456", "Ready");
     await_condition(&lab, namespace, "exam-s123456", "StatusChecked", "Kept");
     let url = lab.get("instances", namespace, "exam-s123456").expect("there")["status"]["url"].clone();
-    let browser = send(port, "GET", path, &[("X-Forwarded-For", STUDENT), ("Accept", "text/html")], "");
-    assert_eq!((browser.status, browser.header("location")), (302, url.as_str()), "{browser:?}");
+    let browser = || send(port, "GET", path, &[("X-Forwarded-For", STUDENT), ("Accept", "text/html")], "");
+    awaited(browser, |page| (page.status, page.header("location")) == (302, url.as_str()));
     // What was shown may be sent back, with the labels that the daemon has set.
     let shown = send(port, "GET", path, &[("X-Forwarded-For", SERVER)], "").json();
     assert_eq!(shown["phase"], "Ready");
@@ -62,8 +62,7 @@ subjects: [{{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}
     assert_eq!(again.status, 200, "{again:?}");
     server.set("status", Answer::Body(410, ""));
     lab.await_value("instances", namespace, "exam-s123456", COMPLETED, "true");
-    let over = send(port, "GET", path, &[("Accept", "text/html")], "");
-    assert_eq!(over.status, 410, "{over:?}");
+    awaited(browser, |page| page.status == 410);
     assert_eq!(send(port, "DELETE", path, &[("X-Forwarded-For", SERVER)], "").status, 200);
     lab.await_gone("instances", namespace, "exam-s123456");
     assert!(!daemon.log().contains("hunter2"), "the log has a secret");

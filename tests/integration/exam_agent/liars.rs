@@ -63,9 +63,24 @@ fn only_known_proxies_say_who_the_client_is() {
         (Some("192.0.2.10, 203.0.113.9"), 403),
         (Some("192.0.2.10, 203.0.113.9, 198.51.100.1"), 403),
         (Some("192.0.2.10, x, 198.51.100.1"), 403),
+        // The client has sent a header of its own: another one than the first would be believed.
+        (Some("203.0.113.9, 192.0.2.10"), 403),
+        (Some("x, 192.0.2.10, 198.51.100.1"), 403),
         (None, 403),
     ] {
         let headers: Vec<(&str, &str)> = header.iter().map(|value| ("X-Forwarded-For", *value)).collect();
         assert_eq!(send(port, "GET", "/api/instances/", &headers, "").status, expected, "{header:?}");
     }
+}
+
+#[test]
+fn nobody_may_unless_somebody_is_named_and_what_is_wide_is_told() {
+    let site = Site::start("exam-nobody", "trustedProxies: [127.0.0.0/8, 192.0.2.80/32]");
+    assert_eq!(site.ask("PUT", "/api/instances/exam", BODY).status, 403);
+    assert_eq!(site.ask("GET", "/api/instances/", "").status, 403);
+    assert_eq!(site.ask("GET", "/api/templates/", "").status, 200);
+    let log = site.daemon.log();
+    assert!(log.contains("nobody may create and delete Instances by the exam agent"), "{log}");
+    assert_eq!(log.matches("a network of more than 16 addresses").count(), 1, "{log}");
+    assert!(log.contains("127.0.0.0/8"), "{log}");
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::daemon::{Daemon, Options, free_port};
-use crate::lab::Lab;
+use crate::lab::{Lab, PATIENCE, wait_until};
 
 /// An exam server, which is in the allow-list, and a student, who is not.
 const SERVER: &str = "192.0.2.10";
@@ -101,6 +101,14 @@ impl Site {
         self.lab.get("instances", &self.namespace(), name)
     }
 
+    /// Waits until the watch has shown an Instance with this phase, which clients outside of the allow-list are answered from.
+    /// Returns what a student gets.
+    fn await_shown(&self, name: &str, phase: &str) -> Answer {
+        let path = format!("/api/instances/{name}");
+        let ask = || send(self.port, "GET", &path, &[("X-Forwarded-For", STUDENT)], "");
+        awaited(ask, |shown| shown.status == 200 && shown.json()["phase"] == phase)
+    }
+
     /// Sets the status of an Instance, as the instance loop would.
     fn set_status(&self, name: &str, status: &Value) {
         let status = serde_json::json!({"status": status}).to_string();
@@ -137,6 +145,14 @@ impl Answer {
     fn kind(&self) -> &str {
         self.header("content-type").unwrap_or_default()
     }
+}
+
+/// Asks until the answer is the one that is awaited, and returns it.
+fn awaited(ask: impl Fn() -> Answer, is_it: impl Fn(&Answer) -> bool) -> Answer {
+    wait_until(PATIENCE, || {
+        let answer = ask();
+        if is_it(&answer) { Ok(answer) } else { Err(format!("{answer:?}")) }
+    })
 }
 
 /// The bytes of a request.

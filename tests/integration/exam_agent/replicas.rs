@@ -65,6 +65,34 @@ fn changes_of_several_clients_are_all_kept() {
 }
 
 #[test]
+fn fifty_writers_of_one_name_all_succeed() {
+    let site = Site::start("exam-fifty", &format!("{ALLOWED}, clientQps: 10000, clientMaxBurst: 10000"));
+    let keys = format!("{ALLOWED}, clientQps: 10000, clientMaxBurst: 10000");
+    let (_second, second) = daemon(&site.kubeconfig, site.name, ALONE, &keys);
+    let barrier = Barrier::new(50);
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let barrier = &barrier;
+        let asking: Vec<_> = (0..50)
+            .map(|client| {
+                let port = if client % 2 == 0 { site.port } else { second };
+                scope.spawn(move || {
+                    barrier.wait();
+                    let label = format!("client-{client}");
+                    let body =
+                        json!({"id": label, "template": "container", "labels": {&label: "true"}}).to_string();
+                    send(port, "PUT", "/api/instances/exam", &[("X-Forwarded-For", SERVER)], &body).status
+                })
+            })
+            .collect();
+        asking.into_iter().map(|asking| asking.join().expect("an answer")).collect()
+    });
+    let number = |status: u16| statuses.iter().filter(|found| **found == status).count();
+    assert_eq!((number(201), number(200)), (1, 49), "{statuses:?}");
+    let labels = site.instance("exam").expect("it is there")["metadata"]["labels"].clone();
+    assert_eq!(labels.as_object().map(serde_json::Map::len), Some(50), "{labels}");
+}
+
+#[test]
 fn an_instance_that_is_being_deleted_is_created_anew() {
     let site = Site::start("exam-again", ALLOWED);
     let (path, body) = ("/api/instances/exam", r#"{"template": "container"}"#);
@@ -76,7 +104,10 @@ fn an_instance_that_is_being_deleted_is_created_anew() {
     assert_eq!(site.ask("DELETE", path, "").status, 200);
     // It does not end: nobody is told that it was changed.
     let late = site.ask("PUT", path, body);
-    assert_eq!((late.status, &*late.body), (500, "Instance exam cannot be unchanged"));
+    assert_eq!(
+        (late.status, &*late.body),
+        (409, "Conflict: the Instance is being deleted: try again when it is gone")
+    );
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| site.ask("PUT", path, body).status);
         site.lab.patch("instances", &site.namespace(), "exam", release);
@@ -87,7 +118,7 @@ fn an_instance_that_is_being_deleted_is_created_anew() {
 
 #[test]
 fn the_rights_are_sufficient_and_all_of_them_are_used() {
-    let site = Site::start("exam-rights", &format!("{ALLOWED}, templateSelector: {{exam: \"1\"}}"));
+    let mut site = Site::start("exam-rights", &format!("{ALLOWED}, templateSelector: {{exam: \"1\"}}"));
     site.lab.kubectl(&["label", "template", "-n", &site.namespace(), "container", "exam=1"]);
     for (method, path, body, status) in [
         ("GET", "/api/templates/", "", 200),
@@ -99,6 +130,8 @@ fn the_rights_are_sufficient_and_all_of_them_are_used() {
     ] {
         assert_eq!(site.ask(method, path, body).status, status, "{method} {path}");
     }
+    // A watch is in the audit log once it has ended.
+    site.daemon.stop();
     let user = format!("system:serviceaccount:crownlabs-system:exam-agent-{}", site.name);
     let expected = [
         "create instances",
@@ -108,6 +141,8 @@ fn the_rights_are_sufficient_and_all_of_them_are_used() {
         "list instances",
         "list templates",
         "patch instances",
+        "watch instances",
+        "watch templates",
     ];
     // The audit log is written a moment later.
     wait_until(PATIENCE, || {

@@ -1,8 +1,9 @@
 //! Every route and method, with its status, its type and its text.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{ALLOWED, Answer, SERVER, STUDENT, Site, send};
+use crate::lab::{PATIENCE, wait_until};
 
 /// Method, path, what is sent in `X-Forwarded-For`, body; status, type and beginning of the answer.
 type Row<'a> = (&'a str, &'a str, Option<&'a str>, &'a str, u16, &'a str, &'a str);
@@ -57,7 +58,8 @@ const LIST: &[Row<'_>] = &[
     ("GET", "/api/instances/", Some(""), "", 403, TEXT, "Forbidden"),
     ("GET", "/api/instances/", OTHER, "", 403, TEXT, "Forbidden"),
     ("GET", "/api/instances/", Some("192.0.2.10, 203.0.113.9"), "", 403, TEXT, "Forbidden"),
-    ("GET", "/api/instances/", Some("203.0.113.9, 192.0.2.10"), "", 200, JSON, "[]\n"),
+    ("GET", "/api/instances/", Some("203.0.113.9, 192.0.2.10"), "", 403, TEXT, "Forbidden"),
+    ("GET", "/api/instances/", Some("192.0.2.10, 192.0.2.11"), "", 403, TEXT, "Forbidden"),
     ("POST", "/api/instances/", ALLOWED_CLIENT, BODY, 405, TEXT, "Method not allowed"),
     ("HEAD", "/api/instances/", ALLOWED_CLIENT, "", 405, TEXT, ""),
     // An empty name is none.
@@ -145,7 +147,6 @@ const LIFE: &[Row<'_>] = &[
         JSON,
         "{\"id\":\"exam\",\"template\":\"container\"",
     ),
-    ("GET", "/api/instance/exam", NONE, "", 200, JSON, "{\"id\":\"exam\",\"template\":\"container\""),
     ("GET", "/api/instances/", ALLOWED_CLIENT, "", 200, JSON, "[{\"id\":\"exam\""),
     ("POST", "/api/instances/exam", ALLOWED_CLIENT, BODY, 405, TEXT, "Method not allowed"),
     ("HEAD", "/api/instances/exam", ALLOWED_CLIENT, "", 405, TEXT, ""),
@@ -221,16 +222,33 @@ fn an_instance_is_stored_as_it_was_wanted() {
         (&stored["metadata"]["labels"], &stored["metadata"]["annotations"]["kept"]),
         (&labels, &json!("1"))
     );
-    // Students do not see URLs, which may have keys in them.
-    let student = send(site.port, "GET", path, &[("X-Forwarded-For", STUDENT)], "").json();
-    assert_eq!((&student["customizationUrls"], &student["contentUrls"]), (&json!({}), &Value::Null));
-    assert_eq!(site.ask("GET", path, "").json()["customizationUrls"]["statusCheck"], "https://s");
     assert!(!site.daemon.log().contains("https://s"), "the log has a URL");
 }
 
 #[test]
+fn students_see_neither_urls_nor_the_uid() {
+    let site = Site::start("exam-hidden", ALLOWED);
+    let path = "/api/instances/exam";
+    let body = r#"{"template": "container", "contentUrls": {"destination": "https://d"},
+        "customizationUrls": {"contentOrigin": "https://o", "statusCheck": "https://s"}}"#;
+    assert_eq!(site.ask("PUT", path, body).status, 201);
+    let uid = site.instance("exam").expect("it is there")["metadata"]["uid"].clone();
+    let uid = uid.as_str().expect("a uid");
+    let url = format!("https://labs.example.org/instance/{uid}");
+    site.set_status("exam", &json!({"phase": "Ready", "url": url}));
+    let student = site.await_shown("exam", "Ready");
+    assert!(!student.body.contains(uid) && !student.body.contains("https://"), "{student:?}");
+    assert_eq!(student.json()["customizationUrls"], json!({}));
+    let server = site.ask("GET", path, "").json();
+    assert_eq!(
+        (&server["url"], &server["customizationUrls"]["statusCheck"]),
+        (&json!(url), &json!("https://s"))
+    );
+}
+
+#[test]
 fn instances_are_listed_by_labels() {
-    let site = Site::start("exam-labels", "tenant: service-tenant");
+    let site = Site::start("exam-labels", "allowAnyone: true");
     for (name, labels) in [("a", json!({"room": "1", "late": "true"})), ("b", json!({"room": "2"}))] {
         let body = json!({"template": "container", "labels": labels}).to_string();
         assert_eq!(site.ask("PUT", &format!("/api/instances/{name}"), &body).status, 201);
@@ -259,7 +277,7 @@ fn instances_are_listed_by_labels() {
             found.as_array().expect("a list").iter().filter_map(|each| each["id"].as_str()).collect();
         assert_eq!((answer.status, &*names), (200, expected), "{query}");
     }
-    // Without an allow-list, everybody may; the log says so.
+    // Everybody may; the log says so.
     assert_eq!(send(site.port, "DELETE", "/api/instances/a", &[], "").status, 200);
     assert!(site.daemon.log().contains("whoever reaches the exam agent"), "{}", site.daemon.log());
 }
@@ -287,13 +305,19 @@ fn a_browser_is_led_to_a_machine_that_is_ready() {
         ("CreationLoopBackoff", "", 500, "Something went wrong."),
     ] {
         site.set_status("exam", &json!({"phase": phase, "url": url}));
-        let page = site.browse("/api/instances/exam");
-        assert_eq!(page.status, status, "{phase} {url}: {}", page.body);
-        assert!(page.body.contains(text), "{phase}: {}", page.body);
-        assert_eq!(page.header("location"), (status == 302).then_some(url), "{phase}");
+        // The watch shows it to browsers.
+        let page = || site.browse("/api/instances/exam");
+        wait_until(PATIENCE, || {
+            let page = page();
+            let is_led = page.header("location") == (status == 302).then_some(url);
+            let is_there = page.status == status && page.body.contains(text) && is_led;
+            is_there.then_some(()).ok_or_else(|| format!("{phase} {url}: {page:?}"))
+        });
+        let page = page();
         assert_eq!(page.header("refresh"), (status == 201).then_some("5"), "{phase}");
         assert_eq!(page.header("cache-control"), Some("no-store"));
         // The others get JSON, whatever the phase.
+        site.await_shown("exam", phase);
         let json = send(site.port, "GET", "/api/instances/exam", &[("Accept", "application/json")], "");
         assert_eq!(
             (json.status, json.kind(), json.json()["phase"].as_str()),

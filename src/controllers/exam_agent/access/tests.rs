@@ -13,6 +13,7 @@ const PROXY: &str = "10.0.0.7";
 fn policy() -> Policy {
     Policy {
         allowed: vec!["192.0.2.0/24".parse().expect("a network")],
+        anyone: false,
         tenant: "service-tenant".to_owned(),
         selector: BTreeMap::from([("example.org/exam".to_owned(), "true".to_owned())]),
         hides_urls: true,
@@ -54,7 +55,7 @@ fn who_forges_an_address_gets_what_its_own_address_gets() {
     let proxies: Vec<Network> = vec!["10.0.0.0/8".parse().expect("a network")];
     for (peer, header, may) in [
         (PROXY, Some(SERVER), true),
-        (PROXY, Some("203.0.113.9, 192.0.2.10"), true),
+        (PROXY, Some("203.0.113.9, 192.0.2.10"), false),
         (PROXY, Some(STUDENT), false),
         (PROXY, None, false),
         (PROXY, Some(""), false),
@@ -66,6 +67,10 @@ fn who_forges_an_address_gets_what_its_own_address_gets() {
         (PROXY, Some("192.0.2.10:80"), false),
         (PROXY, Some("192.0.2.0/24"), false),
         (PROXY, Some("192.0.2.010"), false),
+        // Only known proxies may stand between the client and the one that connects.
+        ("10.0.0.8", Some("192.0.2.10, 10.0.0.7"), true),
+        (PROXY, Some("192.0.2.10, 10.0.0.8, 192.0.2.10"), false),
+        (PROXY, Some("192.0.2.10, x"), false),
         // The student goes around the proxy.
         (STUDENT, Some(SERVER), false),
         (STUDENT, Some("192.0.2.10, 10.0.0.7"), false),
@@ -90,9 +95,14 @@ fn who_forges_an_address_gets_what_its_own_address_gets() {
 }
 
 #[test]
-fn without_an_allow_list_everybody_may_and_without_hiding_everybody_sees() {
-    let open = Policy { allowed: Vec::new(), ..policy() };
-    assert_eq!(word(&decide(&open, None, Action::Delete("exam-1"), World::UNREAD)), "all");
+fn without_an_allow_list_nobody_may_unless_it_says_so_and_without_hiding_everybody_sees() {
+    let closed = Policy { allowed: Vec::new(), ..policy() };
+    let open = Policy { anyone: true, ..closed.clone() };
+    for client in [None, SERVER.parse().ok(), STUDENT.parse().ok()] {
+        assert_eq!(word(&decide(&closed, client, Action::Delete("exam-1"), World::UNREAD)), "forbidden");
+        assert_eq!(word(&decide(&closed, client, Action::See("exam-1"), World::UNREAD)), "less");
+        assert_eq!(word(&decide(&open, client, Action::Delete("exam-1"), World::UNREAD)), "all");
+    }
     let shown = Policy { hides_urls: false, ..policy() };
     assert_eq!(word(&decide(&shown, None, Action::See("exam-1"), World::UNREAD)), "all");
     assert_eq!(word(&decide(&shown, None, Action::Delete("exam-1"), World::UNREAD)), "forbidden");

@@ -1,0 +1,39 @@
+//! What clients outside of the allow-list are answered from: they are many, and nobody knows who they are, so they cause no
+//! request to the API server.
+
+use std::sync::Arc;
+
+use crate::api::instance::InstanceKind;
+use crate::api::template::TemplateKind;
+use crate::api::{Instance, Template};
+use crate::runtime::store::Store;
+use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
+
+/// The Instances and Templates of one namespace, as the watches show them.
+pub struct Stores {
+    namespace: String,
+    instances: Arc<Store<InstanceKind>>,
+    templates: Arc<Store<TemplateKind>>,
+}
+
+impl Stores {
+    /// Declares the stores. A Role in the namespace is enough for them.
+    pub fn declare(set: &mut StoreSet<'_>, namespace: &str) -> Self {
+        let all = Selection::In(namespace.to_owned());
+        let (instances, templates) = (set.store(&all).get(), set.store(&all).get());
+        Self { namespace: namespace.to_owned(), instances, templates }
+    }
+
+    /// The Templates, in the order of their names.
+    pub fn templates(&self) -> Vec<Arc<Template>> {
+        let mut keys = self.templates.keys();
+        keys.sort();
+        keys.iter().filter_map(|key| self.templates.get(&key.namespace, &key.name)).collect()
+    }
+
+    /// An Instance; `None` if there is none.
+    pub fn instance(&self, name: &str) -> Option<Arc<Instance>> {
+        self.instances.get(&self.namespace, name)
+    }
+}

@@ -1,0 +1,98 @@
+//! Who writes an Instance when: the requests of this process for one name wait for each other, and those that meet a write of
+//! somebody else try again after a pause.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::timeout;
+
+use super::pace::TooMany;
+
+/// The number of queues. Names that share one wait for each other, too.
+const QUEUES: usize = 128;
+/// How long a request waits for those before it.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// How often a write is tried again that has met another one.
+const RETRIES: i32 = 10;
+/// The first pause is at most this long, each further one at most twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// The queues of names.
+pub struct Turns {
+    queues: Vec<Mutex<()>>,
+    hasher: RandomState,
+}
+
+impl Turns {
+    /// Nobody waits.
+    pub fn new() -> Self {
+        Self { queues: (0..QUEUES).map(|_| Mutex::new(())).collect(), hasher: RandomState::new() }
+    }
+
+    /// Waits until nobody else in this process writes the Instance of that name.
+    ///
+    /// # Errors
+    /// If that takes too long.
+    pub async fn wait(&self, name: &str) -> Result<Option<MutexGuard<'_, ()>>, TooMany> {
+        let place = usize::try_from(self.hasher.hash_one(name) % QUEUES as u64).unwrap_or_default();
+        let Some(queue) = self.queues.get(place) else { return Ok(None) };
+        timeout(LONGEST_WAIT, queue.lock()).await.map(Some).map_err(|_| TooMany { retry_after: 1 })
+    }
+}
+
+/// The pauses between the attempts of one request. They are random: those that have met once would meet again otherwise.
+pub struct Pauses {
+    random: RandomState,
+    taken: i32,
+}
+
+impl Pauses {
+    /// No attempt was made.
+    pub fn new() -> Self {
+        Self { random: RandomState::new(), taken: 0 }
+    }
+}
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        if self.taken == RETRIES {
+            return None;
+        }
+        let most = FIRST_PAUSE.mul_f64(2_f64.powi(self.taken)).min(LONGEST_PAUSE);
+        self.taken += 1;
+        // 32 bits are exact in an f64.
+        let random = u32::try_from(self.random.hash_one(self.taken) >> 32).unwrap_or_default();
+        Some(most.mul_f64(f64::from(random) / f64::from(u32::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_and_differ_and_end() {
+        let pauses = || Pauses::new().collect::<Vec<_>>();
+        let (one, other) = (pauses(), pauses());
+        assert_ne!(one, other);
+        assert_eq!(one.len(), 10);
+        let limits = [10, 20, 40, 80, 160, 320, 500, 500, 500, 500].map(Duration::from_millis);
+        for found in [one, other] {
+            assert!(found.iter().zip(limits).all(|(pause, limit)| *pause <= limit), "{found:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_name_waits_for_itself_and_not_for_ever() {
+        let turns = Turns::new();
+        let first = turns.wait("exam").await.expect("its turn");
+        assert_eq!(turns.wait("exam").await.map(drop), Err(TooMany { retry_after: 1 }));
+        drop(first);
+        assert!(turns.wait("exam").await.is_ok());
+    }
+}
