@@ -66,15 +66,19 @@ fn numbers(text: &str) -> BTreeSet<u32> {
         .unwrap_or_default()
 }
 
-/// The tests of the claims by their numbers.
-fn claims(text: &str) -> BTreeMap<u32, Vec<String>> {
+/// The tests of the claims by their numbers. One number twice is a violation.
+fn claims(text: &str, violations: &mut Vec<String>) -> BTreeMap<u32, Vec<String>> {
     let table = text.split_once(HEADING).map_or("", |(_, rest)| rest);
     let end = table.find("\n#").unwrap_or(table.len());
-    let rows = rows(&table[..end]).into_iter().filter_map(|(_, cells)| {
-        let number = cells.first()?.parse().ok()?;
-        Some((number, quoted(cells.get(2)?).map(str::to_owned).collect()))
-    });
-    rows.collect()
+    let mut claims = BTreeMap::new();
+    for (_, cells) in rows(&table[..end]) {
+        let Some(number) = cells.first().and_then(|number| number.parse().ok()) else { continue };
+        let tests = cells.get(2).map_or_else(Vec::new, |cell| quoted(cell).map(str::to_owned).collect());
+        if claims.insert(number, tests).is_some() {
+            violations.push(format!("{CLAIMS}: claim {number} is there twice"));
+        }
+    }
+    claims
 }
 
 /// Whether a file has a test with the name, such as `web_ssh::rights::names_go_into_no_path`: the modules are the end of the
@@ -105,9 +109,9 @@ fn is_test(text: &str, function: &str) -> bool {
 fn each_claim_of_the_security_model_has_tests_that_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (model, tests) = (read(&root.join(MODEL)), read(&root.join(CLAIMS)));
-    let claims = claims(&tests);
-    assert!(claims.len() > 30, "{CLAIMS} has a table of claims below {HEADING:?}: {claims:?}");
     let mut violations = Vec::new();
+    let claims = claims(&tests, &mut violations);
+    assert!(claims.len() > 30, "{CLAIMS} has a table of claims below {HEADING:?}: {claims:?}");
     let rows = rows(&model).into_iter().map(|(line, cells)| (line, numbers(cells.last().unwrap_or(&""))));
     let items = items(&model).into_iter().map(|(line, item)| (line, numbers(&item)));
     for (line, numbers) in rows.chain(items) {
@@ -124,7 +128,8 @@ fn each_claim_of_the_security_model_has_tests_that_exist() {
         .extend(named.difference(&known).map(|number| format!("{MODEL}: claim {number} is not in {CLAIMS}")));
     violations
         .extend(known.difference(&named).map(|number| format!("{CLAIMS}: claim {number} is not in {MODEL}")));
-    let files = sources(&["src", "tests"], |path| is_rust(path) || path.ends_with(".py"));
+    let is_python = |path: &str| Path::new(path).extension().is_some_and(|extension| extension == "py");
+    let files = sources(&["src", "tests"], |path| is_rust(path) || is_python(path));
     for (number, tests) in &claims {
         if tests.is_empty() {
             violations.push(format!("{CLAIMS}: claim {number} has no test"));
@@ -138,18 +143,18 @@ fn each_claim_of_the_security_model_has_tests_that_exist() {
 #[test]
 fn a_row_without_a_claim_and_a_test_that_is_gone_are_found() {
     let row = format!("| a | b |\n|---|---|\n| x | [1, 2{LINK} |\n```\n| code |\n```\n");
-    assert_eq!(
-        rows(&row),
-        [(3, vec!["x".to_owned(), format!("[1, 2{LINK}")].iter().map(String::as_str).collect())]
-    );
+    assert_eq!(rows(&row), [(3, vec!["x", &*format!("[1, 2{LINK}")])]);
     assert_eq!(numbers(&format!("see [a](b.md), [1, 2{LINK}")), BTreeSet::from([1, 2]));
     assert_eq!(numbers("see below"), BTreeSet::new());
     let list = "- one\n  more\ntext\n- two\n```\n- code\n```\n";
     assert_eq!(items(list), [(1, "- onemore".to_owned()), (4, "- two".to_owned())]);
     let table = format!(
-        "{HEADING}\n\n| n | claim | tests |\n|---|---|---|\n| 7 | c | `a::b`, `d` |\n\n## Next\n| 8 | c | `e` |"
+        "{HEADING}\n\n| n | claim | tests |\n|---|---|---|\n| 7 | c | `a::b`, `d` |\n| 7 | c | `e` |\n\n## Next\n| 8 | c | `e` |"
     );
-    assert_eq!(claims(&table), BTreeMap::from([(7, vec!["a::b".to_owned(), "d".to_owned()])]));
+    let mut violations = Vec::new();
+    assert_eq!(claims(&table, &mut violations), BTreeMap::from([(7, vec!["e".to_owned()])]));
+    assert_eq!(violations, ["docs/testing.md: claim 7 is there twice"]);
+    assert_eq!(quoted("`a::b`, `d`").collect::<Vec<_>>(), ["a::b", "d"]);
     let text = "#[test]\n#[ignore]\nfn holds() {}\n\nfn helps() {}\n".to_owned();
     let source = Source { path: "src/x/rights.rs".to_owned(), text };
     assert!(has(&source, "x::rights::holds") && has(&source, "rights::tests::holds"));
