@@ -29,8 +29,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: exams, namespace: exams}
 rules:
-- {apiGroups: [crownlabs.polito.it], resources: [instances], verbs: [get, list, create, patch, delete]}
-- {apiGroups: [crownlabs.polito.it], resources: [templates], verbs: [get, list]}
+- {apiGroups: [crownlabs.polito.it], resources: [instances], verbs: [get, list, watch, create, patch, delete]}
+- {apiGroups: [crownlabs.polito.it], resources: [templates], verbs: [get, list, watch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
