@@ -157,6 +157,7 @@ const ALL: [&Format; 20] = [
 pub(super) fn find(name: &str) -> Option<&'static Format> {
     ALL.into_iter()
         .chain(super::mail::FORMATS)
+        .chain(super::instance::FORMATS)
         .chain(super::bastion::FORMATS)
         .chain(super::image_list::FORMATS)
         .chain(super::exam_agent::FORMATS)

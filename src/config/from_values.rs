@@ -46,6 +46,7 @@ pub fn from_values(text: &str) -> Result<FromValues, String> {
     conversion.mail();
     conversion.image_lists();
     conversion.exams();
+    conversion.as_before();
     for (part, _) in parts {
         for member in CONFIGURING {
             conversion.report(&format!("{part}.{member}"));
@@ -173,6 +174,13 @@ impl<'v> Conversion<'v> {
                 "{path} is empty: whoever reaches the exam agent may create and delete Instances, as before. Name the exam \
                  servers in controllers.examAgent.allowedIps, and leave controllers.examAgent.allowAnyone out"
             ));
+        }
+    }
+
+    /// What the chart of the daemon turns on and the Go operators did not do: new machines are like those that exist.
+    fn as_before(&mut self) {
+        for key in ["controllers.instance.ephemeralStorage", "controllers.snapshot.ephemeralStorage"] {
+            self.set("", key, "".into());
         }
     }
 

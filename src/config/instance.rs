@@ -3,12 +3,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::formats;
+use super::formats::{self, Format};
 use super::rules::Rule;
 use super::types::Config;
+use crate::api::quantity::Quantity;
 
 /// The hash of the password `crownlabs`, which the Go operators set as well. It is not a secret.
 const PUBLIC_PASSWORD_HASH: &str = "$6$rounds=4096$tBS1sNBpnw6feehB$lS9b7VKH6WMAFOB0SrHCgjD2BKs9CegDe51EiMRWbxQeCVnoGL4u0jNaRsYhvVoBFaRlXZkNsxfFhXvCBaNeQ.";
+
+/// The format of an amount of which there may be none.
+pub(super) const OPTIONAL_QUANTITY: Format = Format::new(
+    "crownlabs-optional-quantity",
+    "an amount such as 500M or 10Gi, above 0, or \"\" for none",
+    |text| text.is_empty() || text.parse::<Quantity>().is_ok_and(|amount| amount > Quantity::from_int(0)),
+);
+pub(super) const FORMATS: [&Format; 1] = [&OPTIONAL_QUANTITY];
 
 /// The instance loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +40,12 @@ pub struct InstanceConfig {
     pub webssh_master_key_file: String,
     /// The images of the containers that run beside the container of an environment.
     pub container_images: ContainerImages,
+    /// How much of the disk of its node a container of an environment may use, and the same for the work in an environment
+    /// that is not persistent, such as `10Gi`: Kubernetes ends a pod that uses more. Empty for no limit. Pods that
+    /// exist keep theirs. A `ResourceQuota` for `ephemeral-storage` needs a `LimitRange` with a default all the same: without, it
+    /// refuses the pods of `KubeVirt` and `CDI`.
+    #[schemars(extend("format" = OPTIONAL_QUANTITY.name))]
+    pub ephemeral_storage: String,
     /// The authentication of users who open an Instance in a browser.
     pub access: Access,
     /// The login of the user `crownlabs` in virtual machines.
@@ -151,6 +166,13 @@ pub struct LocalVm {
     pub namespaces: Vec<String>,
 }
 
+impl InstanceConfig {
+    /// How much of the disk of its node a container may use; `None` for no limit.
+    pub fn storage_limit(&self) -> Option<&str> {
+        Some(self.ephemeral_storage.as_str()).filter(|limit| !limit.is_empty())
+    }
+}
+
 impl Default for InstanceConfig {
     fn default() -> Self {
         Self {
@@ -160,6 +182,7 @@ impl Default for InstanceConfig {
             instances_auth_url: "https://crownlabs.example.com/auth".to_owned(),
             webssh_master_key_file: String::new(),
             container_images: ContainerImages::default(),
+            ephemeral_storage: String::new(),
             access: Access::default(),
             vm_login: VmLogin::default(),
             gateway_api: GatewayApi::default(),

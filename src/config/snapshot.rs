@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration::ConfigDuration;
 use super::formats;
+use super::instance::OPTIONAL_QUANTITY;
 use crate::api::quantity::Quantity;
 
 /// The snapshot loop.
@@ -44,6 +45,10 @@ pub struct SnapshotConfig {
     /// The memory limit of the pusher, which counts against the quota of the snapshot's namespace.
     #[schemars(with = "String", extend("format" = formats::QUANTITY.name))]
     pub pusher_memory_limit: Quantity,
+    /// How much of the disk of its node a Job may use, such as `300Gi`: four times the largest disk of a Template. Kubernetes
+    /// ends a pod that uses more. Empty for no limit.
+    #[schemars(extend("format" = OPTIONAL_QUANTITY.name))]
+    pub ephemeral_storage: String,
 }
 
 /// The program that builds and pushes an image.
@@ -72,6 +77,7 @@ impl Default for SnapshotConfig {
             container_buildah_img: "quay.io/buildah/stable".to_owned(),
             pusher_memory_request: quantity("8Gi"),
             pusher_memory_limit: quantity("32Gi"),
+            ephemeral_storage: String::new(),
         }
     }
 }

@@ -36,9 +36,6 @@ pub struct ServiceSpec {
 kind!(/// A Service.
     ServiceKind, Service, "", "v1", "Service", "services", namespaced: true, ServiceSpec, Unread);
 
-kind!(/// An Ingress, of which only the metadata is read.
-    IngressKind, Ingress, "networking.k8s.io", "v1", "Ingress", "ingresses", namespaced: true, Unread, Unread);
-
 kind!(/// A Secret. Its `spec` is the field `data`, whose values are still in base64.
     SecretKind, Secret, "", "v1", "Secret", "secrets", namespaced: true, TextMap, Unread,
     body: "data");

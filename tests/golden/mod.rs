@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test target uses only a part")]
 
+mod differences;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -75,7 +77,7 @@ pub fn expected() -> Objects {
             parse_user_data(object);
         }
     }
-    apply_differences(&mut objects);
+    differences::apply(&mut objects);
     objects
 }
 
@@ -236,43 +238,6 @@ pub fn by_name(objects: Vec<Value>) -> Objects {
         format!("{}/{}", part(&object["kind"]), part(&object["metadata"]["name"]))
     };
     objects.into_iter().map(|object| (name(&object), object)).collect()
-}
-
-/// Applies the intended differences to the recorded objects of Instances.
-fn apply_differences(objects: &mut Objects) {
-    // The Go operators left the image of the content downloader empty.
-    let downloader = "/spec/template/spec/initContainers/0/image";
-    set(
-        objects,
-        "Deployment/i-container-persistent",
-        downloader,
-        json!("crownlabs/content-downloader:latest"),
-    );
-    // The daemon uses `storageClassName` for the disks of virtual machines, too.
-    let class = "/spec/dataVolumeTemplates/0/spec/pvc/storageClassName";
-    set(objects, "VirtualMachine/i-vm-persistent", class, json!("fast-ssd"));
-    for name in ["i-cloudvm", "i-vm", "i-vm-persistent"] {
-        let secret = format!("Secret/{name}");
-        // With the daemon, nobody can log in over SSH with the public default password.
-        set(objects, &secret, "/data/userdata/ssh_pwauth", json!(false));
-        // The comment after the mounts has another text.
-        let userdata = objects.get_mut(&secret).and_then(|s| s.pointer_mut("/data/userdata/mounts"));
-        let last =
-            userdata.and_then(Value::as_array_mut).and_then(|mounts| mounts.last_mut()).expect("mounts");
-        last[0] = "# The mounts above are managed by CrownLabs: changes made here are lost.".into();
-        // What users write behind their keys is left out.
-        for list in ["ssh_authorized_keys", "users/0/ssh_authorized_keys"] {
-            let first = format!("/data/userdata/{list}/0");
-            let key = objects.get_mut(&secret).and_then(|s| s.pointer_mut(&first)).expect("a key");
-            *key = key.as_str().and_then(|key| key.strip_suffix(" ada@lab")).expect("its comment").into();
-        }
-    }
-}
-
-fn set(objects: &mut Objects, name: &str, pointer: &str, value: Value) {
-    let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
-    let object = objects.get_mut(name).unwrap_or_else(|| panic!("{name} is recorded"));
-    object.pointer_mut(parent).unwrap_or_else(|| panic!("{name} has {parent}"))[key] = value;
 }
 
 fn remove(object: &mut Value, pointer: &str) {

@@ -40,6 +40,7 @@ mod missing_crds;
 mod operations;
 mod pod_config;
 mod pod_config_node;
+mod pod_security;
 mod policies;
 mod prometheus;
 mod quiet;

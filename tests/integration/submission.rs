@@ -10,7 +10,7 @@ use crate::termination::{await_condition, await_event, exam};
 use crate::uploader::Uploader;
 use cluster::audit::{AuditEntry, Mark};
 
-const COMPLETED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-completed";
+pub const COMPLETED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-completed";
 const REQUESTED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-requested";
 const DESTINATION: &str = "  customizationUrls: {contentDestination: \"https://x.example/up?key=secret\"}\n";
 
@@ -143,7 +143,8 @@ fn check_job(job: &Value, owner: &Value) {
     );
     assert_eq!(
         pod["securityContext"],
-        json!({"runAsUser": 1010, "runAsGroup": 1010, "fsGroup": 1010, "runAsNonRoot": true})
+        json!({"runAsUser": 1010, "runAsGroup": 1010, "fsGroup": 1010, "runAsNonRoot": true,
+            "seccompProfile": {"type": "RuntimeDefault"}})
     );
     let container = &pod["containers"][0];
     assert_eq!(container["image"], "crownlabs/content-uploader:latest");

@@ -84,8 +84,9 @@ controllers:
     enabled: true
     websiteBaseUrl: labs.example.org
     instancesAuthUrl: https://labs.example.org/auth
+    ephemeralStorage: ""
   sharedVolume: {enabled: false}
-  snapshot: {containerKanikoImg: "kaniko:1", vmRegistry: registry.example.org, vmRegistrySecret: login}
+  snapshot: {containerKanikoImg: "kaniko:1", vmRegistry: registry.example.org, vmRegistrySecret: login, ephemeralStorage: ""}
   publicExposure:
     ipPool: [172.18.0.240-172.18.0.249, 172.18.0.250/30]
     commonAnnotations: {lbipam.cilium.io/sharing-key: pe, lbipam.cilium.io/sharing-cross-namespace: "*"}

@@ -6,8 +6,8 @@ use k8s_openapi::api::apps::v1::{DeploymentSpec, DeploymentStrategy};
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource, HTTPGetAction,
     NFSVolumeSource, ObjectFieldSelector, PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec,
-    PodTemplateSpec, Probe, ResourceFieldSelector, ResourceRequirements, SecurityContext, TCPSocketAction,
-    Volume, VolumeMount,
+    PodTemplateSpec, Probe, ResourceFieldSelector, ResourceRequirements, SeccompProfile, SecurityContext,
+    TCPSocketAction, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -31,6 +31,8 @@ const USER: i64 = 1010;
 /// The name of the volume with the user's work.
 const VOLUME: &str = "persistent";
 const DATA_PATH: &str = "/media/data";
+/// The resource that stands for the disk of a node: what containers write, their logs, and volumes of type `emptyDir`.
+const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 
 /// The `PersistentVolumeClaim` of a persistent environment. `disk` is its size.
 pub fn claim(observed: &Observed, context: &EnvironmentContext<'_>, disk: &str) -> Desired {
@@ -120,15 +122,24 @@ fn pod(
         containers.push(xvnc(config));
     }
     containers.push(application(context, resources, mounts));
+    let mut init_containers = downloader(observed, config, context).map(|container| vec![container]);
+    if let Some(limit) = config.storage_limit() {
+        let all = containers.iter_mut().chain(init_containers.iter_mut().flatten());
+        all.for_each(|container| limit_storage(container, limit));
+    }
     PodSpec {
-        init_containers: downloader(observed, config, context).map(|container| vec![container]),
+        init_containers,
         containers,
-        volumes: Some(volumes(context, mounts)),
+        volumes: Some(volumes(config, context, mounts)),
         security_context: Some(PodSecurityContext {
             run_as_user: Some(USER),
             run_as_group: Some(USER),
             fs_group: Some(USER),
             run_as_non_root: Some(true),
+            seccomp_profile: Some(SeccompProfile {
+                type_: "RuntimeDefault".to_owned(),
+                localhost_profile: None,
+            }),
             ..PodSecurityContext::default()
         }),
         automount_service_account_token: Some(false),
@@ -144,14 +155,25 @@ fn pod(
     }
 }
 
-fn volumes(context: &EnvironmentContext<'_>, mounts: &[Mount]) -> Vec<Volume> {
+/// Limits how much of the disk of its node a container may use. Nothing is requested: a request counts for the scheduler, and
+/// Kubernetes takes one that is absent to be the limit. What the Template says counts before.
+fn limit_storage(container: &mut Container, limit: &str) {
+    let resources = container.resources.get_or_insert_default();
+    for (amounts, amount) in [(&mut resources.limits, limit), (&mut resources.requests, "0")] {
+        let amounts = amounts.get_or_insert_default();
+        amounts.entry(EPHEMERAL_STORAGE.to_owned()).or_insert_with(|| WireQuantity(amount.to_owned()));
+    }
+}
+
+fn volumes(config: &InstanceConfig, context: &EnvironmentContext<'_>, mounts: &[Mount]) -> Vec<Volume> {
     let mut work = Volume { name: VOLUME.to_owned(), ..Volume::default() };
     if context.environment.persistent {
         let source =
             PersistentVolumeClaimVolumeSource { claim_name: context.name.to_string(), read_only: None };
         work.persistent_volume_claim = Some(source);
     } else {
-        work.empty_dir = Some(EmptyDirVolumeSource::default());
+        let size_limit = config.storage_limit().map(|limit| WireQuantity(limit.to_owned()));
+        work.empty_dir = Some(EmptyDirVolumeSource { size_limit, ..EmptyDirVolumeSource::default() });
     }
     let network = mounts.iter().map(|mount| Volume {
         name: mount.volume.clone(),

@@ -15,7 +15,10 @@ use super::environment::{EnvironmentContext, wave};
 use super::observe::Observed;
 use crate::api::environment::EnvironmentType;
 use crate::config::{AccessMode, InstanceConfig};
-use crate::kinds::{HttpRoute, HttpRouteKind, IngressKind, ServiceKind};
+use crate::kinds::{
+    HttpRoute, HttpRouteKind, IMPLEMENTATION_SPECIFIC, Ingress, IngressKind, ServiceKind, has_wrong_type,
+    is_regex_path,
+};
 use crate::runtime::plan::{Desired, KindInfo, Manifest};
 
 /// The port of the web interface.
@@ -102,7 +105,7 @@ fn annotations(
 pub fn ingress(observed: &Observed, config: &InstanceConfig, context: &EnvironmentContext<'_>) -> Desired {
     let name = context.ingress_name();
     let (labels, annotations) = (context.labels(), annotations(observed, context, config));
-    let exists = observed.own(&observed.children.ingresses, &name).is_some();
+    let existing = observed.own(&observed.children.ingresses, &name);
     let build = || {
         let spec = ingress_spec(&context.host(), context.ingress_path().0, &context.name, "gui");
         let mut metadata = context.metadata(&name, &labels);
@@ -112,15 +115,36 @@ pub fn ingress(observed: &Observed, config: &InstanceConfig, context: &Environme
     };
     Desired {
         annotations: annotations.clone(),
-        ..context.desired(KindInfo::of::<IngressKind>(), &name, wave::DEPENDENCIES, (!exists).then(build))
+        fields: existing.map_or(Value::Null, |existing| path_types(existing)),
+        ..context.desired(
+            KindInfo::of::<IngressKind>(),
+            &name,
+            wave::DEPENDENCIES,
+            existing.is_none().then(build),
+        )
     }
+}
+
+/// What is enforced of an Ingress that exists: the types of paths that are regular expressions. The NGINX Ingress controller
+/// refuses every change of one with another type, which it had before; the paths stay as they are.
+fn path_types(ingress: &Ingress) -> Value {
+    if ingress.spec.rules.is_empty() {
+        return Value::Null;
+    }
+    let mut rules = ingress.spec.rules.clone();
+    let paths = rules.iter_mut().filter_map(|rule| rule.http.as_mut()).flat_map(|http| &mut http.paths);
+    for path in paths.filter(|path| has_wrong_type(path)) {
+        IMPLEMENTATION_SPECIFIC.clone_into(&mut path.path_type);
+    }
+    json!({"spec": {"rules": rules}})
 }
 
 /// The spec of an Ingress with one path, which leads to a port of a Service.
 pub fn ingress_spec(host: &str, path: String, service: &str, port: &str) -> IngressSpec {
+    let type_ = if is_regex_path(&path) { IMPLEMENTATION_SPECIFIC } else { "Prefix" };
     let path = HTTPIngressPath {
         path: Some(path),
-        path_type: "Prefix".to_owned(),
+        path_type: type_.to_owned(),
         backend: IngressBackend {
             service: Some(IngressServiceBackend {
                 name: service.to_owned(),

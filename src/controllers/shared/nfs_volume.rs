@@ -121,6 +121,11 @@ pub fn job(
                 "command": ["chown", "-R", "1010:1010", "/media/mydrive"],
                 "volumeMounts": [{"name": "drive", "mountPath": "/media/mydrive"}],
                 "resources": {"requests": resources, "limits": resources},
+                // It runs as root, which may change owners.
+                "securityContext": {
+                    "allowPrivilegeEscalation": false,
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
             }],
             "volumes": [{"name": "drive", "persistentVolumeClaim": {"claimName": claim}}],
         }},

@@ -147,6 +147,9 @@ fn claim_and_job_have_the_shape_that_operators_know() {
                     "command": ["chown", "-R", "1010:1010", "/media/mydrive"],
                     "volumeMounts": [{"name": "drive", "mountPath": "/media/mydrive"}],
                     "resources": {"requests": resources, "limits": resources},
+                    "securityContext": {
+                        "allowPrivilegeEscalation": false, "seccompProfile": {"type": "RuntimeDefault"},
+                    },
                 }],
                 "volumes": [{"name": "drive", "persistentVolumeClaim": {"claimName": "shvol-data.one"}}],
             }},

@@ -38,7 +38,7 @@ pub fn destination(job: &Job) -> String {
 pub fn desired(observed: &Observed, config: &SnapshotConfig, export: &Export) -> Desired {
     let snapshot = &observed.snapshot;
     let exporter = json!({"cpu": "1", "memory": "128Mi"});
-    let body = json!({"spec": {
+    let mut body = json!({"spec": {
         "backoffLimit": 2,
         "template": {"spec": {
             "restartPolicy": "OnFailure",
@@ -64,10 +64,29 @@ pub fn desired(observed: &Observed, config: &SnapshotConfig, export: &Export) ->
             ],
         }},
     }});
+    if !config.ephemeral_storage.is_empty() {
+        limit_storage(&mut body["spec"]["template"]["spec"], &config.ephemeral_storage);
+    }
     let builder = ChildBuilder { owner: owner(snapshot), labels: BTreeMap::new() };
     let name = name(snapshot.name());
     let meta = ChildMeta { namespace: snapshot.namespace(), name: &name, component: "", wave: 0 };
     builder.created::<JobKind>(observed.job.as_deref(), meta, &body)
+}
+
+/// Limits how much of the disk of its node the containers of a pod may use, and the volume between them. Nothing is requested:
+/// Kubernetes takes a request that is absent to be the limit.
+fn limit_storage(pod: &mut Value, limit: &str) {
+    for containers in ["initContainers", "containers"] {
+        for container in pod[containers].as_array_mut().into_iter().flatten() {
+            container["resources"]["limits"]["ephemeral-storage"] = limit.into();
+            container["resources"]["requests"]["ephemeral-storage"] = "0".into();
+        }
+    }
+    for volume in pod["volumes"].as_array_mut().into_iter().flatten() {
+        if let Some(volume) = volume.get_mut("emptyDir") {
+            volume["sizeLimit"] = limit.into();
+        }
+    }
 }
 
 /// The container that builds the image and pushes it.

@@ -84,7 +84,10 @@ fn body(config: &SubmissionConfig, upload: &Upload, instance: &str) -> Value {
         "template": {"spec": {
             "restartPolicy": "OnFailure",
             "automountServiceAccountToken": false,
-            "securityContext": {"runAsUser": USER, "runAsGroup": USER, "fsGroup": USER, "runAsNonRoot": true},
+            "securityContext": {
+                "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER, "runAsNonRoot": true,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
             "containers": [container],
             "volumes": [{
                 "name": "persistent", "persistentVolumeClaim": {"claimName": upload.claim(instance)},

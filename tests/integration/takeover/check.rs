@@ -141,7 +141,7 @@ fn await_reconciled(lab: &Lab) {
 }
 
 #[test]
-fn instances_of_the_go_operators_are_taken_over_and_back_without_a_write_to_what_they_made() {
+fn instances_of_the_go_operators_are_taken_over_and_back_with_one_write_to_what_they_made() {
     let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
     record(&lab);
     let folder = tempfile::tempdir().expect("a folder");
@@ -152,7 +152,9 @@ fn instances_of_the_go_operators_are_taken_over_and_back_without_a_write_to_what
     let (code, text) = check();
     assert_eq!(code, 0, "{text}");
     for line in [
-        "6 objects looked at: 0 to create, 0 to patch, 0 to delete, 6 statuses to write",
+        "6 objects looked at: 0 to create, 1 to patch, 0 to delete, 6 statuses to write",
+        "patch Ingress tenant-ada-rossi/i-standalone-app",
+        "    spec.rules: ",
         "6 statuses get fields that the Go operators ignore",
         "Nothing stands in the way.",
     ] {
@@ -173,8 +175,13 @@ fn instances_of_the_go_operators_are_taken_over_and_back_without_a_write_to_what
         .filter(|entry| entry.user_agent.starts_with("crownlabs/") && entry.namespace == NAMESPACE);
     let others: Vec<_> =
         ours.filter(|entry| entry.resource != "instances" || entry.subresource != "status").collect();
-    assert!(others.is_empty(), "{others:#?}");
-    assert_eq!(versions(&lab), before);
+    // One path is a regular expression, which the NGINX Ingress controller accepts with another type only.
+    let others: Vec<_> = others.iter().map(|entry| format!("{} {}", entry.verb, entry.name)).collect();
+    assert_eq!(others, ["patch i-standalone-app"]);
+    let kept = |versions: BTreeMap<String, Value>| -> BTreeMap<String, Value> {
+        versions.into_iter().filter(|(name, _)| !name.contains("i-standalone-app")).collect()
+    };
+    assert_eq!(kept(versions(&lab)), kept(before));
 
     assert_kept(&old, &lab.list(INSTANCES, NAMESPACE));
     let (code, text) = crownlabs(&["plan"], &file, &lab.admin());

@@ -1,5 +1,6 @@
 #![allow(clippy::needless_pass_by_value, reason = "JSON literals read better as they are")]
 
+mod pods;
 mod takeover;
 
 use std::sync::Arc;

@@ -71,6 +71,19 @@ fn the_job_has_the_shape_that_operators_know() {
 }
 
 #[test]
+fn the_disk_of_the_node_is_limited_where_the_configuration_says_so() {
+    let limited = manifest(&SnapshotConfig { ephemeral_storage: "200Gi".to_owned(), ..config() });
+    let pod = &limited["spec"]["template"]["spec"];
+    assert_eq!(pod["volumes"][1], json!({"name": "tmp-vol", "emptyDir": {"sizeLimit": "200Gi"}}));
+    for container in [&pod["initContainers"][0], &pod["containers"][0]] {
+        let resources = &container["resources"];
+        assert_eq!(resources["limits"]["ephemeral-storage"], "200Gi", "{container}");
+        assert_eq!(resources["requests"]["ephemeral-storage"], "0", "{container}");
+        assert_eq!(resources["limits"]["cpu"], "1", "{container}");
+    }
+}
+
+#[test]
 fn buildah_runs_without_root() {
     let rootless = manifest(&SnapshotConfig { pusher: Pusher::Buildah, ..config() });
     let pusher = &rootless["spec"]["template"]["spec"]["containers"][0];

@@ -35,7 +35,10 @@ fn the_job_has_the_shape_that_operators_know() {
             "template": {"spec": {
                 "restartPolicy": "OnFailure",
                 "automountServiceAccountToken": false,
-                "securityContext": {"runAsUser": 1010, "runAsGroup": 1010, "fsGroup": 1010, "runAsNonRoot": true},
+                "securityContext": {
+                    "runAsUser": 1010, "runAsGroup": 1010, "fsGroup": 1010, "runAsNonRoot": true,
+                    "seccompProfile": {"type": "RuntimeDefault"}
+                },
                 "containers": [{
                     "name": "content-uploader",
                     "image": "crownlabs/content-uploader:latest",
