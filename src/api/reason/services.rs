@@ -50,6 +50,9 @@ reasons! { SERVICES, SERVICES_ROWS;
 
     /// The list is what the registry offered when it was last read.
     REGISTRY_READ = "RegistryRead" on [ImageList] in [Stale, Event] by Nobody: "Nothing.";
+    /// The registry offers nothing, and offered something before. The list stays until three queries in a row say so.
+    REGISTRY_EMPTY = "RegistryEmpty" on [ImageList] in [Stale, Event] by Administrator:
+        "Nothing if its images were deleted. Else look at what the registry has lost, and at `project` and the rights of `username`.";
     /// The registry does not answer, or too late.
     REGISTRY_UNREACHABLE = "RegistryUnreachable" on [ImageList] in [Stale, Event] by Administrator:
         "Check `url` and `caFile` of the registry, the network policies, and whether the registry runs.";

@@ -27,12 +27,25 @@ pub struct Query {
     pub begun: Timestamp,
     /// How many queries in a row have failed, with this one.
     pub failures: u32,
-    /// When the last query before this one ended that succeeded.
+    /// How many queries in a row have found a registry that offers nothing, with this one.
+    pub empty: u32,
+    /// When the last query before this one ended whose images are those of the list.
     pub last_success: Option<Timestamp>,
     /// The time of its end, and what the registry offers; `None` while it is under way.
     pub result: Option<(Timestamp, Result<Arc<Listing>, QueryError>)>,
     /// Whether a reconcile has acted upon the result: before that there is no other query, however slow the registry is.
     pub is_settled: bool,
+}
+
+impl Query {
+    /// Keeps the result of the query.
+    pub fn end(&mut self, at: Timestamp, result: Result<Arc<Listing>, QueryError>) {
+        let is_empty = result.as_ref().is_ok_and(|listing| listing.images.is_empty());
+        let counted = |count: u32, holds: bool| if holds { count.saturating_add(1) } else { 0 };
+        self.failures = counted(self.failures, result.is_err());
+        self.empty = counted(self.empty, is_empty);
+        self.result = Some((at, result));
+    }
 }
 
 impl Observed {

@@ -19,6 +19,9 @@ use crate::runtime::reconciler;
 
 /// The time until the first query that failed is repeated, doubled each time, unless the interval is shorter.
 const RETRY: Duration = Duration::from_secs(30);
+/// How many queries in a row must find a registry that offers nothing before a list that has images loses them: a registry that
+/// starts, has lost its disk, or shows a user nothing any more answers without an error, too.
+pub(super) const AGREED: u32 = 3;
 
 /// The effects outside of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub enum Decision<'o> {
     UnderWay,
     /// The registry has been read: the list is as it says, and the registry is read again at this time.
     Current(&'o Arc<Listing>, Timestamp),
+    /// The registry offers nothing, and the list has images: it stays as it is, and the registry is read again at this time.
+    Doubted(Timestamp),
     /// The registry could not be read: the list stays as it is, and the query is repeated at this time.
     Failed(&'o QueryError, Timestamp),
 }
@@ -61,9 +66,15 @@ pub fn decide<'o>(observed: &'o Observed, config: &ImageListConfig, now: Timesta
     let due = due(observed, query, *ended, result.is_ok(), config.update_interval.get());
     match result {
         _ if due <= now && query.is_settled => Decision::Query,
+        Ok(listing) if is_doubted(listing, &observed.list, query.empty) => Decision::Doubted(due),
         Ok(listing) => Decision::Current(listing, due),
         Err(error) => Decision::Failed(error, due),
     }
+}
+
+/// Whether it is not believed yet that a registry offers nothing, which `empty` queries in a row have found.
+pub(super) fn is_doubted(listing: &Listing, list: &ImageList, empty: u32) -> bool {
+    listing.images.is_empty() && !list.spec.images.is_empty() && empty < AGREED
 }
 
 /// When the registry is read again: an interval after the query began, or, if it failed, sooner after its end. The lists of
@@ -102,6 +113,10 @@ pub fn plan(observed: &Observed, config: &ImageListConfig, now: Timestamp) -> Pl
         Decision::Current(listing, due) => {
             wait(due);
             Some(&listing.images)
+        }
+        Decision::Doubted(due) => {
+            wait(due);
+            None
         }
         Decision::Failed(_, due) => {
             wait(due);

@@ -13,6 +13,8 @@ use metrics::{counter, gauge};
 use tokio::task::AbortHandle;
 
 use super::observe::Query;
+use super::plan::is_doubted;
+use crate::api::image_list::ImageList;
 use crate::clients::registry::{Listing, QueryError, Registry};
 use crate::config::RegistryConfig;
 use crate::runtime::ObjectKey;
@@ -86,20 +88,25 @@ impl Queries {
     }
 
     /// Begins a query of the registry of a list; another one of the same list ends.
-    pub fn begin(&self, key: &ObjectKey) {
+    pub fn begin(&self, key: &ObjectKey, list: &ImageList) {
         let Some(registry) = self.registries.get(key).cloned() else { return };
         // Locked until the task is in the entry: the task cannot record its result before.
         let mut known = self.lock();
         known.serial += 1;
         let serial = known.serial;
-        let last = known.entries.get(key).map(|entry| &entry.query);
-        let success = last.and_then(|last| match &last.result {
-            Some((ended, Ok(_))) => Some(*ended),
+        let before = known.entries.get(key).map(|entry| &entry.query);
+        let success = before.and_then(|last| match &last.result {
+            Some((ended, Ok(listing))) if !is_doubted(listing, list, last.empty) => Some(*ended),
             _ => last.last_success,
         });
-        let failures = last.map_or(0, |last| last.failures);
-        let query =
-            Query { begun: clock::now(), failures, last_success: success, result: None, is_settled: false };
+        let query = Query {
+            begun: clock::now(),
+            failures: before.map_or(0, |last| last.failures),
+            empty: before.map_or(0, |last| last.empty),
+            last_success: success,
+            result: None,
+            is_settled: false,
+        };
         let (queries, at) = (self.clone(), key.clone());
         let task = tokio::spawn(async move {
             let listed = AssertUnwindSafe(registry.list()).catch_unwind().await;
@@ -118,8 +125,7 @@ impl Queries {
         }
         let mut known = self.lock();
         let Some(entry) = known.entries.get_mut(&key).filter(|entry| entry.serial == serial) else { return };
-        entry.query.failures = if listed.is_ok() { 0 } else { entry.query.failures.saturating_add(1) };
-        entry.query.result = Some((now, listed.map(Arc::new)));
+        entry.query.end(now, listed.map(Arc::new));
         drop(known);
         self.queue.add(key, Priority::Change);
     }

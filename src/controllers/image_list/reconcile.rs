@@ -54,7 +54,7 @@ impl Reconciler for ImageListReconciler {
     }
 
     async fn perform(&self, observed: &Observed, Effect::Query: &Effect) -> EffectOutcome<()> {
-        self.queries.begin(&ObjectKey::of(&*observed.list));
+        self.queries.begin(&ObjectKey::of(&*observed.list), &observed.list);
         EffectOutcome::done(())
     }
 

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::observe::Observed;
-use super::plan::{Decision, Effect, decide, registry};
+use super::observe::{Observed, Query};
+use super::plan::{AGREED, Decision, Effect, decide, registry};
 use crate::api::condition::STALE;
 use crate::api::image_list::ImageListKind;
-use crate::api::reason::{IMAGE_LIST_NOT_WRITTEN, REGISTRY_READ, Reason};
+use crate::api::reason::{IMAGE_LIST_NOT_WRITTEN, REGISTRY_EMPTY, REGISTRY_READ, Reason};
 use crate::clients::registry::{LeftOut, Listing};
 use crate::config::ImageListConfig;
 use crate::runtime::clock::rfc3339;
@@ -87,19 +87,34 @@ fn news(
                 }),
             }
         }
+        Decision::Doubted(_) => {
+            let (last_success, as_of) = as_of(observed, query);
+            let message = format!(
+                "the registry at {url} offers nothing any more: {as_of}, until {AGREED} queries in a row have said so \
+                 ({} so far)",
+                query.empty
+            );
+            Some(News { is_stale: true, reason: REGISTRY_EMPTY, message, last_success })
+        }
         Decision::Failed(error, _) => {
-            // What this process does not know, the status may.
-            let stored = observed.list.status.last_success_time.as_ref().map(|time| time.0);
-            let last_success = query.last_success.or(stored);
-            let as_of = match last_success {
-                Some(time) => format!("the list is that of {}", rfc3339(time)),
-                None if observed.list.spec.images.is_empty() => "the list is empty until it can".to_owned(),
-                None => "the list is as it was before this daemon started".to_owned(),
-            };
+            let (last_success, as_of) = as_of(observed, query);
             let message = format!("the registry at {url} could not be read: {error}; {as_of}");
             Some(News { is_stale: true, reason: error.reason(), message, last_success })
         }
     }
+}
+
+/// When the registry was last read with what the list has, and that as a part of a sentence.
+fn as_of(observed: &Observed, query: &Query) -> (Option<Timestamp>, String) {
+    // What this process does not know, the status may.
+    let stored = observed.list.status.last_success_time.as_ref().map(|time| time.0);
+    let last_success = query.last_success.or(stored);
+    let as_of = match last_success {
+        Some(time) => format!("the list is that of {}", rfc3339(time)),
+        None if observed.list.spec.images.is_empty() => "the list is empty until it can".to_owned(),
+        None => "the list is as it was before this daemon started".to_owned(),
+    };
+    (last_success, as_of)
 }
 
 /// How much a registry offers, and what was left out.

@@ -67,8 +67,10 @@ fn absent() -> Arc<ImageList> {
 
 /// A query that began at 0 and ended after 10 s.
 fn ended(result: Result<Arc<Listing>, QueryError>) -> Query {
-    let failures = u32::from(result.is_err());
-    Query { begun: at(0), failures, last_success: None, result: Some((at(10), result)), is_settled: true }
+    let mut query =
+        Query { begun: at(0), failures: 0, empty: 0, last_success: None, result: None, is_settled: true };
+    query.end(at(10), result);
+    query
 }
 
 fn observed(list: Arc<ImageList>, query: Option<Query>) -> Observed {
@@ -85,6 +87,7 @@ fn a_registry_is_read_now_or_when_it_is_due() {
             Decision::Query => "query",
             Decision::UnderWay => "under way",
             Decision::Current(..) => "current",
+            Decision::Doubted(..) => "doubted",
             Decision::Failed(..) => "failed",
         }
     };
@@ -168,6 +171,40 @@ fn a_failure_changes_no_list() {
     assert_eq!(found.ensure[0].fields["spec"]["images"], json!([]));
     let found = plan(&observed(stored(&json!({})), None), &config(), at(10));
     assert_eq!((found.effects, found.ensure), (vec![Effect::Query], Vec::new()));
+}
+
+#[test]
+fn a_registry_that_suddenly_offers_nothing_is_believed_when_three_queries_agree() {
+    let none = || Arc::new(Listing { images: Vec::new(), left_out: LeftOut::default() });
+    let mut query = Query { last_success: Some(at(-300)), ..ended(Ok(none())) };
+    let seen = |query: &Query| observed(stored(&json!({})), Some(query.clone()));
+    for round in 1..=2 {
+        let observed = seen(&query);
+        let found = plan(&observed, &config(), at(10));
+        assert!(found.ensure.is_empty() && found.effects.is_empty(), "round {round}: {found:?}");
+        assert!(matches!(found.requeue, Requeue::After(after) if after > Duration::from_secs(250)));
+        let since = "2026-11-24T05:55:00Z";
+        let message = format!(
+            "True RegistryEmpty: the registry at https://r.example.org offers nothing any more: the list is that of \
+             {since}, until 3 queries in a row have said so ({round} so far)"
+        );
+        let expected = (message, since.to_owned(), vec!["RegistryEmpty".to_owned()]);
+        assert_eq!(told(&reported(&observed, &Outcome::default())), expected);
+        query.end(at(10), Ok(none()));
+    }
+    let emptied = plan(&seen(&query), &config(), at(10));
+    assert_eq!(emptied.ensure[0].fields["spec"]["images"], json!([]), "the third");
+    let (condition, ..) = told(&reported(&seen(&query), &Outcome::default()));
+    assert!(condition.starts_with("False RegistryRead: "), "{condition}");
+    // Whatever comes in between begins anew.
+    for between in [Ok(listing()), Err(error())] {
+        query.end(at(10), between);
+        query.end(at(10), Ok(none()));
+        assert!(plan(&seen(&query), &config(), at(10)).ensure.is_empty());
+    }
+    // A list without images has none to lose.
+    let made = plan(&observed(absent(), Some(ended(Ok(none())))), &config(), at(10));
+    assert_eq!(made.ensure.len(), 1);
 }
 
 /// The report after a plan that was carried out.
@@ -285,8 +322,9 @@ fn what_was_left_out_is_counted() {
         ),
     ] {
         let listing = Arc::new(Listing { images, left_out: LeftOut { repositories, tags } });
+        let query = Query { empty: 3, ..ended(Ok(listing)) };
         let (condition, ..) =
-            told(&reported(&observed(stored(&json!({})), Some(ended(Ok(listing)))), &Outcome::default()));
+            told(&reported(&observed(stored(&json!({})), Some(query)), &Outcome::default()));
         let expected = format!("False RegistryRead: the registry at https://r.example.org offers {expected}");
         assert_eq!(condition, expected);
     }

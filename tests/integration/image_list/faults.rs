@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::scripted::{Answer, Server, found, with};
-use super::{KIND, await_images, await_queries, await_stale, existing, images, message, writes};
+use super::{KIND, await_images, await_queries, await_stale, existing, images, message, queries, writes};
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::Lab;
 
@@ -148,7 +148,8 @@ fn a_registry_that_fails_lies_or_hangs_changes_no_list_and_delays_none() {
     let peak = daemon.size("VmHWM");
     println!("peak memory with {} registries: {peak} MiB", FAULTS.len() + 4);
     assert!(peak < 150, "{peak} MiB");
-    // What is corrected is read.
+    // What is corrected is read. One that offers nothing is believed at the third query.
+    let before = queries(&daemon, "f-fails", "succeeded");
     server.set("/f-fails/v2/_catalog", found(r#"{"repositories": []}"#));
     let list = await_stale(&lab, "f-fails", "False", "RegistryRead");
     assert_eq!(
@@ -156,6 +157,10 @@ fn a_registry_that_fails_lies_or_hangs_changes_no_list_and_delays_none() {
         (Vec::new(), &Value::Null),
         "an empty registry"
     );
+    assert!(queries(&daemon, "f-fails", "succeeded") >= before + 3);
+    let events = lab.events("default", "f-fails");
+    let doubted = "RegistryEmpty: the registry at ";
+    assert!(events.iter().any(|event| event.starts_with(doubted)), "{events:?}");
     drop(daemon);
     lab.delete(KIND, "", &names);
     lab.delete(KIND, "", &["f-full", "f-hostile", "f-good", "f-harbor"]);
