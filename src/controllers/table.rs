@@ -305,6 +305,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::runtime::gate::Gate;
+    use crate::runtime::watch::Selection;
 
     /// The rows of the README about the loops, with the lines that enclose them.
     fn readme_block() -> String {
@@ -376,6 +377,15 @@ mod tests {
             }
         }
         assert_eq!(watched, build_all().resources());
+    }
+
+    #[test]
+    fn secrets_are_asked_for_by_label_and_by_name_only() {
+        let found = build_all().selections("secrets");
+        let is_one = |selection: &Selection| {
+            matches!(selection, Selection::Label { value: Some(_), .. } | Selection::Named { .. })
+        };
+        assert!(found.len() > 1 && found.iter().all(is_one), "{found:?}");
     }
 
     #[test]

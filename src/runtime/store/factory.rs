@@ -89,6 +89,13 @@ impl StoreFactory {
         everywhere.map(|shared| (shared.group.to_owned(), shared.plural.to_owned())).collect()
     }
 
+    /// What is watched of the kinds with this plural name.
+    #[cfg(test)]
+    pub fn selections(&self, plural: &str) -> Vec<Selection> {
+        let shared = self.shared.iter().filter(|shared| shared.plural == plural);
+        shared.map(|shared| shared.selection.clone()).collect()
+    }
+
     /// Adds an object to every store whose selector it matches, as if the watch had shown it, and returns
     /// whether there is such a store. For `crownlabs plan`.
     ///

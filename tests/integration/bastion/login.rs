@@ -210,9 +210,11 @@ fn rights_are_used(lab: &Lab, pod: &Pod) {
     let mut granted = BTreeSet::new();
     for role in [pod.document("ClusterRole"), pod.document("Role")] {
         for rule in role["rules"].as_array().expect("rules") {
-            for verb in rule["verbs"].as_array().expect("verbs") {
-                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                granted.insert(format!("{} {}", text(verb), text(&rule["resources"][0])));
+            let list = |key: &str| -> Vec<&str> {
+                rule[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+            };
+            for verb in list("verbs") {
+                granted.extend(list("resources").iter().map(|resource| format!("{verb} {resource}")));
             }
         }
     }
