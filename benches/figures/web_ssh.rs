@@ -50,7 +50,16 @@ pub async fn terminals(figures: &mut Figures) -> Result<()> {
         "x".repeat(LINE - 2)
     );
     let _sshd = Sshd::start(&bench.dir, SocketAddr::new(address, SSH_PORT), &command)?;
-    let token = bench.cluster.token("crownlabs-system", "crownlabs")?;
+    // `ada` is the Tenant of all Instances of the bench, and may read this one.
+    bench.cluster.apply(
+        "apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: ada, namespace: tenant-bench}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownlabs-manage-instances}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ada}]
+",
+    )?;
+    let token = bench.cluster.user_token("ada", &[], 3_600)?;
     eprintln!("{COUNT} terminals …");
     let before = daemon.processor_seconds()?;
     let request = request(&token, "tenant-bench", "terminal");

@@ -45,6 +45,14 @@ pub(super) const HOST: Format = Format::new(
 );
 pub(super) const HOST_PORT: Format =
     Format::new("crownlabs-host-port", "a host and a port such as instmetrics:9090", is_host_port);
+pub(super) const ORIGIN: Format = Format::new(
+    "crownlabs-origin",
+    "the origin of a web page such as https://crownlabs.example.com, in lower case, without a slash at the end",
+    |text| {
+        let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        host.is_some_and(|host| is_host(host) || is_host_port(host))
+    },
+);
 pub(super) const HTTP_URL: Format = Format::new(
     "crownlabs-http-url",
     "a URL such as https://crownlabs.example.com/auth, without a slash, query or fragment at the end",
@@ -130,13 +138,14 @@ pub(super) const PASSWORD_HASH: Format = Format {
     )
 };
 
-const ALL: [&Format; 20] = [
+const ALL: [&Format; 21] = [
     &ADDRESSES,
     &PORT_RANGE,
     &DURATION,
     &LISTEN_ADDRESS,
     &HOST,
     &HOST_PORT,
+    &ORIGIN,
     &HTTP_URL,
     &SERVER_URL,
     &DNS_LABEL,

@@ -68,7 +68,7 @@ fn every_key_of_the_default_file_has_a_comment() {
     // labels, 5 of myDrive, 3 of quotaCaps, 1 of personalWorkspace, the workspace loop with its 2, keycloak with its 9,
     // mail with its 14, prometheus with its 6 and 6 queries, the loops of inactivity with its 7 and of expiration with
     // its 4, the loops of the bastion with its 5, 3 of hostKeys and 2 of webSshKey, of the SSH tracker with its 6 and of
-    // web SSH with its 8, that of image lists with its 4, the exam agent with its 12, instance metrics with its 5, and
+    // web SSH with its 9, that of image lists with its 4, the exam agent with its 12, instance metrics with its 5, and
     // pod networks with 6 on the leader and 7 on a node.
     let known = [
         9,
@@ -98,7 +98,7 @@ fn every_key_of_the_default_file_has_a_comment() {
         1 + 9,
         1 + 6,
         1 + 14 + 1 + 6 + 6 + 1 + 7 + 1 + 4,
-        1 + 5 + 3 + 2 + 1 + 6 + 1 + 8,
+        1 + 5 + 3 + 2 + 1 + 6 + 1 + 9,
         1 + 4,
         1 + 13,
         7,

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::ConfigDuration;
+use super::formats;
+use super::instance::InstanceConfig;
 use super::rules::Rule;
 use super::types::{Config, ListenAddress};
 
@@ -25,7 +27,12 @@ pub struct WebSshConfig {
     /// The port at which the machines serve SSH.
     #[schemars(range(min = 1, max = 65535))]
     pub port: u16,
-    /// The largest number of terminals that are open in one replica, from 1 to 100000.
+    /// The origins of the web pages that may open terminals, such as `https://crownlabs.example.com`; empty for that of
+    /// `instance.websiteBaseUrl` with `https://`.
+    #[schemars(extend("items" = {"type": "string", "format": formats::ORIGIN.name}))]
+    pub allowed_origins: Vec<String>,
+    /// The largest number of terminals that are open in one replica, from 1 to 100000; as many browsers of one address may
+    /// wait for theirs.
     #[schemars(range(min = 1, max = 100_000))]
     pub max_connections: usize,
     /// The time without input and output after which a terminal is closed; `0s` for never.
@@ -42,9 +49,21 @@ impl Default for WebSshConfig {
             user: "crownlabs".to_owned(),
             private_key_file: String::new(),
             port: 22,
+            allowed_origins: Vec::new(),
             max_connections: 1_000,
             idle_timeout: ConfigDuration::from_secs(0),
             send_timeout: ConfigDuration::from_secs(30),
+        }
+    }
+}
+
+impl WebSshConfig {
+    /// The origins of the web pages that may open terminals.
+    pub fn origins(&self, instance: &InstanceConfig) -> Vec<String> {
+        if self.allowed_origins.is_empty() {
+            vec![format!("https://{}", instance.website_base_url)]
+        } else {
+            self.allowed_origins.clone()
         }
     }
 }

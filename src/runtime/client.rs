@@ -1,5 +1,5 @@
 //! The clients of the API server: `kube`'s client for reads and watches, [`Writer`] for the writes of the loops,
-//! [`UserReader`] for reads in the name of a user. All send our `User-Agent` and count their requests in the metrics;
+//! [`UserReader`] for questions in the name of a user. All send our `User-Agent` and count their requests in the metrics;
 //! the first two refuse writes while the lease is not held.
 //!
 //! Whatever `kube`'s client is asked for (lists, watches, the lease, events, look-ups), it does not repeat a request that was
@@ -8,7 +8,7 @@
 mod pauses;
 mod user_reader;
 
-pub use user_reader::UserReader;
+pub use user_reader::{Right, UserReader};
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};

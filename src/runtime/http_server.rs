@@ -12,7 +12,7 @@ use std::future::{Future, ready};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use rustls::server::danger::ClientCertVerifier;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, error, warn};
 
@@ -53,7 +53,7 @@ const SHORT_BODY: usize = 64 << 10;
 /// The most that a connection buffers of what it has not read yet, in bytes.
 const READ_BUFFER: usize = 64 << 10;
 
-/// How long a client has to take the rest of an answer when its connection has to end.
+/// How long a client has, when its connection has to end, to take the rest of an answer, or to send that of a request.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 
 /// The limits that clients have to keep.
@@ -171,13 +171,14 @@ impl Server {
         Ok(Self { tls: Some(TlsAcceptor::from(Arc::new(config))), ..self })
     }
 
-    /// Serves until `stop` completes, and then until all requests that have begun are answered.
+    /// Serves until `stop` completes, and then until all requests that have arrived are answered. A client that is slow to
+    /// send one, or to take its answer, has a second for that.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let connections = Connections::new(self.limits.connections);
         let long_bodies = Arc::new(Semaphore::new(self.limits.long_bodies.max(self.limits.body)));
-        let server = Arc::new(Running { server: self, long_bodies });
         // Each connection has a receiver, and drops it when it ends.
         let stopping = watch::Sender::new(false);
+        let server = Arc::new(Running { server: self, long_bodies });
         let mut stop = pin!(stop);
         loop {
             let accepted = tokio::select! {
@@ -212,7 +213,7 @@ impl Running {
         stream: TcpStream,
         peer: Peer,
         place: Connection,
-        stopping: watch::Receiver<bool>,
+        mut stopping: watch::Receiver<bool>,
     ) {
         let Some(acceptor) = &self.server.tls else {
             return self.requests(stream, peer, place, stopping).await;
@@ -220,6 +221,7 @@ impl Running {
         let shaken = tokio::select! {
             shaken = timeout(self.server.limits.receive_timeout, acceptor.accept(stream)) => shaken,
             () = place.ended() => return,
+            () = asked(&mut stopping) => return,
         };
         match shaken {
             Ok(Ok(stream)) => self.requests(stream, peer, place, stopping).await,
@@ -240,12 +242,13 @@ impl Running {
         let idle_timeout = self.server.limits.idle_timeout;
         let place = Arc::new(place);
         let of_requests = Arc::clone(&place);
+        let at_stop = stopping.clone();
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            let (server, place) = (Arc::clone(&self), Arc::clone(&of_requests));
+            let (server, place, stopping) = (Arc::clone(&self), Arc::clone(&of_requests), at_stop.clone());
             async move {
                 place.serve();
-                let response = server.respond(request).await;
+                let response = server.respond(request, stopping).await;
                 place.wait();
                 Ok::<_, Infallible>(response.map(Full::new))
             }
@@ -257,21 +260,21 @@ impl Running {
             .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         let mut connection = pin!(connection);
-        let stop = async { drop(stopping.wait_for(|stopping| *stopping).await) };
+        let has_to_end = async {
+            tokio::select! {
+                () = asked(&mut stopping) => false,
+                () = place.ended() => true,
+            }
+        };
         let ended = tokio::select! {
             ended = &mut connection => ended,
-            () = stop => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-            () = place.ended() => {
-                connection.as_mut().graceful_shutdown();
-                match place.open() {
-                    // It may have sent half of a request, and would stay until the idle timeout.
-                    Open::Fresh => return,
-                    Open::Answered => timeout(LAST_ANSWER, connection).await.unwrap_or(Ok(())),
-                    Open::Serving => connection.await,
+            is_in_the_way = has_to_end => {
+                // It may have sent half of a request, and somebody else needs its place at once.
+                if is_in_the_way && place.open() == Open::Fresh {
+                    return;
                 }
+                connection.as_mut().graceful_shutdown();
+                last_answer(connection, &place).await
             }
         };
         if let Err(error) = ended {
@@ -279,12 +282,12 @@ impl Running {
         }
     }
 
-    async fn respond(&self, request: Request<Incoming>) -> Response<Bytes> {
+    async fn respond(&self, request: Request<Incoming>, stopping: watch::Receiver<bool>) -> Response<Bytes> {
         let begin = Instant::now();
         let (head, body) = request.into_parts();
         let uri = head.uri.clone();
         let answer = async {
-            match self.read(body).await {
+            match self.read(body, stopping).await {
                 // A long body keeps its room until it is answered.
                 Ok((body, _room)) => (self.server.handler)(Request::from_parts(head, body)).await,
                 Err((status, reason)) => text(status, reason + "\n"),
@@ -304,7 +307,11 @@ impl Running {
 
     /// Reads the body of a request, and returns it with its room among the long ones. The error is the status and the
     /// text of the response instead.
-    async fn read(&self, body: Incoming) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread> {
+    async fn read(
+        &self,
+        body: Incoming,
+        mut stopping: watch::Receiver<bool>,
+    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread> {
         let Limits { body: limit, receive_timeout, .. } = self.server.limits;
         // Of a body that does not say its length, the longest is expected.
         let length = body.size_hint().upper().and_then(|length| usize::try_from(length).ok());
@@ -319,8 +326,36 @@ impl Running {
             };
             Ok((collect(body, length, limit).await?, room))
         };
-        let late = || (StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned());
-        timeout(receive_timeout, read).await.unwrap_or_else(|_| Err(late()))
+        let late = async {
+            tokio::select! {
+                () = sleep(receive_timeout) => {}
+                () = async { asked(&mut stopping).await; sleep(LAST_ANSWER).await } => {}
+            }
+        };
+        tokio::select! {
+            read = read => read,
+            () = late => Err((StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned())),
+        }
+    }
+}
+
+/// Completes when the server is asked to stop.
+async fn asked(stopping: &mut watch::Receiver<bool>) {
+    drop(stopping.wait_for(|stopping| *stopping).await);
+}
+
+/// Completes when a connection that begins no further request has ended. It has a second, and as long as its request is
+/// served.
+async fn last_answer<C: Future<Output = hyper::Result<()>>>(
+    mut connection: Pin<&mut C>,
+    place: &Connection,
+) -> hyper::Result<()> {
+    loop {
+        match timeout(LAST_ANSWER, &mut connection).await {
+            Ok(ended) => return ended,
+            Err(_) if place.open() == Open::Serving => {}
+            Err(_) => return Ok(()),
+        }
     }
 }
 

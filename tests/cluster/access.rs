@@ -120,6 +120,12 @@ impl Cluster {
         self.background.run(async move { direct.token(&namespace, &account).await })?
     }
 
+    /// A token of a person, as Keycloak would issue it, that is valid for as many seconds from now: the API server takes the
+    /// user's name and groups from it.
+    pub fn user_token(&self, name: &str, groups: &[&str], seconds: i64) -> Result<String> {
+        self.issuer.token(name, groups, seconds)
+    }
+
     /// Writes a kubeconfig with a token to `path`.
     pub fn write_kubeconfig(&self, path: &Path, token: &str) -> Result<()> {
         kubeconfig::write(path, &self.server(), &self.ca_file(), &Credentials::Token(token))

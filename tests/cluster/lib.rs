@@ -25,6 +25,7 @@ pub mod direct;
 pub mod exporter;
 mod folders;
 pub mod instance_metrics;
+mod issuer;
 pub mod keycloak;
 mod kubeconfig;
 pub mod network;
@@ -59,6 +60,7 @@ use background::Background;
 use certificates::Certificates;
 use direct::Direct;
 use folders::{files_of, run_dir};
+use issuer::Issuer;
 use ports::Ports;
 use processes::Process;
 use programs::Programs;
@@ -137,6 +139,7 @@ pub struct Cluster {
     apiserver: Mutex<Option<Process>>,
     etcd: Mutex<Option<Process>>,
     admin_kubeconfig: PathBuf,
+    issuer: Issuer,
     direct: Mutex<Option<Arc<Direct>>>,
     programs: Programs,
     #[expect(dead_code, reason = "the folder is removed when this is dropped")]
@@ -159,9 +162,12 @@ impl Cluster {
             spare: options.spare,
             quota_period: options.quota_period,
         };
+        let background = Background::start("test-cluster")?;
+        let issuer = Issuer::start(&background, &programs.ports, &programs.certificates)?;
         let cluster = Self {
             stand_in: Mutex::new(None),
-            background: Background::start("test-cluster")?,
+            background,
+            issuer,
             others: Mutex::new(Vec::new()),
             controller_manager: Mutex::new(None),
             apiserver: Mutex::new(None),

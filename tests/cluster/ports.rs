@@ -57,6 +57,11 @@ impl Ports {
     pub fn kube_apiserver(&self) -> u16 {
         self.first + 2
     }
+
+    /// The port of the issuer of users' tokens.
+    pub fn issuer(&self) -> u16 {
+        self.first + 3
+    }
 }
 
 fn is_free(port: u16) -> bool {

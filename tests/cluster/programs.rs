@@ -11,6 +11,7 @@ use serde_json::json;
 use super::assets::Assets;
 use super::audit;
 use super::certificates::Certificates;
+use super::issuer;
 use super::kubeconfig::{self, Credentials};
 use super::ports::Ports;
 use super::processes::Process;
@@ -136,6 +137,15 @@ impl Programs {
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             format!("--service-account-key-file={}", file("service-accounts.pub")),
             format!("--service-account-signing-key-file={}", file("service-accounts.key")),
+            // Tokens of people, as Keycloak issues them: see `issuer.rs`.
+            format!("--oidc-issuer-url={}", issuer::url(&self.ports)),
+            format!("--oidc-client-id={}", issuer::CLIENT),
+            format!("--oidc-ca-file={}", file("ca.crt")),
+            format!("--oidc-signing-algs={}", issuer::ALGORITHM),
+            format!("--oidc-username-claim={}", issuer::NAME),
+            // No prefix: a user has the name of the Tenant.
+            "--oidc-username-prefix=-".to_owned(),
+            format!("--oidc-groups-claim={}", issuer::GROUPS),
             "--authorization-mode=RBAC".to_owned(),
             format!("--enable-admission-plugins={plugins}"),
             format!("--admission-control-config-file={}", admission.display()),

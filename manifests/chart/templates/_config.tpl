@@ -87,14 +87,15 @@ folder is mounted whole; of anything else, one key.
 {{- toYaml (set $effective "selector" $config.selector) -}}
 {{- end }}
 
-{{- /* The configuration of the bastion's daemon: selector and log are those of `config`. */ -}}
+{{- /* The configuration of the bastion's daemon: selector, log and web site are those of `config`. */ -}}
 {{- define "crownlabs.bastion.config" -}}
 {{- $main := include "crownlabs.config" . | fromYaml -}}
 {{- $namespace := .Values.bastion.namespace -}}
+{{- $website := (include "crownlabs.effective" . | fromYaml).controllers.instance.websiteBaseUrl -}}
 {{- $controllers := dict
   "bastion" (dict "enabled" true "hostKeys" (dict "namespace" $namespace) "webSshKey" (dict "namespace" $namespace))
   "sshTracker" (dict "enabled" true)
-  "webSsh" (dict "enabled" true "privateKeyFile" "/web-keys/webssh-bastion-master")
+  "webSsh" (dict "enabled" true "privateKeyFile" "/web-keys/webssh-bastion-master" "allowedOrigins" (list (printf "https://%s" $website)))
 -}}
 {{- $defaults := include "crownlabs.defaults" . | fromYaml -}}
 {{- range $loop, $keys := $defaults.controllers -}}

@@ -6,9 +6,9 @@
 //! machine that is not the right one learns nothing by which it could log in elsewhere. No agent and no port is
 //! forwarded, and whatever a machine asks for by itself is refused.
 
+mod key;
 mod refusing;
 
-use std::fmt;
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsFd;
@@ -17,11 +17,11 @@ use std::time::Duration;
 
 use hyper::body::Bytes;
 use russh::client::{self, Handle, Msg};
-use russh::keys::{PrivateKeyWithHashAlg, ssh_key};
 use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Pty};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+pub use self::key::PrivateKey;
 use self::refusing::Refusing;
 
 /// The connection, the handshake, the login and the start of the shell may take as long as this together.
@@ -42,44 +42,6 @@ const SPEED: u32 = 14_400;
 const PIXELS: u32 = 8;
 /// Terminals are not larger than this, in characters.
 const LARGEST: i64 = 1_000;
-
-/// A private key. Clones share it; its text is in no message.
-#[derive(Clone)]
-pub struct PrivateKey(Arc<ssh_key::PrivateKey>);
-
-/// Why a text is not a private key that can be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum KeyError {
-    /// It has a passphrase.
-    #[error("the private key has a passphrase; give one without (ssh-keygen -p)")]
-    Passphrase,
-    /// It is of a type that is not supported.
-    #[error("the private key is of an unsupported type; give one that `ssh-keygen -t ed25519` has made")]
-    Type,
-    /// It is none.
-    #[error(
-        "this is no private key in the format of OpenSSH, which begins with `-----BEGIN OPENSSH PRIVATE KEY-----`"
-    )]
-    Unreadable,
-}
-
-impl PrivateKey {
-    /// Reads a key in the format of OpenSSH.
-    pub fn parse(text: &[u8]) -> Result<Self, KeyError> {
-        let key = ssh_key::PrivateKey::from_openssh(text).map_err(|_| KeyError::Unreadable)?;
-        if key.is_encrypted() {
-            return Err(KeyError::Passphrase);
-        }
-        let is_supported = key.algorithm().is_ed25519() || key.algorithm().is_ecdsa();
-        if is_supported { Ok(Self(Arc::new(key))) } else { Err(KeyError::Type) }
-    }
-}
-
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("PrivateKey")
-    }
-}
 
 /// The size of a terminal, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,8 +110,7 @@ impl SshClient {
         let config = Arc::clone(&self.config);
         let mut session =
             client::connect_stream(config, stream, Refusing).await.map_err(SshError::Connection)?;
-        let key = PrivateKeyWithHashAlg::new(Arc::clone(&key.0), None);
-        let login = session.authenticate_publickey(&*self.user, key).await;
+        let login = key.log_in(&mut session, &self.user).await;
         if !login.map_err(SshError::Connection)?.success() {
             return Err(SshError::Refused);
         }
@@ -259,26 +220,5 @@ mod tests {
         assert_eq!(Size::new(80, 24), Size { columns: 80, rows: 24 });
         assert_eq!(Size::new(0, 1_001), Size { columns: 1, rows: 1_000 });
         assert_eq!(Size::new(i64::MIN, i64::MAX), Size { columns: 1, rows: 1_000 });
-    }
-
-    #[test]
-    fn keys_that_cannot_be_used_are_told_apart() {
-        let folder = tempfile::tempdir().unwrap();
-        let made = |name: &str, arguments: &[&str]| {
-            let file = folder.path().join(name);
-            let mut command = std::process::Command::new("ssh-keygen");
-            command.args(["-q", "-f"]).arg(&file).args(arguments);
-            assert!(command.status().unwrap().success());
-            std::fs::read(file).unwrap()
-        };
-        let parse = |text: &[u8]| PrivateKey::parse(text).map(|key| format!("{key:?}"));
-        let key = made("key", &["-N", "", "-t", "ed25519"]);
-        assert_eq!(parse(&key).as_deref(), Ok("PrivateKey"), "its text is in no message");
-        assert!(parse(&made("ecdsa", &["-N", "", "-t", "ecdsa"])).is_ok());
-        assert_eq!(parse(&made("rsa", &["-N", "", "-t", "rsa"])), Err(KeyError::Type));
-        assert_eq!(parse(&made("locked", &["-N", "secret", "-t", "ed25519"])), Err(KeyError::Passphrase));
-        assert_eq!(parse(&key[..key.len() / 2]), Err(KeyError::Unreadable));
-        assert_eq!(parse(b""), Err(KeyError::Unreadable));
-        assert_eq!(parse(b"\xff\xfe"), Err(KeyError::Unreadable));
     }
 }

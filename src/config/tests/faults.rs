@@ -360,6 +360,15 @@ fn web_ssh_needs_a_key_an_address_and_a_user() {
     );
     parsed("controllers: {webSsh: {enabled: true, privateKeyFile: /key, idleTimeout: 30m}}\n");
     assert!(!faults_below("controllers: {webSsh: {maxConnections: 0}}\n").is_empty());
+    let origins = |text: &str| format!("controllers: {{webSsh: {{allowedOrigins: [\"{text}\"]}}}}\n");
+    for origin in ["https://labs.example.org", "http://localhost:3000", "https://10.0.0.1:8443"] {
+        parsed(&origins(origin));
+    }
+    for wrong in
+        ["labs.example.org", "https://labs.example.org/", "https://Labs.example.org", "*", "null", ""]
+    {
+        assert_eq!(faults_below(&origins(wrong)).len(), 1, "{wrong:?}");
+    }
 }
 
 #[test]

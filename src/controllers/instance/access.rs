@@ -20,6 +20,7 @@ use super::observe::Observed;
 use crate::api::{Kind, Object, labels, reason};
 use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, label_sized};
+use crate::controllers::shared::entrance;
 use crate::kinds::{DeploymentKind, IngressKind, SecretKind, ServiceKind};
 use crate::runtime::plan::{Desired, Plan, Removal, to_value};
 use crate::runtime::problem::Problem;
@@ -354,13 +355,10 @@ fn is_key(text: &str) -> bool {
     URL_SAFE.decode(text).is_ok_and(|bytes| bytes.len() == KEY_LENGTH)
 }
 
-/// Who is let through: the Tenant of the Instance and the managers of the Workspace, whose SSH keys its machines accept
-/// as well.
+/// Who is let through. The plan is made only where the namespace is that of the Tenant that the Instance names, or nobody's.
 fn users(observed: &Observed) -> String {
-    let managers = observed.managers.iter().map(|manager| manager.name());
-    let mut users: Vec<&str> = managers.chain([&*observed.instance.spec.tenant_ref.name]).collect();
-    users.sort_unstable();
-    users.dedup();
+    let owner = observed.instance.spec.tenant_ref.name.as_str();
+    let users: Vec<&str> = entrance::users([owner], &observed.managers).into_iter().collect();
     users.join("\n") + "\n"
 }
 

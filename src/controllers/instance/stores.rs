@@ -2,7 +2,7 @@
 
 mod wakes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use self::wakes::{children, data_volumes, enqueue_instances, shared_volumes, spec_changed, tenants};
@@ -13,11 +13,12 @@ use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::{Template, TemplateKind};
-use crate::api::tenant::{Role, Tenant, TenantKind};
+use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
 use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children::name_owner;
+use crate::controllers::shared::entrance;
 use crate::controllers::shared::references::{
     ByCanonicalName, ByExport, ByInstance, BySharedVolume, ByTemplate, ByTenant, MY_DRIVE_SECRET,
     canonical_key, mounted_exports, template_key,
@@ -70,21 +71,6 @@ pub type FileText = Arc<RwLock<Option<Arc<str>>>>;
 fn text(file: &FileText) -> Option<Arc<str>> {
     // The value of a poisoned lock is consistent.
     file.read().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-/// Tenants by the Workspaces that they manage. Their labels say the same, but a user may patch the labels of the own
-/// Tenant; the webhook guards `spec.workspaces`.
-struct ByManagedWorkspace;
-
-impl Index<TenantKind> for ByManagedWorkspace {
-    type Key = Text;
-
-    fn keys(tenant: &Tenant) -> Vec<Text> {
-        let entries = tenant.spec.workspaces.iter();
-        let managed: BTreeSet<&str> =
-            entries.filter(|entry| entry.role == Role::Manager).map(|entry| &*entry.name).collect();
-        managed.into_iter().map(Text::interned).collect()
-    }
 }
 
 /// Templates by their Workspace.
@@ -159,9 +145,8 @@ impl Stores {
         let namespace = namespace.filter(|namespace| namespace.has_labels(&self.selector))?;
         let reference = template_key(&instance);
         let template = self.templates.get(&reference.namespace, &reference.name);
-        let managers = template.as_ref().map_or_else(Vec::new, |template| {
-            self.tenants.by::<ByManagedWorkspace>(template.spec.workspace_ref.name.as_str())
-        });
+        let managers =
+            template.as_ref().map_or_else(Vec::new, |template| entrance::managers(&self.tenants, template));
         let mounts =
             template.iter().flat_map(|t| &t.spec.environment_list).flat_map(|e| &e.shared_volume_mounts);
         let volumes = mounts.map(|mount| &mount.shared_volume);

@@ -104,6 +104,14 @@ impl InstanceAddresses {
         });
     }
 
+    /// Those that a store has, while no Instance is known.
+    #[cfg(test)]
+    pub fn of(services: Arc<Store<ServiceKind>>) -> Self {
+        let mut factory = crate::runtime::store::StoreFactory::default();
+        let instances = StoreSet::new("test", &mut factory).store(&Selection::All).get();
+        Self { services, instances }
+    }
+
     /// The Instance at an address; `None` where there is none. Allocates nothing: it is asked for each connection.
     pub fn instance_at(&self, address: IpAddr) -> Option<ObjectKey> {
         self.services.find_by::<ByAddress, _>(&address, |service| instance_of(service, &self.instances))

@@ -9,6 +9,7 @@
 //! | [`durations`] | durations as text |
 //! | [`ending`] | how an Instance comes to its end: warnings, deadline, action |
 //! | [`ending_stores`] | the stores of the loops that end Instances after a time |
+//! | [`entrance`] | who may enter the machines of an Instance |
 //! | [`environments`] | the environments of an Instance, and which of them are uploaded |
 //! | [`internal_errors`] | a metric of the loops of Tenants and Workspaces |
 //! | [`nfs_volume`] | volumes on NFS: personal and shared |
@@ -31,6 +32,7 @@ pub mod contract;
 pub mod durations;
 pub mod ending;
 pub mod ending_stores;
+pub mod entrance;
 pub mod environments;
 #[cfg(test)]
 pub mod fixtures;

@@ -1,20 +1,33 @@
 //! Whether a user may have a terminal of a machine, and where that machine is.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use super::message::Request;
-use crate::api::Instance;
-use crate::api::instance::{InstanceKind, InstancePhase};
+use crate::api::instance::{Instance, InstanceKind, InstancePhase};
 use crate::api::names::{CanonicalName, DnsLabel, ObjectName};
+use crate::api::template::TemplateKind;
+use crate::api::tenant::{Tenant, TenantKind};
 use crate::controllers::shared::addresses::InstanceAddresses;
+use crate::controllers::shared::entrance;
 use crate::runtime::ObjectKey;
-use crate::runtime::client::UserReader;
+use crate::runtime::client::{Right, UserReader};
 use crate::runtime::error::ApiError;
+use crate::runtime::plan::KindInfo;
+use crate::runtime::store::Store;
+
+/// The names of users that Kubernetes keeps for itself begin with this: service accounts, nodes, the anonymous user.
+const OF_THE_SYSTEM: &str = "system:";
+/// Who may `create` this subresource of Instances enters all machines of the namespace: administrators.
+const TERMINAL: &str = "terminal";
 
 /// Decides who gets a terminal.
 pub struct Access {
     /// Asks the API server in the name of the user.
     pub users: UserReader,
+    /// All Tenants, by [`entrance::ByManagedWorkspace`] and [`entrance::ByPersonalNamespace`].
+    pub tenants: Arc<Store<TenantKind>>,
     /// The addresses of the machines.
     pub addresses: InstanceAddresses,
     /// The port of SSH.
@@ -28,6 +41,26 @@ pub struct Machine {
     pub instance: ObjectKey,
     /// Where it serves SSH.
     pub address: SocketAddr,
+    /// As what the user may.
+    pub standing: Standing,
+}
+
+/// As what a user may enter a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is his own machine, or he manages its course.
+    Listed,
+    /// He has the right of administrators.
+    Administrator,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Listed => "the Tenant of the machine or a manager of its course",
+            Self::Administrator => "an administrator",
+        })
+    }
 }
 
 /// Why a user gets no terminal. The browser is only told that the request is not valid, so that nobody learns which
@@ -37,9 +70,21 @@ pub enum Denied {
     /// Namespace or name are none of Kubernetes. They are not repeated, because they may be long.
     #[error("the namespace or the name of the Instance is not valid")]
     Name,
-    /// The API server does not show the Instance to the user.
+    /// The API server refuses the token, or does not show the Instance to the user.
     #[error("{0}")]
-    ByApiServer(#[from] ApiError),
+    ByApiServer(ApiError),
+    /// The API server does not answer as it should, so that nobody knows who the user is or what he may.
+    #[error("the API server cannot be asked: {0}")]
+    Unanswered(ApiError),
+    /// The user is none who has machines.
+    #[error("users whose names begin with {OF_THE_SYSTEM:?} get no terminal")]
+    System,
+    /// The user has nothing to do with the machine.
+    #[error(
+        "the user may read the Instance, and is neither its Tenant nor a manager of the Workspace of its Template, and \
+         may not create instances/{TERMINAL} in its namespace"
+    )]
+    Stranger,
     /// The Instance cannot be used now.
     #[error("the Instance is not ready: its phase is {:?}", .0.as_str())]
     NotReady(InstancePhase),
@@ -48,20 +93,87 @@ pub enum Denied {
     NoAddress,
 }
 
+impl From<ApiError> for Denied {
+    fn from(error: ApiError) -> Self {
+        match error {
+            ApiError::Transient { .. } => Self::Unanswered(error),
+            _ => Self::ByApiServer(error),
+        }
+    }
+}
+
+/// The token in a request.
+fn token(request: &Request) -> &str {
+    request.token.strip_prefix("Bearer ").unwrap_or(&request.token).trim()
+}
+
+/// The Instance that a request names.
+pub fn instance_key(request: &Request) -> Result<ObjectKey, Denied> {
+    checked(&request.namespace, &request.instance).ok_or(Denied::Name)
+}
+
+/// Namespace and name, if they are such of Kubernetes: they become parts of a path.
+fn checked(namespace: &str, name: &str) -> Option<ObjectKey> {
+    let (namespace, name) = (DnsLabel::new(namespace).ok()?, ObjectName::new(name).ok()?);
+    Some(ObjectKey::new(namespace.as_str(), name.as_str()))
+}
+
 impl Access {
-    /// The machine that a request is about, if the user may read its Instance.
-    pub async fn machine(&self, request: &Request) -> Result<Machine, Denied> {
-        let namespace = DnsLabel::new(&request.namespace).map_err(|_| Denied::Name)?;
-        let name = ObjectName::new(&request.instance).map_err(|_| Denied::Name)?;
-        let key = ObjectKey::new(namespace.as_str(), name.as_str());
-        let token = request.token.strip_prefix("Bearer ").unwrap_or(&request.token).trim();
+    /// The name of the user whose token a request has.
+    pub async fn user(&self, request: &Request) -> Result<String, Denied> {
+        Ok(self.users.name(token(request)).await?)
+    }
+
+    /// The machine that a request of the user called `user` is about, if he may enter it.
+    pub async fn machine(&self, user: &str, request: &Request) -> Result<Machine, Denied> {
+        let (key, token) = (instance_key(request)?, token(request));
+        if user.starts_with(OF_THE_SYSTEM) {
+            return Err(Denied::System);
+        }
         let instance: Instance = self.users.get::<InstanceKind>(token, &key).await?;
+        let standing = self.standing(user, token, &key, &instance).await?;
         if instance.status.phase != InstancePhase::Ready {
             return Err(Denied::NotReady(instance.status.phase));
         }
         let addresses = self.addresses.addresses_of(instance.namespace(), instance.uid());
         let address = choose(&instance, &request.environment, &addresses).ok_or(Denied::NoAddress)?;
-        Ok(Machine { instance: key, address: SocketAddr::new(address, self.port) })
+        Ok(Machine { instance: key, address: SocketAddr::new(address, self.port), standing })
+    }
+
+    /// As what a user may enter the machines of an Instance that he may read.
+    async fn standing(
+        &self,
+        user: &str,
+        token: &str,
+        key: &ObjectKey,
+        instance: &Instance,
+    ) -> Result<Standing, Denied> {
+        let tenant = self.tenants.get("", user).filter(|tenant| !tenant.is_terminating());
+        if tenant.is_some() {
+            let owners = entrance::owners(&self.tenants, instance);
+            let is_listed = |managers: &[Arc<Tenant>]| {
+                entrance::users(owners.iter().map(String::as_str), managers).contains(user)
+            };
+            if is_listed(&[]) || is_listed(&self.managers(token, instance).await?) {
+                return Ok(Standing::Listed);
+            }
+        }
+        let kind = KindInfo::of::<InstanceKind>();
+        let right = Right { verb: "create", kind, subresource: TERMINAL, object: key };
+        let may = self.users.may(token, right).await?;
+        if may { Ok(Standing::Administrator) } else { Err(Denied::Stranger) }
+    }
+
+    /// The managers of the course of an Instance; none if the user may not read its Template, as managers may. The reference
+    /// to the Template is what users have written.
+    async fn managers(&self, token: &str, instance: &Instance) -> Result<Vec<Arc<Tenant>>, Denied> {
+        let reference = &instance.spec.template_ref;
+        let Some(key) = checked(&reference.namespace, &reference.name) else { return Ok(Vec::new()) };
+        match self.users.get::<TemplateKind>(token, &key).await {
+            Ok(template) => Ok(entrance::managers(&self.tenants, &template)),
+            Err(error @ ApiError::Transient { .. }) => Err(Denied::Unanswered(error)),
+            Err(_) => Ok(Vec::new()),
+        }
     }
 }
 
@@ -77,23 +189,4 @@ fn choose(instance: &Instance, environment: &str, addresses: &[(String, IpAddr)]
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::api::instance::{EnvironmentStatus, InstanceSpec};
-
-    #[test]
-    fn the_service_of_the_environment_is_chosen() {
-        let mut instance = Instance::new(Some("tenant-ada"), "exam.1", InstanceSpec::default());
-        let ip = |last: u8| IpAddr::from([10, 0, 0, last]);
-        let one = [("exam-1".to_owned(), ip(1)), ("exam-1-pe".to_owned(), ip(9))];
-        assert_eq!(choose(&instance, "main", &one), Some(ip(1)));
-        let several = [("exam-1-client".to_owned(), ip(2)), ("exam-1-server".to_owned(), ip(3))];
-        assert_eq!(choose(&instance, "client", &several), Some(ip(2)));
-        assert_eq!(choose(&instance, "other", &several), None, "it is not known yet which is the first");
-        let status = |name: &str| EnvironmentStatus { name: name.to_owned(), ..EnvironmentStatus::default() };
-        instance.status.environments = vec![status("server"), status("client")];
-        assert_eq!(choose(&instance, "other", &several), Some(ip(3)), "the first one of the Instance");
-        assert_eq!(choose(&instance, "client", &several), Some(ip(2)));
-        assert_eq!(choose(&instance, "main", &[]), None);
-    }
-}
+mod tests;

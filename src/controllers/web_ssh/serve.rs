@@ -1,4 +1,4 @@
-//! The loop of web SSH: the HTTP server, the number of open terminals, the orderly end.
+//! The loop of web SSH: the HTTP server, whose pages may open terminals, the orderly end.
 
 use std::future::ready;
 use std::path::Path;
@@ -7,49 +7,53 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures::FutureExt;
-use futures::future::join;
-use http::header::{SEC_WEBSOCKET_VERSION, UPGRADE};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::header::{ORIGIN, SEC_WEBSOCKET_VERSION, UPGRADE};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Bytes;
 use hyper::upgrade::OnUpgrade;
-use hyper_util::rt::TokioIo;
 use metrics::gauge;
 use tokio::sync::{Semaphore, watch};
-use tokio::time::sleep;
-use tokio_tungstenite::WebSocketStream;
+use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::error::{Error, ProtocolError};
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tracing::{debug, info, warn};
 
 use super::access::Access;
 use super::bridge::Limits;
-use super::session::{End, Terminals, farewell};
+use super::places::{Place, Places};
+use super::session::{End, Terminals, farewell, socket};
+use crate::api::tenant::TenantKind;
 use crate::capture::ConnectionCounter;
 use crate::clients::ssh::{PrivateKey, SshClient};
 use crate::config::WebSshConfig;
 use crate::controllers::shared::addresses::InstanceAddresses;
+use crate::controllers::shared::entrance::{ByManagedWorkspace, ByPersonalNamespace};
 use crate::controllers::shared::listener::listen;
 use crate::controllers::{ReplicaDefinition, Setup};
 use crate::runtime::client::UserReader;
 use crate::runtime::files::WatchedFile;
-use crate::runtime::http_server::{Handler, Server, text};
+use crate::runtime::http_server::{Handler, Peer, Server, text};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
+use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
 
-/// The longest message of a browser, in bytes.
-const LONGEST_MESSAGE: usize = 1 << 20;
-/// The buffers of a WebSocket, in bytes: one for reading, one in which messages are gathered before they are sent. Each
-/// open terminal has both.
-const BUFFER: usize = 4 << 10;
-/// How long the terminals have to end at a stop.
-const STOP_LIMIT: Duration = Duration::from_secs(8);
+/// How long the terminals have to end at a stop, once no request is served any more.
+const STOP_LIMIT: Duration = Duration::from_secs(7);
+/// How long the last messages may take, with the browser's answer to them …
+const FAREWELL: Duration = Duration::from_secs(3);
+/// … which so many browsers at the same time may give; of more, it is not awaited.
+const FAREWELLS: usize = 256;
+const SHORT_FAREWELL: Duration = Duration::from_millis(100);
 
 /// Serves terminals.
 pub struct WebSshLoop {
     config: WebSshConfig,
+    /// The origins of the pages that may open terminals.
+    origins: Vec<String>,
     /// `None` only in `crownlabs plan`, where the loop does not run.
     users: Option<UserReader>,
+    tenants: Arc<Store<TenantKind>>,
     addresses: InstanceAddresses,
     connections: Arc<ConnectionCounter>,
     key: Key,
@@ -62,7 +66,10 @@ impl ReplicaDefinition for WebSshLoop {
         setup.files.extend(key_file(&config.private_key_file, &key)?);
         let connections = Arc::clone(&setup.web_ssh_connections);
         let addresses = InstanceAddresses::counted(setup, set, &connections, config.port);
-        Ok(Self { config, users, addresses, connections, key })
+        let tenants =
+            set.store(&Selection::All).index::<ByManagedWorkspace>().index::<ByPersonalNamespace>().get();
+        let origins = config.origins(&setup.config.controllers.instance);
+        Ok(Self { config, origins, users, tenants, addresses, connections, key })
     }
 }
 
@@ -102,7 +109,7 @@ impl ReplicaLoop for WebSshLoop {
     const NAME: &'static str = "webSsh";
 
     async fn run(self, health: Health, stop: Stop) {
-        let Self { config, users, addresses, connections, key } = self;
+        let Self { config, origins, users, tenants, addresses, connections, key } = self;
         let (Some(address), Some(users)) = (config.listen.address(), users) else {
             return stop.asked().await;
         };
@@ -116,24 +123,19 @@ impl ReplicaLoop for WebSshLoop {
         info!(address = %listener.local_addr().unwrap_or(address), "serving web SSH");
         health.ready();
         let terminals = Arc::new(Terminals {
-            access: Access { users, addresses, port: config.port },
+            access: Access { users, tenants, addresses, port: config.port },
             ssh: SshClient::new(&config.user),
             key,
             connections,
             limits: Limits { idle: config.idle_timeout.into(), send: config.send_timeout.into() },
         });
-        let most = config.max_connections;
-        let slots = Arc::new(Semaphore::new(most));
-        let door = Door { terminals, slots: Arc::clone(&slots), stop: stop.clone() };
-        let ended = async {
-            stop.asked().await;
-            // As many as there are: all terminals have ended then.
-            let all = u32::try_from(most).unwrap_or(u32::MAX);
-            drop(slots.acquire_many(all).await);
-        };
-        tokio::select! {
-            _ = join(Server::new(handler(Arc::new(door))).serve(listener, stop.asked()), ended) => {}
-            () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some terminals did not end in time"),
+        let (open, places) = (watch::Sender::new(()), Places::new(config.max_connections));
+        let farewells = Arc::new(Semaphore::new(FAREWELLS));
+        let door = Door { terminals, origins, places, farewells, open: open.clone(), stop: stop.clone() };
+        Server::new(handler(Arc::new(door))).serve(listener, stop.asked()).await;
+        // Each browser has a receiver, and drops it when it has left.
+        if timeout(STOP_LIMIT, open.closed()).await.is_err() {
+            warn!("some terminals did not end in time");
         }
     }
 }
@@ -154,8 +156,11 @@ async fn is_there(key: &Key, file: &str, health: &Health, stop: &Stop) -> bool {
 /// What requests are answered by.
 struct Door {
     terminals: Arc<Terminals>,
-    /// One for each terminal that may be open.
-    slots: Arc<Semaphore>,
+    origins: Vec<String>,
+    places: Arc<Places>,
+    farewells: Arc<Semaphore>,
+    /// Who has a receiver has not left yet.
+    open: watch::Sender<()>,
     stop: Stop,
 }
 
@@ -177,39 +182,53 @@ impl Door {
             Ok(response) => response,
             Err(error) => return refused(&request, &error),
         };
-        // Reserved before anything else, so that two browsers cannot take the last one.
-        let slot = Arc::clone(&self.slots).try_acquire_owned().ok();
+        if !is_of(request.headers(), &self.origins) {
+            info!(origin = ?request.headers().get(ORIGIN), "a page of another origin wanted a terminal");
+            return text(StatusCode::FORBIDDEN, "pages of this origin may not open terminals\n");
+        }
+        let Some(Peer(peer)) = request.extensions().get().copied() else {
+            return text(StatusCode::INTERNAL_SERVER_ERROR, "defect of the daemon\n");
+        };
+        // Reserved before anything else, so that whoever is silent from here on makes room for the next.
+        let place = self.places.wait(peer);
         let upgrade = hyper::upgrade::on(&mut request);
-        let (terminals, stop) = (Arc::clone(&self.terminals), self.stop.clone());
+        let (terminals, farewells) = (Arc::clone(&self.terminals), Arc::clone(&self.farewells));
+        let (stop, open) = (self.stop.clone(), self.open.subscribe());
         tokio::spawn(async move {
-            terminal(upgrade, slot.is_some().then_some(&*terminals), &stop).await;
-            drop(slot);
+            terminal(upgrade, &terminals, place, &farewells, &stop).await;
+            drop(open);
         });
         response
     }
 }
 
-/// Serves a terminal, or, without `terminals`, says that there are too many.
-async fn terminal(upgrade: OnUpgrade, terminals: Option<&Terminals>, stop: &Stop) {
+/// Whether the page that sends a request is of one of these origins. A program that is no browser says none: an origin keeps
+/// pages of others from a browser, not people.
+fn is_of(headers: &HeaderMap, origins: &[String]) -> bool {
+    headers.get_all(ORIGIN).iter().all(|origin| origins.iter().any(|allowed| origin == allowed.as_str()))
+}
+
+/// Serves a terminal.
+async fn terminal(
+    upgrade: OnUpgrade,
+    terminals: &Terminals,
+    place: Place,
+    farewells: &Semaphore,
+    stop: &Stop,
+) {
     let connection = match upgrade.await {
-        Ok(connection) => TokioIo::new(connection),
+        Ok(connection) => connection,
         Err(error) => return debug!(%error, "a browser left before its terminal began"),
     };
-    let config = WebSocketConfig::default()
-        .read_buffer_size(BUFFER)
-        .write_buffer_size(BUFFER)
-        .max_write_buffer_size(16 * BUFFER)
-        .max_message_size(Some(LONGEST_MESSAGE))
-        .max_frame_size(Some(LONGEST_MESSAGE));
-    let mut socket = WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
-    let end = match terminals {
-        Some(terminals) => tokio::select! {
-            end = terminals.serve(&mut socket) => end,
-            () = stop.asked() => End::Stopping,
-        },
-        None => End::Full,
+    let mut socket = socket(connection).await;
+    let end = tokio::select! {
+        end = terminals.serve(&mut socket, &place) => end,
+        () = place.ended() => End::Full,
+        () = stop.asked() => End::Stopping,
     };
-    farewell(socket, end).await;
+    drop(place);
+    let answered = farewells.try_acquire();
+    farewell(socket, end, if answered.is_ok() { FAREWELL } else { SHORT_FAREWELL }).await;
 }
 
 /// The answer to a request that begins no WebSocket.

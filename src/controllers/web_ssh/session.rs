@@ -9,28 +9,58 @@ use hyper::body::Bytes;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use metrics::gauge;
-use tokio::io::{copy, sink};
+use tokio::io::{AsyncReadExt as _, Join, ReadHalf, Take, WriteHalf, copy, join, sink, split};
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::{Error, ProtocolError};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message};
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig};
 use tracing::info;
 
-use super::access::Access;
+use super::access::{Access, Denied, Machine, instance_key};
 use super::bridge::{Limits, bridge};
 use super::message::{NoRequest, Request, ServerMessage};
+use super::places::Place;
 use super::serve::Key;
 use crate::capture::ConnectionCounter;
 use crate::clients::ssh::{Size, SshClient, SshError};
+use crate::runtime::error::ApiError;
 
-/// The WebSocket of a browser.
-pub type Socket = WebSocketStream<TokioIo<Upgraded>>;
+/// The WebSocket of a browser. Until that has said who it is, little is read of it.
+pub type Socket = WebSocketStream<Connection>;
+/// What it is on: with a bound for the bytes that are read.
+type Connection = Join<Take<ReadHalf<TokioIo<Upgraded>>>, WriteHalf<TokioIo<Upgraded>>>;
 
 /// How long the first message may take.
-const FIRST_MESSAGE: Duration = Duration::from_secs(10);
-/// How long the last messages may take, with the browser's answer to them.
-const FAREWELL: Duration = Duration::from_secs(3);
+const FIRST_MESSAGE: Duration = Duration::from_secs(5);
+/// How many bytes are read before it is known whose browser it is: the token of a request has less, and many browsers may wait.
+const FIRST_BYTES: u64 = 32 << 10;
+/// How long the API server may take in all to say who somebody is and what he may.
+const DECISION: Duration = Duration::from_secs(20);
+/// How many bytes of a name are shown in the log, which begins it: it is what an identity provider made of it.
+const SHOWN: usize = 253;
+/// The longest message of a browser, in bytes.
+const LONGEST_MESSAGE: usize = 1 << 20;
+/// The buffers of a WebSocket, in bytes: one for reading, one in which messages are gathered before they are sent. Each
+/// open terminal has both.
+const BUFFER: usize = 4 << 10;
+
+/// The WebSocket on a connection that has been upgraded.
+pub async fn socket(connection: Upgraded) -> Socket {
+    let (reader, writer) = split(TokioIo::new(connection));
+    on(join(reader.take(FIRST_BYTES), writer)).await
+}
+
+/// A WebSocket on a connection.
+async fn on(connection: Connection) -> Socket {
+    let config = WebSocketConfig::default()
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(BUFFER)
+        .max_write_buffer_size(16 * BUFFER)
+        .max_message_size(Some(LONGEST_MESSAGE))
+        .max_frame_size(Some(LONGEST_MESSAGE));
+    WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await
+}
 
 /// Why a terminal ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +85,8 @@ pub enum End {
     FirstIncomplete,
     /// The user gets no terminal of this machine.
     Denied,
+    /// The API server does not say who the user is, or what he may.
+    Undecided,
     /// The machine cannot be reached, or does not accept the key.
     NoConnection,
     /// The connection to the machine is lost, or there is no shell on it.
@@ -79,6 +111,9 @@ impl End {
                 ("Missing required fields in the initialization message", CloseCode::Error)
             }
             Self::Denied => ("Invalid request", CloseCode::Error),
+            Self::Undecided => {
+                ("The server cannot find out what you may open; try again in a minute", CloseCode::Error)
+            }
             Self::NoConnection => ("Failed to establish SSH connection", CloseCode::Error),
             Self::Internal => ("Internal server error", CloseCode::Error),
             Self::Format => ("Invalid message format", CloseCode::Error),
@@ -111,43 +146,68 @@ pub struct Terminals {
 
 impl Terminals {
     /// Serves a terminal until its end.
-    pub async fn serve(&self, socket: &mut Socket) -> End {
-        let first = match timeout(FIRST_MESSAGE, first_message(socket)).await {
-            Ok(Ok(first)) => first,
+    pub async fn serve(&self, socket: &mut Socket, place: &Place) -> End {
+        let request = match timeout(FIRST_MESSAGE, first_request(socket)).await {
+            Ok(Ok(request)) => request,
             Ok(Err(end)) => return end,
             Err(_) => return End::NoFirstMessage,
         };
-        let request = match Request::parse(&first) {
-            Ok(request) => request,
-            Err(NoRequest::Format) => return End::FirstFormat,
-            Err(NoRequest::Incomplete) => return End::FirstIncomplete,
+        let (user, machine) = match self.decide(&request).await {
+            Ok(decided) => decided,
+            Err(end) => return end,
         };
-        let machine = match self.access.machine(&request).await {
-            Ok(machine) => machine,
-            Err(why) => {
-                info!(%why, "a terminal was refused");
-                return End::Denied;
-            }
-        };
+        let (instance, user_name) = (machine.instance.to_string(), shown(&user));
+        if place.open(&user).is_err() {
+            info!(user = user_name, instance, "a terminal was refused: all terminals are taken");
+            return End::Full;
+        }
+        socket.get_mut().reader_mut().set_limit(u64::MAX);
         // The value of a poisoned lock is consistent.
         let key = self.key.borrow().clone();
         let Some(key) = key else { return End::Internal };
         let size = Size::new(request.columns, request.rows);
-        let instance = machine.instance.to_string();
         let shell = match self.ssh.shell(machine.address, &key, size).await {
             Ok(shell) => shell,
             Err(error) => {
-                info!(instance, address = %machine.address, %error, "there is no terminal");
+                info!(user = user_name, instance, address = %machine.address, %error, "there is no terminal");
                 return if matches!(error, SshError::NoShell(_)) { End::Internal } else { End::NoConnection };
             }
         };
         self.connections.count(machine.address);
-        info!(instance, address = %machine.address, "a terminal is open");
+        let Machine { address, standing, .. } = machine;
+        info!(user = user_name, instance, %address, r#as = %standing, "a terminal is open");
         let (begin, _open) = (Instant::now(), Open::new());
         let end = bridge(socket, shell, self.limits).await;
-        info!(instance, ?end, seconds = begin.elapsed().as_secs(), "a terminal has ended");
+        let seconds = begin.elapsed().as_secs();
+        info!(user = user_name, instance, ?end, seconds, "a terminal has ended");
         end
     }
+
+    /// Who sends a request, and the machine of which he gets a terminal. The log says who is refused what, and why.
+    async fn decide(&self, request: &Request) -> Result<(String, Machine), End> {
+        // Names that are none of Kubernetes may be long, and say nothing.
+        let instance = instance_key(request).map(|key| key.to_string()).unwrap_or_default();
+        let mut known = None;
+        let decision = async {
+            let user = known.insert(self.access.user(request).await?);
+            self.access.machine(user, request).await
+        };
+        let late = || Denied::Unanswered(ApiError::transient(format!("no answer in {DECISION:?}")));
+        let decided = timeout(DECISION, decision).await.unwrap_or_else(|_| Err(late()));
+        let user = known.unwrap_or_else(|| "(unknown)".to_owned());
+        match decided {
+            Ok(machine) => Ok((user, machine)),
+            Err(why) => {
+                info!(user = shown(&user), instance, %why, "a terminal was refused");
+                Err(if matches!(why, Denied::Unanswered(_)) { End::Undecided } else { End::Denied })
+            }
+        }
+    }
+}
+
+/// The name of a user in the log.
+fn shown(user: &str) -> &str {
+    &user[..user.floor_char_boundary(SHOWN)]
 }
 
 /// Counts an open terminal in the metrics.
@@ -166,19 +226,25 @@ impl Drop for Open {
     }
 }
 
-/// The content of the first message.
-async fn first_message(socket: &mut Socket) -> Result<Bytes, End> {
-    loop {
+/// The first message.
+async fn first_request(socket: &mut Socket) -> Result<Request, End> {
+    let content = loop {
         match socket.next().await {
             Some(Ok(message)) => {
                 if let Some(content) = content(message)? {
-                    return Ok(content);
+                    break content;
                 }
             }
+            // Of a message that is too long, the rest is not read.
+            _ if socket.get_ref().reader().limit() == 0 => return Err(End::FirstFormat),
             Some(Err(error)) => return Err(End::of(&error)),
             None => return Err(End::Left),
         }
-    }
+    };
+    Request::parse(&content).map_err(|fault| match fault {
+        NoRequest::Format => End::FirstFormat,
+        NoRequest::Incomplete => End::FirstIncomplete,
+    })
 }
 
 /// The content of a message of the browser, which may be text or binary; `None` for a ping or pong, which the library
@@ -193,11 +259,17 @@ pub fn content(message: Message) -> Result<Option<Bytes>, End> {
 }
 
 /// Tells the browser why the terminal has ended, closes the WebSocket, and reads until the browser has done so too: a
-/// connection that is closed with something unread is reset, and the last messages could be lost.
-pub async fn farewell(mut socket: Socket, end: End) {
+/// connection that is closed with something unread is reset, and the last messages could be lost. It takes as long as
+/// `limit` at most.
+pub async fn farewell(mut socket: Socket, end: End, limit: Duration) {
     if end == End::Stalled {
         return;
     }
+    if socket.get_ref().reader().limit() == 0 {
+        // To the library the connection has ended.
+        socket = on(socket.into_inner()).await;
+    }
+    socket.get_mut().reader_mut().set_limit(u64::MAX);
     let talk = async {
         if let Some((text, code)) = end.told() {
             let told = async {
@@ -219,5 +291,5 @@ pub async fn farewell(mut socket: Socket, end: End) {
         Ok::<_, io::Error>(())
     };
     // The browser may be gone, or not answer: there is nothing more to tell.
-    let _ = timeout(FAREWELL, talk).await;
+    let _ = timeout(limit, talk).await;
 }

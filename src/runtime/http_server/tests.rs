@@ -118,3 +118,49 @@ async fn only_a_long_body_waits_for_the_other_long_ones() {
     (expected[0], expected[21]) = ("/first", "/second");
     assert_eq!(paths, expected);
 }
+
+#[tokio::test]
+async fn half_of_a_request_delays_no_stop_and_a_whole_one_is_answered() {
+    let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let (begun, release, stop) = (Arc::new(Notify::new()), Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (notify, held, asked) = (Arc::clone(&begun), Arc::clone(&release), Arc::clone(&stop));
+    let handler: Handler = Arc::new(move |_| {
+        let (notify, held) = (Arc::clone(&notify), Arc::clone(&held));
+        async move {
+            notify.notify_one();
+            held.notified().await;
+            text(StatusCode::OK, "after the stop")
+        }
+        .boxed()
+    });
+    let hour = Duration::from_hours(1);
+    let limits = Limits { receive_timeout: hour, idle_timeout: hour, ..Limits::default() };
+    let task = tokio::spawn(
+        Server { limits, ..Server::new(handler) }.serve(listener, async move { asked.notified().await }),
+    );
+    let mut halves = Vec::new();
+    for half in [
+        "",
+        "GET",
+        "GET / HTTP/1.1\r\nhost: x",
+        "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nhalf",
+    ] {
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        stream.write_all(half.as_bytes()).await.expect("sent");
+        halves.push(stream);
+    }
+    let whole = tokio::spawn(async move { exchange(address, "GET /page", "").await });
+    begun.notified().await;
+    stop.notify_one();
+    // All of them end, while the whole one is still served.
+    for mut half in halves {
+        let mut rest = Vec::new();
+        let _ = half.read_to_end(&mut rest).await;
+        assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&rest));
+    }
+    assert!(!task.is_finished());
+    release.notify_one();
+    assert!(whole.await.expect("no panic").ends_with("after the stop"));
+    task.await.expect("no panic");
+}

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::daemon::{Daemon, Options, free_port};
@@ -19,7 +19,7 @@ use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 /// A shell without prompt, profile and history.
 const SHELL: &str = "exec env -i PATH=/usr/bin:/bin TERM=$TERM PS1= LC_ALL=C.UTF-8 sh";
 
-/// A daemon that serves terminals, and the Instance `vm` of the user `ada`, whose machine runs OpenSSH's server.
+/// A daemon that serves terminals, and the Instance `vm` of a Tenant, whose machine runs OpenSSH's server.
 struct Site {
     lab: Arc<Lab>,
     /// The name of the fixtures.
@@ -35,29 +35,52 @@ struct Site {
     addresses: Vec<LocalAddress>,
 }
 
-/// The user `ada` may read Instances, the user `bob` may not.
-fn users(name: &str) -> String {
-    format!(
-        "apiVersion: v1
-kind: ServiceAccount
-metadata: {{name: ada, namespace: tenant-{name}}}
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {{name: bob, namespace: tenant-{name}}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {{name: read-instances, namespace: tenant-{name}}}
-rules: [{{apiGroups: [crownlabs.polito.it], resources: [instances], verbs: [get]}}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {{name: read-instances, namespace: tenant-{name}}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: read-instances}}
-subjects: [{{kind: ServiceAccount, name: ada, namespace: tenant-{name}}}]
+/// People and what the daemon's roles give them: the Tenant of the name of the fixtures, whose the namespace is; `<name>-manager`,
+/// who manages the Workspace of the Templates; and `<name>-other`, who manages another one. Managers may read the Instances of
+/// all courses. The last two are no Tenants: `<name>-viewer` has the role that is a part of `view`, and `<name>-admin` that of
+/// administrators.
+fn people(name: &str) -> String {
+    let tenant = |who: &str, workspace: &str| {
+        format!(
+            "---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Tenant
+metadata: {{name: {name}-{who}, labels: {{crownlabs.polito.it/workspace-{name}: manager}}}}
+spec: {{firstName: Max, lastName: Rossi, email: {who}@example.org, workspaces: [{{name: {workspace}, role: manager}}]}}
 "
-    )
+        )
+    };
+    let bound = |who: &str, role: &str, namespace: &str| {
+        let metadata = match namespace {
+            "" => format!("{{name: {name}-{who}-{role}}}"),
+            namespace => format!("{{name: {name}-{who}-{role}, namespace: {namespace}}}"),
+        };
+        let kind = if namespace.is_empty() { "ClusterRoleBinding" } else { "RoleBinding" };
+        let who = if who.is_empty() { name.to_owned() } else { format!("{name}-{who}") };
+        format!(
+            "---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {kind}
+metadata: {metadata}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {role}}}
+subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {who}}}]
+"
+        )
+    };
+    let (tenants, workspace) = (format!("tenant-{name}"), format!("workspace-{name}"));
+    [
+        tenant("manager", name),
+        tenant("other", &format!("{name}-other")),
+        bound("", "crownlabs-manage-instances", &tenants),
+        bound("manager", "crownlabs-manage-instances", ""),
+        bound("manager", "crownlabs-manage-templates", &workspace),
+        bound("other", "crownlabs-manage-instances", ""),
+        bound("other", "crownlabs-view-templates", ""),
+        bound("viewer", "crownlabs-view-instances", &tenants),
+        bound("viewer", "crownlabs-view-templates", &workspace),
+        bound("admin", "crownlabs-open-terminals", &tenants),
+    ]
+    .concat()
 }
 
 impl Site {
@@ -89,7 +112,15 @@ impl Site {
         // The administrator's configuration has a client certificate, by which no user may get more rights.
         let daemon = Daemon::start(&Options { kubeconfig: &lab.admin(), selector: name, config: &config });
         lab.create_fixtures(name);
-        lab.apply(&users(name));
+        lab.apply(&people(name));
+        // What the tenant loop reports.
+        let status = json!({
+            "ready": true,
+            "personalNamespace": {"created": true, "name": format!("tenant-{name}")},
+            "sandboxNamespace": {"created": false},
+            "keycloak": {"userCreated": {"created": false}, "userConfirmed": false, "userSynchronized": true},
+        });
+        lab.patch_status("tenants", "", name, &json!({"status": status}).to_string());
         lab.apply(&instance(name, "vm", "vm"));
         Self { lab, name, daemon, port, ssh_port, folder, sshd: None, addresses: Vec::new() }
     }
@@ -107,17 +138,23 @@ impl Site {
         SocketAddr::new(address, self.ssh_port)
     }
 
-    /// A token of `ada` or `bob`.
-    fn token(&self, user: &str) -> String {
-        self.lab.cluster.token(&self.namespace(), user).expect("a token")
+    /// A token of one of the [`people`]; the empty one stands for the Tenant whose the namespace is.
+    fn token(&self, who: &str) -> String {
+        let name = if who.is_empty() { self.name.to_owned() } else { format!("{}-{who}", self.name) };
+        self.lab.cluster.user_token(&name, &[], 3_600).expect("a token")
     }
 
-    /// The first message of `ada` for `vm`.
+    /// The first message of one of the [`people`] for `vm`.
+    fn request_of(&self, who: &str) -> Value {
+        request(&self.token(who), &self.namespace(), "vm")
+    }
+
+    /// That of the Tenant.
     fn request(&self) -> Value {
-        request(&self.token("ada"), &self.namespace(), "vm")
+        self.request_of("")
     }
 
-    /// Opens a terminal of `vm` as `ada`, and waits until its shell answers.
+    /// Opens a terminal of `vm` as the Tenant, and waits until its shell answers.
     fn open(&self) -> Browser {
         let mut browser = Browser::open(self.port, &self.request());
         browser.until(OPEN);

@@ -2,11 +2,7 @@
 
 use std::net::TcpListener;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Site;
 use crate::lab::{PATIENCE, instance, wait_until};
@@ -18,39 +14,95 @@ fn refused() -> (String, u16) {
     ("Invalid request".to_owned(), 1011)
 }
 
-/// The token with another time of expiration, in seconds from now, signed by the key of the API server.
-fn expiring(site: &Site, token: &str, seconds: i64) -> String {
-    let mut parts = token.split('.');
-    let header = parts.next().expect("a header");
-    let claims = URL_SAFE_NO_PAD.decode(parts.next().expect("claims")).expect("base64");
-    let mut claims: Value = serde_json::from_slice(&claims).expect("JSON");
-    let now = crownlabs::testing::clock::now().as_second();
-    claims["iat"] = json!(now - 3_600);
-    claims["nbf"] = json!(now - 3_600);
-    claims["exp"] = json!(now + seconds);
-    let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()));
-    let file = site.lab.cluster.dir().join("certificates/service-accounts.key");
-    let key = pem::parse(std::fs::read(file).expect("the key")).expect("PEM");
-    let random = SystemRandom::new();
-    let key =
-        EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, key.contents(), &random).expect("a key");
-    let signature = key.sign(&random, signed.as_bytes()).expect("a signature");
-    format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+#[test]
+fn reading_an_instance_is_not_entering_its_machine() {
+    let site = Site::start("web-people", "");
+    let enters = |who: &str| {
+        let mut browser = Browser::open(site.port, &site.request_of(who));
+        browser.until(OPEN);
+        browser.enter("exit\n");
+        assert_eq!(browser.end(), ("SSH session closed".to_owned(), 1000), "{who}");
+    };
+    let opened = "a terminal is open";
+    let refused_as = "a terminal was refused";
+    let is_logged = |what: &str, who: &str, why: &str| {
+        let user = if who.is_empty() { site.name.to_owned() } else { format!("{}-{who}", site.name) };
+        let (user, instance) = (format!("\"{user}\""), format!("{}/vm", site.namespace()));
+        let log = site.daemon.log();
+        let is_meant = |line: &str| [what, &user, &instance, why].iter().all(|part| line.contains(part));
+        assert!(log.lines().any(is_meant), "{what} {user} {instance} {why}\n{log}");
+    };
+    for (who, standing) in [
+        ("", "the Tenant of the machine or a manager of its course"),
+        ("manager", "the Tenant of the machine or a manager of its course"),
+        ("admin", "an administrator"),
+    ] {
+        enters(who);
+        is_logged(opened, who, standing);
+    }
+    // They may all read the Instance and its Template, the first even write the Instance.
+    for who in ["other", "viewer"] {
+        assert_eq!(site.answer(&site.request_of(who)), refused(), "{who}");
+        is_logged(refused_as, who, "neither its Tenant nor a manager of the Workspace of its Template");
+    }
+    assert_eq!(site.answer(&site.request_of("nobody")), refused());
+    is_logged(refused_as, "nobody", "refused by the API server");
+    // A manager of another course who says that the machine is his.
+    let named = format!(
+        r#"{{"spec": {{"tenant.crownlabs.polito.it/TenantRef": {{"name": "{}-other"}}}}}}"#,
+        site.name
+    );
+    site.lab.patch("instances", &site.namespace(), "vm", &named);
+    assert_eq!(site.answer(&site.request_of("other")), refused(), "the namespace is not his");
+    enters("");
+    // Whoever does not manage the course any more.
+    let left = r#"{"spec": {"workspaces": []}}"#;
+    site.lab.patch("tenants", "", &format!("{}-manager", site.name), left);
+    wait_until(PATIENCE, || {
+        let answer = site.answer(&site.request_of("manager"));
+        if answer == refused() { Ok(()) } else { Err(format!("{answer:?}")) }
+    });
+}
+
+#[test]
+fn accounts_of_the_system_get_no_terminal_whatever_they_may() {
+    let site = Site::start("web-system", "");
+    let namespace = site.namespace();
+    site.lab.apply(&format!(
+        "apiVersion: v1
+kind: ServiceAccount
+metadata: {{name: robot, namespace: {namespace}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: robot, namespace: {namespace}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownlabs-open-terminals}}
+subjects: [{{kind: ServiceAccount, name: robot, namespace: {namespace}}}]
+"
+    ));
+    let robot = site.lab.cluster.token(&namespace, "robot").expect("a token");
+    assert_eq!(site.answer(&request(&robot, &namespace, "vm")), refused());
+    let (log, name) = (site.daemon.log(), format!("system:serviceaccount:{namespace}:robot"));
+    assert!(log.contains(&name) && log.contains("names begin with"), "{log}");
 }
 
 #[test]
 fn the_api_server_decides_by_the_token() {
     let site = Site::start("web-tokens", "");
-    let (ada, bob) = (site.token("ada"), site.token("bob"));
+    let (ada, bob) = (site.token(""), site.token("nobody"));
     let of = |token: &str| request(token, &site.namespace(), "vm");
-    for token in [ada.clone(), format!("Bearer {ada}"), expiring(&site, &ada, 600)] {
+    for token in [ada.clone(), format!("Bearer {ada}")] {
         let mut browser = Browser::open(site.port, &of(&token));
         browser.until(OPEN);
         browser.enter("exit\n");
         assert_eq!(browser.end(), ("SSH session closed".to_owned(), 1000));
     }
     let cut = &ada[..ada.len() - 4];
-    let expired = expiring(&site, &ada, -600);
+    let expired = site.lab.cluster.user_token(site.name, &[], -600).expect("a token");
+    // The claims of the Tenant, with the signature of another token.
+    let (claims, _) = ada.rsplit_once('.').expect("three parts");
+    let (_, signature) = bob.rsplit_once('.').expect("three parts");
+    let forged = format!("{claims}.{signature}");
     // The daemon itself may read every Instance, by a client certificate; nothing of that is lent to anybody.
     for (what, token) in [
         ("not a token", "garbage"),
@@ -59,6 +111,7 @@ fn the_api_server_decides_by_the_token() {
         ("a blank before it", &format!(" x {ada}")),
         ("a header of its own", &format!("{ada}\r\nImpersonate-User: admin")),
         ("a signature that is cut", cut),
+        ("the signature of another token", &forged),
         ("expired", &expired),
         ("of a user without rights", &bob),
         ("characters that are not ASCII", "ä"),
@@ -72,7 +125,7 @@ fn the_api_server_decides_by_the_token() {
 #[test]
 fn names_that_are_none_of_kubernetes_go_into_no_path() {
     let site = Site::start("web-names", "");
-    let (token, namespace) = (site.token("ada"), site.namespace());
+    let (token, namespace) = (site.token(""), site.namespace());
     let lengthy = "a".repeat(254);
     for name in
         ["../vm", "vm/", "vm/status", "x?y", "vm?watch=1", "vm#", "VM", "%76m", "v m", "vm\n", ".", &lengthy]
@@ -173,6 +226,6 @@ fn a_connection_counts_once_the_shell_is_there() {
         drop(site.open());
         assert_eq!(site.metric(&series), Some(opened));
     }
-    assert_eq!(site.answer(&request(&site.token("bob"), &site.namespace(), "vm")), refused());
+    assert_eq!(site.answer(&request(&site.token("nobody"), &site.namespace(), "vm")), refused());
     assert_eq!(site.metric(&series), Some(2.0), "who is refused is not connected");
 }

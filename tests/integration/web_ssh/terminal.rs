@@ -133,7 +133,7 @@ fn the_pages_beside_the_web_socket() {
         exchange(
             site.port,
             &format!(
-                "{line} HTTP/1.1\r\nhost: x\r\norigin: http://evil.example\r\nconnection: close\r\n{headers}\r\n"
+                "{line} HTTP/1.1\r\nhost: x\r\norigin: https://evil.example\r\nconnection: close\r\n{headers}\r\n"
             ),
         )
     };
@@ -155,10 +155,17 @@ fn the_pages_beside_the_web_socket() {
         );
         assert_eq!(answer.ends_with("\r\n\r\nok"), status.starts_with("200"), "{answer}");
     }
-    // The answer to the key that RFC 6455 has as its example. No subprotocol, no extension, any origin.
+    for origin in
+        ["https://evil.example", "null", "https://crownlabs.example.com\r\norigin: https://evil.example"]
+    {
+        let request = format!("GET /webssh HTTP/1.1\r\nhost: x\r\norigin: {origin}\r\n{upgrade}\r\n");
+        let answer = exchange(site.port, &request);
+        assert!(answer.starts_with("http/1.1 403 forbidden\r\n"), "{origin}: {answer}");
+    }
+    // The answer to the key that RFC 6455 has as its example. No subprotocol, no extension.
     let mut stream = TcpStream::connect(("127.0.0.1", site.port)).expect("the daemon listens");
     let request = format!(
-        "GET /webssh HTTP/1.1\r\nhost: x\r\norigin: http://evil.example\r\nsec-websocket-protocol: a\r\nsec-websocket-extensions: permessage-deflate\r\n{upgrade}\r\n"
+        "GET /webssh HTTP/1.1\r\nhost: x\r\norigin: https://crownlabs.example.com\r\nsec-websocket-protocol: a\r\nsec-websocket-extensions: permessage-deflate\r\n{upgrade}\r\n"
     );
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = Vec::new();
@@ -198,7 +205,7 @@ fn the_environment_chooses_the_machine() {
         servers.push(Sshd::start(site.folder.path(), address, &command).expect("sshd"));
     }
     for (wanted, got) in [("client", "client"), ("server", "server"), ("other", "server")] {
-        let mut message = request(&site.token("ada"), &site.namespace(), "exam");
+        let mut message = request(&site.token(""), &site.namespace(), "exam");
         message["Environment"] = json!(wanted);
         let mut browser = Browser::open(site.port, &message);
         browser.until(&format!("this is {got}\r\n"));

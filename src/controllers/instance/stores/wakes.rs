@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{ByManagedWorkspace, OfWorkspace};
+use super::OfWorkspace;
 use crate::api::Kind;
 use crate::api::instance::InstanceKind;
 use crate::api::public_key::within_limits;
@@ -11,6 +11,7 @@ use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::text::Text;
+use crate::controllers::shared::entrance::ByManagedWorkspace;
 use crate::controllers::shared::references::{
     ByCanonicalName, ByExport, BySharedVolume, ByTemplate, ByTenant, instance_of,
 };

@@ -1,0 +1,216 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::instance::{EnvironmentStatus, InstanceSpec};
+use crate::kinds::ServiceKind;
+use crate::runtime::api_server::{ApiServer, Asked, refused};
+use crate::runtime::silent::SilentServer;
+use crate::runtime::store::ByController;
+
+#[test]
+fn the_service_of_the_environment_is_chosen() {
+    let mut instance = Instance::new(Some("tenant-ada"), "exam.1", InstanceSpec::default());
+    let ip = |last: u8| IpAddr::from([10, 0, 0, last]);
+    let one = [("exam-1".to_owned(), ip(1)), ("exam-1-pe".to_owned(), ip(9))];
+    assert_eq!(choose(&instance, "main", &one), Some(ip(1)));
+    let several = [("exam-1-client".to_owned(), ip(2)), ("exam-1-server".to_owned(), ip(3))];
+    assert_eq!(choose(&instance, "client", &several), Some(ip(2)));
+    assert_eq!(choose(&instance, "other", &several), None, "it is not known yet which is the first");
+    let status = |name: &str| EnvironmentStatus { name: name.to_owned(), ..EnvironmentStatus::default() };
+    instance.status.environments = vec![status("server"), status("client")];
+    assert_eq!(choose(&instance, "other", &several), Some(ip(3)), "the first one of the Instance");
+    assert_eq!(choose(&instance, "client", &several), Some(ip(2)));
+    assert_eq!(choose(&instance, "main", &[]), None);
+}
+
+/// Ada, who has the namespace `tenant-ada` and is a user of `netlab`; Bob, who manages that; Eve, who manages another
+/// course and says in her labels that she manages this one; Max, who is leaving.
+fn tenants() -> Arc<Store<TenantKind>> {
+    let store = Arc::new(Store::<TenantKind>::new(true));
+    store.index::<entrance::ByManagedWorkspace>();
+    store.index::<entrance::ByPersonalNamespace>();
+    store.begin_list();
+    for (name, workspace, role) in [
+        ("ada", "netlab", "user"),
+        ("bob", "netlab", "manager"),
+        ("eve", "other", "manager"),
+        ("max", "netlab", "manager"),
+    ] {
+        let mut tenant = json!({
+            "metadata": {"name": name, "labels": {"crownlabs.polito.it/workspace-netlab": "manager"}},
+            "spec": {"workspaces": [{"name": workspace, "role": role}]},
+            "status": {"personalNamespace": {"created": true, "name": format!("tenant-{name}")}},
+        });
+        if name == "max" {
+            tenant["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        store.list_object(serde_json::from_value(tenant).expect("a Tenant"));
+    }
+    store.end_list();
+    store
+}
+
+fn services() -> Arc<Store<ServiceKind>> {
+    let store = Arc::new(Store::<ServiceKind>::new(true));
+    store.index::<ByController>();
+    let owner = json!({"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance", "name": "vm", "uid": "u", "controller": true});
+    let service = json!({
+        "metadata": {"name": "vm", "namespace": "tenant-ada", "ownerReferences": [owner]},
+        "spec": {"clusterIP": "10.0.0.5"},
+    });
+    store.list_object(serde_json::from_value(service).expect("a Service"));
+    store.end_list();
+    store
+}
+
+fn access(config: &kube::Config) -> Access {
+    let users = UserReader::new(config).expect("a reader");
+    Access { users, tenants: tenants(), addresses: InstanceAddresses::of(services()), port: 22 }
+}
+
+fn request(namespace: &str) -> Request {
+    Request {
+        token: "Bearer token".to_owned(),
+        namespace: namespace.to_owned(),
+        instance: "vm".to_owned(),
+        environment: "main".to_owned(),
+        columns: 80,
+        rows: 24,
+    }
+}
+
+/// What the API server knows of the user of the token.
+#[derive(Clone)]
+struct Known {
+    name: &'static str,
+    /// What he may read beside the Instance: its Template.
+    reads_template: bool,
+    is_administrator: bool,
+    /// The Tenant and the Template that the Instance names.
+    tenant: &'static str,
+    template: &'static str,
+    phase: &'static str,
+}
+
+const READER: Known = Known {
+    name: "ada",
+    reads_template: true,
+    is_administrator: false,
+    tenant: "ada",
+    template: "workspace-netlab/vm",
+    phase: "Ready",
+};
+
+impl Known {
+    fn answer(&self, asked: &Asked) -> (u16, Value) {
+        if asked.is("POST /apis/authentication.k8s.io/v1/selfsubjectreviews") {
+            return (201, json!({"status": {"userInfo": {"username": self.name}}}));
+        }
+        if asked.is("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews") {
+            return (201, json!({"status": {"allowed": self.is_administrator}}));
+        }
+        if asked.line.contains("/templates/") {
+            let spec = json!({"workspace.crownlabs.polito.it/WorkspaceRef": {"name": "netlab"}});
+            let template = json!({"metadata": {"name": "vm", "namespace": "workspace-netlab"}, "spec": spec});
+            return if self.reads_template { (200, template) } else { refused(403, "Forbidden", "no") };
+        }
+        let (namespace, name) = self.template.split_once('/').expect("two parts");
+        let spec = json!({
+            "template.crownlabs.polito.it/TemplateRef": {"name": name, "namespace": namespace},
+            "tenant.crownlabs.polito.it/TenantRef": {"name": self.tenant},
+        });
+        let metadata = json!({"name": "vm", "namespace": "tenant-ada", "uid": "u"});
+        (200, json!({"metadata": metadata, "spec": spec, "status": {"phase": self.phase}}))
+    }
+
+    /// What is decided, and what the API server was asked after it had said who the user is.
+    async fn decided(&self) -> (Result<Standing, String>, Vec<String>) {
+        let known = self.clone();
+        let api = ApiServer::start(move |asked| known.answer(asked)).await;
+        let (access, request) = (access(&api.config), request("tenant-ada"));
+        let user = access.user(&request).await.expect("a user");
+        let machine = access.machine(&user, &request).await;
+        let lines = api.lines().split_off(1);
+        (machine.map(|machine| machine.standing).map_err(|why| why.to_string()), lines)
+    }
+}
+
+#[tokio::test]
+async fn reading_an_instance_is_not_entering_its_machine() {
+    let stranger = Denied::Stranger.to_string();
+    for (known, expected) in [
+        (READER, Ok(Standing::Listed)),
+        (Known { name: "bob", ..READER }, Ok(Standing::Listed)),
+        // A manager of another course, a Tenant who is leaving, somebody who is no Tenant, and a name that is nearly one.
+        (Known { name: "eve", ..READER }, Err(&*stranger)),
+        (Known { name: "max", ..READER }, Err(&*stranger)),
+        (Known { name: "oscar", ..READER }, Err(&*stranger)),
+        (Known { name: "Ada", ..READER }, Err(&*stranger)),
+        // Whoever may write the Instance of somebody else can put his own name there.
+        (Known { name: "eve", tenant: "eve", ..READER }, Err(&*stranger)),
+        (Known { tenant: "eve", ..READER }, Ok(Standing::Listed)),
+        // A manager who may not read the Template is none of it, and its owner need not.
+        (Known { name: "bob", reads_template: false, ..READER }, Err(&*stranger)),
+        (Known { reads_template: false, ..READER }, Ok(Standing::Listed)),
+        // What users write goes into no path.
+        (Known { name: "bob", template: "workspace-netlab/vm?x=", ..READER }, Err(&*stranger)),
+        (Known { name: "bob", template: "../templates/vm", ..READER }, Err(&*stranger)),
+        (Known { name: "oscar", is_administrator: true, ..READER }, Ok(Standing::Administrator)),
+        (Known { name: "eve", is_administrator: true, ..READER }, Ok(Standing::Administrator)),
+    ] {
+        let (decided, lines) = known.decided().await;
+        let case = format!("{} of {}", known.name, known.template);
+        assert_eq!(decided.as_ref().map_err(String::as_str), expected.as_ref().map_err(|why| *why), "{case}");
+        assert!(lines.iter().all(|line| !line.contains(['?']) && !line.contains("..")), "{case}: {lines:?}");
+    }
+    let (_, lines) = READER.decided().await;
+    let instance = "GET /apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-ada/instances/vm";
+    assert_eq!(lines, [instance], "the owner waits for no more");
+}
+
+#[tokio::test]
+async fn accounts_of_the_system_are_refused_whatever_they_may() {
+    for name in ["system:serviceaccount:tenant-ada:ada", "system:admin", "system:anonymous"] {
+        let known = Known { name, is_administrator: true, ..READER };
+        assert_eq!(known.decided().await, (Err(Denied::System.to_string()), Vec::new()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_enter_does_not_learn_whether_the_machine_is_on() {
+    let off = Known { phase: "Off", ..READER };
+    let expected = Denied::NotReady(InstancePhase::Off).to_string();
+    assert_eq!(off.decided().await.0, Err(expected));
+    let (decided, _) = Known { name: "eve", ..off }.decided().await;
+    assert_eq!(decided, Err(Denied::Stranger.to_string()));
+}
+
+#[tokio::test]
+async fn names_that_are_none_of_kubernetes_are_asked_for_nowhere() {
+    let api = ApiServer::start(|asked| READER.answer(asked)).await;
+    let access = access(&api.config);
+    let denied = access.machine("ada", &request("../x")).await.expect_err("no namespace");
+    assert!(matches!(denied, Denied::Name), "{denied}");
+    assert!(api.asked().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_is_silent_is_not_taken_for_a_refusal_and_delays_by_ten_seconds() {
+    let server = SilentServer::start();
+    let (access, request) = (access(&server.config()), request("tenant-ada"));
+    let begin = tokio::time::Instant::now();
+    let denied = access.user(&request).await.expect_err("no answer");
+    assert!(matches!(denied, Denied::Unanswered(_)), "{denied}");
+    assert_eq!(begin.elapsed(), Duration::from_secs(10));
+    let broken = ApiServer::start(|asked| {
+        if asked.is("POST /apis/authorization") {
+            return refused(500, "InternalError", "etcd is away");
+        }
+        Known { name: "eve", ..READER }.answer(asked)
+    });
+    let broken = broken.await;
+    let denied = super::tests::access(&broken.config).machine("eve", &request).await.expect_err("no answer");
+    assert_eq!(denied.to_string(), "the API server cannot be asked: etcd is away");
+}

@@ -1,0 +1,193 @@
+//! The places of browsers. Whoever has not said who he is waits, and waiting takes nothing from those who have a terminal:
+//! silent sockets push out each other, the oldest first.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// The places of one replica.
+pub struct Places {
+    /// How many terminals may be open, and how many browsers may wait from one address. From all addresses together, twice
+    /// as many may wait.
+    most: usize,
+    all: Mutex<All>,
+}
+
+#[derive(Default)]
+struct All {
+    next: u64,
+    /// In the order in which they came.
+    taken: BTreeMap<u64, Taken>,
+}
+
+struct Taken {
+    peer: IpAddr,
+    /// Whose terminal it is; `None` while it waits.
+    user: Option<Arc<str>>,
+    /// The place is needed for somebody else.
+    end: Arc<Notify>,
+}
+
+/// All terminals are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full;
+
+impl Places {
+    /// Places for this many terminals.
+    pub fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, all: Mutex::default() })
+    }
+
+    /// A place for a browser at this address, which waits. If there are too many, the one that has waited longest ends: of
+    /// this address, if it has as many as it may have, else of all.
+    pub fn wait(self: &Arc<Self>, peer: IpAddr) -> Place {
+        let end = Arc::new(Notify::new());
+        let mut all = self.all();
+        if all.waiting(Some(peer)).count() >= self.most {
+            all.end_oldest(|taken| taken.user.is_none() && taken.peer == peer);
+        } else if all.waiting(None).count() >= 2 * self.most {
+            all.end_oldest(|taken| taken.user.is_none());
+        }
+        let number = all.next;
+        all.next += 1;
+        all.taken.insert(number, Taken { peer, user: None, end: Arc::clone(&end) });
+        Place { places: Arc::clone(self), number, end }
+    }
+
+    fn all(&self) -> MutexGuard<'_, All> {
+        // No code that can panic runs while the lock is held.
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl All {
+    fn waiting(&self, peer: Option<IpAddr>) -> impl Iterator<Item = &Taken> {
+        self.taken
+            .values()
+            .filter(move |taken| taken.user.is_none() && peer.is_none_or(|peer| peer == taken.peer))
+    }
+
+    /// Takes the place of the first one.
+    fn end_oldest(&mut self, is_meant: impl Fn(&Taken) -> bool) {
+        let oldest = self.taken.iter().find(|(_, taken)| is_meant(taken)).map(|(number, _)| *number);
+        if let Some(taken) = oldest.and_then(|number| self.taken.remove(&number)) {
+            taken.end.notify_one();
+        }
+    }
+
+    /// How many terminals each user has.
+    fn users(&self) -> HashMap<Arc<str>, usize> {
+        let mut users = HashMap::new();
+        for user in self.taken.values().filter_map(|taken| taken.user.clone()) {
+            *users.entry(user).or_default() += 1;
+        }
+        users
+    }
+}
+
+/// The place of one browser, until it is dropped.
+pub struct Place {
+    places: Arc<Places>,
+    number: u64,
+    end: Arc<Notify>,
+}
+
+impl Place {
+    /// The browser gets a terminal. If all are taken, the user who has most of them loses the oldest, but only to one who
+    /// still has fewer than he: nobody takes all, and nobody takes turns.
+    pub fn open(&self, user: &str) -> Result<(), Full> {
+        let mut all = self.places.all();
+        // It may have been needed for somebody else meanwhile.
+        if !all.taken.contains_key(&self.number) {
+            return Err(Full);
+        }
+        let users = all.users();
+        if users.values().sum::<usize>() >= self.places.most {
+            let own = users.get(user).copied().unwrap_or_default();
+            let (greedy, count) = users.iter().max_by_key(|(_, count)| **count).ok_or(Full)?;
+            if *count <= own + 1 {
+                return Err(Full);
+            }
+            all.end_oldest(|taken| taken.user.as_ref() == Some(greedy));
+        }
+        all.taken.get_mut(&self.number).ok_or(Full)?.user = Some(user.into());
+        Ok(())
+    }
+
+    /// Completes when the place is needed for somebody else.
+    pub async fn ended(&self) {
+        self.end.notified().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.all().taken.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn peer(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
+    fn has_ended(place: &Place) -> bool {
+        place.ended().now_or_never().is_some()
+    }
+
+    #[test]
+    fn who_waits_takes_no_terminal_and_gives_way_to_the_next() {
+        let places = Places::new(2);
+        let terminals = [places.wait(peer(1)), places.wait(peer(1))];
+        for (terminal, user) in terminals.iter().zip(["ada", "bob"]) {
+            terminal.open(user).expect("free");
+        }
+        let silent: Vec<Place> = (0..20).map(|_| places.wait(peer(1))).collect();
+        let ended: Vec<bool> = silent.iter().map(has_ended).collect();
+        assert!(ended[..18].iter().all(|ended| *ended), "the oldest: {ended:?}");
+        assert!(ended[18..].iter().all(|ended| !ended), "as many wait as may be open: {ended:?}");
+        assert!(terminals.iter().all(|terminal| !has_ended(terminal)));
+        assert_eq!(silent[0].open("eve"), Err(Full), "it has lost its place");
+        assert_eq!(silent[19].open("eve"), Err(Full), "there are two terminals");
+        drop(terminals);
+        assert_eq!(silent[0].open("eve"), Err(Full));
+        assert_eq!(silent[19].open("eve"), Ok(()));
+        drop(silent);
+        assert!(places.all().taken.is_empty());
+    }
+
+    #[test]
+    fn the_sockets_of_one_address_push_out_each_other_first() {
+        let places = Places::new(2);
+        let honest = places.wait(peer(1));
+        let flood: Vec<Place> = (0..20).map(|_| places.wait(peer(2))).collect();
+        assert!(!has_ended(&honest));
+        // Of many addresses, the oldest socket of all gives way.
+        let others: Vec<Place> = (3..5).map(|last| places.wait(peer(last))).collect();
+        assert!(has_ended(&honest) && !has_ended(&flood[19]) && !has_ended(&others[0]));
+    }
+
+    #[test]
+    fn one_user_cannot_keep_all_terminals() {
+        let places = Places::new(3);
+        let open = |user: &str| {
+            let place = places.wait(peer(1));
+            place.open(user).map(|()| place)
+        };
+        let greedy: Vec<Place> = (0..3).map(|_| open("eve").expect("free")).collect();
+        assert_eq!(open("eve").err(), Some(Full), "from himself nobody wins one");
+        let ada = open("ada").expect("the oldest of eve");
+        assert_eq!(greedy.iter().map(has_ended).collect::<Vec<_>>(), [true, false, false]);
+        let bob = open("bob").expect("the next of eve");
+        assert_eq!(open("eve").err(), Some(Full), "now each has one");
+        assert_eq!(open("max").err(), Some(Full), "and nobody has more than one");
+        assert!(!has_ended(&ada) && !has_ended(&bob));
+    }
+}
