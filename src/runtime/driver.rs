@@ -80,6 +80,11 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
             Ok(planned) => planned,
             Err(ended) => return ended,
         };
+        for evidence in &plan.founded_on {
+            if let Err(error) = self.context.engine.check(evidence).await {
+                return ended(error, "");
+            }
+        }
         let effects = plan.effects.iter().map(|effect| reconciler.perform(&observed, effect));
         let owner = Evidence::object(observed.as_ref());
         let (applied, effects) = join!(self.context.engine.apply(&plan, &owner), join_all(effects));

@@ -236,6 +236,8 @@ pub struct Plan<E = ()> {
     pub problems: Vec<Problem>,
     /// When the object is reconciled again if nothing changes.
     pub requeue: Requeue,
+    /// What the plan is founded on, before anything is written; for what it has others destroy.
+    pub founded_on: Vec<Evidence>,
     /// Objects that the plan depends on and that the stores may be late with: they are read from the API
     /// server, and the plan is made again, before it is carried out. For refusals that are final.
     pub confirm: Vec<(KindInfo, ObjectKey)>,
@@ -293,6 +295,7 @@ impl<E> Default for Plan<E> {
             effects: Vec::new(),
             problems: Vec::new(),
             requeue: Requeue::default(),
+            founded_on: Vec::new(),
             confirm: Vec::new(),
             announce: false,
             stop_at_failure: false,

@@ -42,9 +42,10 @@ reasons! { POD_NETWORKS, POD_NETWORKS_ROWS;
         "The message has the error of the node, which tries again.";
     /// A former interface of the pod is still being removed; it gets its new one after that.
     LINK_LEAVING = "LinkLeaving" on [PodConfig] in [Ready, Reconciled, Event] by Nobody: "Wait.";
-    /// The object is being deleted, and nodes still remove interfaces.
-    LINKS_LEFT = "LinksLeft" on [PodConfig] in [DeletionBlocked, Event] by Administrator:
-        "Wait. If a node never answers, delete its Node object; one that is not ready is waited for `lostNodeGrace`.";
+    /// The object is being deleted, and nodes still remove interfaces. On a Node: it has come back with interfaces of an object
+    /// that is gone.
+    LINKS_LEFT = "LinksLeft" on [PodConfig] in [DeletionBlocked, Event] on [Node] in [Event] by Administrator:
+        "Wait. If a node never answers, see whether podConfigNode runs there, or delete its Node object; one that is not ready is waited for `lostNodeGrace`.";
     /// Another Deployment has the name of the sample. It is left alone, and the attachments work.
     SAMPLE_DEPLOYMENT_CONFLICT = "SampleDeploymentConflict" on [PodConfig]
         in [Ready, Reconciled, Stalled, Event] by Administrator:

@@ -33,6 +33,8 @@ pub struct Wanted {
     pub bridge: String,
     /// Whether it may get an address now; if not, it only keeps the one that it has.
     pub may_begin: bool,
+    /// See [`Allocation::ending`].
+    pub ending: bool,
     /// The address that the status of the `PodConfig` says it has had, for records that were lost.
     pub remembered: Option<IpAddr>,
 }
@@ -103,6 +105,7 @@ impl Wanted {
             attachment: self.attachment.clone(),
             bridge: self.bridge.clone(),
             address,
+            ending: self.ending,
             release: false,
         }
     }

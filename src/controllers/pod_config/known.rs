@@ -86,15 +86,22 @@ impl Known {
         (pools, reports)
     }
 
-    /// The namespaces of the pools that have something on a node.
+    /// The namespaces that have something on a node, by their pools or its report.
     pub fn namespaces_on(&self, node: &str) -> BTreeSet<String> {
-        let records = locked(&self.records);
-        let pools = records.values().filter_map(|record| match &**record {
-            Record::Pool(pool) => Some(pool),
-            Record::Report(_) => None,
-        });
-        let has = |pool: &&PoolRecord| pool.allocations().any(|(_, allocation)| allocation.node == node);
-        pools.filter(has).map(|pool| pool.namespace.clone()).collect()
+        let mut found = BTreeSet::new();
+        for record in locked(&self.records).values() {
+            match &**record {
+                Record::Pool(pool) => {
+                    let has = pool.allocations().any(|(_, allocation)| allocation.node == node);
+                    found.extend(has.then(|| pool.namespace.clone()));
+                }
+                Record::Report(report) if report.node.node == node => {
+                    found.extend(report.links.values().flatten().map(|link| link.namespace.clone()));
+                }
+                Record::Report(_) => {}
+            }
+        }
+        found
     }
 
     /// Appends the metrics of the pools, in the format of Prometheus.

@@ -39,16 +39,14 @@ pub struct Settings {
 /// Everything that plan and report depend on, except the settings and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
-    /// The `PodConfig`.
+    /// The `PodConfig`; without uid and name for what is left in a namespace in which none is reconciled.
     #[as_ref(PodConfig)]
     #[as_mut]
     pub config: Arc<PodConfig>,
     /// All of its namespace, this one among them: they share pools.
     pub members: Vec<Member>,
-    /// The pools of its namespace: those that are recorded, and those that it names.
+    /// The pools of its namespace: those that are recorded, that are named, or of which a report has links.
     pub pools: Vec<PoolView>,
-    /// Pools of namespaces that have no `PodConfig` any more.
-    pub orphans: Vec<PoolView>,
     /// The reports by node.
     pub reports: BTreeMap<String, Arc<Report>>,
     /// The nodes that are named.
@@ -148,6 +146,11 @@ impl Observed {
     /// The `PodConfig` as one of its namespace.
     pub fn own(&self) -> Option<&Member> {
         self.members.iter().find(|member| member.config.uid() == self.config.uid())
+    }
+
+    /// Whether the `PodConfig` with this uid exists in the namespace, as far as is known.
+    pub fn exists(&self, uid: &str) -> bool {
+        self.members.iter().any(|member| member.config.uid() == uid)
     }
 
     /// The state of a node.

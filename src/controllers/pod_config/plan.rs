@@ -12,13 +12,16 @@ use super::observe::{FINALIZER, Observed, Settings};
 use super::pools::{Change, Waits, changes};
 use super::records::{LIMIT, PoolRecord, difference};
 use super::sample::plan_sample;
+use crate::api::pod_config::PodConfigKind;
 use crate::api::reason::{self, Reason};
 use crate::controllers::shared::children::owner;
-use crate::controllers::shared::pod_network::{LinkProblem, POOL, RECORD};
+use crate::controllers::shared::pod_network::{Allocation, LinkProblem, POOL, RECORD};
 use crate::kinds::{NetworkRecordKind, NodeKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::finalizer;
-use crate::runtime::plan::{Desired, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Removal, Requeue};
+use crate::runtime::plan::{
+    Desired, Evidence, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Removal, Requeue,
+};
 use crate::runtime::problem::Problem;
 
 /// The most problems of links that are named; more are counted.
@@ -38,12 +41,20 @@ const NODE_REASONS: [Reason; 6] = [
 /// The plan of a `PodConfig`.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    let Some(own) = observed.own() else { return plan };
+    let own = observed.own();
+    if own.is_none() && !observed.config.uid().is_empty() {
+        return plan;
+    }
     let (changes, waits) = changes(observed, settings, now);
     for change in &changes {
         plan_pool(change, settings, observed, &mut plan);
     }
     plan_nodes(observed, &waits, now, &mut plan);
+    if changes.iter().any(|change| gives_up(observed, change)) {
+        let kind = KindInfo::of::<PodConfigKind>();
+        plan.founded_on.push(Evidence::Within(kind, observed.config.namespace().to_owned()));
+    }
+    let Some(own) = own else { return plan };
     if own.is_leaving {
         leave(observed, &changes, now, &mut plan);
         return plan;
@@ -64,6 +75,17 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     plan.problems.extend(reported(observed));
     plan_sample(observed, settings, &mut plan);
     plan
+}
+
+/// Whether links of a `PodConfig` are given up because it does not exist, as far as is known.
+fn gives_up(observed: &Observed, change: &Change<'_>) -> bool {
+    let is_recorded = |uid: &str, link: &Allocation| {
+        change.view.pool.entries.get(uid).is_some_and(|list| list.contains(link))
+    };
+    change
+        .next
+        .allocations()
+        .any(|(uid, link)| link.release && !observed.exists(&link.pod_config_uid) && !is_recorded(uid, link))
 }
 
 /// Plans the record of a pool.
@@ -131,13 +153,7 @@ fn leave(observed: &Observed, changes: &[Change<'_>], now: Timestamp, plan: &mut
     let uid = observed.config.uid();
     let has = |pool: &PoolRecord| pool.allocations().any(|(_, allocation)| allocation.pod_config_uid == uid);
     let has_now = observed.pools.iter().any(|view| has(&view.pool));
-    // It also waits for what is left in its namespace of others that are gone: after the last one, nobody would.
-    let is_live = |uid: &str| observed.members.iter().any(|member| member.config.uid() == uid);
-    let has_left = |pool: &PoolRecord| {
-        let mut uids = pool.allocations().map(|(_, allocation)| &allocation.pod_config_uid);
-        pool.namespace == *observed.config.namespace() && uids.any(|uid| !is_live(uid))
-    };
-    let has_next = changes.iter().any(|change| has(&change.next) || has_left(&change.next));
+    let has_next = changes.iter().any(|change| has(&change.next));
     let Some(deleted) = &observed.config.metadata.deletion_timestamp else {
         // Its namespace is not ours any more.
         if !has_now && !has_next {

@@ -36,11 +36,11 @@ pub struct Waits {
 fn concerns(observed: &Observed, view: &PoolView) -> bool {
     let uid = observed.config.uid();
     let names = |member: &Member| attachments(member, &view.pool).next().is_some();
-    let is_live = |uid: &str| observed.members.iter().any(|member| member.config.uid() == uid);
     let mut others = view.pool.allocations().map(|(_, allocation)| &allocation.pod_config_uid);
-    observed.own().is_some_and(names)
+    uid.is_empty()
+        || observed.own().is_some_and(names)
         || view.pool.allocations().any(|(_, allocation)| allocation.pod_config_uid == uid)
-        || !observed.members.iter().any(names) && !others.any(|other| is_live(other))
+        || !observed.members.iter().any(names) && !others.any(|other| observed.exists(other))
 }
 
 /// The attachments of a `PodConfig` that are in a pool, in the order of its spec, each with whether it may begin.
@@ -51,15 +51,12 @@ fn attachments<'a>(member: &'a Member, pool: &'a PoolRecord) -> impl Iterator<It
         .filter(|(attachment, _)| attachment.range == pool.range)
 }
 
-/// The next states of the pools of the namespace that this `PodConfig` looks after, and of those without a namespace.
+/// The next states of the pools of the namespace that this `PodConfig` looks after.
 pub fn changes<'a>(observed: &'a Observed, settings: &Settings, now: Timestamp) -> (Vec<Change<'a>>, Waits) {
     let mut waits = Waits::default();
     let own = observed.pools.iter().filter(|view| concerns(observed, view));
-    let mut changes: Vec<Change<'a>> =
-        own.map(|view| change(observed, view, &observed.members, settings, now, &mut waits)).collect();
-    changes
-        .extend(observed.orphans.iter().map(|view| change(observed, view, &[], settings, now, &mut waits)));
-    (changes, waits)
+    let changes = own.map(|view| change(observed, view, &observed.members, settings, now, &mut waits));
+    (changes.collect(), waits)
 }
 
 fn change<'a>(
@@ -135,6 +132,7 @@ fn wanted(members: &[Member], view: &PoolView) -> Vec<Wanted> {
                     attachment: attachment.name.clone(),
                     bridge: attachment.bridge.clone(),
                     may_begin: *may_begin && !pod.is_ending,
+                    ending: pod.is_ending,
                     remembered: remembered(),
                 };
                 wanted.push((&pod.name, place, one));
@@ -166,6 +164,7 @@ fn seen(observed: &Observed, pool: &PoolRecord, settings: &Settings, now: Timest
                 attachment: link.attachment.clone(),
                 bridge: link.bridge.clone(),
                 address,
+                ending: false,
                 release: false,
             };
             Some(Seen { uid: uid.clone(), allocation, is_own: prefix == pool.range.prefix() })

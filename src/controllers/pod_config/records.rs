@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::claims::InUse;
 use super::ranges::Range;
+use super::validate::{LONGEST, unusable};
 use crate::api::names::check_dns_label;
 use crate::controllers::shared::pod_network::{
     Allocation, Link, LinkState, NODE_KEY, Node, POOL, POOL_KEY, Pool, RECORD, REPORT, pool_name, report_name,
@@ -112,8 +113,19 @@ fn read_report(record: &NetworkRecord) -> Option<Report> {
         return None;
     }
     let links = record.spec.iter().filter(|(key, _)| *key != NODE_KEY);
-    let links = links.filter_map(|(uid, text)| Some((uid.clone(), serde_json::from_str(text).ok()?)));
+    let links = links.filter_map(|(uid, text)| {
+        let mut list: Vec<Link> = serde_json::from_str(text).ok()?;
+        list.retain(is_sound);
+        Some((uid.clone(), list))
+    });
     Some(Report { links: links.collect(), node })
+}
+
+/// Whether there can be such a link. What a report says may become the name of a record, and the path of a request.
+fn is_sound(link: &Link) -> bool {
+    check_dns_label(&link.namespace).is_ok()
+        && unusable(&link.attachment).is_none()
+        && link.attachment.len() <= LONGEST
 }
 
 impl Report {

@@ -1,6 +1,6 @@
 //! The status of a `PodConfig`: a pure function of what is observed after the plan was carried out, and of its failures.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -10,9 +10,9 @@ use super::sample::{SAMPLE, conflict};
 use crate::api::condition::{ConditionType, DELETION_BLOCKED, NAME_CONFLICT, READY, STALLED};
 use crate::api::pod_config::{PodConfigKind, PodConfigStatus, PodConfiguration};
 use crate::api::reason;
-use crate::controllers::shared::pod_network::Link;
+use crate::controllers::shared::pod_network::{Allocation, Link, LinkState};
 use crate::controllers::shared::problems;
-use crate::kinds::NetworkedPodKind;
+use crate::kinds::{NetworkedPodKind, NodeKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::events::{EventNote, EventType, Regarding};
@@ -43,12 +43,13 @@ pub fn report(
     now: Timestamp,
 ) -> Report<PodConfigKind> {
     let config = &observed.config;
-    let Some(own) = observed.own() else { return Report::unchanged(config) };
+    let unchanged = || Report::new(config.status.clone(), left(observed));
+    let Some(own) = observed.own() else { return unchanged() };
     if config.is_terminating() {
         return leaving(observed, now);
     }
     if own.is_leaving {
-        return Report::unchanged(config);
+        return unchanged();
     }
     let old = &config.status;
     let mut problems = problems::problems(plan, outcome, problems::describe);
@@ -66,6 +67,7 @@ pub fn report(
     let mut events = problems::events(&old.conditions, &problems);
     events.extend(news(observed, own, &entries));
     events.extend(noted(observed, notes));
+    events.extend(left(observed));
     let mut status = PodConfigStatus { phase: phase.to_owned(), pod_configurations: entries, ..old.clone() };
     status.observed_generation = config.metadata.generation;
     let well = "Addresses, records and the sample are as they should be";
@@ -209,6 +211,7 @@ fn leaving(observed: &Observed, now: Timestamp) -> Report<PodConfigKind> {
     let config = &observed.config;
     let old = &config.status;
     let mut events = released(old.pod_configurations.iter());
+    events.extend(left(observed));
     let mut observations =
         vec![Observation::new(READY, false, reason::DELETING, "The PodConfig is being deleted")];
     if let Some(message) = blocked(observed, now) {
@@ -232,6 +235,47 @@ fn leaving(observed: &Observed, now: Timestamp) -> Report<PodConfigKind> {
     Report::new(status, events)
 }
 
+/// The events about nodes that have links of `PodConfig`s which do not exist: of those, no status can tell. One object of each
+/// namespace tells them, or what is reconciled in its place.
+fn left(observed: &Observed) -> Vec<EventNote> {
+    let held = observed.members.iter().filter(|member| member.is_held());
+    let first = held.min_by_key(|member| member.config.name()).map_or("", |member| member.config.uid());
+    if first != observed.config.uid() {
+        return Vec::new();
+    }
+    let all = observed.pools.iter().flat_map(|view| view.pool.allocations());
+    let gone = all.filter(|(uid, link)| {
+        let said = observed.link(&link.node, uid, &link.attachment);
+        let is_there = said.is_none_or(|said| said.state != LinkState::Released);
+        link.release && is_there && !observed.exists(&link.pod_config_uid)
+    });
+    let mut nodes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (_, link) in gone {
+        nodes.entry(&link.node).or_default().push(format!("{} ({})", link.attachment, link.address));
+    }
+    let note = |(node, links): (&str, Vec<String>)| {
+        let message = format!(
+            "links of PodConfigs of namespace {} that do not exist any more are still to be removed here, by podConfigNode: {}",
+            observed.config.namespace(),
+            listed(links.iter().map(String::as_str))
+        );
+        let (kind, key) = (KindInfo::of::<NodeKind>(), ObjectKey::new("", node));
+        // As the kubelet does, whose events are found by that.
+        let regarding = Some(Regarding { kind, key, uid: node.to_owned() });
+        EventNote { regarding, ..EventNote::warning(reason::LINKS_LEFT, message) }
+    };
+    nodes.into_iter().map(note).collect()
+}
+
+/// The first of these, and how many there are in addition.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let all: Vec<&str> = names.collect();
+    let first: Vec<&str> = all.iter().take(NAMED).copied().collect();
+    let more = all.len().saturating_sub(first.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", first.join(", "))
+}
+
 /// Which nodes still have links, if that takes long.
 fn blocked(observed: &Observed, now: Timestamp) -> Option<String> {
     let deleted = observed.config.metadata.deletion_timestamp.as_ref()?;
@@ -240,23 +284,23 @@ fn blocked(observed: &Observed, now: Timestamp) -> Option<String> {
     }
     let all = observed.pools.iter().flat_map(|view| view.pool.allocations());
     let own = all.filter(|(_, allocation)| allocation.pod_config_uid == observed.config.uid());
-    let nodes: BTreeSet<&str> = own.map(|(_, allocation)| allocation.node.as_str()).collect();
+    let own: Vec<(&str, &Allocation)> = own.collect();
+    let nodes: BTreeSet<&str> = own.iter().map(|(_, allocation)| allocation.node.as_str()).collect();
     if nodes.is_empty() {
         return None;
     }
     let (silent, late): (BTreeSet<&str>, BTreeSet<&str>) =
         nodes.iter().partition(|node| !observed.reports.contains_key(**node));
-    let list = |nodes: &BTreeSet<&str>| {
-        let names: Vec<&str> = nodes.iter().take(NAMED).copied().collect();
-        let more = nodes.len().saturating_sub(names.len());
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{}{more}", names.join(", "))
-    };
+    let list = |nodes: &BTreeSet<&str>| listed(nodes.iter().copied());
     let why = late.iter().filter_map(|node| {
         let problem = observed.reports.get(*node)?.node.problem.as_ref()?;
         Some(format!("node {node}: {}", problem.message))
     });
-    let why: Vec<String> = why.take(EXPLAINED).collect();
+    let of_links = own.iter().filter_map(|(uid, Allocation { node, attachment, pod, .. })| {
+        let problem = observed.link(node, uid, attachment)?.problem.as_ref()?;
+        Some(format!("attachment {attachment} of pod {pod} on node {node}: {}", problem.message))
+    });
+    let why: Vec<String> = why.chain(of_links).take(EXPLAINED).collect();
     let late = (!late.is_empty()).then(|| format!("links are still to be removed on {}", list(&late)));
     let silent = (!silent.is_empty()).then(|| {
         format!("{} has never reported: does crownlabs run there with podConfigNode?", list(&silent))

@@ -9,7 +9,7 @@ use super::observe::{FINALIZER, LABEL, Member, NodeState, Observed, PodView, Poo
 use super::ranges::Range;
 use super::records::{PoolRecord, Report, address, read, salvage};
 use crate::api::meta::Metadata;
-use crate::api::pod_config::{PodConfig, PodConfigKind};
+use crate::api::pod_config::{PodConfig, PodConfigKind, PodConfigSpec};
 use crate::api::text::Text;
 use crate::controllers::shared::pod_network::{RECORD, report_name};
 use crate::kinds::{
@@ -26,6 +26,7 @@ use crate::runtime::watch::Selection;
 pub struct Stores {
     settings: Arc<Settings>,
     configs: Arc<Store<PodConfigKind>>,
+    residents: Residents,
     /// Pods with the label, in all namespaces.
     pods: Arc<Store<NetworkedPodKind>>,
     nodes: Arc<Store<NodeKind>>,
@@ -52,6 +53,44 @@ fn config_of(pod: &NetworkedPod) -> Option<ObjectKey> {
     pod.label(LABEL).map(|name| ObjectKey::new(pod.metadata.namespace.clone(), name))
 }
 
+/// The key under which is reconciled what is left in a namespace in which no `PodConfig` is: links of former ones, on nodes
+/// that were away. That of no namespace is for the reports of nodes that are gone. No object has it.
+pub fn leftovers(namespace: &str) -> ObjectKey {
+    ObjectKey::new(namespace, "")
+}
+
+/// The `PodConfig`s that are reconciled.
+#[derive(Clone)]
+struct Residents {
+    configs: Arc<Store<PodConfigKind>>,
+    /// Those of these namespaces; none for all.
+    namespaces: BTreeSet<String>,
+}
+
+impl Residents {
+    fn is_ours(&self, namespace: &str) -> bool {
+        self.namespaces.is_empty() || self.namespaces.contains(namespace)
+    }
+
+    fn is_one(&self, config: &PodConfig) -> bool {
+        self.is_ours(config.namespace()) || finalizer::holds(config, FINALIZER)
+    }
+
+    /// Whether there are some in a namespace.
+    fn are_in(&self, namespace: &str) -> bool {
+        self.configs.by::<ByNamespace>(namespace).iter().any(|config| self.is_one(config))
+    }
+
+    /// Adds all `PodConfig`s of a namespace but that of this name, or what is left there.
+    fn wake(&self, namespace: &str, but: &str, queue: &Queue) {
+        let others = self.configs.keys_by::<ByNamespace>(namespace).into_iter();
+        let nobody = (!self.are_in(namespace)).then(|| leftovers(namespace));
+        for key in others.filter(|key| *key.name != *but).chain(nobody) {
+            queue.add(key, Priority::Change);
+        }
+    }
+}
+
 /// The records that the loop reads and writes.
 pub fn records(namespace: &str) -> Selection {
     Selection::LabelledIn { namespace: namespace.to_owned(), key: RECORD }
@@ -70,12 +109,14 @@ impl Stores {
             }
         });
         let configs: Arc<Store<PodConfigKind>> = expiring.objects(|_| true).index::<ByNamespace>().get();
-        wake_siblings(&configs, set.queue());
+        let residents = Residents { configs: Arc::clone(&configs), namespaces: settings.namespaces.clone() };
+        wake_siblings(&residents, set.queue());
         Self {
             settings: Arc::clone(settings),
             pods: set.store(&labelled).index::<ByPodConfig>().on_change(wake_by_pod).get(),
-            nodes: declare_nodes(set, &configs, known),
-            records: declare_records(set, &configs, &settings.namespace, known),
+            nodes: declare_nodes(set, &residents, known),
+            records: declare_records(set, &residents, &settings.namespace, known),
+            residents,
             deployments: set
                 .store(&labelled)
                 .written()
@@ -89,13 +130,17 @@ impl Stores {
     }
 
     /// What the stores have about a `PodConfig`; `None` when it does not exist, or is in a namespace that is not ours and
-    /// has no finalizer of ours.
+    /// has no finalizer of ours. Under the key of [`leftovers`], what is left in a namespace, if there is anything.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let mut decisions = self.decisions(key);
-        let config = self.configs.get(&key.namespace, &key.name)?;
-        if !self.is_ours(&key.namespace) && !finalizer::holds(&config, FINALIZER) {
-            return None;
-        }
+        let is_nobody = key.name.is_empty();
+        let config = if is_nobody {
+            let spec = PodConfigSpec::default();
+            (!self.residents.are_in(&key.namespace))
+                .then(|| Arc::new(PodConfig::new(Some(&key.namespace), "", spec)))
+        } else {
+            self.configs.get(&key.namespace, &key.name).filter(|config| self.residents.is_one(config))
+        }?;
         let siblings = self.configs.by::<ByNamespace>(&key.namespace);
         if siblings.iter().any(|sibling| !decisions.contains_key(&ObjectKey::of(&**sibling))) {
             // One has come just now.
@@ -105,12 +150,12 @@ impl Stores {
         let members: Vec<Member> =
             siblings.into_iter().map(|sibling| self.member(sibling, &decisions)).collect();
         let (known, reports) = self.known.all();
-        let is_left = |pool: &PoolRecord| self.configs.keys_by::<ByNamespace>(&*pool.namespace).is_empty();
-        let orphans: Vec<PoolView> =
-            known.iter().filter(|pool| is_left(pool)).map(|pool| self.view(pool.clone())).collect();
         let former = self.former(&known, &reports);
         let pools = self.pools(key, &members, known, &reports);
-        let nodes = self.nodes_of(&members, pools.iter().chain(&orphans), &reports);
+        if is_nobody && pools.is_empty() && former.is_empty() {
+            return None;
+        }
+        let nodes = self.nodes_of(&members, &pools, &reports);
         let sample = config.spec.sample_deployment.as_ref().map_or("", |sample| &sample.name);
         let samples: Vec<Arc<SampleDeployment>> = self.deployments.by::<ByController>(config.uid());
         Some(Observed {
@@ -119,16 +164,11 @@ impl Stores {
             samples,
             members,
             pools,
-            orphans,
             nodes,
             reports,
             former,
             config,
         })
-    }
-
-    fn is_ours(&self, namespace: &str) -> bool {
-        self.settings.namespaces.is_empty() || self.settings.namespaces.contains(namespace)
     }
 
     /// What is decided about ranges and bridges. Others about whom something else is decided now are added to the queue.
@@ -160,7 +200,7 @@ impl Stores {
         };
         Member {
             verdicts: decisions.get(&key).cloned().unwrap_or_default(),
-            is_leaving: config.is_terminating() || !self.is_ours(&key.namespace),
+            is_leaving: config.is_terminating() || !self.residents.is_ours(&key.namespace),
             pods: pods.iter().filter(has_network).map(view).collect(),
             config,
         }
@@ -229,14 +269,15 @@ impl Stores {
         .collect()
     }
 
-    fn nodes_of<'a>(
+    fn nodes_of(
         &self,
         members: &[Member],
-        pools: impl Iterator<Item = &'a PoolView>,
+        pools: &[PoolView],
         reports: &BTreeMap<String, Arc<Report>>,
     ) -> BTreeMap<String, NodeState> {
         let of_pods = members.iter().flat_map(|member| &member.pods).map(|pod| &pod.node);
-        let of_pools = pools.flat_map(|view| view.pool.allocations()).map(|(_, allocation)| &allocation.node);
+        let of_pools =
+            pools.iter().flat_map(|view| view.pool.allocations()).map(|(_, allocation)| &allocation.node);
         let names: BTreeSet<&String> = of_pods.chain(of_pools).chain(reports.keys()).collect();
         let state = |name: &String| NodeState::of(self.nodes.get("", name).as_deref());
         names.into_iter().map(|name| (name.clone(), state(name))).collect()
@@ -264,56 +305,40 @@ fn wake_by_pod(change: &Change<NetworkedPodKind>, queue: &Queue) {
 }
 
 /// A `PodConfig` that comes, changes its spec, is deleted or has gone adds the others of its namespace: they share pools.
-fn wake_siblings(configs: &Arc<Store<PodConfigKind>>, queue: &Arc<Queue>) {
-    let (shown, queue) = (Arc::clone(configs), Arc::clone(queue));
-    configs.subscribe(move |change| {
+fn wake_siblings(residents: &Residents, queue: &Arc<Queue>) {
+    let (shown, queue) = (residents.clone(), Arc::clone(queue));
+    residents.configs.subscribe(move |change| {
         let part =
             |config: &PodConfig| (config.spec.clone(), config.is_terminating(), config.uid().to_owned());
         let Some(config) = change.object_if(part) else { return };
-        for sibling in shown.keys_by::<ByNamespace>(config.namespace()) {
-            if *sibling.name != *config.name() {
-                queue.add(sibling, Priority::Change);
-            }
-        }
+        shown.wake(config.namespace(), config.name(), &queue);
     });
 }
 
-/// Adds the `PodConfig`s that something concerns; one of any namespace for what is of a namespace that has none.
-fn wake(concerns: &Concerns, configs: &Store<PodConfigKind>, queue: &Queue) {
-    let mut keys: BTreeSet<ObjectKey> = BTreeSet::new();
+/// Adds the `PodConfig`s that something concerns, or what is left where there are none.
+fn wake(concerns: &Concerns, residents: &Residents, queue: &Queue) {
     for namespace in &concerns.namespaces {
-        let of = configs.keys_by::<ByNamespace>(namespace.as_str());
-        if of.is_empty() {
-            keys.extend(configs.keys().into_iter().min());
-        }
-        keys.extend(of);
+        residents.wake(namespace, "", queue);
     }
     if concerns.all {
-        keys.extend(configs.keys());
-    }
-    for key in keys {
-        queue.add(key, Priority::Change);
+        residents.configs.keys().into_iter().for_each(|key| queue.add(key, Priority::Change));
     }
 }
 
 /// Declares the store of nodes. A node that becomes ready, is not any more, or is gone, adds the `PodConfig`s that have
 /// something there.
-fn declare_nodes(
-    set: &mut StoreSet<'_>,
-    configs: &Arc<Store<PodConfigKind>>,
-    known: &Arc<Known>,
-) -> Arc<Store<NodeKind>> {
-    let (configs, known) = (Arc::clone(configs), Arc::clone(known));
+fn declare_nodes(set: &mut StoreSet<'_>, residents: &Residents, known: &Arc<Known>) -> Arc<Store<NodeKind>> {
+    let (residents, known) = (residents.clone(), Arc::clone(known));
     let nodes = set.store::<NodeKind>(&Selection::All).written();
     nodes
         .on_change(move |change, queue| {
             let Some(node) = change.object_if(|node| NodeState::of(Some(node))) else { return };
             let mut namespaces = known.namespaces_on(node.name());
             if change.new.is_none() {
-                // Its report is removed by anyone.
+                // Its report is nobody's.
                 namespaces.insert(String::new());
             }
-            wake(&Concerns { namespaces, ..Concerns::default() }, &configs, queue);
+            wake(&Concerns { namespaces, ..Concerns::default() }, &residents, queue);
         })
         .get()
 }
@@ -321,13 +346,13 @@ fn declare_nodes(
 /// Declares the store of the records, and keeps in memory what they say.
 fn declare_records(
     set: &mut StoreSet<'_>,
-    configs: &Arc<Store<PodConfigKind>>,
+    residents: &Residents,
     namespace: &str,
     known: &Arc<Known>,
 ) -> Arc<Store<NetworkRecordKind>> {
     let store: Arc<Store<NetworkRecordKind>> = set.store(&records(namespace)).written().get();
     let (shown, queue) = (Arc::clone(&store), Arc::clone(set.queue()));
-    let (configs, known): (Arc<Store<PodConfigKind>>, _) = (Arc::clone(configs), Arc::clone(known));
+    let (residents, known) = (residents.clone(), Arc::clone(known));
     store.subscribe(move |change| {
         let Some(record) = change.object() else { return };
         let (namespace, name): (&str, Text) = (record.namespace(), record.metadata.name.clone());
@@ -340,7 +365,7 @@ fn declare_records(
             // What cannot be read was removed, so that it can be made again.
             concerns.all = true;
         }
-        wake(&concerns, &configs, &queue);
+        wake(&concerns, &residents, &queue);
     });
     store
 }

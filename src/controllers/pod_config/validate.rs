@@ -10,7 +10,7 @@ use crate::runtime::problem::Problem;
 /// The most attachments of one `PodConfig`: more than any pod has, and few enough to name them in a message.
 pub const LIMIT: usize = 64;
 /// The longest name of a link, in bytes (`IFNAMSIZ` of the kernel less the zero byte).
-const LONGEST: usize = 15;
+pub const LONGEST: usize = 15;
 /// How much of a user's text a message repeats, in characters.
 const SHOWN: usize = 40;
 
@@ -91,7 +91,7 @@ fn check<'a>(
 
 /// Why a text cannot be, or begin, the name of a link (`dev_valid_name` of the kernel, which also takes `%` for a pattern);
 /// `None` if it can.
-fn unusable(text: &str) -> Option<&'static str> {
+pub fn unusable(text: &str) -> Option<&'static str> {
     if text.is_empty() {
         return Some("is empty: write a name such as data or labbr0");
     }

@@ -22,7 +22,7 @@ use crate::api::reason::Reason;
 use crate::controllers::shared::pod_network::LinkProblem;
 use crate::netlink::{Address, Link, Mac, Route};
 
-pub use pod::{Repair, Verdict, verify};
+pub use pod::{Inside, Repair, Verdict, verify};
 
 /// The links of the node.
 #[derive(Debug, Clone, Default)]
@@ -112,11 +112,24 @@ pub struct Plan {
     /// The node's ends that stay, each for a link that is wanted.
     pub ends: BTreeMap<LinkKey, Link>,
     /// The node's ends that stay although no pool names them, because none says anything about them.
-    pub unknown: BTreeMap<LinkKey, (Mark, Link)>,
+    pub unknown: BTreeMap<LinkKey, Unknown>,
     /// The bridges into which links may be plugged.
     pub bridges: BTreeMap<String, u32>,
+    /// The bridges of ours that nobody names any more and that stay, each with the reason, as the end of a sentence.
+    pub kept: BTreeMap<String, String>,
     /// What keeps a link from being made.
     pub problems: BTreeMap<LinkKey, LinkProblem>,
+}
+
+/// The node's end of a link of which no pool says anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// Its mark.
+    pub mark: Mark,
+    /// Its name.
+    pub name: String,
+    /// The name of the bridge that it is plugged into; empty if it is in none.
+    pub bridge: String,
 }
 
 /// The plan. The links of the pods in `busy` are being changed by others at the moment.

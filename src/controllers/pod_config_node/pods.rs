@@ -110,7 +110,10 @@ impl Pods {
             all.insert(&key.pod_uid);
         }
         self.known.retain(|uid, pod| pod.doing != Doing::Nothing || all.contains(uid.as_str()));
-        self.results.retain(|key, _| desired.wanted.contains_key(key));
+        self.results.retain(|key, _| {
+            let wanted = desired.wanted.get(key);
+            wanted.is_some_and(|wanted| !wanted.is_ending || settled.ends.contains_key(key))
+        });
         for uid in &all {
             if !self.known.contains_key(*uid) {
                 self.known.insert((*uid).to_owned(), Pod::default());
@@ -278,6 +281,7 @@ fn can_be_made(key: &LinkKey, wanted: &Wanted, desired: &Desired, settled: &Sett
     !settled.problems.contains_key(key)
         && !desired.unreadable_pods.contains(&key.pod_uid)
         && settled.bridges.contains_key(&wanted.bridge)
+        && (!wanted.is_ending || settled.ends.contains_key(key))
 }
 
 /// The links of a pod that can be made or verified.

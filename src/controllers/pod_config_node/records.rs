@@ -18,6 +18,8 @@ pub struct Wanted {
     pub pod_config: String,
     /// The bridge.
     pub bridge: String,
+    /// Whether the pod is being deleted: a link that is there stays, and none is made.
+    pub is_ending: bool,
 }
 
 /// What the pools ask of this node.
@@ -105,13 +107,23 @@ fn read_pool(name: &str, data: &BTreeMap<String, String>) -> Result<(Pool, IpNet
 
 /// The link for an allocation; `None` if none can be made.
 fn wanted(pool: &Pool, range: IpNet, pod_uid: &str, allocation: Allocation) -> Option<Wanted> {
-    let Allocation { pod, pod_config, pod_config_uid, attachment, bridge, address, release, .. } = allocation;
+    let Allocation {
+        pod,
+        pod_config,
+        pod_config_uid,
+        attachment,
+        bridge,
+        address,
+        ending: is_ending,
+        release,
+        ..
+    } = allocation;
     let key = LinkKey { pod_uid: pod_uid.to_owned(), attachment };
     let net = IpNet::new(address, range.prefix_len()).ok().filter(|_| range.contains(&address))?;
     // The bridge of a link that is to be removed may not be named any more.
     let is_sound = is_link_name(&key.attachment) && (release || pool.bridges.contains(&bridge));
     let mark = Mark { namespace: pool.namespace.clone(), pod_config_uid, key, net };
-    (is_sound && mark.fits()).then_some(Wanted { mark, pod, pod_config, bridge })
+    (is_sound && mark.fits()).then_some(Wanted { mark, pod, pod_config, bridge, is_ending })
 }
 
 /// Whether the kernel takes this as the name of a link (`dev_valid_name`), and it can be part of an alias.

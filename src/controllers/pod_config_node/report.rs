@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::mark::LinkKey;
-use super::plan::problem;
+use super::mark::{LinkKey, Mark};
+use super::plan::{Unknown, problem};
 use super::records::{Desired, Wanted};
 use super::settle::Settled;
 use super::work::Plugged;
 use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
 use crate::controllers::shared::pod_network::{Link, LinkProblem, LinkState, NODE_KEY, Node};
+
+/// How many links are named of those that should not be there.
+const NAMED: usize = 5;
 
 /// What was made of the links of pods.
 pub type Results = BTreeMap<LinkKey, Result<Plugged, LinkProblem>>;
@@ -36,11 +39,12 @@ pub fn report(node: &Node, sources: &Sources<'_>) -> BTreeMap<String, String> {
     for released in sources.desired.released.values() {
         entries.entry(&released.mark.key.pod_uid).or_default().push(sources.released(released));
     }
-    for LinkKey { pod_uid, attachment } in sources.settled.unknown.keys() {
-        // What was said of it before: the leader makes a pool that was lost again from it.
-        let known = sources.before(pod_uid).into_iter().find(|link| link.attachment == *attachment);
+    for (LinkKey { pod_uid, attachment }, unknown) in &sources.settled.unknown {
+        // The leader makes its pool again from it.
         let links = entries.entry(pod_uid).or_default();
-        links.extend(known.filter(|_| links.iter().all(|link| link.attachment != *attachment)));
+        if links.iter().all(|link| link.attachment != *attachment) {
+            links.push(sources.unknown(unknown));
+        }
     }
     let mut data: BTreeMap<String, String> = entries
         .into_iter()
@@ -72,6 +76,25 @@ impl Sources<'_> {
     fn before(&self, pod_uid: &str) -> Vec<Link> {
         let text = self.stored.get(pod_uid);
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// A link of which no pool says anything: what was said of it before, or else what it says itself.
+    fn unknown(&self, Unknown { mark, name, bridge }: &Unknown) -> Link {
+        let is_this = |link: &Link| {
+            link.attachment == mark.key.attachment && link.pod_config_uid == mark.pod_config_uid
+        };
+        let before = self.before(&mark.key.pod_uid).into_iter().find(is_this);
+        let address = mark.net.to_string();
+        match before {
+            Some(link) if link.state == LinkState::Plugged && link.address == address => link,
+            other => {
+                let (pod_config, pod) = other.map(|link| (link.pod_config, link.pod)).unwrap_or_default();
+                let (mark, bridge) = (mark.clone(), bridge.clone());
+                let wanted = Wanted { mark, pod, pod_config, bridge, is_ending: false };
+                let (host_link, bridge) = (name.clone(), wanted.bridge.clone());
+                Link { host_link, address, bridge, ..pending(&wanted, None) }
+            }
+        }
     }
 
     fn wanted(&self, wanted: &Wanted) -> Link {
@@ -148,8 +171,45 @@ fn link(wanted: &Wanted, plugged: &Plugged) -> Link {
         host_link: plugged.host.0.clone(),
         address: plugged.mark.net.to_string(),
         bridge: plugged.bridge.0.clone(),
-        ..pending(wanted, None)
+        ..pending(wanted, plugged.problem.clone())
     }
+}
+
+/// What is still on the node although nobody asks for it, or cannot be told from that; `None` if nothing is.
+pub fn leftovers(desired: &Desired, settled: &Settled) -> Option<String> {
+    let unreadable = desired.unreadable.iter().cloned();
+    let unknown =
+        settled.unknown.values().map(|Unknown { name, mark: Mark { net, namespace, .. }, .. }| {
+            format!("{name} with {net} of namespace {namespace}")
+        });
+    let left = settled.left.iter().map(|key| {
+        let why = settled.problems.get(key).map(|problem| format!(" ({})", problem.message));
+        format!("{} of the pod with uid {}{}", key.attachment, key.pod_uid, why.unwrap_or_default())
+    });
+    let kept = settled.kept.iter().map(|(bridge, why)| format!("{bridge}, which {why}"));
+    let sentences = [
+        (
+            "records of pod networks cannot be read, and their links stay as they are, until the leader has made them \
+             again, or somebody has deleted what is no record of a PodConfig: ",
+            listed(unreadable),
+        ),
+        (
+            "links are kept of which no record says whether they are wanted, until the leader (podConfig) does: ",
+            listed(unknown),
+        ),
+        ("links that are to be removed are still there: ", listed(left)),
+        ("bridges that no PodConfig uses are still there: ", listed(kept)),
+    ];
+    let said = sentences.into_iter().filter_map(|(begin, names)| Some(format!("{begin}{}", names?)));
+    Some(said.collect::<Vec<_>>().join("; ")).filter(|said| !said.is_empty())
+}
+
+/// The first of these, and how many there are in addition; `None` if there are none.
+fn listed(names: impl Iterator<Item = String>) -> Option<String> {
+    let all: Vec<String> = names.collect();
+    let (first, more) = (all.get(..NAMED).unwrap_or(&all), all.len().saturating_sub(NAMED));
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!all.is_empty()).then(|| format!("{}{more}", first.join(", ")))
 }
 
 /// The problem of the node as a whole.

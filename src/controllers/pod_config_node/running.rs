@@ -17,7 +17,7 @@ use super::mark::{Mark, bridge_namespace};
 use super::node_loop::PodConfigNodeLoop;
 use super::pods::{Pods, Step};
 use super::records::Desired;
-use super::report::{Sources, node_problem, report, unread};
+use super::report::{Sources, leftovers, node_problem, report, unread};
 use super::settle::{Settled, settle};
 use super::work::{Done, Place, Work};
 use crate::controllers::shared::pod_network::{self, LinkProblem, NODE_KEY, Node};
@@ -359,6 +359,8 @@ impl Running {
         } else if let Some(why) = &self.events_problem {
             let resync = self.own.config.resync;
             self.health.failing(format!("changes of links are noticed only every {resync}: {why}"));
+        } else if let Some(why) = self.settled.as_ref().and_then(|done| leftovers(&self.desired, done)) {
+            self.health.failing(why);
         } else if self.is_probed && self.settled.is_some() {
             self.health.ready();
         }

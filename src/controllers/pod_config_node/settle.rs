@@ -8,7 +8,7 @@ use metrics::counter;
 use tracing::{debug, info, warn};
 
 use super::mark::{LinkKey, Mark};
-use super::plan::{Change, Observed, Plan, Settings, plan, problem};
+use super::plan::{Change, Observed, Plan, Settings, Unknown, plan, problem};
 use super::records::Desired;
 use crate::api::reason::LINK_FAILED;
 use crate::controllers::shared::pod_network::LinkProblem;
@@ -24,9 +24,11 @@ pub struct Settled {
     /// The node's ends of the links that are wanted.
     pub ends: BTreeMap<LinkKey, Link>,
     /// Those of which no pool says anything.
-    pub unknown: BTreeMap<LinkKey, (Mark, Link)>,
+    pub unknown: BTreeMap<LinkKey, Unknown>,
     /// The bridges into which links may be plugged.
     pub bridges: BTreeMap<String, u32>,
+    /// See [`Plan::kept`].
+    pub kept: BTreeMap<String, String>,
     /// What keeps a link from being made or removed.
     pub problems: BTreeMap<LinkKey, LinkProblem>,
     /// The links that should be gone and are not.
@@ -71,20 +73,21 @@ pub fn settle(
 }
 
 fn settled(plan: Plan, failed: BTreeMap<LinkKey, LinkProblem>, has_failed: bool) -> Settled {
-    let Plan { changes, ends, unknown, bridges, mut problems, .. } = plan;
-    let left = |change| match change {
-        Change::DeletePair { mark, .. } => Some(mark.key),
-        _ => None,
-    };
-    problems.extend(failed);
-    Settled {
-        ends,
-        unknown,
-        bridges,
-        problems,
-        left: changes.into_iter().filter_map(left).collect(),
-        has_failed,
+    let Plan { changes, ends, unknown, bridges, mut kept, mut problems, .. } = plan;
+    let mut left = BTreeSet::new();
+    for change in changes {
+        match change {
+            Change::DeletePair { mark, .. } => {
+                left.insert(mark.key);
+            }
+            Change::DeleteBridge { name, .. } => {
+                kept.insert(name, "cannot be removed".to_owned());
+            }
+            _ => {}
+        }
     }
+    problems.extend(failed);
+    Settled { ends, unknown, bridges, kept, problems, left, has_failed }
 }
 
 /// The plan of the node as it is now. Routes are read only where something is to be made.

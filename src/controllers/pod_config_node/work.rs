@@ -10,9 +10,9 @@ use tracing::{debug, info};
 
 use super::locate::Located;
 use super::mark::{LONGEST_NAME, LinkKey, Mark, Side, names};
-use super::plan::{Repair, Verdict, problem, verify};
+use super::plan::{Inside, Repair, Verdict, problem, verify};
 use super::records::Wanted;
-use crate::api::reason::{LINK_FAILED, NAME_CONFLICT, NAME_TOO_LONG};
+use crate::api::reason::{LINK_FAILED, NAME_CONFLICT, NAME_TOO_LONG, NETWORK_OVERLAP};
 use crate::controllers::shared::pod_network::LinkProblem;
 use crate::netlink::{Address, End, Link, Namespace, NamespaceThread, Pair, Socket, announce};
 
@@ -67,6 +67,8 @@ pub struct Plugged {
     pub host: (String, u32),
     /// The name of the pod's end.
     pub pod_link: String,
+    /// What is wrong although it is there.
+    pub problem: Option<LinkProblem>,
 }
 
 /// The sockets on both sides.
@@ -123,7 +125,7 @@ impl Work {
 
 impl Sides<'_> {
     fn links(&mut self, items: &[Item], process: Option<u32>) -> Done {
-        let inside = match self.there.links().and_then(|links| Ok((links, self.there.addresses()?))) {
+        let inside = match self.inside(items) {
             Ok(inside) => inside,
             Err(error) => {
                 let found = problem(LINK_FAILED, format!("the links of the pod cannot be read: {error}"));
@@ -141,21 +143,37 @@ impl Sides<'_> {
         Done::Links(done)
     }
 
+    fn inside(&mut self, items: &[Item]) -> io::Result<Inside> {
+        let ranges: Vec<_> = items.iter().map(|item| item.wanted.mark.net.trunc()).collect();
+        Ok(Inside {
+            links: self.there.links()?,
+            addresses: self.there.addresses()?,
+            routes: self.there.routes_into(&ranges)?,
+        })
+    }
+
     /// Makes or verifies a link; `None` if it has to be made and the process is not known.
     fn link(
         &mut self,
         item: &Item,
-        (inside, addresses): &(Vec<Link>, Vec<Address>),
+        inside: &Inside,
         process: Option<u32>,
     ) -> Result<Option<Plugged>, LinkProblem> {
         let mark = &item.wanted.mark;
         let failed = |error: io::Error| problem(LINK_FAILED, format!("the link cannot be changed: {error}"));
-        let host = self.host(item, inside).map_err(failed)?;
-        let verdict = host.as_ref().map(|host| (host, verify(mark, host, inside, addresses)));
+        let host = self.host(item, &inside.links).map_err(failed)?;
+        let verdict = host.as_ref().map(|host| (host, verify(mark, host, &inside.links, &inside.addresses)));
+        let range = mark.net.trunc();
+        let overlap = inside.overlapped(&range).map(|what| {
+            let message =
+                format!("{range} is a network that the pod has already, by {what}: choose another range");
+            problem(NETWORK_OVERLAP, message)
+        });
         let (host, end, repairs) = match (verdict, process) {
             (Some((host, Verdict::Repair(end, repairs))), _) => (host.clone(), end, repairs),
             (_, None) => return Ok(None),
             (rebuilt, Some(process)) => {
+                may_be_made(&item.wanted, overlap.as_ref())?;
                 if let Some((host, _)) = rebuilt {
                     self.here.delete_link(host.index).map_err(failed)?;
                     counter!("pod_network_links_removed_total").increment(1);
@@ -170,6 +188,7 @@ impl Sides<'_> {
             bridge: (item.wanted.bridge.clone(), item.master),
             host: (host.name, host.index),
             pod_link: end.name,
+            problem: overlap,
         }))
     }
 
@@ -251,6 +270,15 @@ impl Sides<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a link may be made where its range overlaps something of the pod, or nothing.
+fn may_be_made(wanted: &Wanted, overlap: Option<&LinkProblem>) -> Result<(), LinkProblem> {
+    if wanted.is_ending {
+        let message = "the pod is being deleted, so its link, which is not as it should be, is not made anew";
+        return Err(problem(LINK_FAILED, message));
+    }
+    overlap.cloned().map_or(Ok(()), Err)
 }
 
 impl Item {

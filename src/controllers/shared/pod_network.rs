@@ -15,8 +15,9 @@
 //!
 //! Three rules follow from it. A pod has at most one allocation for an attachment's name at a time, in all pools: a new one
 //! comes only once no report has an entry [`LinkState::Released`] for it any more. A node believes a pool, and the leader a
-//! report, only under the name that [`pool_name`] and [`report_name`] give it. If a pool was lost, the leader makes it again
-//! from the reports, so a node keeps a link whose pod exists, and its entry, while no pool says anything about its range.
+//! report, only under the name that [`pool_name`] and [`report_name`] give it. A node keeps a link, and reports it, while no
+//! pool says anything about its range: it cannot know whether the record was lost, or the `PodConfig` is gone. The leader
+//! knows, and makes the pool again from the reports, with what nobody wants to be released.
 
 use std::net::IpAddr;
 
@@ -86,6 +87,9 @@ pub struct Allocation {
     pub bridge: String,
     /// The address.
     pub address: IpAddr,
+    /// Whether the pod is being deleted: a link that is there stays, and none is made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ending: bool,
     /// Whether the link is to be removed, after which the address is free.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub release: bool,
@@ -109,11 +113,11 @@ pub struct Node {
 pub struct Link {
     /// The namespace of the `PodConfig`.
     pub namespace: String,
-    /// The name of the `PodConfig`.
+    /// The name of the `PodConfig`; empty if only the link is known.
     pub pod_config: String,
     /// Its uid.
     pub pod_config_uid: String,
-    /// The name of the pod.
+    /// The name of the pod; empty if only the link is known.
     pub pod: String,
     /// The name of the attachment.
     pub attachment: String,
@@ -125,13 +129,13 @@ pub struct Link {
     /// The name of the node's end; empty unless plugged.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub host_link: String,
-    /// The address with its prefix length; empty unless plugged.
+    /// The address with its prefix length; empty unless there is a link.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub address: String,
     /// The bridge.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub bridge: String,
-    /// What keeps it from being plugged or released.
+    /// What keeps it from being plugged or released, or is wrong although it is plugged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<LinkProblem>,
 }

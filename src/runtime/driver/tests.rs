@@ -250,6 +250,24 @@ async fn what_is_to_be_confirmed_is_read_before_the_plan_is_carried_out() {
 }
 
 #[tokio::test]
+async fn what_a_plan_is_founded_on_is_read_before_anything_is_written() {
+    let mut unseen = deployment(6, 0);
+    unseen["metadata"]["name"] = "b".into();
+    for (items, is_so) in [(vec![deployment(5, 0)], true), (vec![deployment(5, 0), unseen], false)] {
+        let api = ApiServer::start(move |asked| match asked.name() {
+            "deployments" => (200, json!({"items": items})),
+            _ => accept(asked),
+        });
+        let api = api.await;
+        let founded_on = vec![Evidence::Within(KindInfo::of::<DeploymentKind>(), "ns".to_owned())];
+        let plan = Plan { founded_on, ..with_service() };
+        let (action, asked) = reconciled(&driver(&api), &api, Script { plan, ..Script::default() }).await;
+        assert!(asked[0].is("GET /apis/apps/v1/namespaces/ns/deployments?"), "{asked:?}");
+        assert_eq!((asked.iter().any(|asked| asked.is("POST")), action.is_ok()), (is_so, is_so), "{asked:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_being_deleted_is_reconciled_again_at_a_time_only_if_its_plan_names_one() {
     let api = ApiServer::start(accept).await;
     let soon = Duration::from_secs(5);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Scenario, crash_after_every_write};
-use crate::pod_config::nodes::{PlayedNodes, pools};
+use crate::pod_config::nodes::{PlayedNodes, SYSTEM, pools, report_name};
 use crate::pod_config::{CONFIG, NODES, lab, namespace, pod, pod_config};
 
 const NAMESPACE: &str = "crash";
@@ -35,10 +35,21 @@ fn pod_networks_survive_a_crash_after_every_write() {
                 lab.begin_delete("podconfigs", NAMESPACE, &["net", "sample"]);
                 lab.delete("pods", NAMESPACE, &["b"]);
             }),
+            // A node has come back with a link of a `PodConfig` of which nobody knows any more.
+            Box::new(|lab| {
+                let link = json!([{"namespace": "former", "podConfig": "gone", "podConfigUid": "uid-gone", "pod": "c",
+                    "attachment": "x", "state": "plugged", "podLink": "x4711", "hostLink": "hx4711",
+                    "address": "10.3.0.2/24", "bridge": "br3"}]);
+                let data = json!({"data": {"uid-c": link.to_string()}});
+                lab.patch("configmaps", SYSTEM, &report_name(NODES[1]), &data.to_string());
+            }),
         ],
         list: Box::new(|lab| {
             let mut objects: Vec<Value> = lab.list("podconfigs,deployments", NAMESPACE);
             objects.extend(pools(lab));
+            let report = lab.get("configmaps", SYSTEM, &report_name(NODES[1])).unwrap_or_default();
+            let has_left = !report["data"]["uid-c"].is_null();
+            objects.push(json!({"kind": "Left", "metadata": {"name": "c"}, "is": has_left}));
             // Their uids are in the records.
             let own = lab
                 .list("pods", NAMESPACE)

@@ -63,7 +63,7 @@ pub fn pools(lab: &Lab) -> Vec<Value> {
 }
 
 /// The name of the record of a report.
-fn report_name(node: &str) -> String {
+pub fn report_name(node: &str) -> String {
     let digest = digest::digest(&digest::SHA256, format!("report\n{node}").as_bytes());
     let tag: Vec<String> = digest.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("podnet-node-{node}-{}", tag.concat())
@@ -85,12 +85,21 @@ fn play(lab: &Lab, records: &[Value], node: &str) {
             links.entry(uid.clone()).or_default().extend(own.map(|allocation| link(&pool, allocation)));
         }
     }
+    let name = report_name(node);
+    let old = records.iter().find(|record| record["metadata"]["name"] == *name);
+    // What no pool says anything about stays, until one does.
+    let is_known = |link: &Value| {
+        records.iter().any(|record| parsed(&record["data"]["pool"])["namespace"] == link["namespace"])
+    };
+    for (uid, list) in old.and_then(|old| old["data"].as_object()).into_iter().flatten() {
+        let list = parsed(list).as_array().cloned().unwrap_or_default();
+        let kept = list.into_iter().filter(|link| link["state"] == "plugged" && !is_known(link));
+        links.entry(uid.clone()).or_default().extend(kept);
+    }
     let own = ("node".to_owned(), json!({"node": node}).to_string());
     let lists = links.into_iter().filter(|(_, list)| !list.is_empty());
     let data: BTreeMap<String, String> =
         lists.map(|(uid, list)| (uid, json!(list).to_string())).chain([own]).collect();
-    let name = report_name(node);
-    let old = records.iter().find(|record| record["metadata"]["name"] == *name);
     if old.is_none_or(|old| old["data"] != json!(data)) {
         let report = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
             "metadata": {"name": name, "namespace": SYSTEM, "labels": {RECORD: "report"}}});

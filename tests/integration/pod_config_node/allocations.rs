@@ -17,6 +17,12 @@ pub fn allocation(node: &Node, pod: &str, attachment: &str, bridge: &str, addres
     })
 }
 
+/// The same, of a pod that is being deleted.
+pub fn ending(mut allocation: Value) -> Value {
+    allocation["ending"] = Value::Bool(true);
+    allocation
+}
+
 /// The same, to be removed.
 pub fn released(mut allocation: Value) -> Value {
     allocation["release"] = Value::Bool(true);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::allocations::{allocation, released};
+use super::allocations::{allocation, ending, released};
 use super::node::{Node, Pod};
 use super::pools::pool;
 use crate::lab::{PATIENCE, wait_until};
@@ -159,6 +159,65 @@ fn a_pod_in_the_network_of_the_node_gets_no_link() {
 }
 
 #[test]
+fn a_pod_that_is_being_deleted_gets_no_new_link() {
+    let node = Node::new("podnet-ending");
+    let daemon = node.daemon("");
+    let pods = ["uid-one", "uid-two", "uid-three", "uid-four"].map(|uid| node.pod(uid));
+    let range = pool("lab", "10.77.0.0/24", "10.77.0.1", &["labbr0"]);
+    let of = |pod: &str, address: &str| allocation(&node, pod, "data", "labbr0", address);
+    let one = of("one", "10.77.0.2");
+    node.write(&range, &[("uid-one", json!([one]))]);
+    node.await_state("uid-one", "plugged", 1);
+    let three = ("uid-three", json!([of("three", "10.77.0.4")]));
+    let leaving = [("uid-one", json!([ending(one)])), ("uid-two", json!([ending(of("two", "10.77.0.3"))]))];
+    node.write(&range, &[leaving.to_vec(), vec![three.clone()]].concat());
+    node.await_state("uid-three", "plugged", 1);
+    let links = |places: &[usize]| -> Vec<String> {
+        let links = places.iter().map(|place| format!("hdata{}", pods[*place].process()));
+        [vec!["labbr0".to_owned()], links.collect()].concat()
+    };
+    assert_eq!(node.own(), links(&[0, 2]), "it keeps what it has");
+    assert_eq!(node.entries("uid-two")[0]["state"], "pending");
+    // Nor is one made anew.
+    node.namespace.ip(&format!("link del hdata{}", pods[0].process()));
+    node.await_state("uid-one", "pending", 1);
+    let four = ("uid-four", json!([of("four", "10.77.0.5")]));
+    node.write(&range, &[leaving.to_vec(), vec![three, four]].concat());
+    node.await_state("uid-four", "plugged", 1);
+    assert_eq!(node.own(), links(&[2, 3]));
+    drop(daemon);
+}
+
+#[test]
+fn a_network_of_the_pod_itself_is_not_taken() {
+    let node = Node::new("podnet-own");
+    let daemon = node.daemon("resync: 1s");
+    let pods = [node.pod("uid-one"), node.pod("uid-two")];
+    let network = |pod: &Pod| {
+        for command in ["link add eth0 type bridge", "addr add 10.77.3.9/16 dev eth0", "link set eth0 up"] {
+            pod.namespace.ip(command);
+        }
+    };
+    network(&pods[0]);
+    let range = pool("lab", "10.77.0.0/24", "10.77.0.1", &["labbr0"]);
+    let of = |pod: &str, address: &str| json!([allocation(&node, pod, "data", "labbr0", address)]);
+    node.write(&range, &[("uid-one", of("one", "10.77.0.2")), ("uid-two", of("two", "10.77.0.3"))]);
+    let found =
+        "10.77.0.0/24 is a network that the pod has already, by the address 10.77.3.9/16 on its link eth0";
+    let message = node.await_problem("uid-one", "NetworkOverlap");
+    assert!(message.contains(found), "{message}");
+    assert_eq!(pods[0].links(), ["eth0"]);
+    node.await_state("uid-two", "plugged", 1);
+    // What is there is not taken away when a network comes later, but it is told.
+    network(&pods[1]);
+    let message = node.await_problem("uid-two", "NetworkOverlap");
+    assert!(message.contains(found), "{message}");
+    assert_eq!(node.await_state("uid-two", "plugged", 1)[0]["address"], "10.77.0.3/24");
+    assert!(pods[1].links().contains(&format!("data{}", pods[1].process())));
+    drop(daemon);
+}
+
+#[test]
 fn a_runtime_that_hangs_delays_only_the_pods_that_need_it() {
     let node = Node::new("podnet-hang");
     let daemon = node.daemon("resync: 2s");
@@ -224,9 +283,14 @@ fn what_cannot_be_read_or_is_lost_keeps_its_links() {
     node.delete(&range);
     looked();
     drop(daemon);
-    let again = node.daemon("resync: 1s");
+    let again = node.spawn_through(&[], "resync: 1s");
     looked();
     assert_eq!(node.own(), own);
+    let kept = "until the leader (podConfig) does: hdata";
+    wait_until(PATIENCE, || match again.page("/readyz/podConfigNode") {
+        (503, why) if why.contains(kept) => Ok(()),
+        other => Err(format!("{kept}, is {other:?}")),
+    });
     for uid in ["uid-one", "uid-two"] {
         assert_eq!(
             node.await_state(uid, "plugged", 1)[0]["bridge"],
@@ -237,6 +301,7 @@ fn what_cannot_be_read_or_is_lost_keeps_its_links() {
     let index = node.link(&own[1])["ifindex"].clone();
     node.write(&range, &both);
     looked();
+    again.await_ready();
     assert_eq!(node.link(&own[1])["ifindex"], index);
     // A pool that no longer names them.
     node.write(&range, &[]);

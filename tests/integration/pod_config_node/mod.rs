@@ -11,6 +11,7 @@ mod kubelet;
 mod monitor;
 pub mod node;
 pub mod pools;
+mod returned;
 mod runtime;
 mod together;
 mod unable;

@@ -12,6 +12,7 @@ fn wanted(uid: &str, attachment: &str) -> Wanted {
         attachment: attachment.to_owned(),
         bridge: "br0".to_owned(),
         may_begin: true,
+        ending: false,
         remembered: None,
     }
 }

@@ -98,4 +98,19 @@ fn a_report_counts_under_the_name_of_its_node_alone() {
     assert_eq!(address(&Link { state: LinkState::Released, ..found.clone() }), None);
     assert_eq!(found.text(), "{podVethName:x7 podIPAddr:10.1.0.2/29 peerVethName:hx7 bridge:br0}");
     assert_eq!(read(&record(&report_name("n2"), REPORT, &data)), None);
+    for (member, text) in [
+        ("namespace", "lab/pods?x"),
+        ("namespace", ""),
+        ("attachment", "a\u{1b}"),
+        ("attachment", "abcdefghijklmnop"),
+    ] {
+        let mut other = link.clone();
+        other[member] = json!(text);
+        let data =
+            json!({NODE_KEY: json!({"node": "n1"}).to_string(), "u": json!([link, other]).to_string()});
+        let Some(Record::Report(report)) = read(&record(&report_name("n1"), REPORT, &data)) else {
+            panic!("a report")
+        };
+        assert_eq!(report.links["u"].len(), 1, "{member} {text:?} can be no link's");
+    }
 }

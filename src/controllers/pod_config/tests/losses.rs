@@ -8,6 +8,35 @@ use crate::controllers::pod_config::records::{LIMIT, text};
 use crate::controllers::shared::pod_network::{
     LinkProblem, NODE_KEY, Node, RECORD, REPORT, pool_name, report_name,
 };
+use crate::runtime::plan::Evidence;
+
+impl World {
+    /// A node is away for longer than anybody waits for it.
+    pub fn lose(&mut self, name: &str) {
+        self.node(name, "Unknown");
+        self.now = self.now.checked_add(jiff::SignedDuration::from_secs(301)).expect("a time");
+        let links = self.links.iter().filter(|((node, ..), _)| node == name);
+        self.excused.extend(links.map(|(_, live)| live.allocation.address));
+    }
+
+    /// Whether a node works.
+    pub fn is_ready(&self, name: &str) -> bool {
+        let node = self.get("Node", "", name);
+        node.is_some_and(|node| node["status"]["conditions"][0]["status"] == "True")
+    }
+
+    /// A pod is being deleted, and takes its time.
+    pub fn end(&mut self, namespace: &str, name: &str) {
+        let metadata = json!({"deletionTimestamp": self.now.to_string(), "finalizers": ["its/kubelet"]});
+        self.patch("Pod", namespace, name, &json!({"metadata": metadata}));
+    }
+
+    /// Somebody takes the finalizer from a `PodConfig` and deletes it.
+    pub fn force(&mut self, namespace: &str, name: &str) {
+        let metadata = json!({"finalizers": null, "deletionTimestamp": self.now.to_string()});
+        self.patch("PodConfig", namespace, name, &json!({"metadata": metadata}));
+    }
+}
 
 #[test]
 fn a_lost_node_is_not_waited_for() {
@@ -92,6 +121,28 @@ fn a_node_that_cannot_work_is_waited_for_with_the_reason() {
     world.reconcile("lab", "net", usize::MAX);
     let message = &world.condition("net", "DeletionBlocked")[2];
     assert_eq!(message, "links are still to be removed on n1; node n1: it is blind");
+}
+
+#[test]
+fn a_link_that_cannot_be_removed_is_waited_for_with_the_reason() {
+    let mut world = World::with_sample();
+    world.delete("lab", "net");
+    world.reconcile("lab", "net", usize::MAX);
+    let name = report_name("n2");
+    let data = world.get("ConfigMap", SYSTEM, &name).expect("a report")["data"].clone();
+    let (uid, links) =
+        data.as_object().expect("data").iter().find(|(key, _)| *key != NODE_KEY).expect("a pod");
+    let mut links: serde_json::Value = serde_json::from_str(links.as_str().expect("a text")).expect("JSON");
+    links[0]["problem"] =
+        json!({"reason": "LinkFailed", "message": "the link cannot be removed: it is stuck"});
+    world.patch("ConfigMap", SYSTEM, &name, &json!({"data": {uid: links.to_string()}}));
+    world.work("n1");
+    world.now = world.now.checked_add(jiff::SignedDuration::from_secs(60)).expect("a time");
+    world.reconcile("lab", "net", usize::MAX);
+    world.reconcile("lab", "net", usize::MAX);
+    let message = &world.condition("net", "DeletionBlocked")[2];
+    let why = "attachment pc0 of pod b on node n2: the link cannot be removed: it is stuck";
+    assert_eq!(message, &format!("links are still to be removed on n2; {why}"));
 }
 
 #[test]
@@ -192,17 +243,87 @@ fn a_pool_has_no_more_addresses_than_its_record_can_hold() {
 }
 
 #[test]
-fn what_is_left_of_a_namespace_without_any_is_removed_by_others() {
+fn what_is_left_of_a_namespace_without_any_is_removed() {
     let mut world = World::with_sample();
-    world.config("other", "net", &["x br7 10.7.0.0/24"]);
-    world.settle();
-    // Somebody takes the finalizer away.
-    world.patch(
-        "PodConfig",
-        "lab",
-        "net",
-        &json!({"metadata": {"finalizers": null, "deletionTimestamp": "2026-01-02T00:00:00Z"}}),
-    );
+    world.force("lab", "net");
     world.settle();
     assert!(world.pools().is_empty() && world.links.is_empty());
+}
+
+/// What the node n2 still has after it was lost while the `PodConfig` was deleted, and came back.
+fn back() -> World {
+    let mut world = World::with_sample();
+    world.lose("n2");
+    world.delete("lab", "net");
+    for _ in 0..4 {
+        world.reconcile("lab", "net", usize::MAX);
+        world.work("n1");
+        world.reconcile("lab", "", usize::MAX);
+    }
+    assert!(world.get("PodConfig", "lab", "net").is_none() && world.pools().is_empty());
+    assert_eq!(world.links.len(), 2, "nobody has told it");
+    world.node("n2", "True");
+    world
+}
+
+#[test]
+fn a_node_that_comes_back_is_told_that_the_podconfig_is_gone() {
+    let mut world = back();
+    let plan = world.planned("lab", "");
+    let [Evidence::Within(kind, namespace)] = &plan.founded_on[..] else { panic!("{plan:#?}") };
+    assert_eq!((kind.kind, namespace.as_str()), ("PodConfig", "lab"), "it is not believed of the store");
+    world.reconcile("lab", "", 1);
+    assert_eq!(world.told("n2 LinksLeft "), 0, "the process has died");
+    world.restart();
+    world.reconcile("lab", "", usize::MAX);
+    let told = "n2 LinksLeft links of PodConfigs of namespace lab that do not exist any more are still to be removed here, by podConfigNode: pc";
+    assert_eq!(world.told(told), 1, "{:#?}", world.events);
+    assert!(world.planned("lab", "").founded_on.is_empty(), "it was read before");
+    world.work("n2");
+    assert!(world.links.is_empty());
+    world.reconcile("lab", "", usize::MAX);
+    world.work("n2");
+    assert!(world.pools().is_empty() && world.observed("lab", "").is_none());
+    assert_eq!(world.told("n2 LinksLeft "), 1);
+}
+
+#[test]
+fn another_podconfig_of_the_namespace_tells_a_node_that_comes_back() {
+    let mut world = back();
+    world.config("lab", "younger", &SAMPLE[..1]);
+    world.config("lab", "youngest", &[]);
+    world.pod("lab", "c", "younger", "n1");
+    world.settle();
+    assert!(world.observed("lab", "").is_none(), "it is theirs");
+    assert!(world.told("n2 LinksLeft ") > 0);
+    assert_eq!(world.links.len(), 1);
+    assert_eq!(world.phase("younger"), "configured");
+}
+
+#[test]
+fn a_pod_that_is_being_deleted_gets_no_new_link() {
+    let mut world = World::new();
+    world.config("lab", "net", &SAMPLE[..1]);
+    for pod in ["has", "none"] {
+        world.pod("lab", pod, "net", "n1");
+    }
+    world
+        .broken
+        .insert("pc0".to_owned(), LinkProblem { reason: "LinkFailed".to_owned(), message: String::new() });
+    world.settle();
+    world.broken.clear();
+    world.end("lab", "none");
+    world.settle();
+    assert_eq!(world.addresses("lab", "has"), ["pc0 192.168.100.2"]);
+    assert_eq!(world.addresses("lab", "none"), Vec::<String>::new());
+    world.end("lab", "has");
+    world.settle();
+    assert_eq!(world.addresses("lab", "has"), ["pc0 192.168.100.2"], "it keeps what it has");
+    let all: Vec<_> = world.pools()[0].1.values().flatten().cloned().collect();
+    assert!(all.len() == 2 && all.iter().all(|one| one.ending && !one.release), "{all:?}");
+    for pod in ["has", "none"] {
+        world.remove("Pod", "lab", pod);
+    }
+    world.settle();
+    assert!(world.links.is_empty() && world.pools()[0].1.is_empty());
 }

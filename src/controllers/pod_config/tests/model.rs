@@ -19,6 +19,12 @@ enum Act {
     Reconcile(usize, usize),
     Work(usize),
     Restart,
+    /// A node is lost, or comes back with the links that it had.
+    Node(usize),
+    /// A pod is being deleted.
+    End(usize),
+    /// Somebody takes a finalizer away.
+    Force(usize),
     /// An administrator deletes a record, or writes nonsense into it.
     Lose(usize),
     Damage(usize),
@@ -48,6 +54,9 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0..3usize).prop_map(Act::NoConfig),
         8 => (0..3usize, 0..6usize).prop_map(|(config, writes)| Act::Reconcile(config, writes)),
         5 => (0..2usize).prop_map(Act::Work),
+        2 => (0..2usize).prop_map(Act::Node),
+        1 => (0..6usize).prop_map(Act::End),
+        1 => (0..3usize).prop_map(Act::Force),
         1 => Just(Act::Restart),
         1 => (0..3usize).prop_map(Act::Lose),
         1 => (0..3usize).prop_map(Act::Damage),
@@ -90,9 +99,25 @@ fn perform(world: &mut World, act: &Act) {
                 world.delete(CONFIGS[config].0, CONFIGS[config].1);
             }
         }
-        Act::Reconcile(config, writes) => world.reconcile(CONFIGS[config].0, CONFIGS[config].1, writes),
+        Act::Reconcile(config, writes) => {
+            world.reconcile(CONFIGS[config].0, CONFIGS[config].1, writes);
+            world.reconcile(CONFIGS[config].0, "", writes);
+        }
+        Act::Work(node) if !world.is_ready(NODES[node]) => {}
         Act::Work(node) => world.work(NODES[node]),
         Act::Restart => world.restart(),
+        Act::Node(node) if world.is_ready(NODES[node]) => world.lose(NODES[node]),
+        Act::Node(node) => world.node(NODES[node], "True"),
+        Act::End(pod) => {
+            if let Some(namespace) = find(world, pod) {
+                world.end(&namespace, &format!("p{pod}"));
+            }
+        }
+        Act::Force(config) => {
+            if world.get("PodConfig", CONFIGS[config].0, CONFIGS[config].1).is_some() {
+                world.force(CONFIGS[config].0, CONFIGS[config].1);
+            }
+        }
         Act::Lose(number) => {
             if let Some(name) = pool(world, number) {
                 world.remove("ConfigMap", SYSTEM, &name);
@@ -113,6 +138,11 @@ proptest! {
         for act in &acts {
             perform(&mut world, act);
             world.check();
+        }
+        for node in NODES {
+            if !world.is_ready(node) {
+                world.node(node, "True");
+            }
         }
         world.settle();
         let writes = world.writes;

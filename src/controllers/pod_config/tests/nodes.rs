@@ -45,7 +45,8 @@ impl World {
         }
         for ((uid, attachment), (pool, allocation)) in &wanted {
             let key = (node.to_owned(), uid.clone(), attachment.clone());
-            if !allocation.release && is_live(self, uid) && !self.broken.contains_key(attachment) {
+            let may_be = !allocation.ending || self.links.contains_key(&key);
+            if !allocation.release && may_be && is_live(self, uid) && !self.broken.contains_key(attachment) {
                 let prefix = pool.range.split_once('/').expect("a range").1.parse().expect("a number");
                 let live = Live { allocation: allocation.clone(), namespace: pool.namespace.clone(), prefix };
                 self.links.insert(key, live);

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use super::{Change, Observed, Plan, Settings, problem};
 use crate::api::reason::{BRIDGE_CONFLICT, NETWORK_OVERLAP};
-use crate::controllers::pod_config_node::mark::{bridge_alias, bridge_mac, bridge_namespace};
+use crate::controllers::pod_config_node::mark::{Mark, bridge_alias, bridge_mac, bridge_namespace};
 use crate::controllers::pod_config_node::records::{Desired, Wanted};
 use crate::controllers::shared::pod_network::LinkProblem;
 use crate::netlink::{Address, Link, overlap};
@@ -55,9 +55,7 @@ pub(super) fn plan(
                     view.keep(link, &namespace, users, plan);
                     plan.bridges.insert(name.clone(), link.index);
                     plug(link.index, &own, busy, plan);
-                } else if own.iter().any(|wanted| !plan.problems.contains_key(&wanted.mark.key))
-                    && plan.routes.is_empty()
-                {
+                } else if own.iter().any(|wanted| can_be_there(wanted, plan)) && plan.routes.is_empty() {
                     let mac = bridge_mac(&settings.node, name);
                     plan.changes.push(Change::CreateBridge { name: name.clone(), mac });
                 }
@@ -75,6 +73,12 @@ fn plug(master: u32, links: &[&Wanted], busy: &BTreeSet<String>, plan: &mut Plan
             plan.changes.push(Change::SetMaster { index: end.index, master, key: mark.key.clone() });
         }
     }
+}
+
+/// Whether there is or will be a link, so that its bridge is needed.
+fn can_be_there(wanted: &Wanted, plan: &Plan) -> bool {
+    let key = &wanted.mark.key;
+    !plan.problems.contains_key(key) && (!wanted.is_ending || plan.ends.contains_key(key))
 }
 
 struct View<'o> {
@@ -193,17 +197,24 @@ impl<'o> View<'o> {
     }
 
     /// Deletes the bridges of ours that no pool names, and that have no ports. Those that lose their last port now go when the
-    /// plan is made again.
+    /// plan is made again; those with a port of others stay.
     fn sweep(&self, plan: &mut Plan) {
         if !self.desired.unreadable.is_empty() {
             return;
         }
         for link in self.observed.links.iter().filter(|link| link.kind == "bridge") {
             let is_unused = !self.desired.bridges.contains_key(&link.name) && self.owner(link).is_some();
-            let has_port = || self.observed.links.iter().any(|port| port.master == link.index);
-            if is_unused && !has_port() {
+            if !is_unused {
+                continue;
+            }
+            let ports = || self.observed.links.iter().filter(|port| port.master == link.index);
+            if ports().next().is_none() {
                 plan.changes.push(Change::DeleteBridge { index: link.index, name: link.name.clone() });
             }
+            let foreign = ports().find(|port| Mark::read(&port.alias).is_none());
+            plan.kept.extend(
+                foreign.map(|port| (link.name.clone(), format!("has the port {} of others", port.name))),
+            );
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Change, Observed, Plan};
+use super::{Change, Observed, Plan, Unknown};
 use crate::controllers::pod_config_node::mark::{Mark, Side};
 use crate::controllers::pod_config_node::records::Desired;
 use crate::netlink::{Link, Mac};
@@ -38,7 +38,10 @@ pub(super) fn plan(observed: &Observed, desired: &Desired, busy: &BTreeSet<Strin
             }
             Fate::Goes => plan.changes.push(Change::DeletePair { index, mark }),
             Fate::Unknown => {
-                plan.unknown.insert(mark.key.clone(), (mark, link.clone()));
+                let bridge = observed.links.iter().find(|bridge| bridge.index == link.master);
+                let bridge = bridge.map(|bridge| bridge.name.clone()).unwrap_or_default();
+                let unknown = Unknown { mark: mark.clone(), name: link.name.clone(), bridge };
+                plan.unknown.insert(mark.key, unknown);
             }
         }
     }
@@ -77,6 +80,7 @@ fn fate(side: Side, mark: &Mark, desired: &Desired, plan: &Plan) -> Fate {
     if desired.released.contains_key(key) || desired.pools.contains(&pool) {
         return Fate::Goes;
     }
-    // The record of the pool is lost. The leader makes it again from what nodes report.
+    // The record of the pool is lost, or the `PodConfig` has gone while this node was away. The leader knows which, and makes
+    // the pool again from what nodes report.
     Fate::Unknown
 }

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::kernel::*;
 use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
-use crate::controllers::pod_config_node::plan::problem;
+use crate::controllers::pod_config_node::plan::{Unknown, problem};
 use crate::controllers::pod_config_node::records::Desired;
-use crate::controllers::pod_config_node::report::{Results, Sources, report, unread};
+use crate::controllers::pod_config_node::report::{Results, Sources, leftovers, report, unread};
 use crate::controllers::pod_config_node::settle::Settled;
 use crate::controllers::pod_config_node::work::Plugged;
 use crate::controllers::shared::pod_network::Node;
@@ -33,12 +33,17 @@ fn of(
     text.map_or(Value::Null, |text| serde_json::from_str::<Vec<Value>>(text).expect("JSON").remove(0))
 }
 
+fn unknown() -> Unknown {
+    Unknown { mark: plugged().mark, name: "hdata4711".to_owned(), bridge: "br0".to_owned() }
+}
+
 fn plugged() -> Plugged {
     Plugged {
         mark: mark("lab", "p1", "data", "10.77.0.2/24"),
         bridge: ("br0".to_owned(), 5),
         host: ("hdata4711".to_owned(), 6),
         pod_link: "data4711".to_owned(),
+        problem: None,
     }
 }
 
@@ -78,12 +83,46 @@ fn a_link_is_plugged_once_it_was_verified_and_released_once_it_is_gone() {
     assert_eq!(of(&released, &left, &verified, &[], &stored)["state"], "pending");
     assert_eq!(of(&released, &gone, &verified, &[], &stored)["state"], "released");
     // No pool says anything about it: what was said stays for the leader.
-    let unknown = Settled {
-        unknown: BTreeMap::from([(key, (plugged().mark, end(6, &plugged().mark, 5)))]),
-        ..Settled::default()
-    };
+    let unknown = Settled { unknown: BTreeMap::from([(key, unknown())]), ..Settled::default() };
     assert_eq!(of(&Desired::default(), &unknown, &nothing, &[], &stored), shown);
+    // Nothing was said, or something else: then the link says what it is.
+    let told = json!({
+        "namespace": "lab", "podConfig": "", "podConfigUid": "pc", "pod": "", "attachment": "data",
+        "state": "pending", "hostLink": "hdata4711", "address": "10.77.0.2/24", "bridge": "br0",
+    });
+    assert_eq!(of(&Desired::default(), &unknown, &nothing, &[], &none), told);
+    let mut other = shown.clone();
+    other["address"] = json!("10.77.0.9/24");
+    let other = BTreeMap::from([("p1".to_owned(), json!([other]).to_string())]);
+    let named = of(&Desired::default(), &unknown, &nothing, &[], &other);
+    assert_eq!((&named["address"], &named["podConfig"]), (&told["address"], &json!("lab")));
     assert_eq!(of(&Desired::default(), &gone, &nothing, &[], &stored), Value::Null);
+}
+
+#[test]
+fn what_should_not_be_there_is_told() {
+    let none = Desired::default();
+    assert_eq!(leftovers(&desired_with(true), &Settled::default()), None);
+    let all = (0..7).map(|number| (key(&format!("p{number}"), "data"), unknown())).collect();
+    let said = leftovers(&none, &Settled { unknown: all, ..Settled::default() }).expect("a sentence");
+    let named = "hdata4711 with 10.77.0.2/24 of namespace lab";
+    assert!(said.contains(&format!(" leader (podConfig) does: {named}, ")), "{said}");
+    assert!(said.ends_with(&format!("{named} and 2 more")), "{said}");
+    let left = BTreeSet::from([key("p1", "data")]);
+    let problems = BTreeMap::from([(key("p1", "data"), problem(LINK_FAILED, "no"))]);
+    let said = leftovers(&none, &Settled { problems, left, ..Settled::default() });
+    let expected = "links that are to be removed are still there: data of the pod with uid p1 (no)";
+    assert_eq!(said.as_deref(), Some(expected));
+    let kept = BTreeMap::from([("br0".to_owned(), "cannot be removed".to_owned())]);
+    let said = leftovers(&none, &Settled { kept, ..Settled::default() }).expect("a sentence");
+    assert!(
+        said.ends_with("bridges that no PodConfig uses are still there: br0, which cannot be removed"),
+        "{said}"
+    );
+    let (name, mut data) = pool("lab", "10.77.0.0/24", &["br0"], &[]);
+    data.insert("p1".to_owned(), "nonsense".to_owned());
+    let said = leftovers(&desired(&[(name, data)]), &Settled::default()).expect("a sentence");
+    assert!(said.contains("key p1"), "{said}");
 }
 
 #[test]

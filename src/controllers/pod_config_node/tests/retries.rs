@@ -42,6 +42,7 @@ fn plugged() -> Done {
         bridge: ("br0".to_owned(), 5),
         host: ("hdata4711".to_owned(), 6),
         pod_link: "data4711".to_owned(),
+        problem: None,
     };
     Done::Links(vec![(key("p01", "data"), Ok(plugged))])
 }
@@ -163,6 +164,25 @@ fn success_ends_the_retries_and_what_is_verified_rests_until_it_changes() {
     assert_eq!(begun(&mut pods, &world, now + SECOND), one("try"));
     pods.worked("p01", 4711, Done::Ask, now + SECOND);
     assert_eq!(begun(&mut pods, &world, now + SECOND), one("ask"));
+}
+
+#[test]
+fn nothing_is_begun_for_a_pod_that_is_being_deleted_and_has_no_link() {
+    let (mut world, now, mut pods) = (wanted(1), Instant::now(), Pods::default());
+    world.0.wanted.values_mut().for_each(|wanted| wanted.is_ending = true);
+    pods.look(&world.0, &world.1);
+    assert_eq!(begun(&mut pods, &world, now), []);
+    // One that is there is looked after.
+    world.1.ends.insert(key("p01", "data"), end(6, &mark_of_first(), 5));
+    pods.look(&world.0, &world.1);
+    assert_eq!(begun(&mut pods, &world, now), one("try"));
+    pods.worked("p01", 4711, plugged(), now);
+    pods.look(&world.0, &world.1);
+    assert_eq!(pods.results.len(), 1);
+    // It is gone, and nobody says that it is there.
+    world.1.ends.clear();
+    pods.look(&world.0, &world.1);
+    assert_eq!((begun(&mut pods, &world, now), pods.results.len()), (vec![], 0));
 }
 
 #[test]

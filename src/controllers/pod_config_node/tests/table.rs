@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::kernel::*;
 use crate::controllers::pod_config_node::mark::{Side, bridge_alias, bridge_mac};
-use crate::controllers::pod_config_node::plan::{Change, Observed, Repair, Verdict, plan, verify};
+use crate::controllers::pod_config_node::plan::{Change, Inside, Observed, Repair, Verdict, plan, verify};
 use crate::controllers::pod_config_node::records::Desired;
 use crate::netlink::{Link, Mac, Route};
 
@@ -45,6 +45,14 @@ fn a_bridge_is_made_with_mark_and_gateway_and_then_takes_links() {
     );
     let last = converge(&mut observed, &one());
     assert_eq!((last.bridges["br0"], last.problems.len()), (2, 0));
+}
+
+#[test]
+fn no_bridge_is_made_for_a_pod_that_is_being_deleted() {
+    let mut ending = one();
+    ending.wanted.values_mut().for_each(|wanted| wanted.is_ending = true);
+    assert!(planned(&Observed::default(), &ending).changes.is_empty());
+    assert!(planned(&complete(), &ending).changes.is_empty(), "what is there stays");
 }
 
 #[test]
@@ -128,8 +136,12 @@ fn a_bridge_goes_with_its_last_port_unless_somebody_else_uses_it() {
 
     let mut observed = complete();
     observed.links.push(Link { master: 5, ..link(8, "eth1", "") });
-    converge(&mut observed, &released);
+    let last = converge(&mut observed, &released);
     assert_eq!(observed.links.iter().map(|link| link.index).collect::<Vec<_>>(), [5, 8]);
+    assert_eq!(
+        last.kept,
+        std::collections::BTreeMap::from([("br0".to_owned(), "has the port eth1 of others".to_owned())])
+    );
 }
 
 #[test]
@@ -203,6 +215,25 @@ fn one_namespace_has_a_bridge_as_long_as_its_pool_names_it() {
     assert_eq!(observed.links[0].alias, bridge_alias("early"));
     assert_eq!(observed.addresses, [address(5, "10.78.0.1/24")]);
     assert!(last.problems.is_empty());
+}
+
+#[test]
+fn a_range_that_the_pod_has_already_is_found() {
+    let (range, ours) = ("10.77.0.0/24".parse().expect("a range"), mark("lab", "p1", "data", "10.77.0.2/24"));
+    let links =
+        vec![link(2, "eth0", "veth"), Link { alias: ours.alias(Side::Pod), ..link(3, "data4711", "veth") }];
+    let route = |net: &str, link: u32| Route { range: net.parse().expect("a range"), link };
+    for (addresses, routes, expected) in [
+        (vec![address(3, "10.77.0.2/24")], vec![route("10.77.0.0/24", 3)], None),
+        (vec![address(2, "10.78.0.5/24"), address(2, "fe80::1/64")], vec![], None),
+        (vec![address(2, "10.77.0.5/16")], vec![], Some("the address 10.77.0.5/16 on its link eth0")),
+        (vec![address(2, "10.77.0.5/32")], vec![], Some("the address 10.77.0.5/32 on its link eth0")),
+        (vec![], vec![route("10.64.0.0/10", 2)], Some("the route to 10.64.0.0/10 by its link eth0")),
+        (vec![], vec![route("10.77.0.128/25", 0)], Some("the route to 10.77.0.128/25 by no link")),
+    ] {
+        let inside = Inside { links: links.clone(), addresses, routes };
+        assert_eq!(inside.overlapped(&range).as_deref(), expected, "{inside:?}");
+    }
 }
 
 #[test]
