@@ -50,16 +50,7 @@ pub async fn terminals(figures: &mut Figures) -> Result<()> {
         "x".repeat(LINE - 2)
     );
     let _sshd = Sshd::start(&bench.dir, SocketAddr::new(address, SSH_PORT), &command)?;
-    // `ada` is the Tenant of all Instances of the bench, and may read this one.
-    bench.cluster.apply(
-        "apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: ada, namespace: tenant-bench}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownlabs-manage-instances}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ada}]
-",
-    )?;
-    let token = bench.cluster.user_token("ada", &[], 3_600)?;
+    let token = tenant(&bench)?;
     eprintln!("{COUNT} terminals …");
     let before = daemon.processor_seconds()?;
     let request = request(&token, "tenant-bench", "terminal");
@@ -87,6 +78,19 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ada}]
         Some(64.0),
     );
     Ok(())
+}
+
+/// The token of `ada`, who is the Tenant of all Instances of the bench, and may read them.
+fn tenant(bench: &Bench) -> Result<String> {
+    bench.cluster.apply(
+        "apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: ada, namespace: tenant-bench}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownlabs-manage-instances}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ada}]
+",
+    )?;
+    bench.cluster.user_token("ada", &[], 3_600)
 }
 
 /// Opens a terminal and waits for its first line.

@@ -57,10 +57,9 @@ impl Pod {
             .replace("hostKeys: {", &format!("hostKeys: {{folder: {folder}, "))
             .replace(
                 "bastion:\n",
-                &format!("bastion:\n    authorizedKeysFile: {}\n", self.keys_file().display()),
+                &format!("bastion:\n    authorizedKeysFile: {}\n{more}", self.keys_file().display()),
             )
-            .replace("/web-keys", &self.path("web-keys").display().to_string())
-            .replace("enabled: true\n", &format!("enabled: true\n{more}"));
+            .replace("/web-keys", &self.path("web-keys").display().to_string());
         assert!(config.contains("authorizedKeysFile") && config.contains(&folder), "{config}");
         config
     }
