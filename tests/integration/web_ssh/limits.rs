@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Site;
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
-use cluster::browser::{Browser, Received};
+use cluster::browser::{Browser, Received, request};
 use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 
 #[test]
@@ -60,9 +60,9 @@ fn silent_sockets_take_no_terminal() {
 #[test]
 fn who_is_not_known_yet_sends_little() {
     let site = Site::without_machine("web-little", "");
-    let mut browser = Browser::connect(site.port);
-    browser.send_text(&format!("{{\"token\": \"{}\"", "x".repeat(40_000)));
-    assert_eq!(browser.end(), ("Invalid fist message format".to_owned(), 1011));
+    // What would be asked for, if it were read: a request that is complete, and a token that is none.
+    let message = request(&"x".repeat(40_000), &site.namespace(), "vm");
+    assert_eq!(site.answer(&message), ("Invalid fist message format".to_owned(), 1011));
 }
 
 #[test]
