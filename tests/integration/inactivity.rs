@@ -170,6 +170,25 @@ fn scraping(exporter: &Exporter) -> PrometheusServer {
     prometheus
 }
 
+/// The Service of an Instance, which the instance loop would make, and its address.
+fn service(lab: &Lab, namespace: &str, name: &str) -> String {
+    let instance = lab.get("instances", namespace, name).expect("it was applied");
+    let uid = &instance["metadata"]["uid"];
+    lab.apply(&format!(
+        "apiVersion: v1
+kind: Service
+metadata:
+  namespace: {namespace}
+  name: {name}
+  labels: {{crownlabs.polito.it/managed-by: instance}}
+  ownerReferences: [{{apiVersion: crownlabs.polito.it/v1alpha2, kind: Instance, name: {name}, uid: {uid}, controller: true}}]
+spec: {{ports: [{{name: ssh, port: 22}}]}}
+"
+    ));
+    let service = lab.get("services", namespace, name).expect("it was applied");
+    service["spec"]["clusterIP"].as_str().expect("an address").to_owned()
+}
+
 #[test]
 fn whoever_leaves_an_instance_that_prometheus_has_seen_in_use_is_warned() {
     let lab = Lab::shared();
@@ -180,16 +199,18 @@ fn whoever_leaves_an_instance_that_prometheus_has_seen_in_use_is_warned() {
     // It was used before anybody looked, and never since.
     exporter.count(&Counter::requests(namespace, "forsaken"));
     let prometheus = scraping(&exporter);
-    let in_use = [
-        ("browsed", "10.7.0.1", "ingress", Counter::requests(namespace, "browsed")),
-        ("tunnelled", "10.7.0.2", "ssh", Counter::ssh("10.7.0.2")),
-        ("typed-into", "10.7.0.3", "webSsh", Counter::web_ssh("10.7.0.3")),
-    ];
-    for (name, address, _, counter) in &in_use {
-        exporter.begin(counter);
-        lab.apply(&instance(fixtures, name, "container-persistent"));
-        lab.patch_status("instances", namespace, name, &format!(r#"{{"status": {{"ip": "{address}"}}}}"#));
-    }
+    let in_use =
+        [("browsed", "ingress"), ("tunnelled", "ssh"), ("typed-into", "webSsh")].map(|(name, source)| {
+            lab.apply(&instance(fixtures, name, "container-persistent"));
+            let address = service(&lab, namespace, name);
+            let counter = match source {
+                "ingress" => Counter::requests(namespace, name),
+                "ssh" => Counter::ssh(&address),
+                _ => Counter::web_ssh(&address),
+            };
+            exporter.begin(&counter);
+            (name, source, counter)
+        });
     lab.apply(&instance(fixtures, "forsaken", "container-persistent"));
     let folder = tempfile::tempdir().expect("a folder");
     // Nobody is stopped meanwhile.
@@ -209,10 +230,10 @@ fn whoever_leaves_an_instance_that_prometheus_has_seen_in_use_is_warned() {
     // The others are as old: they would be overdue too if their use had not been seen.
     exporter.end_all();
     let last = clock::now();
-    for (_, _, _, counter) in &in_use {
+    for (_, _, counter) in &in_use {
         exporter.count(counter);
     }
-    for (name, _, source, _) in &in_use {
+    for (name, source, _) in &in_use {
         let accepted = warned(name);
         assert!(accepted >= last + IDLE, "{name} is warned about at {accepted}, was used at {last}");
         let object = lab.await_value("instances", namespace, name, "/status/inactivity/witness", source);
