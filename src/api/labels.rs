@@ -126,6 +126,9 @@ pub const LAST_POWERED_OFF: &str = "crownlabs.polito.it/last-powered-off-timesta
 pub const EXPIRY_WARNED: &str = "crownlabs.polito.it/sent-expiring-warning-notification";
 /// On an Instance: the time at which the user was warned that it expires.
 pub const EXPIRY_WARNED_AT: &str = "crownlabs.polito.it/expiring-warning-notification-timestamp";
+/// On an Instance: the prefix of the keys that hold the time at which the last mail of a kind was accepted. The webhook
+/// lets nobody but this daemon and administrators write them.
+pub const MAILED_PREFIX: &str = "crownlabs.polito.it/mailed-";
 /// On a Tenant: `true` if the account in Keycloak that has its name is its own, although the e-mail address differs; set
 /// by administrators.
 pub const ADOPT_ACCOUNT: &str = "crownlabs.polito.it/adopt-account";

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use super::bounded::MOST_VALUES;
 use super::decision::{Decision, Denial};
 use super::instance::reservations::Reservations;
-use super::instance::{quota, tenant_ref};
+use super::instance::{quota, records, tenant_ref};
 use super::lookup::Lookup;
 use super::requester::{Bypass, Requester};
 use super::review::Request;
@@ -110,6 +110,9 @@ impl Admission {
         if !self.instance.is_exempt(request)
             && let Err(denial) = tenant_ref::check(request, view)
         {
+            return Decision::denied(denial);
+        }
+        if let Err(denial) = records::check(request, &self.tenant.bypass) {
             return Decision::denied(denial);
         }
         let now = clock::now();

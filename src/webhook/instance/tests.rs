@@ -1,5 +1,6 @@
 //! Tests of the rules for Instances.
 
+mod records;
 mod reserving;
 mod trust;
 

@@ -71,7 +71,48 @@ pub fn tenants_of_namespaces(lab: &Lab) {
     let patch = json!({"spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": "teacher"}}}).to_string();
     let arguments = ["patch", "instance", "-n", "tenant-ada", "honest", "--type=merge", "-p", &patch];
     expect("given to another Tenant", act(lab, "ada", &arguments, ""), refused);
+    mail_records(lab);
     lab.delete("instance", "tenant-ada", &["honest"]);
+}
+
+/// When an Instance's mails were accepted only the daemon and administrators write, by whatever way.
+fn mail_records(lab: &Lab) {
+    let key = "crownlabs.polito.it/mailed-expiration-warning";
+    let set = |user: &str, way: &[&str], value: Value| {
+        let patch =
+            json!({"metadata": {"annotations": {key: value}}, "status": {"phase": "Off"}}).to_string();
+        let arguments = ["patch", "instance", "-n", "tenant-ada", "honest", "--type=merge", "-p", &patch];
+        act(lab, user, &[&arguments[..], way].concat(), "")
+    };
+    let stored = || {
+        let honest = lab.get("instances", "tenant-ada", "honest").expect("it is there");
+        honest["metadata"]["annotations"][key].clone()
+    };
+    let (time, refused) = ("2026-11-20T17:00:00Z", "only CrownLabs writes it, so leave it ");
+    for user in ["ada", "teacher"] {
+        expect("set", set(user, &[], json!(time)), &format!("{refused}out"));
+        // The API server takes nothing but the status there.
+        expect("with the status", set(user, &["--subresource=status"], json!(time)), "");
+        assert_eq!(stored(), Value::Null, "{user}");
+    }
+    let root = &["--as-group=system:masters"];
+    expect("set by an administrator", set("root", root, json!(time)), "");
+    for user in ["ada", "teacher"] {
+        expect("changed", set(user, &[], json!("2027-01-01T00:00:00Z")), &format!("{refused}as it is"));
+        expect("removed", set(user, &[], Value::Null), &format!("{refused}as it is"));
+        expect("removed with the status", set(user, &["--subresource=status"], Value::Null), "");
+    }
+    assert_eq!(stored(), time);
+    let replaced = instance("honest", "workspace-closed/small", "running: false");
+    expect(
+        "replaced without it",
+        act(lab, "ada", &["replace", "-f", "-"], &replaced),
+        &format!("{refused}as it is"),
+    );
+    let copy = instance("copy", "workspace-closed/small", "running: false")
+        .replace("metadata: {", &format!("metadata: {{annotations: {{{key}: \"{time}\"}}, "));
+    assert!(copy.contains(key), "{copy}");
+    expect("created with it", create(lab, "ada", &copy), &format!("{refused}out"));
 }
 
 /// The quota allows two Instances, whoever creates them, and however many are created at the same time.
