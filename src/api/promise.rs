@@ -38,6 +38,11 @@ pub struct Promise {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default, schema_with = "wire::date_time")]
     pub sending: Option<Time>,
+    /// Time at which the mail server last refused the warning for good, also without any text of the user; absent once a
+    /// mail to the tenant was accepted. It is sent again an hour later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default, schema_with = "wire::date_time")]
+    pub undeliverable: Option<Time>,
     /// Time from which the next warning is due, if nothing withdraws it before; absent once all warnings were accepted,
     /// and where nobody is warned.
     #[serde(skip_serializing_if = "Option::is_none")]

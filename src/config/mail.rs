@@ -53,6 +53,20 @@ pub struct MailConfig {
     pub time_zone: String,
     /// The time in which a mail has to be accepted, from the connection to the answer.
     pub timeout: ConfigDuration,
+    /// What happens where a warning is refused for good, also without any text of the user: the managers of the course get a
+    /// mail, and the Instance is kept (`keep`), or its deadline counts from that mail (`proceed`).
+    pub undeliverable: Undeliverable,
+}
+
+/// What happens to an Instance whose Tenant cannot be warned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Undeliverable {
+    /// It is kept until a mail is accepted.
+    #[default]
+    Keep,
+    /// A mail to the managers of its course counts as the warning.
+    Proceed,
 }
 
 /// How mail leaves.
@@ -109,6 +123,7 @@ impl Default for MailConfig {
             template_dir: String::new(),
             time_zone: "UTC".to_owned(),
             timeout: ConfigDuration::from_secs(30),
+            undeliverable: Undeliverable::default(),
         }
     }
 }

@@ -67,7 +67,7 @@ pub use integrations::KeycloakConfig;
 #[cfg(feature = "otlp")]
 pub use log::Traces;
 pub use log::{Log, LogFormat};
-pub use mail::{MailConfig, MailTls, MailTransport, Mailbox, NoMailbox, split_mailbox};
+pub use mail::{MailConfig, MailTls, MailTransport, Mailbox, NoMailbox, Undeliverable, split_mailbox};
 pub use network::Network;
 pub use pod_config_node::PodConfigNodeConfig;
 pub use prometheus::PrometheusConfig;

@@ -110,6 +110,15 @@ alerts:
     description: >-
       {{ "{{ $value }}" }} mails have waited for an hour. No Instance is stopped or deleted before its Tenant is warned. The
       conditions of the Instances say what the mail server has answered.
+- alert: CrownlabsMailUndeliverable
+  expr: max by (controller) (automation_mails_undeliverable{ {{- $of -}} }) > 0
+  for: 10m
+  labels: {severity: warning}
+  annotations:
+    summary: The mail server refuses the mails to Tenants for good
+    description: >-
+      {{ "{{ $value }}" }} Instances of the loop {{ "{{ $labels.controller }}" }} have the condition reason MailUndeliverable:
+      correct spec.email of their Tenants. {{ ternary "They are kept until then." "Their deadlines count from the mails to the managers of their courses." (eq $effective.integrations.mail.undeliverable "keep") }}
 - alert: CrownlabsDeadlineMissed
   expr: max by (controller) (next_deadline_seconds{ {{- $of -}} } > 0) < time() - 3600
   for: 5m

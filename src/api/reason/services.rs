@@ -120,6 +120,10 @@ reasons! { SERVICES, SERVICES_ROWS;
     /// The mail server refuses the mail as a whole.
     MAIL_REFUSED = "MailRefused" on [Instance] in [Inactive, Abandoned, Expiring, Event] by Administrator:
         "The message is the server's: for example a filter, or a limit of mails.";
+    /// The mail server refuses the mails to the Tenant for good, also one without any text of the user. The managers of the
+    /// course get a mail.
+    MAIL_UNDELIVERABLE = "MailUndeliverable" on [Instance] in [Inactive, Abandoned, Expiring, Event] by Administrator:
+        "Correct `spec.email` of the Tenant, or see what the server says in the message.";
     /// The mail cannot be written into the Maildir folder.
     MAIL_FOLDER_UNUSABLE = "MailFolderUnusable" on [Instance] in [Inactive, Abandoned, Expiring, Event] by Administrator:
         "Check the rights and the room of `integrations.mail.folder`.";

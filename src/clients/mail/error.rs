@@ -156,6 +156,14 @@ impl MailError {
         }
     }
 
+    /// Whether it is this mail, or its recipient, that is refused for good. Other mails are not affected.
+    pub fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::BadRecipient { .. } | Self::Refused { what: Refused::Recipient | Refused::Mail, .. }
+        )
+    }
+
     /// Whether the same mail may be accepted later although nobody has changed anything.
     pub fn is_transient(&self) -> bool {
         matches!(

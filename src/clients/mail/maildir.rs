@@ -31,7 +31,7 @@ impl Maildir {
         Ok(Self { folder, writing: Mutex::new(()) })
     }
 
-    /// Writes a mail, unless it is there.
+    /// Writes a mail, unless it is there. It takes as long as the file system does.
     pub(super) fn deliver(&self, name: &str, message: &[u8]) -> Result<(), MailError> {
         // Nothing is protected but the files, which are whole even if a holder of the lock panicked.
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 use jiff::tz::TimeZone;
 use metrics::{counter, histogram};
 use ring::digest::{SHA256, digest};
+use tokio::sync::Semaphore;
+use tokio::time::timeout_at;
 use tracing::warn;
 
 use crate::api::reason::Reason;
@@ -40,7 +42,7 @@ use smtp::Smtp;
 use template::{Letter, Templates};
 
 pub use error::{MailError, MailSetupError, Refused};
-pub use notice::{Mail, MailKind};
+pub use notice::{Mail, MailKind, Manager, Wording};
 pub use template::TemplateError;
 
 /// Sends mails. Clones share connections.
@@ -56,11 +58,24 @@ struct Shared {
     templates: Templates,
     transport: Transport,
     gate: Gate,
+    /// The threads on which mails are made.
+    threads: Arc<Semaphore>,
 }
 
 enum Transport {
     Smtp(Arc<Smtp>),
     File { maildir: Maildir, from: Mailbox },
+}
+
+/// So many threads at a time read settings and templates, and write into the Maildir folder: a folder can be slow, or hang.
+const THREADS: usize = 4;
+
+/// What is made of a mail on a thread of its own.
+enum Made {
+    /// A file in the folder.
+    File,
+    /// The bytes for the mail server, and how to reach it.
+    Message(Box<Settings>, Vec<u8>),
 }
 
 impl Mailer {
@@ -98,12 +113,13 @@ impl Mailer {
             warn!("{doubt}");
         }
         // `increase()` sees the first mail of a kind, and the first failure, only if there was a 0 before.
-        for kind in MailKind::ALL {
+        for label in MailKind::ALL.map(MailKind::label).into_iter().chain([Wording::TO_MANAGERS]) {
             for result in [ACCEPTED].into_iter().chain(MailError::REASONS.map(Reason::as_str)) {
-                count(kind, result, 0);
+                count(label, result, 0);
             }
         }
-        Ok(Self { shared: Arc::new(Shared { config: config.clone(), zone, templates, transport, gate }) })
+        let (config, threads) = (config.clone(), Arc::new(Semaphore::new(THREADS)));
+        Ok(Self { shared: Arc::new(Shared { config, zone, templates, transport, gate, threads }) })
     }
 
     /// Sends a mail. Success means that the server has accepted it, or that it is in the folder. It takes no
@@ -114,7 +130,7 @@ impl Mailer {
     pub async fn send(&self, mail: &Mail) -> Result<(), MailError> {
         let begin = Instant::now();
         let result = self.deliver(mail).await;
-        count(mail.kind, result.as_ref().err().map_or(ACCEPTED, |error| error.reason().as_str()), 1);
+        count(mail.label(), result.as_ref().err().map_or(ACCEPTED, |error| error.reason().as_str()), 1);
         histogram!("crownlabs_mail_duration_seconds").record(begin.elapsed());
         result
     }
@@ -125,42 +141,90 @@ impl Mailer {
             return Err(MailError::NotLeader);
         }
         let recipient = mail.recipient()?;
-        let name = name_of(&mail.key);
-        match transport {
-            Transport::File { maildir, from } => maildir.deliver(&name, &self.message(mail, from)?),
-            Transport::Smtp(smtp) => {
-                let settings = Settings::read(config).map_err(MailError::Settings)?;
-                let message = self.message(mail, &settings.from)?;
-                let (server, limit) = (settings.server(), Duration::from(config.timeout));
-                let exchange = smtp.send(settings, &recipient, &message, gate);
+        let limit = Duration::from(config.timeout);
+        let deadline = tokio::time::Instant::now() + limit;
+        let made = timeout_at(deadline, self.make(mail.clone())).await;
+        match (transport, made.unwrap_or_else(|_| Err(self.shared.slow(limit)))?) {
+            (Transport::Smtp(smtp), Made::Message(settings, message)) => {
+                let server = settings.server();
+                let exchange = smtp.send(*settings, &recipient, &message, gate);
                 let timeout = |_| Err(MailError::Timeout { server, limit });
-                tokio::time::timeout(limit, exchange).await.unwrap_or_else(timeout)
+                timeout_at(deadline, exchange).await.unwrap_or_else(timeout)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a mail on a thread of its own. If nobody waits for it any more, the thread goes on all the same.
+    async fn make(&self, mail: Mail) -> Result<Made, MailError> {
+        // Fails only when the semaphore is closed, which it never is.
+        let permit = Arc::clone(&self.shared.threads).acquire_owned().await;
+        let shared = Arc::clone(&self.shared);
+        let made = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            shared.make(&mail)
+        });
+        match made.await {
+            Ok(made) => made,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            // The process ends.
+            Err(_) => Err(MailError::NotLeader),
+        }
+    }
+}
+
+impl Shared {
+    /// Makes a mail, and puts it into the folder where that is the way. It reads and writes files.
+    fn make(&self, mail: &Mail) -> Result<Made, MailError> {
+        match &self.transport {
+            Transport::File { maildir, from } => {
+                let message = self.message(mail, from)?;
+                // Asked last of all: the thread may have waited for a while.
+                if !self.gate.is_open() {
+                    return Err(MailError::NotLeader);
+                }
+                maildir.deliver(&name_of(&mail.key), &message).map(|()| Made::File)
+            }
+            Transport::Smtp(_) => {
+                let settings = Settings::read(&self.config).map_err(MailError::Settings)?;
+                let message = self.message(mail, &settings.from)?;
+                Ok(Made::Message(Box::new(settings), message))
             }
         }
     }
 
     /// The bytes of a mail.
     fn message(&self, mail: &Mail, from: &Mailbox) -> Result<Vec<u8>, MailError> {
-        let Shared { config, zone, templates, .. } = &*self.shared;
         let domain = from.address.domain().to_lowercase();
         let letter = Letter {
             mail,
             from,
             message_id: format!("<{}@{domain}>", name_of(&mail.key)),
             date: clock::now(),
-            zone,
-            zone_name: &config.time_zone,
+            zone: &self.zone,
+            zone_name: &self.config.time_zone,
         };
-        Ok(templates.load(mail.kind)?.render(&letter))
+        Ok(self.templates.of(&letter)?.render(&letter))
+    }
+
+    /// The files are not read or written in time.
+    fn slow(&self, limit: Duration) -> MailError {
+        let problem = format!("it takes longer than {limit:?}");
+        match &self.transport {
+            Transport::File { .. } => MailError::Folder { path: self.config.folder.as_str().into(), problem },
+            Transport::Smtp(_) => MailError::Settings(format!(
+                "reading passwordFile, caFile, configDir or templateDir: {problem}"
+            )),
+        }
     }
 }
 
 /// The value of the label `result` for mails that were accepted.
 const ACCEPTED: &str = "success";
 
-/// Counts mails of a kind with this result.
-fn count(kind: MailKind, result: &'static str, number: u64) {
-    counter!("crownlabs_mails_total", "kind" => kind.label(), "result" => result).increment(number);
+/// Counts mails with this label and result.
+fn count(label: &'static str, result: &'static str, number: u64) {
+    counter!("crownlabs_mails_total", "kind" => label, "result" => result).increment(number);
 }
 
 /// A name of 32 letters and digits that stands for the key of a mail.

@@ -32,13 +32,79 @@ pub struct Mail {
     pub deadline: Timestamp,
     /// Where the Tenant finds the Instance.
     pub link: String,
+    /// When the Instance was created.
+    pub created: Timestamp,
+    /// In whose words it is said.
+    pub wording: Wording,
+}
+
+/// In whose words something is said, and to whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wording {
+    /// To the Tenant, in those of the templates, with the names that its user chose.
+    Templates,
+    /// To the Tenant, in ours, without any text that a user or an administrator wrote: for a mail that was refused.
+    Plain,
+    /// To a manager of the course, in ours: that the mail cannot be delivered to the Tenant.
+    Manager {
+        /// The name of the manager, whose address is in [`Mail::tenant_email`].
+        name: String,
+        /// The name of the Workspace.
+        course: String,
+        /// Whether the Instance is kept; else its deadline counts from this mail.
+        is_kept: bool,
+    },
+}
+
+impl Wording {
+    /// The value of the label `kind` of metrics for mails to managers.
+    pub(super) const TO_MANAGERS: &str = "undeliverable";
+}
+
+/// A manager of a course.
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+#[debug("{name}")] // leaves out the address
+pub struct Manager {
+    /// The name of its Tenant.
+    pub name: String,
+    /// Its address.
+    pub email: String,
 }
 
 impl Mail {
+    /// The same mail in our words.
+    #[must_use]
+    pub fn plain(&self) -> Self {
+        Self { wording: Wording::Plain, ..self.clone() }
+    }
+
+    /// The mail that tells a manager of a course that this one cannot be delivered.
+    #[must_use]
+    pub fn to_manager(&self, manager: &Manager, course: &str, is_kept: bool) -> Self {
+        let Manager { name, email } = manager.clone();
+        Self {
+            key: format!("{}/{name}", self.key),
+            tenant_email: email,
+            wording: Wording::Manager { name, course: course.to_owned(), is_kept },
+            ..self.clone()
+        }
+    }
+
+    /// The value of the label `kind` of metrics.
+    pub(super) fn label(&self) -> &'static str {
+        match self.wording {
+            Wording::Templates | Wording::Plain => self.kind.label(),
+            Wording::Manager { .. } => Wording::TO_MANAGERS,
+        }
+    }
+
     /// The address to which the mail goes.
     pub(super) fn recipient(&self) -> Result<Address, MailError> {
         let unusable = |problem: &str| MailError::BadRecipient {
-            tenant: self.tenant_name.clone(),
+            tenant: match &self.wording {
+                Wording::Manager { name, .. } => name.clone(),
+                Wording::Templates | Wording::Plain => self.tenant_name.clone(),
+            },
             problem: problem.to_owned(),
         };
         match self.tenant_email.as_str() {
@@ -75,6 +141,11 @@ impl MailKind {
         Self::ExpirationWarning,
         Self::Expired,
     ];
+
+    /// Whether it says what will be done, rather than what was.
+    pub fn is_warning(self) -> bool {
+        matches!(self, Self::InactivityWarning | Self::DestructionWarning | Self::ExpirationWarning)
+    }
 
     /// The value of the label `kind` of metrics.
     pub fn label(self) -> &'static str {

@@ -165,7 +165,6 @@ impl Settings {
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
-    // A small local file: reading it takes less time than another thread would.
     let content =
         std::fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     String::from_utf8(content).map_err(|_| format!("{} is not text", path.display()))

@@ -1,6 +1,7 @@
 //! Mails as bytes, settings, and the Maildir folder. What needs a mail server is in `tests/integration/mail`.
 
 mod golden;
+mod plain;
 mod properties;
 mod set_up;
 mod templates;
@@ -22,6 +23,8 @@ fn plain(kind: MailKind) -> Mail {
         remaining: Duration::from_hours(72),
         deadline: "2026-11-20T17:00:00Z".parse().unwrap(),
         link: "https://labs.example.com/instances?a=1&b=2".to_owned(),
+        created: "2026-11-18T09:30:00Z".parse().unwrap(),
+        wording: Wording::Templates,
     }
 }
 
@@ -36,7 +39,7 @@ fn rendered(templates: &Templates, mail: &Mail) -> String {
         zone: &TimeZone::get("Europe/Rome").unwrap(),
         zone_name: "Europe/Rome",
     };
-    String::from_utf8(templates.load(mail.kind).unwrap().render(&letter)).unwrap()
+    String::from_utf8(templates.of(&letter).unwrap().render(&letter)).unwrap()
 }
 
 fn built_in() -> Templates {

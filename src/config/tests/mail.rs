@@ -29,6 +29,7 @@ fn the_keys_are_read() {
     templateDir: /templates
     timeZone: Europe/Rome
     timeout: 5s
+    undeliverable: proceed
 ",
     );
     let expected = MailConfig {
@@ -46,6 +47,7 @@ fn the_keys_are_read() {
         template_dir: "/templates".to_owned(),
         time_zone: "Europe/Rome".to_owned(),
         timeout: ConfigDuration::from_secs(5),
+        undeliverable: Undeliverable::Proceed,
     };
     assert_eq!(config.integrations.mail, expected);
     // What is not used is not required.

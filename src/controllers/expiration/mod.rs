@@ -8,7 +8,8 @@
 //! | report | the promise in `status.expiration`, the condition `Expiring`, events; the annotations that the Go operators read |
 //!
 //! Before a mail is sent, the promise that it makes is written into the status; once the mail server has accepted it,
-//! that is written too: into the annotations, then into the status. A process that dies before sends the same mail again,
+//! that is written too: into the annotations, among them one that only this daemon may write, so that no second mail is sent
+//! within an interval, then into the status. A process that dies before sends the same mail again,
 //! with the same `Message-ID`. The deletion names the resource version of the Instance, so nothing is deleted that has
 //! changed.
 

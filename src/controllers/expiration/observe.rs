@@ -16,6 +16,7 @@ use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
 use crate::controllers::shared::ending::{Ending, Way};
+use crate::controllers::shared::mail_log::Mailed;
 use crate::controllers::shared::promise::{Terms, accepted, later, standing, time};
 
 /// The way to the end.
@@ -39,6 +40,10 @@ pub struct Observed {
     pub template: Option<Arc<Template>>,
     /// Its Tenant; `None` while it does not exist.
     pub tenant: Option<Arc<Tenant>>,
+    /// The managers of its course.
+    pub managers: Vec<Arc<Tenant>>,
+    /// What is remembered of the mails about it.
+    pub mailed: Mailed,
     /// Whether an administrator has exempted the namespace.
     pub is_exempt: bool,
 }
@@ -49,6 +54,7 @@ impl Observed {
     /// time. One that is later than `now` by more than an interval is none.
     fn promise(&self, terms: &Terms, now: Timestamp) -> Promise {
         let stored = self.instance.status.expiration.as_deref().cloned().unwrap_or_default();
+        let stored = self.mailed.accepted(terms, WAY.warning, stored);
         let warned_at = self.instance.annotation(labels::EXPIRY_WARNED_AT);
         let is_warned = warned_at.is_some_and(|text| !text.is_empty())
             || self.instance.annotation(labels::EXPIRY_WARNED).is_some();
@@ -57,7 +63,7 @@ impl Observed {
             return stored;
         }
         let witness = if stored.sending.is_some() { stored.witness.clone() } else { "annotation".to_owned() };
-        Promise { witness, ..accepted(terms, &stored, at) }
+        Promise { witness, undeliverable: None, ..accepted(terms, &stored, at) }
     }
 
     /// The end of the Instance for its age; `None` where it has none. An error where the Template's age cannot be
@@ -75,12 +81,17 @@ impl Observed {
             warnings: u32::from(config.notifications),
             interval: config.notification_interval.get(),
             final_mail: config.notifications,
+            mailed: self.mailed.last_mails(&self.instance, WAY.warning, WAY.last),
         };
         let promise = standing(&terms, created, self.promise(&terms, now), now);
         Ok(Some(Ending {
             way: WAY,
             instance: &self.instance,
             tenant: self.tenant.as_deref(),
+            course: &template.spec.workspace_ref.name,
+            managers: &self.managers,
+            mailed: &self.mailed,
+            undeliverable: settings.undeliverable,
             terms,
             since: created,
             promise: Promise { since: time(created), ..promise },

@@ -6,9 +6,10 @@ use super::Settings;
 use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
-use super::stores::Dependence;
+use super::stores::{Dependence, observed};
 use crate::api::condition::EXPIRING;
 use crate::api::instance::InstanceKind;
+use crate::controllers::shared::delivery::Sent;
 use crate::controllers::shared::ending::{Effect, foretell};
 use crate::controllers::shared::ending_stores::EndingStores;
 use crate::controllers::shared::notifier::Notifier;
@@ -48,12 +49,14 @@ impl Reconciler for ExpirationReconciler {
     const REPORT: ReportFn<Self> = report;
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        self.stores.find(key).map(Observed::from)
+        let found = self.stores.find(key)?;
+        let mailed = self.notifier.mailed(&found.instance);
+        Some(observed(found, mailed))
     }
 
-    async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Timestamp> {
+    async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Sent> {
         match effect {
-            Effect::Mail(mail) => self.notifier.send(&EXPIRING, mail).await,
+            Effect::Mail(notice) => self.notifier.send(&EXPIRING, notice).await,
             Effect::Check => EffectOutcome { result: None, error: None },
         }
     }
@@ -62,7 +65,7 @@ impl Reconciler for ExpirationReconciler {
         self.notifier.forget(key);
     }
 
-    fn settle(&self, observed: &Observed, _outcome: &Outcome<Timestamp>) {
+    fn settle(&self, observed: &Observed, _outcome: &Outcome<Sent>) {
         let promise = observed.instance.status.expiration.as_deref();
         self.notifier.record(&observed.instance, promise, None);
     }

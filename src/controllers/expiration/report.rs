@@ -1,7 +1,7 @@
 //! The report of an Instance's expiration: a pure function.
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::Settings;
 use super::observe::Observed;
@@ -9,7 +9,9 @@ use crate::api::condition::{ConditionType, EXPIRING};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::promise::Promise;
-use crate::controllers::shared::ending::{Effect, observation, tell};
+use crate::controllers::shared::delivery::Sent;
+use crate::controllers::shared::ending::{Effect, is_done, observation, tell};
+use crate::controllers::shared::mail_log::annotated;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::plan::{ObjectPatch, Plan};
@@ -20,7 +22,7 @@ pub fn report(
     observed: &Observed,
     settings: &Settings,
     plan: &Plan<Effect>,
-    outcome: &Outcome<Timestamp>,
+    outcome: &Outcome<Sent>,
     now: Timestamp,
 ) -> Report<InstanceKind> {
     let instance = &observed.instance;
@@ -30,10 +32,13 @@ pub fn report(
     let mut condition: Option<Observation> =
         plan.problems.first().map(|problem| observation(problem, EXPIRING));
     status.expiration = None;
+    let mut lacking = Map::new();
     if let Ok(Some(ending)) = observed.ending(settings, now) {
         let before = old.expiration.as_deref().cloned().unwrap_or_default();
         let told = tell(&ending, &before, plan, outcome, !plan.remove.is_empty(), now);
-        if told.promise.warnings > 0 || !plan.effects.is_empty() || told.problem.is_some() {
+        lacking = ending.mailed_annotations(false);
+        let is_waiting = told.promise.sending.is_some() || told.promise.undeliverable.is_some();
+        if told.promise.warnings > 0 || !plan.effects.is_empty() || told.problem.is_some() || is_waiting {
             condition = Some(told.condition);
             status.expiration = Some(Box::new(told.promise));
         }
@@ -44,8 +49,8 @@ pub fn report(
     status.conditions = conditions::merge(&old.conditions, condition.as_slice(), retired, generation, now);
     // What is due next follows from the new promise; the gauges show it, too.
     let has_changed = status.expiration != old.expiration;
-    let requeue_at_once = has_changed && outcome.is_applied && outcome.is_success();
-    let patch = annotations(instance, status.expiration.as_deref());
+    let requeue_at_once = has_changed && is_done(outcome);
+    let patch = annotated(instance, annotations(instance, status.expiration.as_deref()), &lacking);
     Report { patch, requeue_at_once, ..Report::new(status, events) }
 }
 

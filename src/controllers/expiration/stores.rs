@@ -5,6 +5,7 @@ use crate::api::instance::Instance;
 use crate::api::labels;
 use crate::api::template::Template;
 use crate::controllers::shared::ending_stores::{Dependencies, Found};
+use crate::controllers::shared::mail_log::Mailed;
 
 /// What this loop depends on.
 pub struct Dependence;
@@ -20,8 +21,8 @@ impl Dependencies for Dependence {
     }
 }
 
-impl From<Found> for Observed {
-    fn from(Found { instance, template, tenant, is_exempt }: Found) -> Self {
-        Self { instance, template, tenant, is_exempt }
-    }
+/// What is known of an Instance: what the stores have, and what is remembered of the mails about it.
+pub fn observed(found: Found, mailed: Mailed) -> Observed {
+    let Found { instance, template, tenant, managers, is_exempt } = found;
+    Observed { instance, template, tenant, managers, mailed, is_exempt }
 }

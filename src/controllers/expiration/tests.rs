@@ -1,6 +1,7 @@
 //! Tests of the plan and the report of expiration.
 
 mod contract;
+mod refused;
 
 use std::sync::Arc;
 
@@ -18,9 +19,11 @@ use crate::api::labels;
 use crate::api::promise::Promise;
 use crate::api::reason;
 use crate::clients::mail::MailKind;
-use crate::config::ExpirationConfig;
+use crate::config::{ExpirationConfig, Undeliverable};
+use crate::controllers::shared::delivery::Sent;
 use crate::controllers::shared::ending::Effect;
 use crate::controllers::shared::fixtures;
+use crate::controllers::shared::mail_log::Mailed;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::plan::{Plan, Requeue};
 use crate::runtime::problem::Problem;
@@ -35,7 +38,8 @@ fn at(seconds: i64) -> Timestamp {
 
 fn settings(notifications: bool) -> Settings {
     let config = ExpirationConfig { notifications, ..ExpirationConfig::default() };
-    Settings { config, website: "crownlabs.example.com".to_owned() }
+    let website = "crownlabs.example.com".to_owned();
+    Settings { config, website, undeliverable: Undeliverable::Keep }
 }
 
 /// An Instance of this age in seconds, of a Template that deletes after 30 days.
@@ -47,14 +51,16 @@ fn observed(age: i64) -> Observed {
         instance: Arc::new(fixtures::running_instance(at(NOW - age))),
         template: Some(Arc::new(serde_json::from_value(template).expect("a Template"))),
         tenant: Some(Arc::new(serde_json::from_value(tenant).expect("a Tenant"))),
+        managers: Vec::new(),
+        mailed: Mailed::default(),
         is_exempt: false,
     }
 }
 
 fn what(plan: &Plan<Effect>) -> &'static str {
     match (plan.effects.first(), plan.remove.first()) {
-        (Some(Effect::Mail(mail)), None) if mail.kind == MailKind::ExpirationWarning => "warn",
-        (Some(Effect::Mail(mail)), None) if mail.kind == MailKind::Expired => "final mail",
+        (Some(Effect::Mail(notice)), None) if notice.mail.kind == MailKind::ExpirationWarning => "warn",
+        (Some(Effect::Mail(notice)), None) if notice.mail.kind == MailKind::Expired => "final mail",
         (None, Some(_)) => "delete",
         (None, None) if plan.requeue == Requeue::OnChange => "nothing",
         (None, None) => "wait",
@@ -134,7 +140,7 @@ fn exempt_never_and_unreadable_instances_are_left_alone() {
 #[test]
 fn the_report_follows_the_mail() {
     let mut observed = observed(30 * DAY);
-    let told = |observed: &Observed, outcome: &Outcome<Timestamp>| {
+    let told = |observed: &Observed, outcome: &Outcome<Sent>| {
         let made = plan(observed, &settings(true), at(NOW));
         report(observed, &settings(true), &made, outcome, at(NOW))
     };
@@ -159,7 +165,7 @@ fn the_report_follows_the_mail() {
     assert_eq!(condition_of(&again.status), condition_of(&failed.status));
     assert_eq!((&*condition_of(&again.status).reason, again.events.len()), ("MailRefused", 0));
 
-    let accepted = EffectOutcome::done(at(NOW + 5));
+    let accepted = EffectOutcome::done(Sent::at(at(NOW + 5)));
     let done = told(&observed, &Outcome { effects: vec![accepted], ..Outcome::default() });
     let promise = done.status.expiration.clone().expect("a promise");
     assert_eq!((promise.warnings, promise.last_warning), (1, Some(Time(at(NOW + 5)))));
@@ -284,7 +290,8 @@ fn an_accepted_warning_is_written_into_both_annotations() {
     let told = |outcome| report(&overdue, &settings(true), &made, &outcome, at(NOW));
     let before = told(Outcome::pending());
     assert_eq!(before.patch, None, "nothing was accepted yet");
-    let accepted = told(Outcome { effects: vec![EffectOutcome::done(at(NOW + 5))], ..Outcome::default() });
+    let accepted =
+        told(Outcome { effects: vec![EffectOutcome::done(Sent::at(at(NOW + 5)))], ..Outcome::default() });
     let written = json!({labels::EXPIRY_WARNED: "true", labels::EXPIRY_WARNED_AT: rfc3339(at(NOW + 5))});
     let patch = accepted.patch.expect("a patch").patch;
     assert_eq!(patch, json!({"metadata": {"annotations": written}}));

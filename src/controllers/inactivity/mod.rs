@@ -9,7 +9,8 @@
 //!
 //! Nobody is warned and nothing is stopped unless every source of metrics has answered for the whole time in
 //! question. Before a mail is sent, the promise that it makes is written into the status; once the mail server has
-//! accepted it, that is written too. A process that dies in between sends the same mail again, with the same
+//! accepted it, that is written too: into an annotation that only this daemon may write, so that no second mail is sent within
+//! an interval, and into the status. A process that dies in between sends the same mail again, with the same
 //! `Message-ID`. The stop and the deletion name the resource version of the Instance, so nothing happens to one that
 //! has changed.
 

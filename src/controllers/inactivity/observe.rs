@@ -17,6 +17,7 @@ use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
 use crate::controllers::shared::ending::{Ending, Way, warnings};
+use crate::controllers::shared::mail_log::Mailed;
 use crate::controllers::shared::promise::{Terms, earlier, standing, time, withdrawn};
 
 /// How old an Instance without a promise may be whose unused time counts from its creation. An older one was there
@@ -47,6 +48,10 @@ pub struct Observed {
     pub template: Option<Arc<Template>>,
     /// Its Tenant; `None` while it does not exist.
     pub tenant: Option<Arc<Tenant>>,
+    /// The managers of its course.
+    pub managers: Vec<Arc<Tenant>>,
+    /// What is remembered of the mails about it.
+    pub mailed: Mailed,
     /// Whether an administrator has exempted the namespace.
     pub is_exempt: bool,
     /// The latest round of queries; `None` before the first one.
@@ -80,12 +85,18 @@ impl Observed {
         let interval =
             if running { config.notification_interval } else { config.destruction_notification_interval };
         let number = if config.notifications { warnings(template, config.max_number_of_alerts) } else { 0 };
-        let terms =
-            Terms { after, warnings: number, interval: interval.get(), final_mail: config.notifications };
+        let (way, interval) = (self.way(), interval.get());
+        let mailed = self.mailed.last_mails(&self.instance, way.warning, way.last);
+        let terms = Terms { after, warnings: number, interval, final_mail: config.notifications, mailed };
+        let basis = self.mailed.accepted(&terms, way.warning, basis);
         Ok(Some(Ending {
-            way: self.way(),
+            way,
             instance: &self.instance,
             tenant: self.tenant.as_deref(),
+            course: &template.spec.workspace_ref.name,
+            managers: &self.managers,
+            mailed: &self.mailed,
+            undeliverable: settings.undeliverable,
             terms,
             since,
             promise: standing(&terms, since, basis, now),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::Settings;
 use super::observe::{Observed, Unseen};
@@ -13,6 +13,7 @@ use crate::api::labels;
 use crate::api::lifetime::Lifetime;
 use crate::api::reason;
 use crate::controllers::shared::ending::{Effect, Ending, link, proceed};
+use crate::controllers::shared::mail_log::annotated;
 use crate::controllers::shared::promise::{Due, earlier};
 use crate::runtime::plan::{ObjectPatch, Plan, Removal, Requeue};
 use crate::runtime::problem::Problem;
@@ -44,7 +45,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
         return plan;
     }
     if proceed(&ending, now, &link(&settings.website), &mut plan) {
-        end(observed, &mut plan);
+        end(observed, &ending.mailed_annotations(true), &mut plan);
     }
     plan
 }
@@ -81,13 +82,14 @@ fn sees(
     }
 }
 
-/// Stops the Instance if it can be started again with its data, else deletes it.
-fn end(observed: &Observed, plan: &mut Plan<Effect>) {
+/// Stops the Instance if it can be started again with its data, else deletes it. With the stop, the annotations about the
+/// last mail are written that it lacks.
+fn end(observed: &Observed, lacking: &Map<String, Value>, plan: &mut Plan<Effect>) {
     let instance = &*observed.instance;
     if instance.spec.running && observed.is_persistent() {
         let annotations = json!({labels::LAST_RUNNING: "false"});
         let stop = json!({"metadata": {"annotations": annotations}, "spec": {"running": false}});
-        plan.patches.extend(ObjectPatch::of(instance, &stop));
+        plan.patches.extend(annotated(instance, ObjectPatch::of(instance, &stop), lacking));
     } else {
         plan.remove.push(Removal::of(instance, &INACTIVE));
     }

@@ -13,6 +13,7 @@ use super::stores::{Dependence, OwnWitnesses, Witnesses, longest_idle, observed}
 use crate::api::condition::INACTIVE;
 use crate::api::instance::InstanceKind;
 use crate::controllers::shared::addresses::InstanceAddresses;
+use crate::controllers::shared::delivery::Sent;
 use crate::controllers::shared::ending::{Effect, foretell};
 use crate::controllers::shared::ending_stores::EndingStores;
 use crate::controllers::shared::notifier::Notifier;
@@ -69,14 +70,17 @@ impl Reconciler for InactivityReconciler {
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let round = self.rounds.as_ref().and_then(Rounds::latest);
-        self.stores.find(key).map(|found| observed(found, round.as_deref(), &self.witnesses))
+        let found = self.stores.find(key)?;
+        let mailed = self.notifier.mailed(&found.instance);
+        Some(observed(found, mailed, round.as_deref(), &self.witnesses))
     }
 
-    async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Timestamp> {
+    async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Sent> {
         match (effect, &self.rounds) {
-            (Effect::Mail(mail), _) => self.notifier.send(&INACTIVE, mail).await,
+            (Effect::Mail(notice), _) => self.notifier.send(&INACTIVE, notice).await,
             (Effect::Check, Some(rounds)) => {
-                EffectOutcome::done(rounds.refresh(longest_idle(&self.stores.templates)).await)
+                rounds.refresh(longest_idle(&self.stores.templates)).await;
+                EffectOutcome::done(Sent::default())
             }
             (Effect::Check, None) => EffectOutcome { result: None, error: None },
         }
@@ -86,7 +90,7 @@ impl Reconciler for InactivityReconciler {
         self.notifier.forget(key);
     }
 
-    fn settle(&self, observed: &Observed, _outcome: &Outcome<Timestamp>) {
+    fn settle(&self, observed: &Observed, _outcome: &Outcome<Sent>) {
         let status = &observed.instance.status;
         let promise = status.inactivity.as_deref().or(status.destruction.as_deref());
         self.notifier.record(&observed.instance, promise, observed.witness());

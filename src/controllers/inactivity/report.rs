@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::Settings;
 use super::observe::Observed;
@@ -12,7 +12,9 @@ use crate::api::instance::InstanceKind;
 use crate::api::labels;
 use crate::api::promise::Promise;
 use crate::api::reason::STOPPED;
-use crate::controllers::shared::ending::{Effect, Ending, observation, tell};
+use crate::controllers::shared::delivery::Sent;
+use crate::controllers::shared::ending::{Effect, Ending, is_done, observation, tell};
+use crate::controllers::shared::mail_log::annotated;
 use crate::controllers::shared::promise::{later, next_warning, withdrawn};
 use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::{self, Observation};
@@ -29,7 +31,7 @@ pub fn report(
     observed: &Observed,
     settings: &Settings,
     plan: &Plan<Effect>,
-    outcome: &Outcome<Timestamp>,
+    outcome: &Outcome<Sent>,
     now: Timestamp,
 ) -> Report<InstanceKind> {
     let instance = &observed.instance;
@@ -37,6 +39,7 @@ pub fn report(
     let mut status = old.clone();
     let (mut told_conditions, mut events) = (Vec::<Observation>::new(), Vec::new());
     let mut patch;
+    let mut lacking = Map::new();
     // The condition that stays as it is: the times in it are as old as those in the stored promise.
     let mut kept = None;
     let has_checked = plan.effects.contains(&Effect::Check) && outcome.is_applied;
@@ -69,8 +72,8 @@ pub fn report(
             }
             let promise = if is_new { Some(Box::new(told.promise.clone())) } else { before.clone() };
             let has_moved = told.promise.deadline != before.as_deref().and_then(|told| told.deadline.clone());
-            let is_done = outcome.is_applied && outcome.is_success();
-            requeue_at_once |= is_done && is_new && (has_moved || !plan.effects.is_empty());
+            lacking = ending.mailed_annotations(false);
+            requeue_at_once |= is_done(outcome) && is_new && (has_moved || !plan.effects.is_empty());
             (status.inactivity, status.destruction) = if running { (promise, None) } else { (None, promise) };
             patch = (is_new && running).then(|| annotations(observed, &told.promise)).flatten();
             events = told.events;
@@ -82,7 +85,7 @@ pub fn report(
         requeue_at_once |= old.inactivity.is_some() && outcome.is_applied;
     }
     status.conditions = conditions(observed, told_conditions, kept, now);
-    Report { patch, requeue_at_once, ..Report::new(status, events) }
+    Report { patch: annotated(instance, patch, &lacking), requeue_at_once, ..Report::new(status, events) }
 }
 
 /// The conditions of the Instance: those in `told`, the one that is `kept` as it is, and that it was stopped. Those

@@ -16,6 +16,7 @@ use crate::capture::ConnectionCounter;
 use crate::clients::prometheus::{Activity, Target};
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::ending_stores::{Dependencies, Found};
+use crate::controllers::shared::mail_log::Mailed;
 use crate::runtime::store::Store;
 
 /// What this loop depends on.
@@ -61,10 +62,10 @@ impl OwnWitnesses {
     }
 }
 
-/// What is known of an Instance: what the stores have, what the latest round of queries says, and what this process
-/// has seen.
-pub fn observed(found: Found, round: Option<&Activity>, witnesses: &Witnesses) -> Observed {
-    let Found { instance, template, tenant, is_exempt } = found;
+/// What is known of an Instance: what the stores have, what is remembered of the mails about it, what the latest round of
+/// queries says, and what this process has seen.
+pub fn observed(found: Found, mailed: Mailed, round: Option<&Activity>, witnesses: &Witnesses) -> Observed {
+    let Found { instance, template, tenant, managers, is_exempt } = found;
     // Not those of the status, which its user may write: by another address, a machine is used as often as another one.
     let services = witnesses.addresses.services_of(instance.namespace(), instance.uid());
     let addresses: Vec<IpAddr> = services.iter().filter_map(|(_, address)| *address).collect();
@@ -72,6 +73,8 @@ pub fn observed(found: Found, round: Option<&Activity>, witnesses: &Witnesses) -
     Observed {
         template,
         tenant,
+        managers,
+        mailed,
         is_exempt,
         seen: round.map(|round| seen(&instance, &names, &addresses, round)),
         connected: witnesses.own.last_use(&addresses),
@@ -148,11 +151,16 @@ mod tests {
         });
         assert!(factory.offer(&service).expect("a Service"));
         let at = |second| Timestamp::from_second(second).expect("a time");
-        let found =
-            || Found { instance: Arc::new(instance.clone()), template: None, tenant: None, is_exempt: false };
+        let found = || Found {
+            instance: Arc::new(instance.clone()),
+            template: None,
+            tenant: None,
+            managers: Vec::new(),
+            is_exempt: false,
+        };
         let uses = |used: &[(&str, Timestamp)]| {
             let round = Activity::of_addresses(at(1_000), used);
-            let observed = observed(found(), Some(&round), &witnesses);
+            let observed = observed(found(), Mailed::default(), Some(&round), &witnesses);
             (observed.seen.expect("a round").last_use, observed.connected)
         };
         witnesses.own.ssh.count_at("10.0.0.9:22".parse().expect("an address"), at(900));

@@ -1,19 +1,24 @@
 //! How an Instance comes to its end: what the loops of inactivity and expiration share. They differ in what they
 //! count from, in their mails, and in what they do at the deadline.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 
+use super::delivery::{Managers, Notice, Sent};
+use super::mail_log::{Mailed, record};
 use super::promise::{self, Due, Next, Terms, later};
 use crate::api::condition::{Condition, ConditionType};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::lifetime::LifetimeError;
 use crate::api::promise::Promise;
-use crate::api::reason::{NOT_OVERDUE, OVERDUE, Reason, TENANT_NOT_FOUND, WARNED};
+use crate::api::reason::{MAIL_UNDELIVERABLE, NOT_OVERDUE, OVERDUE, Reason, TENANT_NOT_FOUND, WARNED};
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
-use crate::clients::mail::{Mail, MailKind};
+use crate::clients::mail::{Mail, MailKind, Manager, Wording};
+use crate::config::{Config, Undeliverable};
 use crate::controllers::Setup;
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::rfc3339;
@@ -26,6 +31,9 @@ use crate::runtime::reconciler::{self, EffectOutcome, Outcome};
 /// After how long an Instance is looked at again whose Tenant does not exist; no loop is woken by what is missing.
 const MISSING_RETRY: Duration = Duration::from_mins(10);
 
+/// So many managers of a course, at most, are told of a warning that cannot be delivered.
+const MANAGERS: usize = 5;
+
 /// The reasons of a condition that tells the promise: warnings were sent, or are due, or are not due yet.
 const REASONS: [Reason; 3] = [WARNED, OVERDUE, NOT_OVERDUE];
 
@@ -36,12 +44,16 @@ pub struct Settings<C> {
     pub config: C,
     /// The host of the website, for the link in mails.
     pub website: String,
+    /// What happens where a warning is refused for good.
+    pub undeliverable: Undeliverable,
 }
 
 impl<C> Settings<C> {
     /// The settings of a loop with this configuration.
     pub fn new(setup: &Setup<'_>, config: C) -> Self {
-        Self { config, website: setup.config.controllers.instance.website_base_url.clone() }
+        let Config { controllers, integrations, .. } = setup.config;
+        let website = controllers.instance.website_base_url.clone();
+        Self { config, website, undeliverable: integrations.mail.undeliverable }
     }
 }
 
@@ -67,19 +79,19 @@ pub struct Way {
 pub enum Effect {
     /// Asks the sources of metrics for the last use of all Instances.
     Check,
-    /// Sends a mail. Its result is the time at which the server accepted it.
-    Mail(Box<Mail>),
+    /// Sends a mail. Its result is what became of it.
+    Mail(Box<Notice>),
 }
 
 impl reconciler::Effect for Effect {
-    type Result = Timestamp;
+    type Result = Sent;
 }
 
 impl Effect {
-    fn mail(&self) -> Option<&Mail> {
+    fn notice(&self) -> Option<&Notice> {
         match self {
             Self::Check => None,
-            Self::Mail(mail) => Some(mail),
+            Self::Mail(notice) => Some(notice),
         }
     }
 }
@@ -93,6 +105,14 @@ pub struct Ending<'a> {
     pub instance: &'a Instance,
     /// Its Tenant; `None` while it does not exist.
     pub tenant: Option<&'a Tenant>,
+    /// The Workspace of its Template.
+    pub course: &'a str,
+    /// The managers of that Workspace.
+    pub managers: &'a [Arc<Tenant>],
+    /// What is remembered of the mails about it.
+    pub mailed: &'a Mailed,
+    /// What happens where a warning is refused for good.
+    pub undeliverable: Undeliverable,
     /// What the Template and the configuration say.
     pub terms: Terms,
     /// The time from which they count.
@@ -108,7 +128,7 @@ impl Ending<'_> {
     }
 
     /// The mail that is due, if one is; the problem where the Tenant that should get it does not exist.
-    pub fn mail(&self, now: Timestamp, link: &str) -> Option<Result<Mail, Problem>> {
+    pub fn notice(&self, now: Timestamp, link: &str) -> Option<Result<Notice, Problem>> {
         let (kind, deadline) = match self.due(now) {
             Due::Warn(deadline) => (self.way.warning, deadline),
             Due::Final(deadline) => (self.way.last, deadline),
@@ -123,7 +143,7 @@ impl Ending<'_> {
         };
         let left = u32::try_from(i64::from(self.terms.warnings).saturating_sub(self.promise.warnings.max(0)));
         let is_warning = kind == self.way.warning;
-        Some(Ok(Mail {
+        let mail = Mail {
             kind,
             // Two warnings can name the same deadline.
             key: format!("{}/{kind:?}-{}/{}", self.instance.uid(), self.promise.warnings, rfc3339(deadline)),
@@ -135,30 +155,69 @@ impl Ending<'_> {
             remaining: self.terms.interval.saturating_mul(if is_warning { left.unwrap_or(0) } else { 0 }),
             deadline,
             link: link.to_owned(),
-        }))
+            created: self.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0),
+            wording: Wording::Templates,
+        };
+        let (uid, course) = (self.instance.uid().to_owned(), self.course.to_owned());
+        let managers = self.managers(kind, now);
+        Some(Ok(Notice { mail, uid, number: self.promise.warnings, course, managers }))
     }
 
-    /// The promise after `mail` of the plan: before it is sent (`outcome` is `None`), and after.
+    /// Who is told if a mail cannot be delivered. Where the Instance is kept, that is said once, and at most once in an
+    /// interval.
+    fn managers(&self, kind: MailKind, now: Timestamp) -> Managers {
+        let told = self.mailed.last(self.instance, &record(kind, true));
+        let knows = |told| self.promise.undeliverable.is_some() || now < later(told, self.terms.interval);
+        if self.undeliverable == Undeliverable::Keep && told.is_some_and(knows) {
+            return Managers::Told;
+        }
+        let named = self.managers.iter().take(MANAGERS);
+        let manager = |tenant: &Arc<Tenant>| Manager {
+            name: tenant.name().to_owned(),
+            email: tenant.spec.email.clone(),
+        };
+        Managers::Tell(named.map(manager).collect())
+    }
+
+    /// The annotations about accepted mails that the Instance lacks; `is_last` for the mail that the deadline has passed.
+    pub fn mailed_annotations(&self, is_last: bool) -> Map<String, Value> {
+        if is_last {
+            // Another process may have sent it.
+            let told = self.promise.final_mail.as_ref().map(|told| told.0);
+            return self.mailed.annotations(self.instance, &[(record(self.way.last, false), told)]);
+        }
+        let kind = self.way.warning;
+        self.mailed.annotations(self.instance, &[(record(kind, false), None), (record(kind, true), None)])
+    }
+
+    /// The promise after a mail of the plan: before it is sent (`outcome` is `None`), and after.
     pub fn promised(
         &self,
-        mail: Option<&Mail>,
-        outcome: Option<&EffectOutcome<Timestamp>>,
+        notice: Option<&Notice>,
+        outcome: Option<&EffectOutcome<Sent>>,
         now: Timestamp,
     ) -> Promise {
-        let promise = mail.map_or_else(|| self.promise.clone(), |mail| self.after_mail(mail, outcome, now));
+        let promise =
+            notice.map_or_else(|| self.promise.clone(), |notice| self.after_mail(notice, outcome, now));
         Promise { next_warning: promise::next_warning(&self.terms, self.since, &promise), ..promise }
     }
 
-    fn after_mail(&self, mail: &Mail, outcome: Option<&EffectOutcome<Timestamp>>, now: Timestamp) -> Promise {
-        let accepted = outcome.and_then(|outcome| outcome.result);
-        if mail.kind == self.way.last {
+    fn after_mail(&self, notice: &Notice, outcome: Option<&EffectOutcome<Sent>>, now: Timestamp) -> Promise {
+        let sent = outcome.and_then(|outcome| outcome.result).unwrap_or_default();
+        if notice.mail.kind == self.way.last {
             let until = || promise::time(later(now, self.terms.interval));
             let sending = self.promise.sending.clone().or_else(until);
-            return Promise { sending, final_mail: accepted.and_then(promise::time), ..self.promise.clone() };
+            let undeliverable = sent.refused.and_then(promise::time);
+            let undeliverable = undeliverable.or_else(|| self.promise.undeliverable.clone());
+            let final_mail = sent.accepted.and_then(promise::time);
+            return Promise { sending, undeliverable, final_mail, ..self.promise.clone() };
         }
-        let sending = Promise { sending: promise::time(mail.deadline), ..self.promise.clone() };
-        accepted
-            .map_or_else(|| sending.clone(), |accepted| promise::accepted(&self.terms, &sending, accepted))
+        if self.promise.warnings != notice.number {
+            // It counts already, because it is remembered.
+            return self.promise.clone();
+        }
+        let sending = Promise { sending: promise::time(notice.mail.deadline), ..self.promise.clone() };
+        promise::sent(&self.terms, &sending, sent)
     }
 
     /// The condition that tells the promise. `problem` is why nothing can be decided now.
@@ -166,6 +225,10 @@ impl Ending<'_> {
         let Way { condition, action, .. } = self.way;
         if let Some(problem) = problem {
             return observation(problem, condition);
+        }
+        if promise.undeliverable.is_some() {
+            let message = "the mail server refuses the mails to the Tenant for good";
+            return Observation::new(condition, true, MAIL_UNDELIVERABLE, message);
         }
         let next = promise::next(&self.terms, self.since, promise);
         if promise.warnings > 0
@@ -228,18 +291,19 @@ pub fn tell(
     ending: &Ending<'_>,
     old: &Promise,
     plan: &Plan<Effect>,
-    outcome: &Outcome<Timestamp>,
+    outcome: &Outcome<Sent>,
     acts: bool,
     now: Timestamp,
 ) -> Told {
-    let mail = plan.effects.iter().enumerate().find_map(|(index, effect)| Some((index, effect.mail()?)));
-    let effect = mail.filter(|_| outcome.is_applied).and_then(|(index, _)| outcome.effects.get(index));
-    let promise = ending.promised(mail.map(|(_, mail)| mail), effect, now);
+    let notice = plan.effects.iter().enumerate().find_map(|(index, effect)| Some((index, effect.notice()?)));
+    let effect = notice.filter(|_| outcome.is_applied).and_then(|(index, _)| outcome.effects.get(index));
+    let promise = ending.promised(notice.map(|(_, notice)| notice), effect, now);
     let problem = plan.problems.first().or(outcome.effect_problems().next()).cloned();
     let conditions = ending.instance.status.conditions.iter();
     let known = conditions.filter(|known| known.type_ == ending.way.condition);
-    // While a mail is sent again, the condition keeps saying why the last attempt failed.
-    let is_retried = mail.is_some() && !outcome.is_applied && problem.is_none();
+    // While a mail is sent again, or waits for that, the condition keeps saying why the last attempt failed.
+    let is_being_sent = notice.is_some() && !outcome.is_applied;
+    let is_retried = (is_being_sent || promise.undeliverable.is_some()) && problem.is_none();
     let retried = known.clone().filter(|_| is_retried).find_map(|known| again(known, ending.way));
     let condition = retried.unwrap_or_else(|| ending.condition(&promise, now, problem.as_ref()));
     let mut events: Vec<EventNote> =
@@ -250,6 +314,11 @@ pub fn tell(
         events.push(EventNote::warning(problem.reason, &*problem.message));
     }
     Told { promise, condition, problem, events }
+}
+
+/// Whether a plan was carried out, and nothing of it is tried again. A mail that was refused for good is not.
+pub fn is_done(outcome: &Outcome<Sent>) -> bool {
+    outcome.is_applied && outcome.failures.is_empty() && outcome.effect_failures().next().is_none()
 }
 
 /// A condition as it is, if it says why a mail could not be sent.
@@ -298,9 +367,9 @@ pub fn proceed(ending: &Ending<'_>, now: Timestamp, link: &str, plan: &mut Plan<
             let left = time.duration_since(now);
             plan.requeue_after(Duration::try_from(left).unwrap_or_default());
         }
-        Due::Warn(_) | Due::Final(_) => match ending.mail(now, link) {
-            Some(Ok(mail)) => {
-                plan.effects.push(Effect::Mail(Box::new(mail)));
+        Due::Warn(_) | Due::Final(_) => match ending.notice(now, link) {
+            Some(Ok(notice)) => {
+                plan.effects.push(Effect::Mail(Box::new(notice)));
                 plan.announce = true;
                 plan.confirm.push((KindInfo::of::<InstanceKind>(), ObjectKey::of(ending.instance)));
             }

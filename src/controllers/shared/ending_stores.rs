@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::entrance::{ByManagedWorkspace, managers};
 use super::references::{ByTemplate, ByTenant, is_exempt, template_key};
 use super::tenancy::foreign_tenant;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::template::{Template, TemplateKind};
-use crate::api::tenancy::tenant_of;
+use crate::api::tenancy::{is_tenant_namespace, tenant_of};
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::kinds::{Namespace, NamespaceKind};
 use crate::runtime::ObjectKey;
@@ -49,6 +50,8 @@ pub struct Found {
     pub template: Option<Arc<Template>>,
     /// Its Tenant, who is warned; `None` while it does not exist, and where the namespace is that of another.
     pub tenant: Option<Arc<Tenant>>,
+    /// The managers of the course of the Template; none where a Tenant has written it.
+    pub managers: Vec<Arc<Tenant>>,
     /// Whether an administrator has exempted the namespace.
     pub is_exempt: bool,
 }
@@ -78,7 +81,7 @@ impl EndingStores {
         let tenants = set.store(&all).wakes_by::<ByTenant, _, _>(instances, |change: &Change<TenantKind>| {
             change.object_if(|_| ()).map(|tenant| tenant.metadata.name.clone())
         });
-        let tenants = tenants.get();
+        let tenants = tenants.index::<ByManagedWorkspace>().get();
         let namespaces = set.store(&all).wakes_by::<ByNamespace, _, _>(instances, move |change| {
             change.object_if(&side).map(|namespace| namespace.metadata.name.clone())
         });
@@ -97,8 +100,12 @@ impl EndingStores {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace)?;
         let reference = template_key(&instance);
+        let template = self.templates.get(&reference.namespace, &reference.name);
+        let course = template.as_ref().filter(|_| !is_tenant_namespace(&reference.namespace));
+        let managers = course.map_or_else(Vec::new, |template| managers(&self.tenants, template));
         namespace.has_labels(&self.selector).then(|| Found {
-            template: self.templates.get(&reference.namespace, &reference.name),
+            managers,
+            template,
             tenant: self
                 .tenants
                 .get("", &instance.spec.tenant_ref.name)

@@ -3,6 +3,7 @@
 //!
 //! - A warning names a deadline. It counts once the mail server has accepted it.
 //! - The next warning, or the deadline, is at least one interval after the last accepted warning.
+//! - At most one mail of a kind is accepted in an interval, whatever has become of the status meanwhile.
 //! - The deadline never moves to an earlier time; a mail that is late moves it to a later one.
 //! - Nothing is stopped or deleted before the stored deadline has passed and all warnings are accepted.
 //! - The mail that the deadline has passed is tried for one interval; then the end comes without it.
@@ -16,12 +17,15 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::delivery::Sent;
 use crate::api::lifetime::Lifetime;
 use crate::api::promise::Promise;
 
 /// By how much, at most, a deadline is later than the warnings need, so that a mail that the server accepts after
 /// some attempts still names the right one. With short intervals it is a tenth of one.
 const SLACK: Duration = Duration::from_mins(10);
+/// How long after a mail that was refused for good the next one is tried, or an interval, if that is shorter.
+const REFUSED_RETRY: Duration = Duration::from_hours(1);
 /// From this interval on, deadlines are whole minutes: a mail names them without seconds.
 const MINUTES_FROM: Duration = Duration::from_hours(1);
 
@@ -36,6 +40,17 @@ pub struct Terms {
     pub interval: Duration,
     /// Whether a mail says that the deadline has passed.
     pub final_mail: bool,
+    /// When the last mails about the Instance were accepted.
+    pub mailed: LastMails,
+}
+
+/// When the last mails of a way to the end were accepted, in whatever promise; `None` where none is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LastMails {
+    /// The last warning.
+    pub warning: Option<Timestamp>,
+    /// The last mail that said that the deadline has passed.
+    pub last: Option<Timestamp>,
 }
 
 /// What comes next, whatever the time is.
@@ -71,7 +86,10 @@ pub fn next(terms: &Terms, since: Timestamp, promise: &Promise) -> Next {
     let last = promise.last_warning.as_ref().filter(|_| promise.warnings > 0);
     let rested = last.map_or(overdue, |time| later(time.0, terms.interval).max(overdue));
     if number(promise) < terms.warnings {
-        return Next::Warning(rested);
+        let mailed = terms.mailed.warning.map(|time| later(time, terms.interval));
+        return Next::Warning(
+            [mailed, again(terms, promise)].into_iter().flatten().fold(rested, Timestamp::max),
+        );
     }
     Next::End(promise.deadline.as_ref().map_or(rested, |deadline| deadline.0.max(rested)))
 }
@@ -86,8 +104,13 @@ pub fn due(terms: &Terms, since: Timestamp, promise: &Promise, now: Timestamp) -
         }
         Next::End(end) => {
             let is_given_up = promise.sending.as_ref().is_some_and(|until| now >= until.0);
-            let is_told = !terms.final_mail || promise.final_mail.is_some() || is_given_up;
-            if is_told { Due::Act } else { Due::Final(end) }
+            let is_mailed = terms.mailed.last.is_some_and(|last| now < later(last, terms.interval));
+            let is_told = !terms.final_mail || promise.final_mail.is_some() || is_given_up || is_mailed;
+            match again(terms, promise).filter(|again| now < *again) {
+                _ if is_told => Due::Act,
+                Some(again) => Due::At(promise.sending.as_ref().map_or(again, |until| again.min(until.0))),
+                None => Due::Final(end),
+            }
         }
     }
 }
@@ -98,6 +121,11 @@ pub fn next_warning(terms: &Terms, since: Timestamp, promise: &Promise) -> Optio
         Next::Warning(at) => time(at),
         Next::Never | Next::End(_) => None,
     }
+}
+
+/// When a mail is tried again that was refused for good; `None` if the last one was not.
+fn again(terms: &Terms, promise: &Promise) -> Option<Timestamp> {
+    promise.undeliverable.as_ref().map(|refused| later(refused.0, REFUSED_RETRY.min(terms.interval)))
 }
 
 /// The number of warnings that were accepted.
@@ -161,6 +189,16 @@ pub fn accepted(terms: &Terms, promise: &Promise, accepted: Timestamp) -> Promis
         deadline: time(named.fold(needed, Timestamp::max)),
         ..promise.clone()
     }
+}
+
+/// The promise after what became of the warning that is being sent.
+pub fn sent(terms: &Terms, promise: &Promise, sent: Sent) -> Promise {
+    let undeliverable = sent.refused.and_then(time);
+    if let Some(at) = sent.accepted {
+        return Promise { undeliverable, ..accepted(terms, promise, at) };
+    }
+    let undeliverable = undeliverable.or_else(|| promise.undeliverable.clone());
+    Promise { undeliverable, ..promise.clone() }
 }
 
 /// The promise while nobody has to be warned: that which was made is withdrawn.

@@ -26,6 +26,8 @@ struct Entry {
     deadline: Option<Timestamp>,
     /// Whether a mail waits to be accepted.
     is_waiting: bool,
+    /// Whether the mail server refuses its mails for good.
+    is_undeliverable: bool,
     witness: Option<&'static str>,
 }
 
@@ -35,6 +37,7 @@ struct Counts {
     entries: BTreeMap<ObjectKey, Entry>,
     deadlines: BTreeSet<(Timestamp, ObjectKey)>,
     waiting: usize,
+    undeliverable: usize,
     witnesses: BTreeMap<&'static str, usize>,
 }
 
@@ -45,9 +48,10 @@ impl Counts {
         if old == new {
             return false;
         }
-        if let Some(Entry { deadline, is_waiting, witness }) = old {
+        if let Some(Entry { deadline, is_waiting, is_undeliverable, witness }) = old {
             self.entries.remove(key);
             self.waiting -= usize::from(is_waiting);
+            self.undeliverable -= usize::from(is_undeliverable);
             if let Some(deadline) = deadline {
                 self.deadlines.remove(&(deadline, key.clone()));
             }
@@ -55,9 +59,10 @@ impl Counts {
                 *count -= 1;
             }
         }
-        if let Some(new @ Entry { deadline, is_waiting, witness }) = new {
+        if let Some(new @ Entry { deadline, is_waiting, is_undeliverable, witness }) = new {
             self.entries.insert(key.clone(), new);
             self.waiting += usize::from(is_waiting);
+            self.undeliverable += usize::from(is_undeliverable);
             if let Some(deadline) = deadline {
                 self.deadlines.insert((deadline, key.clone()));
             }
@@ -78,12 +83,16 @@ impl Promises {
     /// Takes the promise of an Instance, `None` where there is none, and what its last use is known from; updates the
     /// gauges.
     pub fn record(&self, key: &ObjectKey, promise: Option<&Promise>, witness: Option<&str>) {
-        let deadline = promise.and_then(|promise| promise.deadline.as_ref()).map(|deadline| deadline.0);
-        let is_waiting = promise.is_some_and(|promise| promise.sending.is_some());
+        let is_undeliverable = promise.is_some_and(|promise| promise.undeliverable.is_some());
+        let is_waiting = !is_undeliverable && promise.is_some_and(|promise| promise.sending.is_some());
+        // While no warning reaches the Tenant, the deadline of those before moves.
+        let ends = |promise: &&Promise| !(is_undeliverable && promise.next_warning.is_some());
+        let deadline = promise.filter(ends).and_then(|promise| promise.deadline.as_ref());
+        let deadline = deadline.map(|deadline| deadline.0);
         let known = |witness| WITNESSES.into_iter().find(|known| *known == witness).unwrap_or("other");
-        let entry = Entry { deadline, is_waiting, witness: witness.map(known) };
+        let entry = Entry { deadline, is_waiting, is_undeliverable, witness: witness.map(known) };
         let counts = &mut *self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_empty = deadline.is_none() && !is_waiting && witness.is_none();
+        let is_empty = deadline.is_none() && !is_waiting && !is_undeliverable && witness.is_none();
         if !counts.replace(key, (!is_empty).then_some(entry)) {
             return;
         }
@@ -91,6 +100,8 @@ impl Promises {
         let next = next.and_then(|next| u32::try_from(next).ok()).unwrap_or_default();
         gauge!("next_deadline_seconds", "controller" => self.controller).set(f64::from(next));
         gauge!("automation_mails_waiting", "controller" => self.controller).set(precise(counts.waiting));
+        gauge!("automation_mails_undeliverable", "controller" => self.controller)
+            .set(precise(counts.undeliverable));
         for (witness, count) in &counts.witnesses {
             gauge!("automation_instances", "controller" => self.controller, "witness" => *witness)
                 .set(precise(*count));

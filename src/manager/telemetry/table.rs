@@ -195,6 +195,9 @@ metrics! {
     Gauge => "automation_mails_waiting" by {controller: "`inactivity` or `expiration`"}
         "Number of mails to tenants that no server has accepted yet per controller"
         "Above 0 for an hour: the mail server refuses. The conditions `Inactive`, `Abandoned` and `Expiring` say why.";
+    Gauge => "automation_mails_undeliverable" by {controller: "`inactivity` or `expiration`"}
+        "Number of Instances per controller whose mails the server refuses for good, also without any text of the user"
+        "Above 0: correct the address of the Tenant. The condition with the reason `MailUndeliverable` has the server's words.";
     Counter => "instance_status_checks_total" by {result: "`kept`, `terminated`, `failed`"}
         "Number of queries of the status URLs of Instances by result"
         "`failed` that rises during an exam: the condition `StatusChecked` of the Instances says why.";
@@ -230,7 +233,7 @@ metrics! {
         "Latency in seconds of requests to Keycloak by operation"
         "Above a second, reconciles no longer wait for Keycloak, and roles come later.";
     Counter => "crownlabs_mails_total" by {
-        kind: "the mail, such as `inactivity_warning`",
+        kind: "the mail, such as `inactivity_warning`; `undeliverable`: to a manager, about one that is refused",
         result: "`success`, or the [reason](reasons.md)"
     }
         "Number of mails to Tenants, and of attempts that failed, by kind and result"

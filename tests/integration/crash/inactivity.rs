@@ -17,7 +17,12 @@ const NAMESPACE: &str = "tenant-idlecrash";
 
 /// The object without the times at which it was last used and warned about.
 fn without_times(mut object: Value) -> Value {
-    for time in ["last-activity", "last-notification-timestamp"] {
+    for time in [
+        "last-activity",
+        "last-notification-timestamp",
+        "mailed-inactivity-warning",
+        "mailed-inactivity-stopped",
+    ] {
         let key = format!("crownlabs.polito.it/{time}");
         if let Some(time) = object["metadata"]["annotations"].get_mut(key) {
             *time = "set".into();

@@ -3,10 +3,11 @@
 
 mod faults;
 mod server;
+mod undeliverable;
 
 use std::fs;
 
-use crownlabs::testing::mail::{Mail, MailError, MailKind, Mailer};
+use crownlabs::testing::mail::{Mail, MailError, MailKind, Mailer, Wording};
 use crownlabs::testing::{Gate, MailTls};
 
 use server::{Accepted, Kind, MailServer, PASSWORD};
@@ -24,6 +25,8 @@ fn mail_to(local: &str) -> Mail {
         remaining: std::time::Duration::from_hours(24),
         deadline: "2026-11-20T17:00:00Z".parse().expect("a time"),
         link: "https://labs.example.com/".to_owned(),
+        created: "2026-11-01T17:00:00Z".parse().expect("a time"),
+        wording: Wording::Templates,
     }
 }
 

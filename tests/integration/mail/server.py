@@ -63,6 +63,8 @@ class Handler:
             await asyncio.sleep(3600)
         if local == "full":
             return "552 5.2.2 the mailbox is full"
+        if b"CASINO" in envelope.original_content:
+            return "554 5.7.1 this looks like spam"
         mail = {
             "from": envelope.mail_from,
             "options": envelope.mail_options,

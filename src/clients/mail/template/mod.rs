@@ -4,6 +4,7 @@
 
 mod header;
 mod placeholder;
+mod plain;
 mod render;
 mod values;
 
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use serde_saphyr::{DefaultMessageFormatter, MessageFormatter};
 
-use super::notice::MailKind;
+use super::notice::{MailKind, Wording};
 pub(super) use render::{Letter, TemplateSet};
 
 /// The file with the mail as a whole.
@@ -75,6 +76,18 @@ impl Templates {
         Ok(doubts)
     }
 
+    /// The templates of a mail: those that are read, or, where it is said in our words, the built-in ones.
+    pub(super) fn of(&self, letter: &Letter) -> Result<TemplateSet, TemplateError> {
+        let Letter { mail, zone, zone_name, .. } = letter;
+        match &mail.wording {
+            Wording::Templates => self.load(mail.kind),
+            Wording::Plain | Wording::Manager { .. } => {
+                let content = plain::content(mail, zone, zone_name);
+                Ok(TemplateSet { content, ..Self { folder: None }.load(mail.kind)? })
+            }
+        }
+    }
+
     /// Reads the templates of a kind of mail.
     pub(super) fn load(&self, kind: MailKind) -> Result<TemplateSet, TemplateError> {
         let content = kind.file();
@@ -113,7 +126,6 @@ impl Templates {
     fn text(&self, file: &'static str, optional: bool) -> Result<String, TemplateError> {
         let bad = |problem: &str| TemplateError { file: self.name(file), problem: problem.to_owned() };
         let Some(folder) = &self.folder else { return Ok(built_in(file).to_owned()) };
-        // Small local files: a read takes less time than another thread would.
         let text = match std::fs::read(folder.join(file)) {
             Ok(content) => String::from_utf8(content).map_err(|_| bad("it is not UTF-8 text"))?,
             Err(error) if optional && error.kind() == io::ErrorKind::NotFound => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::api::shown::cut;
 use crate::clients::mail::Mail;
 
 /// The placeholder with the address of the Tenant, which is the only value that has been checked.
@@ -20,7 +21,7 @@ pub(super) fn value(name: &str, mail: &Mail, zone: &TimeZone, zone_name: &str) -
     let text = match name {
         "tenantName" => &mail.tenant_name,
         ADDRESS => &mail.tenant_email,
-        "prettyName" => &mail.pretty_name,
+        "prettyName" => return one_line(&cut(&mail.pretty_name, LONGEST)),
         "instanceName" => &mail.instance_name,
         "namespace" => &mail.namespace,
         "link" => &mail.link,
@@ -30,6 +31,9 @@ pub(super) fn value(name: &str, mail: &Mail, zone: &TimeZone, zone_name: &str) -
     };
     one_line(text)
 }
+
+/// The most characters of a name that its user chose.
+const LONGEST: usize = 300;
 
 /// A text without what could begin a line or turn the direction of the text that follows: controls, the line and
 /// paragraph separators, and the formatting characters of the bidirectional algorithm become blanks. Letters of
@@ -43,7 +47,7 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// A time as a person says it: `Friday 20 November at 18:00 Europe/Rome`.
-fn in_words(time: Timestamp, zone: &TimeZone, zone_name: &str) -> String {
+pub(super) fn in_words(time: Timestamp, zone: &TimeZone, zone_name: &str) -> String {
     format!("{} {zone_name}", time.to_zoned(zone.clone()).strftime("%A %-d %B at %H:%M"))
 }
 

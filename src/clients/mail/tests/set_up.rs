@@ -70,6 +70,54 @@ async fn a_mail_is_in_the_folder_once() {
     assert_eq!(files(&place.join("tmp")), Vec::<String>::new());
 }
 
+/// Others go on while the folder hangs: here a file is a pipe that nobody reads.
+#[tokio::test]
+async fn a_folder_that_hangs_holds_back_its_mail_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let mailer = Mailer::new(&file_config(folder.path()), Gate::open()).unwrap();
+    let mail = plain(MailKind::Expired);
+    let pipe = folder.path().join("tmp").join(name_of(&mail.key));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (goes_on, watched) = std::sync::mpsc::channel();
+    let watch = std::thread::spawn(move || {
+        // Where nothing goes on, the pipe is read after a while, so that the test ends.
+        let is_alive = watched.recv_timeout(Duration::from_mins(1)).is_ok();
+        fs::read(pipe).unwrap();
+        is_alive
+    });
+    let others = async {
+        // The thread of the mail waits for a reader of the pipe, whatever happens here.
+        tokio::task::yield_now().await;
+        goes_on.send(()).unwrap();
+    };
+    // Whether a pipe can be written to the disk does not matter.
+    let _ = tokio::join!(mailer.send(&mail), others);
+    assert!(watch.join().unwrap(), "nothing went on meanwhile");
+}
+
+#[tokio::test]
+async fn a_folder_that_hangs_is_given_up_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = MailConfig { timeout: ConfigDuration::from_millis(50), ..file_config(folder.path()) };
+    let mailer = Mailer::new(&config, Gate::open()).unwrap();
+    let mail = plain(MailKind::Expired);
+    let pipe = folder.path().join("tmp").join(name_of(&mail.key));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Where it is not given up, the pipe is read after a while, so that the test ends.
+    let (is_over, watched) = std::sync::mpsc::channel();
+    let watch = std::thread::spawn(move || {
+        let was_given_up = watched.recv_timeout(Duration::from_mins(1)).is_ok();
+        // The thread of the mail ends with the reader of its pipe.
+        fs::read(pipe).unwrap();
+        was_given_up
+    });
+    let error = mailer.send(&mail).await.unwrap_err();
+    let _ = is_over.send(());
+    assert!(watch.join().unwrap(), "it was not given up");
+    let path = folder.path().display();
+    assert_eq!(error.to_string(), format!("the mail cannot be written to {path}: it takes longer than 50ms"));
+}
+
 #[tokio::test]
 async fn nothing_is_sent_without_the_lease() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::api::lifetime::LifetimeError;
-use crate::config::ConfigDuration;
+use crate::config::{ConfigDuration, Undeliverable};
 use crate::controllers::expiration::ExpirationReconciler;
 use crate::controllers::shared::contract::{Automation, INTERVAL, Sight, Stage, keep_promises};
 use crate::controllers::shared::ending::Ending;
@@ -15,15 +15,15 @@ struct Expiration;
 impl Automation for Expiration {
     type Reconciler = ExpirationReconciler;
 
-    fn settings() -> Settings {
-        let mut settings = settings(true);
+    fn settings(undeliverable: Undeliverable) -> Settings {
+        let mut settings = Settings { undeliverable, ..settings(true) };
         settings.config.notification_interval = ConfigDuration::from_secs(INTERVAL.unsigned_abs());
         settings
     }
 
     fn observed(sight: Sight) -> Observed {
-        let Sight { instance, template, tenant, is_exempt, round: _ } = sight;
-        Observed { instance, template, tenant: Some(tenant), is_exempt }
+        let Sight { instance, template, tenant, managers, is_exempt, mailed, round: _ } = sight;
+        Observed { instance, template, tenant: Some(tenant), managers, mailed, is_exempt }
     }
 
     fn ending<'a>(

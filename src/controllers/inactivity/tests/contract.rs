@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::lifetime::LifetimeError;
+use crate::config::Undeliverable;
 use crate::controllers::inactivity::InactivityReconciler;
 use crate::controllers::shared::contract::{Automation, Round, Sight, Stage, keep_promises};
 use crate::controllers::shared::ending::Ending;
@@ -14,19 +15,20 @@ struct Inactivity;
 impl Automation for Inactivity {
     type Reconciler = InactivityReconciler;
 
-    fn settings() -> Settings {
-        let mut settings = settings();
+    fn settings(undeliverable: Undeliverable) -> Settings {
+        let mut settings = Settings { undeliverable, ..settings() };
         settings.config.destruction_notification_interval = settings.config.notification_interval;
         settings
     }
 
     fn observed(sight: Sight) -> Observed {
-        let Sight { instance, template, tenant, is_exempt, round } = sight;
+        let Sight { instance, template, tenant, managers, is_exempt, mailed, round } = sight;
         let seen = round.map(|round| {
             let Round { since, until, problems, last_use } = round;
             Seen { since, until, problems, last_use }
         });
-        Observed { instance, template, tenant: Some(tenant), is_exempt, seen, connected: None }
+        let tenant = Some(tenant);
+        Observed { instance, template, tenant, managers, mailed, is_exempt, seen, connected: None }
     }
 
     fn ending<'a>(

@@ -20,10 +20,11 @@ use crate::api::instance::Instance;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
-use crate::config::{ConfigDuration, InactivityConfig};
+use crate::config::{ConfigDuration, InactivityConfig, Undeliverable};
 use crate::controllers::shared::contract::{INTERVAL, MAX};
 use crate::controllers::shared::ending::Effect;
 use crate::controllers::shared::fixtures::running_instance;
+use crate::controllers::shared::mail_log::Mailed;
 use crate::runtime::reconciler::Outcome;
 
 fn at(seconds: i64) -> Timestamp {
@@ -36,7 +37,8 @@ fn settings() -> Settings {
         notification_interval: ConfigDuration::from_secs(INTERVAL.unsigned_abs()),
         ..InactivityConfig::default()
     };
-    Settings { config, website: "crownlabs.example.com".to_owned() }
+    let website = "crownlabs.example.com".to_owned();
+    Settings { config, website, undeliverable: Undeliverable::Keep }
 }
 
 fn template(idle: &str, persistent: bool) -> Template {

@@ -12,7 +12,7 @@ pub(super) const NOW: i64 = 100 * DAY;
 /// What a plan does, in a word.
 pub(super) fn what(plan: &crate::runtime::plan::Plan<Effect>) -> &'static str {
     let mail = plan.effects.iter().find_map(|effect| match effect {
-        Effect::Mail(mail) => Some(mail.kind),
+        Effect::Mail(notice) => Some(notice.mail.kind),
         Effect::Check => None,
     });
     match (mail, plan.effects.as_slice(), plan.patches.as_slice(), plan.remove.as_slice()) {
@@ -41,6 +41,8 @@ pub(super) fn observed(unused: i64, sent: i64, ago: Option<i64>) -> Observed {
         instance: Arc::new(instance),
         template: Some(Arc::new(template("24h", true))),
         tenant: Some(Arc::new(tenant())),
+        managers: Vec::new(),
+        mailed: Mailed::default(),
         is_exempt: false,
         seen: Some(Seen { since: Some(at(0)), until: at(NOW), problems: Vec::new(), last_use: None }),
         connected: None,

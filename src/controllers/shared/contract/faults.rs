@@ -1,6 +1,6 @@
 //! How a plan of faults begins, and what happens in it that nobody has planned.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::judge::Warning;
 use super::world::{World, annotate};
@@ -180,16 +180,54 @@ impl<A: Automation> World<A> {
             10 if self.random.one_in(2) => self.edit_number(),
             10 => self.edit_persistence(),
             11 if self.is_exempt || self.random.one_in(3) => self.is_exempt = !self.is_exempt,
+            13 => self.is_unknown = !self.is_unknown,
+            14 => self.has_filter = !self.has_filter,
+            15 => self.is_managed = !self.is_managed,
+            16 if self.random.one_in(2) => self.take_back(stage),
             12 if self.template.is_none() => (self.template, self.number) = (Some(template()), MAX as usize),
             12 if self.random.one_in(6) => self.template = None,
             _ => {}
         }
     }
 
+    /// The Tenant takes back what his Instance's status and annotations say of warnings, to get them again; or only which one
+    /// is being sent.
+    fn take_back(&mut self, stage: Stage) {
+        let Some(mut instance) = self.stored.clone() else { return };
+        let status = &mut instance.status;
+        let promise = match stage {
+            Stage::Idle => &mut status.inactivity,
+            Stage::Off => &mut status.destruction,
+            Stage::Age => &mut status.expiration,
+        };
+        if let Some(promise) = promise.as_mut().filter(|_| self.random.one_in(2)) {
+            promise.sending = None;
+            let warnings = promise.warnings;
+            self.warnings.retain(|warning| warning.stage != stage || warning.number < warnings);
+        } else {
+            *promise = None;
+            self.warnings.retain(|warning| warning.stage != stage);
+        }
+        let mut annotations = json!({
+            labels::ALERTS_SENT: null, labels::LAST_NOTIFICATION: null, labels::EXPIRY_WARNED: null,
+            labels::EXPIRY_WARNED_AT: null,
+        });
+        if !self.has_webhook {
+            let known = instance.metadata.annotations.iter().map(|(key, _)| key.to_owned());
+            for key in known.filter(|key| key.starts_with(labels::MAILED_PREFIX)) {
+                annotations[key] = Value::Null;
+            }
+        }
+        annotate(&mut instance, &annotations);
+        self.tell("the Tenant takes back what the status says");
+        self.store(instance);
+    }
+
     /// The faults end, and the Template says when the Instance is overdue.
     pub fn soothe(&mut self) {
         (self.mail_is_away, self.metrics_are_away, self.metrics_are_empty) = (false, false, false);
         (self.is_exempt, self.api_offset) = (false, 0);
+        (self.has_filter, self.is_unknown) = (false, false);
         self.template = Some(template());
         self.set_number("3", MOST);
         for daemon in 0..self.daemons.len() {

@@ -9,7 +9,9 @@ use super::*;
 use crate::api::labels;
 use crate::api::lifetime::Lifetime;
 use crate::api::promise::Promise;
-use crate::clients::mail::{Mail, MailKind};
+use crate::clients::mail::{Mail, MailKind, Wording};
+use crate::controllers::shared::delivery::Notice;
+use crate::controllers::shared::mail_log::record;
 
 /// From what to which end an Instance goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,13 +94,26 @@ impl Warning {
     }
 }
 
+/// A mail that the mail server has accepted, whether it counts or not.
+pub struct Accepted {
+    /// The annotation that tells of it.
+    record: String,
+    at: i64,
+    stated: i64,
+    by: (usize, u32),
+}
+
 impl<A: Automation> World<A> {
     /// The mail server accepts a mail of a daemon.
-    pub fn accept(&mut self, daemon: usize, mail: &Mail) {
+    pub fn accept(&mut self, daemon: usize, notice: &Notice, mail: &Mail) {
+        let is_to_manager = matches!(mail.wording, Wording::Manager { .. });
+        let counts = !is_to_manager || self.undeliverable == Undeliverable::Proceed;
+        self.assert_no_flood(daemon, record(mail.kind, !counts));
         let Some(stage) = Stage::ALL.into_iter().find(|stage| stage.warning() == mail.kind) else { return };
-        // The key is made of the Instance, the kind with the number, and the deadline.
-        let number = mail.key.split('/').nth(1).and_then(|kind| kind.rsplit_once('-'));
-        let number = number.and_then(|(_, number)| number.parse().ok()).expect("a number");
+        if !counts {
+            return self.tell(&format!("daemon {daemon} tells a manager of {}", mail.key));
+        }
+        let number = notice.number;
         let by = Some((daemon, self.daemons[daemon].life));
         for known in self.warnings.iter().filter(|known| known.stage == stage) {
             if known.number < number {
@@ -114,6 +129,25 @@ impl<A: Automation> World<A> {
         let (at, stated, deadline) = (self.now, self.stated(), mail.deadline.as_second());
         self.tell(&format!("daemon {daemon} sends {}", mail.key));
         self.warnings.push(Warning { stage, number, at, stated, deadline, by });
+    }
+
+    /// Another mail of a kind is accepted. Unless the process that sent the one before has died, and nobody could write that it
+    /// was accepted, an interval has passed since.
+    fn assert_no_flood(&mut self, daemon: usize, record: String) {
+        let by = (daemon, self.daemons[daemon].life);
+        let written = self.stored.as_ref().and_then(|stored| stored.annotation(&record));
+        let written = written.and_then(|text| text.parse::<Timestamp>().ok()).map(Timestamp::as_second);
+        for known in self.mails.iter().filter(|known| known.record == record) {
+            if known.by == by || written.is_some_and(|written| written >= known.stated) {
+                let Accepted { at, stated, .. } = known;
+                assert!(
+                    at.min(stated) + INTERVAL <= self.now,
+                    "a mail of {record} was accepted at {at}, and another at {}",
+                    self.now
+                );
+            }
+        }
+        self.mails.push(Accepted { record, at: self.now, stated: self.stated(), by });
     }
 
     /// Whether nothing is promised about an Instance: the Template, the namespace or the clock leave it alone. `None`

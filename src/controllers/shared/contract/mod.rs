@@ -1,6 +1,8 @@
 //! The promise of the loops that warn, over random faults: nothing is stopped or deleted before every promised warning
 //! was accepted, each an interval after the one before, the deadlines of all of them have passed, and that in the status
-//! too; and no promise is withdrawn without a reason.
+//! too; and no promise is withdrawn without a reason. At most one mail of a kind is accepted in an interval, whatever the
+//! Tenant does to the status; only a crash, or another leader, right after a mail can have it sent once more. Where the mail
+//! server refuses the Tenant's mails for good, the Instance is kept, or, where that is set, a mail to the managers counts.
 //!
 //! The world is virtual: an API server with resource versions, a mail server, sources of metrics, clocks that step, and
 //! two daemons that believe to lead, each with a store that may be late. Plans and reports are the real ones, in the
@@ -33,7 +35,9 @@ use crate::api::instance::{Instance, InstanceKind};
 use crate::api::lifetime::LifetimeError;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
+use crate::config::Undeliverable;
 use crate::controllers::shared::ending::{Effect, Ending};
+use crate::controllers::shared::mail_log::Mailed;
 use crate::runtime::reconciler::Reconciler;
 
 /// The time between two warnings, in seconds.
@@ -49,8 +53,8 @@ pub trait Automation {
     /// The loop.
     type Reconciler: Reconciler<Kind = InstanceKind, Effect = Effect>;
 
-    /// Its settings, with [`INTERVAL`] and [`MAX`].
-    fn settings() -> <Self::Reconciler as Reconciler>::Settings;
+    /// Its settings, with [`INTERVAL`], [`MAX`], and what happens where nobody can be warned.
+    fn settings(undeliverable: Undeliverable) -> <Self::Reconciler as Reconciler>::Settings;
 
     /// What it observes in a store that shows this.
     fn observed(sight: Sight) -> <Self::Reconciler as Reconciler>::Observed;
@@ -71,7 +75,10 @@ pub struct Sight {
     pub instance: Arc<Instance>,
     pub template: Option<Arc<Template>>,
     pub tenant: Arc<Tenant>,
+    pub managers: Vec<Arc<Tenant>>,
     pub is_exempt: bool,
+    /// What it remembers of mails.
+    pub mailed: Mailed,
     /// Its latest round of queries.
     pub round: Option<Round>,
 }

@@ -96,12 +96,13 @@ impl<A: Automation> World<A> {
             self.now += self.random.seconds(3 * HOUR);
         }
         // The faults end: within an interval, what is due is done, and the Instance, which nobody uses any more, comes
-        // to its end, or to both: it is stopped, and deleted. The API server's clock may have been an hour ahead.
+        // to its end, or to both: it is stopped, and deleted. The API server's clock may have been an hour ahead, and a mail
+        // may just have been accepted that does not count any more.
         let ended = self.ended.clone();
         self.is_calm = true;
         self.soothe();
         let calm = self.now;
-        let each = DAY + 5 * (INTERVAL + 660) + 2 * HOUR;
+        let each = DAY + 6 * (INTERVAL + 660) + 2 * HOUR;
         // An Instance can be two days younger than the age at which it expires.
         let limit = calm + 2 * DAY + 2 * each;
         while !self.is_over() {

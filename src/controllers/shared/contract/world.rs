@@ -1,16 +1,20 @@
 //! The virtual world, and the driver of the daemons in it.
 
+use std::sync::PoisonError;
+
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 
-use super::judge::Warning;
+use super::judge::{Accepted, Warning};
 use super::random::Random;
 use super::*;
 use crate::api::meta::ResourceVersion;
-use crate::controllers::shared::notifier::AcceptedMails;
+use crate::clients::mail::{Mail, MailError, Refused, Wording};
+use crate::controllers::shared::delivery::{Post, Sent, deliver};
+use crate::controllers::shared::mail_log::MailLog;
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::ObjectPatch;
-use crate::runtime::problem::Problem;
-use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome, Report};
+use crate::runtime::reconciler::{EffectOutcome, Outcome, Report};
 
 /// A daemon that believes to lead.
 #[derive(Default)]
@@ -20,7 +24,7 @@ pub struct Daemon {
     /// Its latest round of queries; lost when it restarts.
     pub round: Option<Round>,
     /// The mails of whose acceptance it knows; lost when it restarts.
-    pub mails: AcceptedMails,
+    pub mails: MailLog,
     /// By how many seconds its clock is wrong.
     pub offset: i64,
     /// How often it was restarted.
@@ -48,10 +52,22 @@ pub struct World<A: Automation> {
     /// Whether the sources have denied that use since.
     pub is_denied: bool,
     pub mail_is_away: bool,
+    /// A filter refuses texts of users.
+    pub has_filter: bool,
+    /// There is no mailbox for the Tenant any more.
+    pub is_unknown: bool,
+    /// The course has a manager.
+    pub is_managed: bool,
+    /// What happens where nobody can be warned.
+    pub undeliverable: Undeliverable,
+    /// Nobody but the daemons can write what only they may.
+    pub has_webhook: bool,
     pub metrics_are_away: bool,
     /// The sources answer, and say that nothing was ever used.
     pub metrics_are_empty: bool,
     pub warnings: Vec<Warning>,
+    /// All mails that were accepted, also those that count no more.
+    pub mails: Vec<Accepted>,
     pub daemons: [Daemon; 2],
     /// The faults have ended: no daemon crashes any more.
     pub is_calm: bool,
@@ -79,6 +95,8 @@ impl<A: Automation> World<A> {
         let mut random = Random(seed);
         let tenant = json!({"metadata": {"name": "ada"}, "spec": {"email": "ada@example.org"}});
         let goes_on = random.one_in(3);
+        let undeliverable = random.one_of([Undeliverable::Keep, Undeliverable::Proceed]);
+        let has_webhook = random.one_in(2);
         let mut world = Self {
             random,
             now: 0,
@@ -89,13 +107,19 @@ impl<A: Automation> World<A> {
             number: MAX as usize,
             is_exempt: false,
             tenant: Arc::new(serde_json::from_value(tenant).expect("a Tenant")),
-            settings: A::settings(),
+            settings: A::settings(undeliverable),
             used: None,
             is_denied: false,
             mail_is_away: false,
+            has_filter: false,
+            is_unknown: false,
+            is_managed: true,
+            undeliverable,
+            has_webhook,
             metrics_are_away: false,
             metrics_are_empty: false,
             warnings: Vec::new(),
+            mails: Vec::new(),
             daemons: [Daemon::default(), Daemon::default()],
             is_calm: false,
             goes_on,
@@ -137,11 +161,14 @@ impl<A: Automation> World<A> {
 
     /// What a daemon observes; `None` where its store has no Instance.
     pub fn observed(&self, daemon: usize) -> Option<Observed<A>> {
-        let Daemon { store, round, .. } = &self.daemons[daemon];
+        let Daemon { store, round, mails, .. } = &self.daemons[daemon];
+        let instance = store.clone()?;
         Some(A::observed(Sight {
-            instance: store.clone()?,
+            mailed: mails.of(&instance),
+            instance,
             template: self.template.clone(),
             tenant: Arc::clone(&self.tenant),
+            managers: if self.is_managed { vec![Arc::clone(&self.tenant)] } else { Vec::new() },
             is_exempt: self.is_exempt,
             round: round.clone(),
         }))
@@ -260,7 +287,7 @@ impl<A: Automation> World<A> {
         Ok(told.requeue_at_once)
     }
 
-    fn perform(&mut self, daemon: usize, effect: &Effect) -> Result<EffectOutcome<Timestamp>, Interrupted> {
+    fn perform(&mut self, daemon: usize, effect: &Effect) -> Result<EffectOutcome<Sent>, Interrupted> {
         self.crash(daemon)?;
         let judged = self.judged(daemon);
         let outcome = match effect {
@@ -272,23 +299,59 @@ impl<A: Automation> World<A> {
                     problems: self.metrics_are_away.then(|| "ingress: away".to_owned()).into_iter().collect(),
                     last_use: used.map(|used| (at(used), "ingress")),
                 });
-                EffectOutcome::done(judged)
+                EffectOutcome::done(Sent::default())
             }
-            Effect::Mail(mail) => match self.daemons[daemon].mails.recall(mail) {
-                Some(accepted) => EffectOutcome::done(accepted),
-                None if self.mail_is_away => {
-                    let problem = Problem::fault("Mail", crate::api::reason::MAIL_REFUSED, "refused");
-                    EffectOutcome { result: None, error: Some(EffectError::Failed(problem)) }
+            Effect::Mail(notice) => {
+                let server = Server {
+                    is_away: self.mail_is_away,
+                    has_filter: self.has_filter,
+                    is_unknown: self.is_unknown,
+                    now: at(self.stated()),
+                    accepted: Mutex::default(),
+                };
+                let log = &self.daemons[daemon].mails;
+                let sent = deliver(&server, log, "Mail", notice, self.undeliverable);
+                let sent = sent.now_or_never().expect("the server answers at once");
+                for mail in server.accepted.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                    self.accept(daemon, notice, &mail);
                 }
-                None => {
-                    self.accept(daemon, mail);
-                    self.daemons[daemon].mails.remember(mail, at(self.stated()));
-                    EffectOutcome::done(at(self.stated()))
-                }
-            },
+                sent
+            }
         };
         self.crash(daemon)?;
         Ok(outcome)
+    }
+}
+
+/// The mail server.
+struct Server {
+    is_away: bool,
+    has_filter: bool,
+    is_unknown: bool,
+    now: Timestamp,
+    accepted: Mutex<Vec<Mail>>,
+}
+
+impl Post for Server {
+    async fn send(&self, mail: &Mail) -> Result<(), MailError> {
+        let (server, said) = (String::new(), String::new());
+        let is_refused = match mail.wording {
+            Wording::Templates if self.has_filter => Some(Refused::Mail),
+            Wording::Templates | Wording::Plain if self.is_unknown => Some(Refused::Recipient),
+            _ => None,
+        };
+        match is_refused {
+            _ if self.is_away => Err(MailError::Unavailable { server, said }),
+            Some(what) => Err(MailError::Refused { server, what, said }),
+            None => {
+                self.accepted.lock().unwrap_or_else(PoisonError::into_inner).push(mail.clone());
+                Ok(())
+            }
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now
     }
 }
 

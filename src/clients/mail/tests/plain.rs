@@ -1,0 +1,82 @@
+//! Mails in our own words, for which no user and no administrator has written a text.
+
+use super::*;
+
+/// An Instance whose user chose names that a filter refuses.
+fn refused(kind: MailKind) -> Mail {
+    Mail { pretty_name: "CASINO".to_owned(), instance_name: "casino-2".to_owned(), ..plain(kind) }
+}
+
+#[test]
+fn no_text_of_a_user_is_in_a_plain_mail() {
+    let manager = Manager { name: "grace".to_owned(), email: "grace@example.com".to_owned() };
+    for kind in MailKind::ALL {
+        let mail = refused(kind);
+        assert!(rendered(&built_in(), &mail).contains("CASINO"), "{kind:?}");
+        for mail in
+            [mail.plain(), mail.to_manager(&manager, "tea", true), mail.to_manager(&manager, "tea", false)]
+        {
+            let text = rendered(&built_in(), &mail);
+            assert!(!text.to_lowercase().contains("casino"), "{text}");
+            let placeholders = ["{ tenant", "{ namespace", "{ deadline", "{ link", "{ created"];
+            assert!(!placeholders.iter().any(|name| text.contains(name)), "{text}");
+            assert!(text.contains("tenant-ada"), "{text}");
+            assert!(
+                text.contains("which was created on Wednesday 18 November at 10:30 Europe/Rome,"),
+                "{text}"
+            );
+            let head = headers(&split(&text).0);
+            let to = head.iter().find(|(name, _)| name == "To").map(|(_, value)| &**value);
+            assert_eq!(to, Some(&*mail.tenant_email));
+        }
+    }
+}
+
+#[test]
+fn a_name_of_a_megabyte_is_cut() {
+    let mail = Mail { pretty_name: "é".repeat(1_000_000), ..plain(MailKind::Expired) };
+    let text = rendered(&built_in(), &mail);
+    assert!(text.contains(&format!("{}…", "é".repeat(299))) && text.len() < 20_000, "{}", text.len());
+}
+
+#[test]
+fn a_plain_mail_says_what_is_done_and_when() {
+    for (kind, done) in [
+        (MailKind::InactivityWarning, "will be stopped"),
+        (MailKind::InactivityStopped, "has been stopped"),
+        (MailKind::DestructionWarning, "will be deleted"),
+        (MailKind::Destroyed, "has been deleted"),
+        (MailKind::ExpirationWarning, "will be deleted"),
+        (MailKind::Expired, "has been deleted"),
+    ] {
+        let text = rendered(&built_in(), &refused(kind).plain());
+        assert!(text.contains("Hello ada,"), "{text}");
+        assert_eq!(
+            text.matches(&format!("It {done} on Friday 20 November at 18:00 Europe/Rome.")).count(),
+            2
+        );
+        assert!(
+            text.contains(&format!("\r\nSubject: [CrownLabs] One of your instances {done}\r\n")),
+            "{text}"
+        );
+        assert_eq!(kind.is_warning(), done.starts_with("will"));
+    }
+}
+
+#[test]
+fn a_manager_learns_whose_mails_are_refused_and_whether_the_instance_is_kept() {
+    let manager = Manager { name: "grace".to_owned(), email: "grace@example.com".to_owned() };
+    let mail = refused(MailKind::ExpirationWarning);
+    for (is_kept, said, not_said) in [
+        (true, "It will be deleted once the tenant is warned. ", "Friday 20 November"),
+        (false, "It will be deleted on Friday 20 November at 18:00 Europe/Rome.", "is kept"),
+    ] {
+        let told = mail.to_manager(&manager, "tea", is_kept);
+        assert_ne!(told.key, mail.key, "a Message-ID of its own");
+        assert_eq!(told.label(), "undeliverable");
+        let text = rendered(&built_in(), &told).replace("\r\n", "\n");
+        assert!(text.contains("Hello grace,") && text.contains("your course tea."), "{text}");
+        let words = format!("{} ", text.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert!(words.contains(said.trim_end()) && !words.contains(not_said), "{text}");
+    }
+}

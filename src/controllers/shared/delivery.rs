@@ -1,0 +1,170 @@
+//! How a mail reaches its Tenant, and who is told where it does not.
+//!
+//! A mail that the server refuses for good, for its content or because there is no such mailbox, is sent once more without
+//! any text of the user. If that is refused, too, the managers of the course are told of a warning. What fails for a while is
+//! tried again.
+
+use std::future::Future;
+
+use jiff::Timestamp;
+
+use super::mail_log::MailLog;
+use super::promise;
+use crate::api::reason::MAIL_UNDELIVERABLE;
+use crate::clients::mail::{Mail, MailError, Mailer, Manager};
+use crate::config::Undeliverable;
+use crate::runtime::clock;
+use crate::runtime::problem::Problem;
+use crate::runtime::reconciler::{EffectError, EffectOutcome};
+
+/// A mail to the Tenant of an Instance, and who is told if it cannot be delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The mail.
+    pub mail: Mail,
+    /// The uid of the Instance.
+    pub uid: String,
+    /// How many warnings were accepted before.
+    pub number: i64,
+    /// The Workspace of the Template.
+    pub course: String,
+    /// Its managers.
+    pub managers: Managers,
+}
+
+/// The managers of a course, who are told of a warning that cannot be delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Managers {
+    /// They know already.
+    Told,
+    /// These are to be told.
+    Tell(Vec<Manager>),
+}
+
+/// What became of a mail.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// When the mail server accepted it, or the mail to managers that counts as it.
+    pub accepted: Option<Timestamp>,
+    /// When the mail server refused it for good.
+    pub refused: Option<Timestamp>,
+}
+
+impl Sent {
+    /// The mail server has accepted the mail.
+    pub fn at(accepted: Timestamp) -> Self {
+        Self { accepted: Some(accepted), refused: None }
+    }
+}
+
+/// What mails are sent by.
+pub trait Post: Sync {
+    /// Sends a mail. Success means that the server has accepted it.
+    fn send(&self, mail: &Mail) -> impl Future<Output = Result<(), MailError>> + Send;
+
+    /// The time that acceptances are dated by.
+    fn now(&self) -> Timestamp;
+}
+
+impl Post for Mailer {
+    async fn send(&self, mail: &Mail) -> Result<(), MailError> {
+        Self::send(self, mail).await
+    }
+
+    fn now(&self) -> Timestamp {
+        clock::stated()
+    }
+}
+
+/// Sends a mail, and remembers in the log what was accepted. A failure is a problem of the condition `component`.
+pub async fn deliver(
+    post: &impl Post,
+    log: &MailLog,
+    component: &str,
+    notice: &Notice,
+    undeliverable: Undeliverable,
+) -> EffectOutcome<Sent> {
+    let proceeds = undeliverable == Undeliverable::Proceed;
+    let error = match send(post, &notice.mail).await {
+        Ok(()) => {
+            let at = whole(post.now());
+            log.remember(notice, Sent::at(at), at);
+            return EffectOutcome::done(Sent::at(at));
+        }
+        Err(error) if !error.is_final() => return postponed(component, &error),
+        Err(error) => error,
+    };
+    let mut words = error.to_string();
+    if !matches!(error, MailError::BadRecipient { .. }) {
+        words.push_str("; it is refused without any text of the user, too");
+    }
+    let mut sent = Sent { accepted: None, refused: Some(whole(post.now())) };
+    if notice.mail.kind.is_warning() {
+        let is_told = match tell(post, notice, !proceeds).await {
+            Ok(is_told) => is_told,
+            Err(error) => return postponed(component, &error),
+        };
+        let at = whole(post.now());
+        if is_told && proceeds {
+            sent.accepted = Some(at);
+            log.remember(notice, sent, at);
+        } else if is_told && notice.managers != Managers::Told {
+            log.remember_managers(notice, at);
+        }
+        words.push_str(match (is_told, proceeds) {
+            (true, true) => "; the managers of the course were told, and the deadline counts from that",
+            (true, false) => "; the managers of the course were told, and the Instance is kept",
+            (false, _) => "; no manager of the course could be told, so the Instance is kept",
+        });
+    } else {
+        // Nobody has to be told in time: the warnings were accepted.
+        sent.accepted = sent.refused.filter(|_| proceeds);
+    }
+    let problem = Problem::fault(component, MAIL_UNDELIVERABLE, words);
+    EffectOutcome { result: Some(sent), error: Some(EffectError::Postponed(problem)) }
+}
+
+/// A time as the status holds it.
+fn whole(time: Timestamp) -> Timestamp {
+    promise::time(time).map_or(time, |time| time.0)
+}
+
+/// Sends a mail; if it is refused for good, once more in our words.
+async fn send(post: &impl Post, mail: &Mail) -> Result<(), MailError> {
+    match post.send(mail).await {
+        // There is nobody to send anything to.
+        Err(error @ MailError::BadRecipient { .. }) => Err(error),
+        Err(error) if error.is_final() => post.send(&mail.plain()).await,
+        result => result,
+    }
+}
+
+/// Tells the managers that a mail cannot be delivered; returns whether any of them knows. An error where that is not known
+/// yet, because a mail was not accepted for now.
+async fn tell(post: &impl Post, notice: &Notice, is_kept: bool) -> Result<bool, MailError> {
+    let Managers::Tell(managers) = &notice.managers else { return Ok(true) };
+    let mut is_told = false;
+    let mut failed = None;
+    for manager in managers {
+        match post.send(&notice.mail.to_manager(manager, &notice.course, is_kept)).await {
+            Ok(()) => is_told = true,
+            Err(MailError::NotLeader) => return Err(MailError::NotLeader),
+            Err(error) => failed = failed.or(Some(error).filter(|error| !error.is_final())),
+        }
+    }
+    failed.filter(|_| !is_told).map_or(Ok(is_told), Err)
+}
+
+/// A mail was not accepted, for now.
+fn postponed(component: &str, error: &MailError) -> EffectOutcome<Sent> {
+    let error = if *error == MailError::NotLeader {
+        EffectError::NotLeader
+    } else {
+        let message = format!("{error}; it is sent again, and the deadline moves accordingly");
+        EffectError::Failed(Problem::fault(component, error.reason(), message))
+    };
+    EffectOutcome { result: None, error: Some(error) }
+}
+
+#[cfg(test)]
+pub mod tests;
