@@ -158,9 +158,14 @@ impl Bench {
 
     /// Starts another build of the daemon with this configuration.
     pub fn binary_with(&self, binary: &Path, text: &str) -> Result<Daemon> {
+        self.command_with(Command::new(binary), text)
+    }
+
+    /// Starts the daemon by a command that ends with its binary, with this configuration.
+    pub fn command_with(&self, mut command: Command, text: &str) -> Result<Daemon> {
         let config = self.dir.join("crownlabs.yaml");
         fs::write(&config, text)?;
-        let child = Command::new(binary)
+        let child = command
             .args(["run", "--config"])
             .arg(&config)
             .arg("--kubeconfig")

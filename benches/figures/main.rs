@@ -13,6 +13,7 @@ mod exposure;
 mod fixtures;
 mod floor;
 mod harness;
+mod hostile;
 mod inactivity;
 mod instances;
 mod keys;
@@ -86,6 +87,9 @@ fn main() -> Result<()> {
         }
         if wanted("metrics") {
             metrics::containers(&mut figures).await?;
+        }
+        if wanted("hostile") {
+            hostile::start(&mut figures).await?;
         }
         if wanted("2400") {
             instances::cold_2400(&mut figures).await?;

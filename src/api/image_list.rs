@@ -11,7 +11,7 @@ use super::wire;
 kind!(
     /// An `ImageList` as it is stored in the API server.
     ImageListKind, ImageList, super::GROUP, "v1alpha1", "ImageList", "imagelists", namespaced: false,
-    ImageListSpec, ImageListStatus
+    ImageListSpec, ImageListStatus, largest: 4 << 20
 );
 
 impl CustomResource for ImageListKind {

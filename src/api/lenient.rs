@@ -5,6 +5,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use serde_path_to_error::{Path, Segment};
 
+use super::shown::cut;
+
+/// A larger part is not searched for its first wrong value: decoded as any JSON, it takes many times its size.
+const SEARCHED: usize = 256 << 10;
+/// The most characters of the description of an error, which may quote a text of the object.
+const LONGEST: usize = 400;
+
 /// Decodes a part of an object. If the part is absent, the result is the default; `null` means absent at any
 /// depth. An error names the path of the first wrong value and what is wrong with it, for example
 /// `.environmentList[0].persistent: invalid type: string "yes", expected a boolean`.
@@ -12,13 +19,18 @@ pub(super) fn read<H: Default + DeserializeOwned>(raw: Option<&RawValue>) -> Res
     let Some(text) = raw.map(RawValue::get).filter(|text| *text != "null") else {
         return Ok(H::default());
     };
-    if let Ok(part) = serde_json::from_str(text) {
-        return Ok(part);
+    let error = match serde_json::from_str(text) {
+        Ok(part) => return Ok(part),
+        Err(error) => error,
+    };
+    if text.len() > SEARCHED {
+        return Err(cut(&format!(": {error}"), LONGEST).into_owned());
     }
-    let mut value: Value = serde_json::from_str(text).map_err(|error| format!(": {error}"))?;
+    let mut value: Value =
+        serde_json::from_str(text).map_err(|error| cut(&format!(": {error}"), LONGEST).into_owned())?;
     drop_nulls(&mut value);
     serde_path_to_error::deserialize(&value)
-        .map_err(|error| format!("{}: {}", written(error.path()), error.inner()))
+        .map_err(|error| cut(&format!("{}: {}", written(error.path()), error.inner()), LONGEST).into_owned())
 }
 
 /// Removes every `null` from objects and arrays.
@@ -89,6 +101,15 @@ mod tests {
         ];
         for (text, message) in cases {
             assert_eq!(read_text(text), Err(message.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_error_quotes_no_more_than_the_begin_of_a_text() {
+        for length in [10_000, SEARCHED] {
+            let text = format!(r#"{{"on": "{}"}}"#, "é".repeat(length));
+            let error = read_text(&text).expect_err("no boolean");
+            assert!(error.chars().count() == LONGEST && error.ends_with('…'), "{}", error.len());
         }
     }
 }

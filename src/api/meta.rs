@@ -1,23 +1,77 @@
 //! Object metadata as stores hold them: only what the daemon reads, with shared text. `managedFields`, often
 //! the larger half of an object, and the copy of it that `kubectl apply` keeps are skipped while decoding.
+//!
+//! Users write metadata, too, and the API server takes more than a megabyte of it. So all of it is bounded while it is
+//! decoded ([`TextMap`], [`MOST`]).
 
+use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use ring::digest;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::labels;
 use super::text::{Interned, Text};
 
 /// The annotation in which `kubectl apply` keeps a copy of the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The most finalizers, and the most owners, of an object that are kept. The owner that controls it is among them.
+const MOST: usize = 64;
+/// The most bytes of a name in an owner reference. No object has a longer one.
+const LONGEST_NAME: usize = 256;
+
+/// How much of a map of text is kept.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    /// The most bytes of a value; of a longer one, its digest is kept.
+    value: usize,
+    /// The most bytes of all entries, of which each counts [`ENTRY`] more than its text; what is beyond is dropped.
+    total: usize,
+}
+
+/// About what an entry takes in memory beside its text.
+const ENTRY: usize = 64;
+
+/// The API server takes no value of a label with more than 63 bytes. A Tenant has one for each of its Workspaces.
+const OF_LABELS: Bounds = Bounds { value: usize::MAX, total: 32 << 10 };
+/// The longest annotation that is read lists the shared volumes of a machine.
+const OF_ANNOTATIONS: Bounds = Bounds { value: 8 << 10, total: 16 << 10 };
+/// The longest value that is compared is the cloud-init document of a machine, in base64.
+const OF_DATA: Bounds = Bounds { value: 32 << 10, total: 64 << 10 };
+
+/// A text as it is kept of an object: itself, or its digest if it has more than `longest` bytes. Where two texts
+/// differ, what is kept of them does.
+fn kept(text: &str, longest: usize) -> Cow<'_, str> {
+    if text.len() <= longest {
+        return Cow::Borrowed(text);
+    }
+    let digest = digest::digest(&digest::SHA256, text.as_bytes());
+    // With the colon, it is no base64.
+    Cow::Owned(format!("sha256:{}", STANDARD.encode(digest)))
+}
+
+/// An annotation as [`Metadata::annotations`] has it.
+pub fn kept_annotation(text: &str) -> Cow<'_, str> {
+    kept(text, OF_ANNOTATIONS.value)
+}
+
+/// A value as the data of a Secret has it.
+pub fn kept_data(text: &str) -> Cow<'_, str> {
+    kept(text, OF_DATA.value)
+}
 
 /// The metadata of an object, in the order in which Kubernetes' own types write them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Metadata {
     /// Annotations, without the one of `kubectl apply`.
-    #[serde(skip_serializing_if = "TextMap::is_empty")]
+    #[serde(deserialize_with = "read_annotations", skip_serializing_if = "TextMap::is_empty")]
     pub annotations: TextMap,
     /// When the object was made.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,13 +80,13 @@ pub struct Metadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<Time>,
     /// Finalizers.
-    #[serde(deserialize_with = "null_is_none", skip_serializing_if = "<[Text]>::is_empty")]
+    #[serde(deserialize_with = "read_finalizers", skip_serializing_if = "<[Text]>::is_empty")]
     pub finalizers: Box<[Text]>,
     /// The number of changes of the spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
     /// Labels.
-    #[serde(skip_serializing_if = "TextMap::is_empty")]
+    #[serde(deserialize_with = "read_labels", skip_serializing_if = "TextMap::is_empty")]
     pub labels: TextMap,
     /// The name; empty when the object has none yet.
     #[serde(deserialize_with = "Text::deserialize_interned")]
@@ -41,7 +95,7 @@ pub struct Metadata {
     #[serde(deserialize_with = "Text::deserialize_interned", skip_serializing_if = "is_empty")]
     pub namespace: Text,
     /// Owners.
-    #[serde(deserialize_with = "null_is_none", skip_serializing_if = "<[Owner]>::is_empty")]
+    #[serde(deserialize_with = "read_owners", skip_serializing_if = "<[Owner]>::is_empty")]
     pub owner_references: Box<[Owner]>,
     /// The version; `None` when the object does not come from an API server.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,10 +105,57 @@ pub struct Metadata {
     pub uid: Text,
 }
 
-fn null_is_none<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Box<[T]>, D::Error> {
-    Ok(Option::<Box<[T]>>::deserialize(deserializer)?.unwrap_or_default())
+fn read_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TextMap, D::Error> {
+    deserializer.deserialize_option(TextMapVisitor(OF_ANNOTATIONS))
+}
+
+fn read_labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TextMap, D::Error> {
+    deserializer.deserialize_option(TextMapVisitor(OF_LABELS))
+}
+
+fn read_finalizers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Text]>, D::Error> {
+    deserializer.deserialize_option(FirstVisitor(|_| false, PhantomData))
+}
+
+fn read_owners<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Owner]>, D::Error> {
+    deserializer.deserialize_option(FirstVisitor(|owner: &Owner| owner.controller, PhantomData))
+}
+
+fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
+    Text::deserialize_with(deserializer, |text| Text::interned(&kept(text, LONGEST_NAME)))
+}
+
+/// Reads the first [`MOST`] elements of a list, or `null`, and of those after them the first that is needed.
+struct FirstVisitor<T>(fn(&T) -> bool, PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
+    type Value = Box<[T]>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list")
+    }
+
+    fn visit_unit<E>(self) -> Result<Box<[T]>, E> {
+        Ok(Box::default())
+    }
+
+    fn visit_none<E>(self) -> Result<Box<[T]>, E> {
+        Ok(Box::default())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Box<[T]>, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Box<[T]>, A::Error> {
+        let mut first: Vec<T> = Vec::new();
+        while let Some(element) = list.next_element::<T>()? {
+            if first.len() < MOST || first.len() == MOST && (self.0)(&element) {
+                first.push(element);
+            }
+        }
+        Ok(first.into_boxed_slice())
+    }
 }
 
 fn is_empty(text: &Text) -> bool {
@@ -73,16 +174,16 @@ impl Metadata {
 #[serde(rename_all = "camelCase", default)]
 pub struct Owner {
     /// API group and version.
-    #[serde(deserialize_with = "Text::deserialize_interned")]
+    #[serde(deserialize_with = "read_name")]
     pub api_version: Text,
     /// Kind.
-    #[serde(deserialize_with = "Text::deserialize_interned")]
+    #[serde(deserialize_with = "read_name")]
     pub kind: Text,
     /// Name.
-    #[serde(deserialize_with = "Text::deserialize_interned")]
+    #[serde(deserialize_with = "read_name")]
     pub name: Text,
     /// Uid.
-    #[serde(deserialize_with = "Text::deserialize_interned")]
+    #[serde(deserialize_with = "read_name")]
     pub uid: Text,
     /// Whether it controls the object.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -156,6 +257,9 @@ impl<'de> Deserialize<'de> for ResourceVersion {
 }
 
 /// Text by key, such as labels, annotations or the data of a Secret, in the order of the keys.
+///
+/// What is read of the API server is bounded: of a value that is too long the digest is kept, and if there are too many
+/// entries, those whose keys begin with [`labels::PREFIX`] are kept first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextMap(Box<[(Text, Text)]>);
 
@@ -199,12 +303,32 @@ impl Serialize for TextMap {
 
 impl<'de> Deserialize<'de> for TextMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_option(TextMapVisitor)
+        deserializer.deserialize_option(TextMapVisitor(OF_DATA))
     }
 }
 
+/// The first entries that are within the bounds.
+fn bounded(entries: &mut Vec<(Text, Text)>, total: usize) {
+    entries.sort_by(|(a, _), (b, _)| {
+        let others = |key: &Text| !key.starts_with(labels::PREFIX);
+        (others(a), a).cmp(&(others(b), b))
+    });
+    let mut left = total;
+    let fitting = entries.iter().take_while(|entry| {
+        let rest = left.checked_sub(size(entry));
+        left = rest.unwrap_or_default();
+        rest.is_some()
+    });
+    let length = fitting.count();
+    entries.truncate(length);
+}
+
+fn size((key, value): &(Text, Text)) -> usize {
+    key.len() + value.len() + ENTRY
+}
+
 /// Reads a map of text, or `null`.
-struct TextMapVisitor;
+struct TextMapVisitor(Bounds);
 
 impl<'de> Visitor<'de> for TextMapVisitor {
     type Value = TextMap;
@@ -226,14 +350,39 @@ impl<'de> Visitor<'de> for TextMapVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TextMap, A::Error> {
-        let mut entries: Vec<(Text, Text)> = Vec::new();
+        let Bounds { value: longest, total } = self.0;
+        let (mut entries, mut sum): (Vec<(Text, Text)>, usize) = (Vec::new(), 0);
         while let Some(Interned(key)) = map.next_key()? {
             if key == LAST_APPLIED {
                 map.next_value::<IgnoredAny>()?;
-            } else {
-                entries.push((key, map.next_value::<Interned>()?.0));
+                continue;
             }
+            let entry = (key, map.next_value_seed(Kept(longest))?);
+            sum += size(&entry);
+            entries.push(entry);
+            // Not only at the end: there may be a hundred thousand.
+            if sum > 2 * total {
+                bounded(&mut entries, total);
+                sum = entries.iter().map(size).sum();
+            }
+        }
+        if sum > total {
+            bounded(&mut entries, total);
         }
         Ok(TextMap::sorted(entries))
     }
 }
+
+/// Reads a value of at most so many bytes.
+struct Kept(usize);
+
+impl<'de> DeserializeSeed<'de> for Kept {
+    type Value = Text;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Text, D::Error> {
+        Text::deserialize_with(deserializer, |text| Text::interned(&kept(text, self.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

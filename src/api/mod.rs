@@ -36,7 +36,7 @@ pub use custom::{Column, CustomResource};
 pub use image_list::ImageList;
 pub use instance::Instance;
 pub use instance_snapshot::InstanceSnapshot;
-pub use object::{Kind, Object, RawObject};
+pub use object::{Kind, Object};
 pub use pod_config::PodConfig;
 pub use quantity::{Quantity, RawQuantity};
 pub use reference::GenericRef;

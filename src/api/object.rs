@@ -4,13 +4,15 @@
 //! the schema changed or under another version of the CRDs. If decoding one object failed, the whole list
 //! that it comes in would fail. So an [`Object`] can always be decoded: a spec that cannot be read is
 //! replaced by its default, [`Object::malformed`] says what is wrong with it, and the control loops report
-//! that on the object.
+//! that on the object. A spec or status that is larger than any that is in use ([`Kind::LARGEST`]) is not read either.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::io;
+use std::ops::Deref;
 
 use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap;
@@ -43,6 +45,9 @@ pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
     /// Whether a store keeps objects as JSON text, which takes several times less memory, and decodes one
     /// each time it is read. For kinds with many objects that are only read when their owner is reconciled.
     const ENCODED: bool = false;
+    /// The most bytes, as JSON, of what is read of the spec, and of the status. Of the kinds whose fields we read all, no
+    /// larger one is decoded: what it would take in memory may be a hundred times its text.
+    const LARGEST: usize = 64 << 10;
     /// The desired state, or those fields of it that we read.
     type Spec: Debug + Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
     /// The observed state, or those fields of it that we read.
@@ -52,7 +57,8 @@ pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
 /// Declares a kind: a marker type that implements `Kind`, and an alias for `Object` of it.
 macro_rules! kind {
     ($(#[$doc:meta])* $marker:ident, $alias:ident, $group:expr, $version:literal, $kind:literal,
-     $plural:literal, namespaced: $namespaced:literal, $spec:ty, $status:ty $(, body: $body:literal)? $(, encoded: $encoded:literal)?) => {
+     $plural:literal, namespaced: $namespaced:literal, $spec:ty, $status:ty $(, body: $body:literal)? $(, encoded: $encoded:literal)?
+     $(, largest: $largest:expr)?) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct $marker;
@@ -69,6 +75,7 @@ macro_rules! kind {
             const NAMESPACED: bool = $namespaced;
             $(const BODY: &'static str = $body;)?
             $(const ENCODED: bool = $encoded;)?
+            $(const LARGEST: usize = $largest;)?
             type Spec = $spec;
             type Status = $status;
         }
@@ -156,44 +163,44 @@ impl<T: Kind> Object<T> {
     }
 }
 
-/// An object of any kind whose spec and status have not been decoded yet.
-#[derive(Debug, Clone, Deserialize)]
-pub struct RawObject {
+/// An object of any kind whose spec and status have not been decoded yet. `R` is their JSON text.
+#[derive(Debug, Deserialize)]
+#[serde(bound = "R: Deserialize<'de>")]
+struct RawObject<R> {
     /// The metadata, always without `managedFields`.
     #[serde(default)]
-    pub metadata: Metadata,
-    spec: Option<Box<RawValue>>,
-    data: Option<Box<RawValue>>,
-    status: Option<Box<RawValue>>,
+    metadata: Metadata,
+    spec: Option<R>,
+    data: Option<R>,
+    status: Option<R>,
     /// All of it, for kinds that have their fields at the top level.
     #[serde(skip)]
-    whole: Option<Box<RawValue>>,
-}
-
-impl RawObject {
-    /// Reads an object; `is_flat` for kinds that have their fields at the top level, whose [`Kind::BODY`] is empty.
-    ///
-    /// # Errors
-    /// When it is no object, or its metadata cannot be read.
-    pub fn read<'de, D: Deserializer<'de>>(deserializer: D, is_flat: bool) -> Result<Self, D::Error> {
-        if !is_flat {
-            return Self::deserialize(deserializer);
-        }
-        let whole = Box::<RawValue>::deserialize(deserializer)?;
-        let parts = serde_json::from_str::<Self>(whole.get()).map_err(serde::de::Error::custom)?;
-        Ok(Self { whole: Some(whole), ..parts })
-    }
+    whole: Option<R>,
 }
 
 impl<T: Kind> Object<T> {
-    /// The object, decoded. It was read as [`Kind::BODY`] says.
-    pub fn decode(raw: RawObject) -> Self {
+    /// Whether nothing but the metadata is read.
+    pub const IS_METADATA: bool = size_of::<T::Spec>() == 0 && size_of::<T::Status>() == 0;
+
+    /// Reads an object from its JSON, without a copy of the parts of it.
+    ///
+    /// # Errors
+    /// When it is no object, or its metadata cannot be read.
+    pub fn from_json(text: &[u8]) -> Result<Self, serde_json::Error> {
+        let mut raw: RawObject<&RawValue> = serde_json::from_slice(text)?;
+        if T::BODY.is_empty() {
+            raw.whole = Some(serde_json::from_slice(text)?);
+        }
+        Ok(Self::decode(raw))
+    }
+
+    fn decode<R: Deref<Target = RawValue>>(raw: RawObject<R>) -> Self {
         let body = match T::BODY {
             "" => raw.whole,
             "data" => raw.data,
             _ => raw.spec,
         };
-        let (spec, malformed) = match lenient::read(body.as_deref()) {
+        let (spec, malformed) = match read::<T, _>(body.as_deref()) {
             Ok(spec) => (spec, None),
             Err(reason) => (T::Spec::default(), Some(format!("{}{reason}", T::BODY))),
         };
@@ -201,15 +208,48 @@ impl<T: Kind> Object<T> {
             metadata: raw.metadata,
             spec,
             // A status that cannot be read is written anew by the next reconcile.
-            status: lenient::read(raw.status.as_deref()).unwrap_or_default(),
+            status: read::<T, _>(raw.status.as_deref()).unwrap_or_default(),
             malformed,
         }
     }
 }
 
+/// Decodes a spec or status of `T`, or says why it cannot be.
+fn read<T: Kind, H: Default + Serialize + DeserializeOwned>(raw: Option<&RawValue>) -> Result<H, String> {
+    let length = raw.map_or(0, |raw| raw.get().len());
+    let too_large = || format!(" has {length} bytes, of which at most {} can be read", T::LARGEST);
+    if length > T::LARGEST && T::GROUP == super::GROUP {
+        return Err(too_large());
+    }
+    let part = lenient::read(raw)?;
+    if length > T::LARGEST && is_longer(&part, T::LARGEST) { Err(too_large()) } else { Ok(part) }
+}
+
+/// Whether a value is longer than so many bytes as JSON.
+pub fn is_longer(value: &impl Serialize, limit: usize) -> bool {
+    /// Counts what is written, up to a limit.
+    struct Space(usize);
+
+    impl io::Write for Space {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    serde_json::to_writer(Space(limit), value).is_err()
+}
+
 impl<'de, T: Kind> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        RawObject::read(deserializer, T::BODY.is_empty()).map(Self::decode)
+        if !T::BODY.is_empty() {
+            return RawObject::<Box<RawValue>>::deserialize(deserializer).map(Self::decode);
+        }
+        let whole = Box::<RawValue>::deserialize(deserializer)?;
+        Self::from_json(whole.get().as_bytes()).map_err(serde::de::Error::custom)
     }
 }
 

@@ -10,7 +10,7 @@ use super::wire;
 kind!(
     /// A `PodConfig` as it is stored in the API server.
     PodConfigKind, PodConfig, "podconfig.opdev.io", "v1alpha1", "PodConfig", "podconfigs", namespaced: true,
-    PodConfigSpec, PodConfigStatus
+    PodConfigSpec, PodConfigStatus, largest: 1 << 20
 );
 
 impl CustomResource for PodConfigKind {

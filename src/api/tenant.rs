@@ -15,7 +15,7 @@ use super::workspace::{NameCreated, SubscriptionStatus, WorkspaceQuota};
 kind!(
     /// A Tenant as it is stored in the API server.
     TenantKind, Tenant, super::GROUP, "v1alpha2", "Tenant", "tenants", namespaced: false,
-    TenantSpec, TenantStatus
+    TenantSpec, TenantStatus, largest: 2 << 20
 );
 
 impl CustomResource for TenantKind {

@@ -22,6 +22,8 @@ struct Interner {
     limit: usize,
 }
 
+/// Longer texts are not shared: they are hardly ever the same, and an unused one would stay for a while.
+const LONGEST: usize = 512;
 /// Fewer texts are never searched for unused ones.
 const LEAST_LIMIT: usize = 4096;
 
@@ -32,6 +34,9 @@ impl Text {
     /// The one copy of a text that all who intern it share. What nobody uses any more is dropped when the
     /// number of texts has doubled, so the table is at most twice as large as what is in use.
     pub fn interned(text: &str) -> Self {
+        if text.len() > LONGEST {
+            return Self::from(text);
+        }
         // No code that can panic runs while the table is changed.
         let mut interner = INTERNER.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = interner.texts.get(text) {
@@ -53,7 +58,15 @@ impl Text {
 
     /// Reads a text and interns it; `null` is empty. For `#[serde(deserialize_with = …)]`.
     pub fn deserialize_interned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Interned::deserialize(deserializer).map(|interned| interned.0)
+        Self::deserialize_with(deserializer, Self::interned)
+    }
+
+    /// Reads a text as `read` makes it; `null` is empty.
+    pub fn deserialize_with<'de, D: Deserializer<'de>>(
+        deserializer: D,
+        read: impl Fn(&str) -> Self,
+    ) -> Result<Self, D::Error> {
+        deserializer.deserialize_option(TextVisitor(read))
     }
 }
 
@@ -132,7 +145,7 @@ impl Serialize for Text {
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_option(TextVisitor(|text| Self::from(text)))
+        Self::deserialize_with(deserializer, |text| Self::from(text))
     }
 }
 
@@ -141,14 +154,14 @@ pub struct Interned(pub Text);
 
 impl<'de> Deserialize<'de> for Interned {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_option(TextVisitor(Text::interned)).map(Self)
+        Text::deserialize_interned(deserializer).map(Self)
     }
 }
 
 /// Reads a text without a copy of it in between; `null` is empty.
-struct TextVisitor(fn(&str) -> Text);
+struct TextVisitor<R>(R);
 
-impl<'de> Visitor<'de> for TextVisitor {
+impl<'de, R: Fn(&str) -> Text> Visitor<'de> for TextVisitor<R> {
     type Value = Text;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

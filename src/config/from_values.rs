@@ -182,6 +182,7 @@ impl<'v> Conversion<'v> {
         for key in ["controllers.instance.ephemeralStorage", "controllers.snapshot.ephemeralStorage"] {
             self.set("", key, "".into());
         }
+        self.set("", "controllers.tenant.countQuotas.enabled", false.into());
     }
 
     /// Reports every value below a path that has not been looked at.

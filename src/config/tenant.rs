@@ -48,8 +48,50 @@ pub struct TenantConfig {
     pub sandbox_labels: BTreeMap<String, String>,
     /// The upper limits of a Tenant's quota, which is the sum over its Workspaces; 0 for no limit.
     pub quota_caps: QuotaCaps,
+    /// How many objects of each kind there may be in the namespaces of a Tenant.
+    pub count_quotas: CountQuotas,
     /// Personal workspaces, in which Tenants have Templates of their own.
     pub personal_workspace: PersonalWorkspaceConfig,
+}
+
+/// How many objects of each kind there may be in the namespaces of a Tenant, as limits `count/…` in its `ResourceQuota`s.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct CountQuotas {
+    /// Whether there are such limits. The values of the chart turn them on; the Go operators had none.
+    pub enabled: bool,
+    /// The limits in a sandbox, where a Tenant makes any objects that its role allows; 0 for no limit.
+    pub sandbox: ObjectCounts,
+    /// The limits in a personal namespace, where what the daemon makes for Instances counts, too; 0 for no limit. The number
+    /// of Instances is limited by the quota of the Tenant in any case.
+    pub personal: ObjectCounts,
+}
+
+/// How many objects of each kind there may be in a namespace; 0 for no limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ObjectCounts {
+    /// The number of `ConfigMap`s; Kubernetes itself makes one in each namespace.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub config_maps: u32,
+    /// The number of Secrets.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub secrets: u32,
+    /// The number of Services.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub services: u32,
+    /// The number of claims.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub persistent_volume_claims: u32,
+    /// The number of Instances.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub instances: u32,
+    /// The number of snapshots.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub instance_snapshots: u32,
+    /// The number of Templates.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub templates: u32,
 }
 
 /// The personal volumes of Tenants (MyDrive).
@@ -132,6 +174,7 @@ impl Default for TenantConfig {
             sandbox_cluster_role: "crownlabs-sandbox".to_owned(),
             sandbox_labels: BTreeMap::from([(labels::POD_SECURITY.to_owned(), "baseline".to_owned())]),
             quota_caps: QuotaCaps::default(),
+            count_quotas: CountQuotas::default(),
             personal_workspace: PersonalWorkspaceConfig::default(),
         }
     }
@@ -148,6 +191,52 @@ impl Default for MyDrive {
         }
     }
 }
+
+impl Default for CountQuotas {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            sandbox: ObjectCounts {
+                config_maps: 30,
+                secrets: 30,
+                services: 20,
+                persistent_volume_claims: 10,
+                instances: 10,
+                instance_snapshots: 10,
+                templates: 10,
+            },
+            personal: ObjectCounts {
+                config_maps: 100,
+                secrets: 300,
+                services: 300,
+                persistent_volume_claims: 300,
+                instances: 0,
+                instance_snapshots: 100,
+                templates: 100,
+            },
+        }
+    }
+}
+
+impl CountQuotas {
+    /// The limits as a `ResourceQuota` names them; none where they are off.
+    pub fn hard(&self, limits: &ObjectCounts) -> BTreeMap<String, Quantity> {
+        let limits = [
+            ("configmaps", limits.config_maps),
+            ("secrets", limits.secrets),
+            ("services", limits.services),
+            ("persistentvolumeclaims", limits.persistent_volume_claims),
+            ("instances.crownlabs.polito.it", limits.instances),
+            ("instancesnapshots.crownlabs.polito.it", limits.instance_snapshots),
+            ("templates.crownlabs.polito.it", limits.templates),
+        ];
+        let limits = limits.into_iter().filter(|(_, limit)| self.enabled && *limit > 0);
+        limits.map(|(name, limit)| (format!("{COUNT}{name}"), Quantity::from_int(limit.into()))).collect()
+    }
+}
+
+/// What the name of the number of objects of a kind begins with in a `ResourceQuota`.
+pub const COUNT: &str = "count/";
 
 impl Default for QuotaCaps {
     fn default() -> Self {

@@ -34,9 +34,9 @@ pub struct WebhookEntries {
 kind!(/// A `MutatingWebhookConfiguration`.
     MutatingWebhookConfigurationKind, MutatingWebhookConfiguration, "admissionregistration.k8s.io", "v1",
     "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced: false, WebhookEntries, Unread,
-    body: "");
+    body: "", largest: 1 << 20);
 
 kind!(/// A `ValidatingWebhookConfiguration`.
     ValidatingWebhookConfigurationKind, ValidatingWebhookConfiguration, "admissionregistration.k8s.io", "v1",
     "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced: false, WebhookEntries, Unread,
-    body: "");
+    body: "", largest: 1 << 20);

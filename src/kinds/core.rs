@@ -41,7 +41,7 @@ kind!(/// A Secret. Its `spec` is the field `data`, whose values are still in ba
     body: "data");
 kind!(/// A Secret with a private key, whose data is not shared as interned text.
     CertificateSecretKind, CertificateSecret, "", "v1", "Secret", "secrets", namespaced: true,
-    BTreeMap<String, String>, Unread, body: "data");
+    BTreeMap<String, String>, Unread, body: "data", largest: 4 << 20);
 
 kind!(/// A `PersistentVolumeClaim`, of which only the metadata is read.
     PersistentVolumeClaimKind, PersistentVolumeClaim, "", "v1", "PersistentVolumeClaim",

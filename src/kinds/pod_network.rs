@@ -62,7 +62,7 @@ kind!(/// A node, of which only the readiness is read.
 
 kind!(/// A `ConfigMap` with a record of pod networks. Its `spec` is the field `data`.
     NetworkRecordKind, NetworkRecord, "", "v1", "ConfigMap", "configmaps", namespaced: true,
-    BTreeMap<String, String>, Unread, body: "data");
+    BTreeMap<String, String>, Unread, body: "data", largest: 4 << 20);
 
 /// The fields that we read of the spec of a sample Deployment: those that we write, but for its selector, which nobody can
 /// change.

@@ -5,6 +5,7 @@
 //! Whatever `kube`'s client is asked for (lists, watches, the lease, events, look-ups), it does not repeat a request that was
 //! refused with `Retry-After` before that time. Of the writes of the loops, the queue waits with the whole object.
 
+mod list;
 mod pauses;
 mod user_reader;
 
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use futures::future::{BoxFuture, Either, Ready, ready};
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, Request, Response};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
@@ -33,6 +34,7 @@ use self::pauses::Pauses;
 use super::clock;
 use super::error::{ApiError, NotLeader, with_sources};
 use super::gate::Gate;
+use super::pieces::LARGEST_OBJECT;
 
 /// The `User-Agent` of all requests. The audit log shows it.
 pub const USER_AGENT: &str = concat!("crownlabs/", env!("CARGO_PKG_VERSION"));
@@ -44,6 +46,12 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug, thiserror::Error)]
 #[error("the API server did not answer within {} s", REQUEST_TIMEOUT.as_secs())]
 pub struct NoAnswer;
+
+impl From<NoAnswer> for kube::Error {
+    fn from(error: NoAnswer) -> Self {
+        Self::Service(Box::new(error))
+    }
+}
 
 /// The configuration of both clients, with our `User-Agent` and without retries.
 fn prepared(mut config: Config) -> Config {
@@ -135,13 +143,17 @@ impl Sender {
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Answered, BoxError> {
-        let answer = self.service.clone().oneshot(request).await?;
+        self.read(self.service.clone().oneshot(request).await?).await
+    }
+
+    /// Reads an answer that is about one object.
+    async fn read(&self, answer: Response<Incoming>) -> Result<Answered, BoxError> {
         let code = answer.status().as_u16();
         if let Some(date) = answer.headers().get(DATE).and_then(|date| date.to_str().ok()) {
             clock::state(date);
         }
         let seconds = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        let body = answer.into_body().collect().await?.to_bytes();
+        let body = Limited::new(answer.into_body(), LARGEST_OBJECT).collect().await?.to_bytes();
         Ok(Answered { code, retry_after: seconds.unwrap_or(0), body })
     }
 }

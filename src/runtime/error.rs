@@ -125,8 +125,12 @@ impl ApiError {
 
 /// An answer of the API server, decoded.
 pub fn decoded<T: DeserializeOwned>(answer: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(answer)
-        .map_err(|error| ApiError::transient(format!("the answer cannot be read: {error}")))
+    serde_json::from_slice(answer).map_err(|error| unreadable(&error))
+}
+
+/// The error of an answer that is not what was asked for.
+pub fn unreadable(error: &serde_json::Error) -> ApiError {
+    ApiError::transient(format!("the answer cannot be read: {error}"))
 }
 
 /// An error and all its sources, on one line.

@@ -3,7 +3,8 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`reconciler`], [`driver`] | the trait of a control loop, and the driver that calls it |
-//! | [`store`], [`watch`], [`resume`], [`store_set`] | the shared stores: one for each kind and selector, filled by one watch and by the responses to our own writes; the stores of one loop |
+//! | [`store`], [`selection`], [`watch`], [`resume`], [`store_set`] | the shared stores: one for each kind and selector, filled by one watch and by the responses to our own writes; the stores of one loop |
+//! | [`answer`], [`pieces`] | answers of the API server that are read while they arrive, object by object |
 //! | [`queue`], [`controller`], [`control_loop`], [`readiness`] | the work queue with its two priorities, the workers of a loop, when they run, and the readiness of the replica |
 //! | [`replica`] | loops that work for the replica that they run in, elected or not |
 //! | [`plan`], [`problem`], [`merge`], [`finalizer`], [`apply`] | the plan of a reconcile as a value, JSON merge patches, finalizers, and the apply engine |
@@ -14,6 +15,7 @@
 //! | [`certificate`] | the certificate that a server shows |
 //! | [`metrics`], [`clock`], [`key`] | metrics; the clock; the key of an object |
 
+pub mod answer;
 #[cfg(test)]
 pub mod api_server;
 pub mod apply;
@@ -36,6 +38,7 @@ pub mod http_server;
 pub mod key;
 pub mod merge;
 pub mod metrics;
+pub mod pieces;
 pub mod plan;
 pub mod problem;
 pub mod queue;
@@ -44,6 +47,7 @@ pub mod reconciler;
 pub mod replace;
 pub mod replica;
 pub mod resume;
+pub mod selection;
 #[cfg(test)]
 pub mod silent;
 pub mod store;

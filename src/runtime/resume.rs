@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TakeUntil};
+use http::header::ACCEPT;
 use http::{Request, Response, Uri};
 use http_body_util::{BodyStream, Either, StreamBody};
 use kube::Client;
@@ -25,6 +26,9 @@ use tower::service_fn;
 
 /// How long a watch lasts that ends by its own time limit: kube asks for 290 s, and gives up after 295 s itself.
 const WHOLE: std::ops::Range<Duration> = Duration::from_secs(280)..Duration::from_secs(294);
+
+/// Of the object that is listed nothing is read, and it may be large.
+const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// The frames of a body until something happens.
 type Until = TakeUntil<BodyStream<Body>, BoxFuture<'static, bool>>;
@@ -169,7 +173,10 @@ fn head_of(uri: &Uri) -> String {
 
 /// The version that the API server has now; `None` if it names none that can be compared.
 async fn present_version(client: &Client, uri: &Uri) -> kube::Result<Option<u64>> {
-    let request = Request::get(head_of(uri)).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    let request = Request::get(head_of(uri))
+        .header(ACCEPT, METADATA)
+        .body(Vec::new())
+        .map_err(kube::Error::HttpError)?;
     let Head { metadata } = client.request(request).await?;
     Ok(metadata.resource_version.and_then(|version| version.parse().ok()))
 }

@@ -225,8 +225,13 @@ impl<T: Kind> Store<T> {
     /// An object that has lost the label of the watch is removed: the watch shows nothing more of it, so it would stay as
     /// it is here for ever.
     pub fn record(&self, object: Object<T>, origin: &'static str) {
+        self.record_text(object, 0, origin);
+    }
+
+    /// The same for an object that came as so many bytes.
+    fn record_text(&self, object: Object<T>, length: usize, origin: &'static str) {
         if self.selects(&object) {
-            self.upsert(object, Source::Response(origin));
+            self.upsert(object, length, Source::Response(origin));
             return;
         }
         let key = ObjectKey::of(&object);
@@ -297,14 +302,15 @@ impl<T: Kind> Store<T> {
     }
 
     /// Adds or updates an object from a watch event.
+    #[cfg(test)]
     pub(crate) fn apply_event(&self, object: Object<T>) {
-        self.upsert(object, Source::Event);
+        self.upsert(object, 0, Source::Event);
     }
 
     /// Adds or updates an object from a list. The list wins over what was known before it began, also with an older
     /// version: etcd may have been restored from a backup.
     pub(crate) fn list_object(&self, object: Object<T>) {
-        self.upsert(object, Source::List);
+        self.upsert(object, 0, Source::List);
     }
 
     /// Removes an object after a watch event of its deletion.
@@ -323,7 +329,8 @@ impl<T: Kind> Store<T> {
         }
     }
 
-    fn upsert(&self, object: Object<T>, source: Source) {
+    /// Takes an object that came as so many bytes; 0 if nobody knows.
+    fn upsert(&self, object: Object<T>, length: usize, source: Source) {
         let key = ObjectKey::of(&object);
         let mut guard = self.write();
         let inner = &mut *guard;
@@ -357,7 +364,7 @@ impl<T: Kind> Store<T> {
         }
         inner.indexes.update(&key, old.as_deref(), Some(&object));
         let new = Arc::new(object);
-        inner.objects.insert(key, Entry { object: StoredObject::new(&new), epoch });
+        inner.objects.insert(key, Entry { object: StoredObject::new(&new, length), epoch });
         drop(guard);
         if old.as_deref().is_none_or(|old| differs(old, &new)) {
             let origin = if let Source::Response(origin) = source { Some(origin) } else { None };

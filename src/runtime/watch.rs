@@ -1,219 +1,50 @@
 //! Fills a store: lists the objects, watches them, and starts again whenever the watch ends.
+//!
+//! `kube` collects a page of a list before it decodes it, and the line of a watch however long it is. Here each object is taken
+//! from the answer while that arrives ([`super::pieces`]), so no more than one is in memory beside what the store keeps.
 
 use std::borrow::Cow;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::DynamicResourceScope;
-use kube::runtime::WatchStreamExt;
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use http::header::{ACCEPT_ENCODING, HeaderValue};
+use kube::Client;
+use kube::api::{ListParams, WatchParams};
+use kube::client::Body;
+use kube::core::{Request, Status};
+use kube::runtime::utils::Backoff;
+use kube::runtime::watcher::DefaultBackoff;
+use metrics::counter;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tracing::warn;
 
+use super::ObjectKey;
+use super::answer::{Answer, ask};
 use super::error::with_sources;
+use super::pieces::{Items, Lines, Piece};
 use super::plan::KindInfo;
+pub use super::selection::Selection;
 use super::store::{AnyStore, Store};
 use super::watch_health::WatchHealth;
-use crate::api::{Kind, Object, RawObject};
+use crate::api::meta::ResourceVersion;
+use crate::api::{Kind, Object};
 
 /// How long to wait before asking again for a kind that is not served.
 const MISSING_RETRY: Duration = Duration::from_secs(10);
 
-/// Objects per page of the first list: enough to need few requests, and few enough to keep the peak of
-/// memory low. A list streamed by the watch itself needs no pages, but its end is announced by a bookmark,
-/// for which the API server takes up to a second: every restart would take a second longer.
-const PAGE: u32 = 100;
+/// Objects per page of a list: enough to need few requests. A list streamed by the watch itself needs no pages, but its end is
+/// announced by a bookmark, for which the API server takes up to a second: every restart would take a second longer.
+const PAGE: u32 = 250;
 
-/// Which objects of a kind are watched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Selection {
-    /// All of them.
-    All,
-    /// Those with this label, and with this value of it where one is given.
-    Label {
-        /// The key of the label.
-        key: &'static str,
-        /// Its value; any where it is `None`.
-        value: Option<&'static str>,
-    },
-    /// Those without this label.
-    Unlabelled(&'static str),
-    /// All in this namespace. They are asked for in the namespace alone, for which a Role is enough.
-    In(String),
-    /// Those in this namespace that have this label, whatever its value. They are asked for in the namespace alone, for
-    /// which a Role is enough.
-    LabelledIn {
-        /// The namespace.
-        namespace: String,
-        /// The key of the label.
-        key: &'static str,
-    },
-    /// Those in this namespace that have this label and value, which are asked for in the same way.
-    LabelIn {
-        /// The namespace.
-        namespace: String,
-        /// The key of the label.
-        key: &'static str,
-        /// Its value.
-        value: &'static str,
-    },
-    /// The one of this name in this namespace, in which it is asked for.
-    NamedIn {
-        /// The namespace.
-        namespace: String,
-        /// The name.
-        name: String,
-    },
-    /// Those of this name, in all namespaces or in one.
-    Named {
-        /// The namespace; all where it is `None`.
-        namespace: Option<String>,
-        /// The name.
-        name: String,
-    },
-}
+/// After a page with more bytes, the next one has half as many objects, and twice as many after one with a quarter of them:
+/// the API server has all of it in memory, and is to answer in time.
+const LARGE_PAGE: usize = 8 << 20;
 
-impl Selection {
-    /// Those with this label, whatever its value.
-    pub fn labelled(key: &'static str) -> Self {
-        Self::Label { key, value: None }
-    }
-
-    /// Those with this label and value.
-    pub fn label(key: &'static str, value: &'static str) -> Self {
-        Self::Label { key, value: Some(value) }
-    }
-
-    /// Those of this name in any namespace.
-    pub fn named(name: impl Into<String>) -> Self {
-        Self::Named { namespace: None, name: name.into() }
-    }
-
-    fn label_selector(&self) -> Option<String> {
-        match self {
-            Self::Label { key, value: None } | Self::LabelledIn { key, .. } => Some((*key).to_owned()),
-            Self::Label { key, value: Some(value) } | Self::LabelIn { key, value, .. } => {
-                Some(format!("{key}={value}"))
-            }
-            Self::Unlabelled(key) => Some(format!("!{key}")),
-            Self::All | Self::In(_) | Self::Named { .. } | Self::NamedIn { .. } => None,
-        }
-    }
-
-    fn field_selector(&self) -> Option<String> {
-        match self {
-            Self::Named { namespace: None, name } | Self::NamedIn { name, .. } => {
-                Some(format!("metadata.name={name}"))
-            }
-            Self::Named { namespace: Some(namespace), name } => {
-                Some(format!("metadata.name={name},metadata.namespace={namespace}"))
-            }
-            _ => None,
-        }
-    }
-
-    /// The namespace in which they are asked for; empty for all of the cluster.
-    pub fn namespace(&self) -> &str {
-        match self {
-            Self::In(namespace)
-            | Self::LabelledIn { namespace, .. }
-            | Self::LabelIn { namespace, .. }
-            | Self::NamedIn { namespace, .. } => namespace,
-            _ => "",
-        }
-    }
-
-    /// The label that they have, with its value where it has to have one; `None` where they are selected otherwise.
-    pub fn label_of_all(&self) -> Option<(&'static str, Option<&'static str>)> {
-        match self {
-            Self::Label { key, value } => Some((key, *value)),
-            Self::LabelledIn { key, .. } => Some((key, None)),
-            Self::LabelIn { key, value, .. } => Some((key, Some(value))),
-            _ => None,
-        }
-    }
-
-    /// The parameters that select them in the path of a list; empty for all.
-    pub fn query(&self) -> String {
-        let parameters = [("labelSelector", self.label_selector()), ("fieldSelector", self.field_selector())];
-        // Of the characters of a selector, these are not allowed in a query as they are.
-        let encoded = |text: String| text.replace('=', "%3D").replace(',', "%2C").replace('/', "%2F");
-        let given = parameters.into_iter().filter_map(|(name, text)| Some((name, encoded(text?))));
-        given.map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>().join("&")
-    }
-
-    /// Whether an object, as JSON, is one of them.
-    pub fn matches(&self, object: &Value) -> bool {
-        let text = |member: &str| object["metadata"][member].as_str();
-        let label = |key: &str| object["metadata"]["labels"][key].as_str();
-        match self {
-            Self::All => true,
-            Self::Label { key, value } => label(key).is_some_and(|found| value.is_none_or(|v| v == found)),
-            Self::Unlabelled(key) => label(key).is_none(),
-            Self::In(namespace) => text("namespace") == Some(namespace),
-            Self::LabelledIn { namespace, key } => {
-                label(key).is_some() && text("namespace") == Some(namespace)
-            }
-            Self::LabelIn { namespace, key, value } => {
-                label(key) == Some(value) && text("namespace") == Some(namespace)
-            }
-            Self::NamedIn { namespace, name } => {
-                text("name") == Some(name) && text("namespace") == Some(namespace)
-            }
-            Self::Named { namespace, name } => {
-                text("name") == Some(name)
-                    && (namespace.is_none() || text("namespace") == namespace.as_deref())
-            }
-        }
-    }
-}
-
-/// An object of any kind as `kube` reads it: with the metadata that it needs itself. Only its store knows the type, so
-/// that the program has the code of a watch once, and not once for each kind.
-#[derive(Debug, Clone)]
-struct Watched<const FLAT: bool> {
-    /// The resource version, from which a watch resumes.
-    metadata: ObjectMeta,
-    object: RawObject,
-}
-
-impl<'de, const FLAT: bool> Deserialize<'de> for Watched<FLAT> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let object = RawObject::read(deserializer, FLAT)?;
-        let resource_version = object.metadata.resource_version.as_ref().map(ToString::to_string);
-        Ok(Self { metadata: ObjectMeta { resource_version, ..ObjectMeta::default() }, object })
-    }
-}
-
-impl<const FLAT: bool> kube::Resource for Watched<FLAT> {
-    type DynamicType = KindInfo;
-    type Scope = DynamicResourceScope;
-
-    fn kind(kind: &KindInfo) -> Cow<'_, str> {
-        kind.kind.into()
-    }
-    fn group(kind: &KindInfo) -> Cow<'_, str> {
-        kind.group.into()
-    }
-    fn version(kind: &KindInfo) -> Cow<'_, str> {
-        kind.version.into()
-    }
-    fn plural(kind: &KindInfo) -> Cow<'_, str> {
-        kind.plural.into()
-    }
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+/// A watch that shows nothing for so long is given up: `kube` asks the API server to end it after 290 s.
+const LONGEST_WATCH: Duration = Duration::from_secs(295);
 
 /// The object of that name, as the API server has it now; `None` if there is none. `namespace` is empty for kinds without.
 ///
@@ -224,27 +55,13 @@ pub async fn get<T: Kind>(
     namespace: &str,
     name: &str,
 ) -> Result<Option<Object<T>>, kube::Error> {
-    let kind = KindInfo::of::<T>();
-    let found = if T::BODY.is_empty() {
-        get_raw::<true>(client, kind, namespace, name).await
-    } else {
-        get_raw::<false>(client, kind, namespace, name).await
-    };
-    Ok(found?.map(Object::decode))
-}
-
-async fn get_raw<const FLAT: bool>(
-    client: Client,
-    kind: KindInfo,
-    namespace: &str,
-    name: &str,
-) -> Result<Option<RawObject>, kube::Error> {
-    let api: Api<Watched<FLAT>> = if namespace.is_empty() {
-        Api::all_with(client, &kind)
-    } else {
-        Api::namespaced_with(client, namespace, &kind)
-    };
-    Ok(api.get_opt(name).await?.map(|found| found.object))
+    let request = Request::new(KindInfo::of::<T>().path(namespace));
+    let request = request.get(name, &kube::api::GetParams::default()).map_err(kube::Error::BuildRequest)?;
+    match client.request(request).await {
+        Ok(found) => Ok(Some(found)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Keeps `store` in sync with the cluster. Never ends. The watch resumes where it broke off, unless etcd was restored
@@ -257,75 +74,282 @@ pub fn run<T: Kind>(
     health: WatchHealth,
     retry: bool,
 ) -> BoxFuture<'static, ()> {
-    let kind = KindInfo::of::<T>();
-    if T::BODY.is_empty() {
-        fill::<true>(client, kind, store, selection, health, retry).boxed()
-    } else {
-        fill::<false>(client, kind, store, selection, health, retry).boxed()
-    }
+    let watched = Watched {
+        client,
+        kind: KindInfo::of::<T>(),
+        is_metadata: Object::<T>::IS_METADATA,
+        store,
+        selection,
+        health,
+        page: PAGE,
+        version: None,
+        backoff: DefaultBackoff::default(),
+    };
+    watched.follow(retry).boxed()
 }
 
-async fn fill<const FLAT: bool>(
+/// A store and what fills it. Only the store knows the type, so that the program has the code of a watch once, and not once
+/// for each kind.
+struct Watched {
     client: Client,
     kind: KindInfo,
+    /// Whether only the metadata of the objects is asked for.
+    is_metadata: bool,
     store: Arc<dyn AnyStore>,
     selection: Selection,
     health: WatchHealth,
-    retry: bool,
-) {
-    let client = health.client(client);
-    let api: Api<Watched<FLAT>> = match selection.namespace() {
-        "" => Api::all_with(client, &kind),
-        namespace => Api::namespaced_with(client, namespace, &kind),
-    };
-    let config = watcher::Config {
-        label_selector: selection.label_selector(),
-        field_selector: selection.field_selector(),
-        page_size: Some(PAGE),
-        ..watcher::Config::default()
-    };
-    loop {
-        let mut events = pin!(watcher(api.clone(), config.clone()).default_backoff());
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => take(&*store, event),
+    /// Objects per page, see [`LARGE_PAGE`].
+    page: u32,
+    /// From where the watch goes on; `None` if everything has to be listed.
+    version: Option<String>,
+    backoff: DefaultBackoff,
+}
+
+/// What is read of a list beside its items.
+#[derive(Deserialize)]
+struct Head {
+    metadata: HeadMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct HeadMetadata {
+    resource_version: String,
+    #[serde(rename = "continue")]
+    next: String,
+}
+
+/// An event of a watch.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+/// What is read of a bookmark.
+#[derive(Deserialize)]
+struct Bookmark {
+    metadata: HeadMetadata,
+}
+
+impl Watched {
+    async fn follow(mut self, retry: bool) {
+        loop {
+            let version = self.version.clone();
+            let done = match version {
+                None => self.list().await,
+                Some(version) => self.watch(&version).await,
+            };
+            match done {
+                Ok(()) => {}
                 Err(error) if code(&error) == Some(404) || !retry && code(&error) == Some(403) => {
-                    health.rests();
-                    store.mark_missing();
+                    self.health.rests();
+                    self.store.mark_missing();
                     if !retry {
                         std::future::pending::<()>().await;
                     }
+                    self.version = None;
                     tokio::time::sleep(MISSING_RETRY).await;
-                    break;
                 }
                 Err(error) => {
+                    // The version does not exist any more.
+                    if code(&error) == Some(410) {
+                        self.version = None;
+                    }
                     let error = with_sources(&error);
-                    health.broke(&error);
-                    warn!(kind = kind.kind, error, "the watch broke off; it resumes after a moment");
+                    self.health.broke(&error);
+                    let kind = self.kind.kind;
+                    warn!(kind, error, "the watch broke off; it resumes after a moment");
+                    tokio::time::sleep(self.backoff.next().unwrap_or(MISSING_RETRY)).await;
                 }
             }
         }
     }
+
+    fn request(&self) -> Request {
+        Request::new(self.kind.path(self.selection.namespace()))
+    }
+
+    /// Lists all objects, page by page, into the store.
+    async fn list(&mut self) -> kube::Result<()> {
+        self.backoff.reset();
+        self.store.begin_list();
+        let mut next = None;
+        loop {
+            let params = ListParams {
+                label_selector: self.selection.label_selector(),
+                field_selector: self.selection.field_selector(),
+                limit: Some(self.page),
+                continue_token: next.take(),
+                ..ListParams::default()
+            };
+            let request = if self.is_metadata {
+                self.request().list_metadata(&params)
+            } else {
+                self.request().list(&params)
+            };
+            self.health.asks();
+            let answer = ask(&self.client, request.map_err(kube::Error::BuildRequest)?).await?;
+            let (head, length) = self.page(answer).await?;
+            self.health.works();
+            self.health.hears();
+            self.page = match length {
+                LARGE_PAGE.. => (self.page / 2).max(1),
+                length if length < LARGE_PAGE / 4 => (self.page * 2).min(PAGE),
+                _ => self.page,
+            };
+            match (head.next.is_empty(), head.resource_version.is_empty()) {
+                (false, _) => next = Some(head.next),
+                (true, true) => return Err(broken("the list has no version")),
+                (true, false) => {
+                    self.store.end_list();
+                    self.version = Some(head.resource_version);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Takes the objects of a page. Returns what is beside them, and the number of its bytes.
+    async fn page(&self, mut answer: Answer<Body>) -> kube::Result<(HeadMetadata, usize)> {
+        let (mut items, mut length, mut fault) = (Items::default(), 0, None);
+        while let Some(chunk) = answer.next::<kube::Error>().await? {
+            length += chunk.len();
+            items.feed(&chunk, |piece| match piece {
+                Piece::Whole(item) => match self.store.take_listed(item) {
+                    Ok(()) => {}
+                    Err(error) if error.is_data() => self.keep(item, &error.to_string()),
+                    Err(error) => fault = Some(error),
+                },
+                Piece::Begin(begin) => self.keep(begin, TOO_LARGE),
+            });
+            if let Some(fault) = fault {
+                return Err(kube::Error::SerdeError(fault));
+            }
+        }
+        let head = items.head().ok_or_else(|| broken("the answer is no list, or breaks off"))?;
+        let Head { metadata } = serde_json::from_slice(head).map_err(kube::Error::SerdeError)?;
+        Ok((metadata, length))
+    }
+
+    /// Keeps what is known of an object that is listed, but cannot be taken.
+    fn keep(&self, begin: &[u8], why: &str) {
+        self.store.keep_listed(&self.skip(begin, why));
+    }
+
+    /// Tells of an object that cannot be taken, of which this is the begin.
+    fn skip(&self, begin: &[u8], why: &str) -> ObjectKey {
+        let (key, kind) = (Piece::key(begin), self.kind.kind);
+        counter!("crownlabs_objects_skipped_total", "kind" => self.kind.plural).increment(1);
+        warn!(kind, object = %key, why, "the object is left out: what is known of it stays as it was. Delete or shorten it");
+        key
+    }
+
+    /// Watches the objects until the watch ends.
+    async fn watch(&mut self, version: &str) -> kube::Result<()> {
+        let params = WatchParams {
+            label_selector: self.selection.label_selector(),
+            field_selector: self.selection.field_selector(),
+            ..WatchParams::default()
+        };
+        let request = if self.is_metadata {
+            self.request().watch_metadata(&params, version)
+        } else {
+            self.request().watch(&params, version)
+        };
+        let mut request = request.map_err(kube::Error::BuildRequest)?;
+        // Newer API servers compress each event for itself.
+        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        self.health.asks();
+        let mut answer = ask(&self.client, request).await?;
+        self.health.works();
+        let mut lines = Lines::default();
+        loop {
+            let until = Instant::now() + LONGEST_WATCH;
+            let Ok(chunk) = tokio::time::timeout_at(until, answer.frame()).await else { return Ok(()) };
+            let chunk = chunk?;
+            self.health.hears();
+            let mut shown = Ok(());
+            let is_over = chunk.is_none();
+            let mut take = |piece: Piece<'_>| {
+                if shown.is_ok() {
+                    shown = self.take(&piece);
+                }
+            };
+            match chunk {
+                Some(chunk) => lines.feed(&chunk, &mut take),
+                None => lines.finish(&mut take),
+            }
+            shown?;
+            if is_over {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes an event of the watch.
+    fn take(&mut self, piece: &Piece<'_>) -> kube::Result<()> {
+        let line = match piece {
+            Piece::Whole(line) if line.trim_ascii().is_empty() => return Ok(()),
+            Piece::Whole(line) => *line,
+            Piece::Begin(begin) => {
+                self.skip(begin, TOO_LARGE);
+                return Ok(());
+            }
+        };
+        let event: Event<'_> = match serde_json::from_slice(line) {
+            Ok(event) => event,
+            // The watch broke off within it.
+            Err(error) if error.is_eof() => return Ok(()),
+            Err(error) => {
+                let status = serde_json::from_slice::<Status>(line);
+                return Err(
+                    status.map_or(kube::Error::SerdeError(error), |status| kube::Error::Api(status.boxed()))
+                );
+            }
+        };
+        let object = event.object.get().as_bytes();
+        let version = match &*event.kind {
+            "ADDED" | "MODIFIED" => self.store.take_changed(object),
+            "DELETED" => self.store.take_deleted(object),
+            "BOOKMARK" => serde_json::from_slice(object).map(|Bookmark { metadata }| {
+                Some(metadata.resource_version.as_str())
+                    .filter(|text| !text.is_empty())
+                    .map(ResourceVersion::from)
+            }),
+            _ => {
+                let status = serde_json::from_slice::<Status>(object).map_err(kube::Error::SerdeError)?;
+                return Err(kube::Error::Api(status.boxed()));
+            }
+        };
+        self.backoff.reset();
+        match version {
+            Ok(Some(version)) => self.version = Some(version.to_string()),
+            Ok(None) => {
+                self.version = None;
+                return Err(broken("an object has no version"));
+            }
+            Err(error) => drop(self.skip(line, &error.to_string())),
+        }
+        Ok(())
+    }
 }
 
-fn take<const FLAT: bool>(store: &dyn AnyStore, event: Event<Watched<FLAT>>) {
-    match event {
-        Event::Init => store.begin_list(),
-        Event::InitApply(listed) => store.take_listed(listed.object),
-        Event::Apply(changed) => store.take_changed(changed.object),
-        Event::InitDone => store.end_list(),
-        Event::Delete(deleted) => store.take_deleted(deleted.object),
-    }
+/// Why an object is left out.
+const TOO_LARGE: &str = "it has more bytes than an object may have";
+
+fn broken(why: &'static str) -> kube::Error {
+    kube::Error::Service(why.into())
 }
 
 /// The status code with which the API server refuses the watch: 404 if the kind itself is not served (its CRD is not
 /// installed, or is being removed).
-fn code(error: &watcher::Error) -> Option<u16> {
+fn code(error: &kube::Error) -> Option<u16> {
     match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-        | watcher::Error::WatchFailed(kube::Error::Api(status))
-        | watcher::Error::WatchError(status) => Some(status.code),
+        kube::Error::Api(status) => Some(status.code),
         _ => None,
     }
 }

@@ -1,21 +1,12 @@
 //! Whether the watches work: since when the API server has not answered one, or has shown nothing, and why.
 
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{Request, Response};
-use http_body_util::{BodyExt, Either, Full};
-use hyper::body::{Body as HttpBody, Bytes, Frame};
-use kube::Client;
-use kube::client::Body;
 use metrics::gauge;
 use tokio::time::Instant;
-use tower::{BoxError, service_fn};
 use tracing::{info, warn};
 
-use super::client::{NoAnswer, REQUEST_TIMEOUT};
 use super::readiness::Readiness;
 
 /// A watch that has been broken for this long is reported.
@@ -42,7 +33,7 @@ struct State {
 
 impl WatchHealth {
     /// A request has been sent.
-    fn asks(&self) {
+    pub fn asks(&self) {
         self.state(|state| {
             state.broken_since.get_or_insert_with(Instant::now);
         });
@@ -54,12 +45,12 @@ impl WatchHealth {
     }
 
     /// A request has been answered.
-    fn works(&self) {
+    pub fn works(&self) {
         self.state(|state| (state.broken_since, state.reason) = (None, None));
     }
 
     /// The API server has shown something.
-    fn hears(&self) {
+    pub fn hears(&self) {
         self.state(|state| state.heard = Some(Instant::now()));
     }
 
@@ -87,63 +78,6 @@ impl WatchHealth {
     fn state<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         // No code that can panic runs while the state is changed.
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// A client whose requests are those of this watch.
-    pub fn client(&self, client: Client) -> Client {
-        let (health, namespace) = (self.clone(), client.default_namespace().to_owned());
-        let service = service_fn(move |request: Request<Body>| {
-            let (health, client) = (health.clone(), client.clone());
-            async move {
-                let query = request.uri().query().unwrap_or_default();
-                let is_watch = query.split('&').any(|pair| pair == "watch=true");
-                health.asks();
-                let answer = if is_watch {
-                    let answer = client.send(request).await?;
-                    answer.map(|body| Either::Left(Heard { body, health: health.clone() }))
-                } else {
-                    whole(&client, request).await?.map(Either::Right)
-                };
-                if answer.status().is_success() {
-                    health.works();
-                    if !is_watch {
-                        health.hears();
-                    }
-                }
-                Ok::<_, BoxError>(answer)
-            }
-        });
-        Client::new(service, namespace)
-    }
-}
-
-/// The answer to a request, once all of it is there. The client sees to it that the answer begins in time, without the
-/// pauses that the API server asks for; but it may hang after its first byte, too.
-async fn whole(client: &Client, request: Request<Body>) -> Result<Response<Full<Bytes>>, BoxError> {
-    let (parts, body) = client.send(request).await?.into_parts();
-    let body = tokio::time::timeout(REQUEST_TIMEOUT, body.collect()).await.map_err(|_| NoAnswer)??.to_bytes();
-    Ok(Response::from_parts(parts, Full::new(body)))
-}
-
-/// The body of a watch, whose frames and end are heard.
-struct Heard {
-    body: Body,
-    health: WatchHealth,
-}
-
-impl HttpBody for Heard {
-    type Data = Bytes;
-    type Error = kube::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, kube::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(context);
-        if matches!(frame, Poll::Ready(None | Some(Ok(_)))) {
-            self.health.hears();
-        }
-        frame
     }
 }
 

@@ -29,6 +29,7 @@ mod explain;
 mod exporter;
 mod exposure;
 mod heal;
+mod hostile;
 mod image_list;
 mod inactivity;
 mod instance_metrics;

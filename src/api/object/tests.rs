@@ -326,3 +326,38 @@ fn roles_are_found_by_workspace() {
     assert_eq!(tenant.spec.role_in("coffee"), Some(&Role::Other("owner".to_owned())));
     assert_eq!(tenant.spec.role_in("milk"), None);
 }
+
+#[test]
+fn a_spec_that_is_larger_than_any_in_use_is_not_read() {
+    let read =
+        |json: Value| Object::<InstanceKind>::from_json(json.to_string().as_bytes()).expect("an object");
+    let object = |length: usize| {
+        let text = "x".repeat(length);
+        json!({"metadata": {"name": "a", "uid": "u"}, "spec": {"prettyName": text}, "status": {"url": text}})
+    };
+    let small = read(object(InstanceKind::LARGEST - 100));
+    assert_eq!((small.malformed, small.spec.pretty_name.len()), (None, InstanceKind::LARGEST - 100));
+    let large = read(object(InstanceKind::LARGEST));
+    let why = large.malformed.expect("it is too large");
+    assert!(why.starts_with("spec has 65") && why.ends_with("of which at most 65536 can be read"), "{why}");
+    assert_eq!(
+        (large.spec, large.status),
+        (InstanceSpec::default(), crate::api::instance::InstanceStatus::default())
+    );
+    assert_eq!(large.metadata.uid, "u", "it is reported on the object");
+    // Of other kinds, what we do not read does not count.
+    let service = |ports: usize| {
+        let ports = vec![
+            json!({"name": "a", "port": 1, "protocol": "TCP", "targetPort": 1, "unread": "x".repeat(50)});
+            ports
+        ];
+        let json = json!({"metadata": {"name": "a"}, "spec": {"clusterIP": "10.0.0.1", "ports": ports}});
+        json.to_string()
+    };
+    let text = service(10_000);
+    let of_address = Object::<crate::kinds::ServiceKind>::from_json(text.as_bytes()).expect("a Service");
+    assert_eq!(of_address.malformed, None);
+    let of_ports =
+        Object::<crate::kinds::LoadBalancerServiceKind>::from_json(text.as_bytes()).expect("a Service");
+    assert!(of_ports.malformed.is_some() && of_ports.spec.ports.is_empty());
+}

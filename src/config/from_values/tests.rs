@@ -79,6 +79,7 @@ controllers:
     baseWorkspaces: [utilities]
     myDrive: {size: 2Gi}
     quotaCaps: {cpu: 12, memory: 40G, instances: 5}
+    countQuotas: {enabled: false}
   workspace: {enabled: true}
   instance:
     enabled: true

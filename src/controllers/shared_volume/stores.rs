@@ -13,7 +13,7 @@ use crate::controllers::shared::nfs_volume::ByVolume;
 use crate::controllers::shared::references::{BySharedVolume, instance_of, mounted_volumes};
 use crate::controllers::shared::responsibility::{Responsibility, Standing};
 use crate::kinds::{
-    DeploymentKind, JobKind, NamespaceKind, NfsClaimKind, PersistentVolumeKind, SecretKind, UsedQuota,
+    DeploymentKind, JobKind, NamespaceKind, NfsClaimKind, PersistentVolumeKind, SecretNameKind, UsedQuota,
     UsedQuotaKind,
 };
 use crate::runtime::ObjectKey;
@@ -32,7 +32,7 @@ pub struct Stores {
     /// Deployments of Instances.
     deployments: Arc<Store<DeploymentKind>>,
     /// cloud-init Secrets of Instances.
-    secrets: Arc<Store<SecretKind>>,
+    secrets: Arc<Store<SecretNameKind>>,
     claims: Arc<Store<NfsClaimKind>>,
     persistent_volumes: Arc<Store<PersistentVolumeKind>>,
     /// Jobs: those of shared volumes carry no label of ours.

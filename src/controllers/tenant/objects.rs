@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::quota::{Quota, spelled};
 use crate::api::{GROUP, labels};
+use crate::config::CountQuotas;
 use crate::kinds::ResourceQuota;
 
 /// The `ResourceQuota` of the personal namespace.
@@ -35,8 +36,10 @@ pub fn own_rules(tenant: &str) -> Value {
 }
 
 /// The limits of the personal namespace, spelled as in the existing object where the amounts are equal.
-pub fn resource_quota(quota: &Quota, existing: Option<&ResourceQuota>) -> Value {
-    json!({"spec": {"hard": spelled(&quota.hard(), existing.map(|existing| &existing.spec.hard))}})
+pub fn resource_quota(quota: &Quota, counts: &CountQuotas, existing: Option<&ResourceQuota>) -> Value {
+    let mut hard = counts.hard(&counts.personal);
+    hard.extend(quota.hard());
+    json!({"spec": {"hard": spelled(&hard, existing.map(|existing| &existing.spec.hard))}})
 }
 
 /// The pods accept ingress from their own namespace.
@@ -58,10 +61,14 @@ pub fn allow_trusted_ingress() -> Value {
 }
 
 /// The limits of the sandbox.
-pub fn sandbox_quota() -> Value {
-    json!({"spec": {"hard": {
+pub fn sandbox_quota(counts: &CountQuotas) -> Value {
+    let mut quota = json!({"spec": {"hard": {
         "limits.cpu": "4", "limits.memory": "8G", "requests.cpu": "2", "requests.memory": "8G",
-    }}})
+    }}});
+    for (name, limit) in counts.hard(&counts.sandbox) {
+        quota["spec"]["hard"][name] = limit.to_string().into();
+    }
+    quota
 }
 
 /// The default requests and limits of containers in the sandbox.

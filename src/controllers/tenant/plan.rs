@@ -185,7 +185,7 @@ impl Personal<'_> {
 
     fn quota(&self, quota: &Quota, plan: &mut Plan<Effect>) {
         let existing = self.observed.children.quota.as_deref();
-        let body = objects::resource_quota(quota, existing);
+        let body = objects::resource_quota(quota, &self.settings.config.count_quotas, existing);
         let meta = ChildMeta { component: QUOTA, ..self.meta(objects::RESOURCE_QUOTA, QUOTA) };
         plan.ensure.push(self.builder.enforced::<ResourceQuotaKind>(existing, meta, &body));
     }
@@ -277,7 +277,7 @@ fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan<Effect>) {
     plan.ensure.push(builder.enforced::<ResourceQuotaKind>(
         children.sandbox_quota.as_deref(),
         meta(objects::SANDBOX_QUOTA, 1),
-        &objects::sandbox_quota(),
+        &objects::sandbox_quota(&settings.config.count_quotas),
     ));
     plan.ensure.push(builder.enforced::<LimitRangeKind>(
         children.sandbox_limits.as_deref(),

@@ -8,7 +8,7 @@ use crate::api::quantity::{Quantity, RawQuantity};
 use crate::api::reason;
 use crate::api::tenant::TenantQuota;
 use crate::api::workspace::WorkspaceQuota;
-use crate::config::{QuotaCaps, TenantConfig};
+use crate::config::{COUNT, QuotaCaps, TenantConfig};
 use crate::runtime::problem::Problem;
 
 /// The component of the quota: a part of the component of the namespace.
@@ -120,7 +120,10 @@ impl Quota {
         let disk = self.disk.take().unwrap_or_default();
         self.disk = hard.remove(STORAGE).map(|before| larger(before, disk));
         let named_above = Self::default().hard();
-        let others = hard.into_iter().filter(|(name, _)| !named_above.contains_key(*name));
+        let others = hard.into_iter().filter(|(name, _)| {
+            // Numbers of objects are no resources of the Workspaces.
+            !named_above.contains_key(*name) && !name.starts_with(COUNT)
+        });
         let others: BTreeMap<String, Quantity> = others
             .map(|(name, before)| {
                 let plain = name.strip_prefix(REQUESTS).unwrap_or(name);

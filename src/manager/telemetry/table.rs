@@ -147,6 +147,9 @@ metrics! {
     Gauge => "store_staleness_seconds" by {kind: "the plural name of the kind"}
         "Seconds for which the watch of a kind has been broken; 0 while it follows the cluster"
         "Above 60: the watch is broken. The log says why, `/readyz` which loops need it.";
+    Counter => "crownlabs_objects_skipped_total" by {kind: "the plural name of the kind"}
+        "Number of objects that were listed or watched and left out, because they are too large or cannot be read"
+        "It rises: the log names the object. It is shortened or deleted by whoever made it.";
     Gauge => "crownlabs_crd_mismatch" by {crd: "the CRD"}
         "Whether a CRD drops fields that are written, or has objects in a version that ours does not have: 1, or 0"
         "1: the log says which fields or versions. Apply `manifests/crds` of this release. See [Operating](../operating.md#upgrade).";

@@ -1,13 +1,16 @@
 //! Compares an existing object with the desired one: who owns it, and which enforced fields differ. Pure
 //! functions.
 
+use std::borrow::Cow;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
-use crate::api::meta::{Metadata, TextMap};
+use crate::api::meta::{Metadata, TextMap, kept_annotation, kept_data};
+use crate::kinds::SecretKind;
 use crate::runtime::error::ApiError;
 use crate::runtime::merge;
-use crate::runtime::plan::{Desired, ObjectPatch, Ownership, to_value};
+use crate::runtime::plan::{Desired, KindInfo, ObjectPatch, Ownership, to_value};
 use crate::runtime::store::AnyObject;
 
 /// The owner of an existing object.
@@ -109,7 +112,14 @@ pub fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> 
     }
     let fields = match &desired.fields {
         // The object is turned into JSON only where there is something to compare.
-        fields @ Value::Object(_) => merge::required(&seen.json(), fields),
+        fields @ Value::Object(_) => {
+            let (found, kept) = (seen.json(), as_kept(desired.kind, fields));
+            // Of a long value only the digest is known, but all of it has to be sent.
+            merge::required(&found, kept.as_ref().unwrap_or(fields)).and_then(|patch| match kept {
+                Some(_) => merge::required(&found, fields),
+                None => Some(patch),
+            })
+        }
         _ => None,
     };
     let exact = owners.is_some() || fields.as_ref().is_some_and(contains_array);
@@ -145,7 +155,7 @@ fn entries<'a>(
     wanted: impl Iterator<Item = (&'a String, Option<&'a String>)>,
 ) -> Map<String, Value> {
     wanted
-        .filter(|(key, value)| current.get(key) != value.map(String::as_str))
+        .filter(|(key, value)| current.get(key) != value.map(|value| kept_annotation(value)).as_deref())
         .map(|(key, value)| (key.clone(), value.map_or(Value::Null, |value| value.as_str().into())))
         .collect()
 }
@@ -163,6 +173,22 @@ fn owners(metadata: &Metadata, ours: &OwnerReference, ownership: Ownership) -> O
     }
     let others = current().filter(|owner| owner.uid != ours.uid);
     Some(others.chain((ownership == Ownership::Controlled).then(|| ours.clone())).collect())
+}
+
+/// The fields as a store has them, for a Secret with a value of which that keeps the digest.
+fn as_kept(kind: KindInfo, fields: &Value) -> Option<Value> {
+    let data = fields.get("data").filter(|_| kind == KindInfo::of::<SecretKind>())?.as_object()?;
+    let is_long = |text: &str| matches!(kept_data(text), Cow::Owned(_));
+    if !data.values().any(|value| value.as_str().is_some_and(is_long)) {
+        return None;
+    }
+    let mut kept = fields.clone();
+    for value in kept["data"].as_object_mut()?.values_mut() {
+        if let Value::String(text) = value {
+            *text = kept_data(text).into_owned();
+        }
+    }
+    Some(kept)
 }
 
 fn contains_array(value: &Value) -> bool {

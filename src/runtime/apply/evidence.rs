@@ -1,35 +1,14 @@
 //! What deletions are founded on. It is read from the API server right before, because stores may be late: a watch can be
 //! silent although objects change.
 
-use http::Method;
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::Engine;
-use crate::runtime::error::{ApiError, decoded};
+use crate::runtime::error::ApiError;
+use crate::runtime::pieces::Piece;
 use crate::runtime::plan::Evidence;
 use crate::runtime::store::{AnyStore, Likeness};
 
-/// Objects per page.
-const PAGE: usize = 250;
 /// The origin of changes that a check has found, see [`crate::runtime::store::Change::origin`]: no loop has this name.
 const LIVE: &str = "check";
-
-/// A page of a list.
-#[derive(Deserialize)]
-struct Page {
-    /// An answer without them is no list.
-    items: Option<Vec<Box<RawValue>>>,
-    #[serde(default)]
-    metadata: PageMetadata,
-}
-
-#[derive(Default, Deserialize)]
-struct PageMetadata {
-    /// Where the next page begins; empty on the last.
-    #[serde(rename = "continue", default)]
-    next: String,
-}
 
 impl Engine {
     /// Compares the store with the API server. The store takes what it had not seen.
@@ -69,21 +48,19 @@ impl Engine {
         query: &str,
         likeness: Likeness,
     ) -> Result<(usize, bool), ApiError> {
-        let (mut found, mut is_alike, mut next) = (0, true, String::new());
-        loop {
-            let page = format!("{path}?limit={PAGE}&{query}{next}");
-            let answer = self.send(Method::GET, page.trim_end_matches('&'), None).await?;
-            let Page { items, metadata } = decoded(&answer)?;
-            let items =
-                items.ok_or_else(|| ApiError::transient(format!("the answer to {path} is no list")))?;
-            found += items.len();
-            for item in &items {
-                is_alike &= store.confirm(item.get().as_bytes(), likeness, LIVE)?;
+        let (mut found, mut is_alike) = (0, true);
+        let compare = |piece: Piece<'_>| match piece {
+            Piece::Whole(item) => {
+                found += 1;
+                is_alike &= store.confirm(item, likeness, LIVE)?;
+                Ok(())
             }
-            if metadata.next.is_empty() {
-                return Ok((found, is_alike));
+            Piece::Begin(begin) => {
+                let key = Piece::key(begin);
+                Err(ApiError::transient(format!("{key} in the answer to {path} is too large to be read")))
             }
-            next = format!("&continue={}", metadata.next);
-        }
+        };
+        self.writer.list(path, query, compare).await?;
+        Ok((found, is_alike))
     }
 }

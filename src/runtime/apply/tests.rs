@@ -227,3 +227,28 @@ fn a_kept_object_loses_our_owner_reference_and_no_other() {
         assert_eq!(repaired, left.map(|left| json!({"metadata": {"ownerReferences": left}})), "{owners:?}");
     }
 }
+
+#[test]
+fn a_long_value_of_a_secret_is_compared_by_its_digest_and_sent_as_a_whole() {
+    let long = |letter: &str| letter.repeat(100_000);
+    let kind = KindInfo::of::<SecretKind>();
+    let fields = json!({"data": {"long": long("a"), "short": "b", "theirs": null}});
+    let desired = Desired { kind, fields, ..desired() };
+    let stored = |data: Value| {
+        let object: Object<SecretKind> =
+            serde_json::from_value(json!({"metadata": whole(), "data": data})).expect("a Secret");
+        assert!(object.json().to_string().len() < 1000, "it is not kept as a whole");
+        repair(&desired, &object).map(|(patch, _)| patch)
+    };
+    assert_eq!(stored(json!({"long": long("a"), "short": "b"})), None);
+    let changed = stored(json!({"long": long("x"), "short": "b"}));
+    assert_eq!(changed, Some(json!({"data": {"long": long("a")}})));
+    let joined = stored(json!({"long": long("a"), "short": "b", "theirs": long("x")})).expect("a repair");
+    assert_eq!(joined["data"]["theirs"], Value::Null, "what others have added is removed");
+    // What is read past the store is whole.
+    let found = Found {
+        metadata: serde_json::from_value(whole()).expect("metadata"),
+        object: json!({"data": {"long": long("a"), "short": "b"}}),
+    };
+    assert_eq!(repair(&desired, &found), None);
+}

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Store;
-use crate::api::meta::Metadata;
-use crate::api::{Kind, Object, RawObject};
+use super::{Source, Store};
+use crate::api::meta::{Metadata, ResourceVersion};
+use crate::api::{Kind, Object};
 use crate::runtime::ObjectKey;
-use crate::runtime::error::{ApiError, decoded};
+use crate::runtime::error::{ApiError, decoded, unreadable};
 use crate::runtime::plan::{KindInfo, to_value};
 use crate::runtime::watch::Selection;
 
@@ -40,6 +40,10 @@ struct TypeName {
     kind: String,
 }
 
+fn read<T: Kind>(body: &[u8]) -> Result<Object<T>, ApiError> {
+    Object::from_json(body).map_err(|error| unreadable(&error))
+}
+
 /// A store of any kind.
 pub trait AnyStore: Send + Sync {
     /// The object of that name.
@@ -57,12 +61,14 @@ pub trait AnyStore: Send + Sync {
     fn list_object(&self, document: &Value) -> Result<(), serde_json::Error>;
     /// See [`Store::mark_missing`].
     fn mark_missing(&self);
-    /// See [`Store::list_object`]; of the watch.
-    fn take_listed(&self, object: RawObject);
-    /// See [`Store::apply_event`].
-    fn take_changed(&self, object: RawObject);
-    /// See [`Store::delete_event`].
-    fn take_deleted(&self, object: RawObject);
+    /// See [`Store::list_object`]; `item` is the JSON of an object.
+    fn take_listed(&self, item: &[u8]) -> Result<(), serde_json::Error>;
+    /// Keeps what is known of an object that the list contains, but that cannot be read.
+    fn keep_listed(&self, key: &ObjectKey);
+    /// See [`Store::apply_event`]. Returns the version of the object.
+    fn take_changed(&self, object: &[u8]) -> Result<Option<ResourceVersion>, serde_json::Error>;
+    /// See [`Store::delete_event`]. Returns the version of the object.
+    fn take_deleted(&self, object: &[u8]) -> Result<Option<ResourceVersion>, serde_json::Error>;
     /// See [`Store::begin_list`].
     fn begin_list(&self);
     /// See [`Store::end_list`].
@@ -80,7 +86,7 @@ impl<T: Kind> AnyStore for Store<T> {
 
     fn record(&self, key: &ObjectKey, body: &[u8], origin: &'static str) -> Result<(), ApiError> {
         let TypeName { kind } = decoded(body)?;
-        let object = decoded::<Object<T>>(body)?;
+        let object = read::<T>(body)?;
         let answered = ObjectKey::of(&object);
         if kind != T::KIND || answered != *key {
             let asked = T::KIND;
@@ -88,7 +94,7 @@ impl<T: Kind> AnyStore for Store<T> {
                 format!("the answer is about {kind} {answered}, the request was about {asked} {key}");
             return Err(ApiError::transient(message));
         }
-        Self::record(self, object, origin);
+        self.record_text(object, body.len(), origin);
         Ok(())
     }
 
@@ -97,14 +103,14 @@ impl<T: Kind> AnyStore for Store<T> {
     }
 
     fn confirm(&self, item: &[u8], likeness: Likeness, origin: &'static str) -> Result<bool, ApiError> {
-        let object = decoded::<Object<T>>(item)?;
+        let object = read::<T>(item)?;
         if object.name().is_empty() {
             return Err(ApiError::transient(format!("the answer is no list of {}", T::PLURAL)));
         }
         let seen = self.get(object.namespace(), object.name());
         let is_alike = seen.is_some_and(|seen| is_alike(&seen, &object, likeness));
         if !is_alike {
-            Self::record(self, object, origin);
+            self.record_text(object, item.len(), origin);
         }
         Ok(is_alike)
     }
@@ -118,16 +124,31 @@ impl<T: Kind> AnyStore for Store<T> {
         Self::mark_missing(self);
     }
 
-    fn take_listed(&self, object: RawObject) {
-        Self::list_object(self, Object::decode(object));
+    fn take_listed(&self, item: &[u8]) -> Result<(), serde_json::Error> {
+        self.upsert(Object::from_json(item)?, item.len(), Source::List);
+        Ok(())
     }
 
-    fn take_changed(&self, object: RawObject) {
-        self.apply_event(Object::decode(object));
+    fn keep_listed(&self, key: &ObjectKey) {
+        let mut inner = self.write();
+        let epoch = inner.epoch;
+        if let Some(entry) = inner.objects.get_mut(key) {
+            entry.epoch = epoch;
+        }
     }
 
-    fn take_deleted(&self, object: RawObject) {
-        self.delete_event(&Object::decode(object));
+    fn take_changed(&self, object: &[u8]) -> Result<Option<ResourceVersion>, serde_json::Error> {
+        let length = object.len();
+        let object = Object::<T>::from_json(object)?;
+        let version = object.metadata.resource_version.clone();
+        self.upsert(object, length, Source::Event);
+        Ok(version)
+    }
+
+    fn take_deleted(&self, object: &[u8]) -> Result<Option<ResourceVersion>, serde_json::Error> {
+        let object = Object::<T>::from_json(object)?;
+        self.delete_event(&object);
+        Ok(object.metadata.resource_version)
     }
 
     fn begin_list(&self) {

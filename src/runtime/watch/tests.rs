@@ -1,19 +1,17 @@
 use std::convert::Infallible;
 use std::sync::Mutex;
 
-use futures::stream::{Pending, pending};
-use http::{Request, Response};
+use futures::StreamExt;
+use futures::stream::{self, BoxStream, Pending, pending};
+use http::Response;
 use http_body_util::{Either, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
-use kube::Resource;
-use kube::client::Body;
 use serde_json::json;
-use tokio::time::Instant;
 use tower::service_fn;
 
 use super::*;
-use crate::api::instance::InstanceKind;
-use crate::kinds::NamespaceKind;
+use crate::kinds::{NamespaceKind, SecretKind};
+use crate::runtime::pieces::LARGEST_OBJECT;
 use crate::runtime::store::StoreState;
 
 /// An answer with a whole body, or one whose body never comes.
@@ -29,7 +27,7 @@ type Log = Arc<Mutex<Vec<(Instant, bool)>>>;
 fn server(hanging: usize) -> (Client, Log) {
     let log = Log::default();
     let asked = Arc::clone(&log);
-    let service = service_fn(move |request: Request<Body>| {
+    let service = service_fn(move |request: http::Request<Body>| {
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let mut asked = asked.lock().expect("no panic");
         asked.push((Instant::now(), is_watch));
@@ -98,7 +96,7 @@ async fn only_the_selection_is_listed_page_by_page_and_watched() {
     ] {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let noted = Arc::clone(&asked);
-        let service = service_fn(move |request: Request<Body>| {
+        let service = service_fn(move |request: http::Request<Body>| {
             let line = request.uri().to_string();
             let is_watch = line.contains("watch=true");
             noted.lock().expect("no panic").push(line);
@@ -179,25 +177,11 @@ fn a_selection_is_the_same_in_a_request_and_for_an_object() {
     }
 }
 
-type Of = Watched<false>;
-
-#[test]
-fn kube_asks_for_the_kind() {
-    let kind = KindInfo::of::<InstanceKind>();
-    let names = [Of::kind(&kind), Of::plural(&kind), Of::group(&kind), Of::version(&kind)];
-    assert_eq!(names, ["Instance", "instances", "crownlabs.polito.it", "v1alpha2"]);
-    let json = r#"{"metadata": {"name": "a", "resourceVersion": "12"}}"#;
-    let mut watched: Of = serde_json::from_str(json).expect("an Instance");
-    assert_eq!(watched.meta().resource_version.as_deref(), Some("12"), "from here a watch resumes");
-    watched.meta_mut().resource_version = None;
-    assert_eq!(watched.meta().resource_version, None);
-}
-
 /// An API server that refuses everything with this code, and counts.
 fn refusing(code: u16) -> (Client, Log) {
     let log = Log::default();
     let asked = Arc::clone(&log);
-    let service = service_fn(move |_: Request<Body>| {
+    let service = service_fn(move |_: http::Request<Body>| {
         asked.lock().expect("no panic").push((Instant::now(), false));
         let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": "Any", "message": "no"});
         let answer = Response::builder().status(code).body(Full::<Bytes>::from(status.to_string()));
@@ -227,5 +211,147 @@ async fn a_kind_that_is_not_served_is_asked_for_every_ten_seconds_or_never_again
         let (store, health) = watch(client, Duration::from_mins(2)).await;
         assert!(log.lock().expect("no panic").len() > 2, "{code}");
         assert_eq!((store.state(), health.broken().is_some()), (StoreState::Syncing, true), "{code}");
+    }
+}
+
+/// The body of an answer that comes in pieces, and then ends or not.
+type Pieces = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
+
+/// An API server that answers each request as `answer` says; for watches, `None` is the answer of one that shows nothing.
+fn answering(answer: impl Fn(&str) -> Option<(Vec<String>, bool)> + Send + 'static) -> Client {
+    let service = service_fn(move |request: http::Request<Body>| {
+        let (pieces, is_over) = answer(&request.uri().to_string()).unwrap_or_default();
+        let pieces = stream::iter(pieces.into_iter().map(|piece| Ok(Frame::data(Bytes::from(piece)))));
+        let body: Pieces =
+            StreamBody::new(if is_over { pieces.boxed() } else { pieces.chain(pending()).boxed() });
+        std::future::ready(Ok::<_, Infallible>(Response::new(body)))
+    });
+    Client::new(service, "default")
+}
+
+fn secret(name: &str, version: u64, length: usize) -> String {
+    let metadata =
+        json!({"name": name, "namespace": "ns", "uid": name, "resourceVersion": version.to_string()});
+    json!({"metadata": metadata, "data": {"k": "x".repeat(length)}}).to_string()
+}
+
+const END: &str = r#"],"metadata":{"resourceVersion":"9"}}"#;
+
+/// Watches Secrets until it is as expected, and then stops.
+async fn secrets_until(client: Client, store: &Arc<Store<SecretKind>>, is_expected: impl Fn() -> bool) {
+    let running = run(client, Arc::clone(store), Selection::All, WatchHealth::default(), true);
+    let expected = async {
+        while !is_expected() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let either = async {
+        tokio::select! { () = running => {}, () = expected => {} }
+    };
+    tokio::time::timeout(Duration::from_mins(10), either).await.expect("it is as expected");
+}
+
+fn names(store: &Store<SecretKind>) -> Vec<String> {
+    let mut names: Vec<String> = store.keys().iter().map(|key| key.name.to_string()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_taken_before_the_list_has_come() {
+    let list = move |line: &str| {
+        (!line.contains("watch=true")).then(|| {
+            let begin = format!(r#"{{"items":[{},{}"#, secret("a", 1, 900 << 10), &secret("b", 2, 10)[..20]);
+            (vec![begin], false)
+        })
+    };
+    let store: Arc<Store<SecretKind>> = Arc::default();
+    secrets_until(answering(list), &store, || !store.keys().is_empty()).await;
+    assert_eq!((names(&store), store.state()), (vec!["a".to_owned()], StoreState::Syncing));
+    let kept = store.get("ns", "a").expect("taken").spec.get("k").map(str::len);
+    assert!(kept.is_some_and(|length| length < 100), "of a long value, its digest is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_page_is_followed_by_a_smaller_one_and_that_by_larger_ones() {
+    let asked = Arc::<Mutex<Vec<String>>>::default();
+    let noted = Arc::clone(&asked);
+    let sizes = [10_usize, 9 << 20, 9 << 20, 3 << 20, 10, 10, 10];
+    let list = move |line: &str| {
+        let limit = line.split(['?', '&']).find_map(|part| part.strip_prefix("limit="))?.to_owned();
+        let mut noted = noted.lock().expect("no panic");
+        noted.push(limit);
+        let objects: Vec<String> =
+            (0..3).map(|n| secret(&format!("{}-{n}", noted.len()), 1, sizes[noted.len() - 1] / 3)).collect();
+        let next = if noted.len() < sizes.len() { "more" } else { "" };
+        let head = json!({"resourceVersion": "9", "continue": next});
+        Some((vec![format!(r#"{{"metadata":{head},"items":[{}]}}"#, objects.join(","))], true))
+    };
+    let store: Arc<Store<SecretKind>> = Arc::default();
+    secrets_until(answering(list), &store, || store.state() == StoreState::Synced).await;
+    assert_eq!(*asked.lock().expect("no panic"), ["250", "250", "125", "62", "62", "124", "248"]);
+    assert_eq!(store.keys().len(), 3 * sizes.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_too_large_or_unreadable_is_left_out_alone_and_stays_as_it_was() {
+    let odd = r#"{"metadata":{"name":"odd","namespace":"ns","finalizers":5}}"#;
+    let frame = |kind: &str, object: &str| format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
+    let huge = |name: &str| secret(name, 5, LARGEST_OBJECT);
+    let (listed, watched) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+    let answer = move |line: &str| {
+        if line.contains("watch=true") {
+            let mut watched = watched.lock().expect("no panic");
+            *watched += 1;
+            let frames = match *watched {
+                // The first one ends so that everything is listed anew.
+                1 => vec![frame("ERROR", r#"{"kind":"Status","code":410,"message":"old"}"#)],
+                2 => vec![
+                    frame("MODIFIED", &huge("b")),
+                    frame("ADDED", odd),
+                    frame("BOOKMARK", r#"{"metadata":{"resourceVersion":"12"}}"#),
+                    frame("ADDED", &secret("d", 13, 10)),
+                ],
+                _ => return None,
+            };
+            return Some((frames, true));
+        }
+        let mut listed = listed.lock().expect("no panic");
+        *listed += 1;
+        let a = if *listed == 1 { secret("a", 3, 10) } else { huge("a") };
+        let objects = [a, secret("b", 4, 10), odd.to_owned(), huge("c")].join(",");
+        Some((vec![r#"{"items":["#.to_owned(), objects, END.to_owned()], true))
+    };
+    let store: Arc<Store<SecretKind>> = Arc::default();
+    secrets_until(answering(answer), &store, || store.get("ns", "d").is_some()).await;
+    assert_eq!(names(&store), ["a", "b", "d"], "a was listed before, c and odd never were");
+    let version = |name| store.get("ns", name).and_then(|secret| secret.resource_version());
+    assert_eq!((version("a").as_deref(), version("b").as_deref()), (Some("3"), Some("4")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_breaks_off_is_asked_for_again() {
+    let count = Arc::new(Mutex::new(0));
+    for broken in [
+        r#"{"items":[{"metadata":"#,
+        "<html>",
+        r#"{"items":[]}"#,
+        r#"{"items":[{"metadata":{"name":x}}],"metadata":{}}"#,
+    ] {
+        let asked = Arc::clone(&count);
+        *count.lock().expect("no panic") = 0;
+        let list = move |line: &str| {
+            let mut asked = asked.lock().expect("no panic");
+            *asked += usize::from(!line.contains("watch=true"));
+            let text = if *asked == 1 {
+                broken.to_owned()
+            } else {
+                format!(r#"{{"items":[{}{END}"#, secret("a", 1, 10))
+            };
+            (!line.contains("watch=true")).then(|| (vec![text], true))
+        };
+        let store: Arc<Store<SecretKind>> = Arc::default();
+        secrets_until(answering(list), &store, || store.state() == StoreState::Synced).await;
+        assert_eq!((*count.lock().expect("no panic"), names(&store)), (2, vec!["a".to_owned()]), "{broken}");
     }
 }

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::config::CountQuotas;
 use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
+use crate::controllers::tenant::objects;
 use crate::controllers::tenant::observe::Observed;
 
 /// A Tenant of Workspaces with these quotas: role, processor, memory, Instances.
@@ -109,7 +111,7 @@ fn with_unreadable(status: &Value, hard: &Value) -> Observed {
 #[test]
 fn a_workspace_that_cannot_be_read_takes_no_quota_from_anybody() {
     let status = json!({"cpu": "6", "memory": "3Gi", "instances": 5});
-    let hard = json!({"limits.cpu": "6", "requests.storage": "30Gi", "requests.nvidia.com/gpu": "3"});
+    let hard = json!({"limits.cpu": "6", "requests.storage": "30Gi", "requests.nvidia.com/gpu": "3", "count/secrets": "9"});
     let observed = with_unreadable(&status, &hard);
     let (quota, problems) = tenant_quota(&observed, &Enrolment::of(&observed), &uncapped());
     let hard = spelled(&quota.hard(), None);
@@ -219,5 +221,24 @@ proptest! {
         prop_assert_eq!(quota.cpu, Quantity::from_int(cores.min(25)));
         prop_assert_eq!(quota.memory.value(), memory.min(50) * 1_000_000_000);
         prop_assert_eq!(quota.instances, instances.min(10));
+    }
+}
+
+#[test]
+fn numbers_of_objects_are_limited_where_that_is_on() {
+    let quota = Quota { instances: 7, ..Quota::default() };
+    for enabled in [false, true] {
+        let mut counts = CountQuotas { enabled, ..CountQuotas::default() };
+        (counts.sandbox.secrets, counts.sandbox.services) = (3, 0);
+        (counts.personal.secrets, counts.personal.instances) = (5, 99);
+        let (sandbox, personal) =
+            (objects::sandbox_quota(&counts), objects::resource_quota(&quota, &counts, None));
+        let of = |body: &Value, name: &str| body["spec"]["hard"][name].as_str().map(str::to_owned);
+        let on = |limit: &str| enabled.then(|| limit.to_owned());
+        assert_eq!((of(&sandbox, "count/secrets"), of(&personal, "count/secrets")), (on("3"), on("5")));
+        assert_eq!(of(&sandbox, "limits.cpu").as_deref(), Some("4"));
+        assert_eq!(of(&sandbox, "count/services"), None, "0 is no limit");
+        let instances = of(&personal, "count/instances.crownlabs.polito.it");
+        assert_eq!(instances.as_deref(), Some("7"), "that is the quota of the Tenant");
     }
 }
