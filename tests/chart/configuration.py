@@ -229,6 +229,7 @@ class Monitoring(unittest.TestCase):
         optional = {
             "CrownlabsKeycloakDown", "CrownlabsMailsWaiting", "CrownlabsDeadlineMissed", "CrownlabsSshTrackerStopped",
             "CrownlabsSshTrackerDrops", "CrownlabsImageListStale", "CrownlabsExamAgentErrors", "CrownlabsPodNetworkFailures",
+            "CrownlabsMailUndeliverable",
         }
         everything = {alert["alert"] for group in self.rules()["groups"] for alert in group["rules"]}
         self.assertEqual(everything - names(), optional)
