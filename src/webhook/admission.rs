@@ -14,8 +14,12 @@ use super::requester::{Bypass, Requester};
 use super::review::Request;
 use super::server::{Rule, Rules};
 use super::tenant::{self, defaults, rules};
+use super::texts;
 use super::view::View;
 use crate::api::instance::InstanceKind;
+use crate::api::instance_snapshot::InstanceSnapshotKind;
+use crate::api::shared_volume::SharedVolumeKind;
+use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
 use crate::api::{GROUP, Kind};
 use crate::runtime::clock;
@@ -27,6 +31,11 @@ pub const TENANT_DEFAULTS: [&str; 2] = ["/defaulter-v1alpha2-tenant", "/mutate-v
 pub const TENANT_RULES: [&str; 2] = ["/validator-v1alpha2-tenant", "/validate-v1alpha2-tenant"];
 /// The path that validates Instances.
 pub const INSTANCE_RULES: &str = "/validator-v1alpha2-instance";
+/// The path that only bounds the texts of an object.
+pub const TEXT_RULES: &str = "/validator-texts";
+
+/// The resources whose objects no other rule reads, and which students and managers write.
+const ONLY_TEXTS: [&str; 3] = [TemplateKind::PLURAL, SharedVolumeKind::PLURAL, InstanceSnapshotKind::PLURAL];
 
 /// All that the rules need: their settings, the view of the cluster, and the recent admissions.
 pub struct Admission {
@@ -48,7 +57,7 @@ impl Admission {
         for path in TENANT_DEFAULTS {
             rules.insert(
                 path,
-                self.rule::<TenantKind>(|admission, request| {
+                self.rule(&[TenantKind::PLURAL], |admission, request| {
                     async move { defaults::complete(&request, &admission.tenant) }.boxed()
                 }),
             );
@@ -56,28 +65,32 @@ impl Admission {
         for path in TENANT_RULES {
             rules.insert(
                 path,
-                self.rule::<TenantKind>(|admission, request| {
+                self.rule(&[TenantKind::PLURAL], |admission, request| {
                     async move { admission.validate_tenant(&request).await }.boxed()
                 }),
             );
         }
         rules.insert(
             INSTANCE_RULES,
-            self.rule::<InstanceKind>(|admission, request| {
+            self.rule(&[InstanceKind::PLURAL], |admission, request| {
                 async move { admission.validate_instance(&request).await }.boxed()
             }),
         );
+        rules.insert(TEXT_RULES, self.rule(&ONLY_TEXTS, |_, _| async { Decision::allowed() }.boxed()));
         rules
     }
 
-    /// A rule for objects of the kind `T`; `decide` is called for requests that concern them.
-    fn rule<T: Kind>(
+    /// A rule for objects of these resources; `decide` is called for requests that concern them.
+    fn rule(
         self: &Arc<Self>,
+        plurals: &'static [&'static str],
         decide: fn(Arc<Self>, Request) -> BoxFuture<'static, Decision>,
     ) -> Rule {
         let admission = Arc::clone(self);
         Arc::new(move |request| {
-            match out_of_scope::<T>(&request).or_else(|| too_large(&request, &admission.tenant.bypass)) {
+            let bypass = &admission.tenant.bypass;
+            let refused = out_of_scope(&request, plurals).or_else(|| too_large(&request, bypass));
+            match refused.or_else(|| too_long(&request, bypass)) {
                 Some(decision) => async { decision }.boxed(),
                 None => decide(Arc::clone(&admission), request),
             }
@@ -127,11 +140,11 @@ impl Admission {
     }
 }
 
-/// The decision on a request that no rule applies to: objects of another kind than `T` are refused, and
-/// subresources, such as the status, are admitted. `None` if the rule for `T` decides.
-fn out_of_scope<T: Kind>(request: &Request) -> Option<Decision> {
+/// The decision on a request that no rule applies to: objects of other resources than these are refused, and
+/// subresources, such as the status, are admitted. `None` if the rule decides.
+fn out_of_scope(request: &Request, plurals: &[&str]) -> Option<Decision> {
     let resource = &request.resource;
-    if resource.group != GROUP || resource.plural != T::PLURAL {
+    if resource.group != GROUP || !plurals.contains(&&*resource.plural) {
         let what = format!("{}.{}", resource.plural, resource.group);
         return Some(Decision::denied(Denial::malformed(format!("there is no rule for {what} here"))));
     }
@@ -156,12 +169,36 @@ fn too_large(request: &Request, bypass: &Bypass) -> Option<Decision> {
     })
 }
 
+/// The refusal of new texts that are too long. The rule is for users, not for administrators and ourselves.
+fn too_long(request: &Request, bypass: &Bypass) -> Option<Decision> {
+    let is_bound = bypass.requester(&request.user_info) == Requester::Other;
+    let is_tenant = request.resource.plural == TenantKind::PLURAL;
+    let checked = is_bound.then(|| texts::check(&request.old_object, &request.object, is_tenant));
+    checked?.err().map(Decision::denied)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
     use crate::webhook::fixture::{request, tenant};
+
+    #[test]
+    fn long_texts_are_refused_to_users_and_not_to_administrators() {
+        let bypass = Bypass { groups: vec!["admins".to_owned()], own_user: "daemon".to_owned() };
+        let mut named = tenant("ada", &[]);
+        named["spec"]["firstName"] = "a".repeat(1_000).into();
+        let decide = |user: &str, group: &str| {
+            let mut review = request(user, "tenants", tenant("ada", &[]), named.clone());
+            review.user_info.groups.push(group.to_owned());
+            too_long(&review, &bypass).is_some()
+        };
+        assert_eq!(
+            (decide("ada", "x"), decide("boss", "admins"), decide("daemon", "x")),
+            (true, false, false)
+        );
+    }
 
     #[test]
     fn an_object_with_too_many_values_is_up_to_administrators() {

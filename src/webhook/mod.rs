@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`review`], `bounded`, [`decision`] | the `AdmissionReview` that is received, and what the response is made from |
 //! | [`requester`], [`view`] | which users the rules do not apply to; the objects of the cluster that the rules read |
-//! | [`tenant`], [`instance`] | the rules: pure functions of the request, the settings, the view and the time |
+//! | [`tenant`], [`instance`], `texts` | the rules: pure functions of the request, the settings, the view and the time |
 //! | [`admission`], [`lookup`] | the paths of the webhooks; the view of the rules, made from the shared stores |
 //! | [`server`] | the HTTPS server |
 //! | [`setup`] | puts all of this together |
@@ -23,4 +23,5 @@ pub mod review;
 pub mod server;
 pub mod setup;
 pub mod tenant;
+mod texts;
 pub mod view;

@@ -160,6 +160,44 @@ fn creations(lab: &Lab) {
     assert_eq!(service["metadata"]["labels"][KEY], "");
 }
 
+/// Texts of kinds that have no other rule: a new one is bounded for users, and not for administrators.
+fn texts(lab: &Lab) {
+    let template = |name: &str, length: usize| {
+        json!({
+            "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Template",
+            "metadata": {"name": name, "namespace": "workspace-closed"},
+            "spec": {"prettyName": "a".repeat(length), "description": "", "deleteAfter": "7d",
+                "workspace.crownlabs.polito.it/WorkspaceRef": {"name": "closed"}, "environmentList": []}
+        })
+        .to_string()
+    };
+    let create = |user: &str, text: &str| act(lab, user, &["create", "-f", "-"], text);
+    expect("a name", create("teacher", &template("short", 200)), "");
+    let refused = "spec.prettyName has 201 characters: at most 200 are possible";
+    expect("a long name", create("teacher", &template("long", 201)), refused);
+    lab.apply(&template("long", 201));
+    let edit = |patch: Value| {
+        let patch = patch.to_string();
+        let patch = ["-n", "workspace-closed", "patch", "template", "long", "--type=merge", "-p", &patch];
+        act(lab, "teacher", &patch, "")
+    };
+    expect("what was stored", edit(json!({"spec": {"deleteAfter": "8d"}})), "");
+    expect("a longer one", edit(json!({"spec": {"prettyName": "b".repeat(300)}})), "has 300 characters");
+    let volume = json!({
+        "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "SharedVolume",
+        "metadata": {"name": "data", "namespace": "workspace-closed"},
+        "spec": {"prettyName": "a".repeat(201), "size": "1Gi"}
+    });
+    expect("a volume", create("teacher", &volume.to_string()), refused);
+    let snapshot = json!({
+        "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "InstanceSnapshot",
+        "metadata": {"name": "now", "namespace": "workspace-closed"},
+        "spec": {"imageName": "a".repeat(2_049), "instanceRef": {"name": "box"}}
+    });
+    let refused = "spec.imageName has 2049 characters: at most 2048 are possible";
+    expect("a snapshot", create("teacher", &snapshot.to_string()), refused);
+}
+
 /// The selector label: the defaulter restores it, and without the defaulter the validator refuses a change.
 fn labels(lab: &Lab, port: u16) {
     let label = |value: Value| json!({"metadata": {"labels": {KEY: value}}});
@@ -224,12 +262,18 @@ fn the_rules_hold_behind_a_real_api_server() {
     install(&lab, SELECTOR, port);
     edits(&lab);
     creations(&lab);
+    texts(&lab);
     labels(&lab, port);
     exceptions(&lab);
     tenants_of_namespaces(&lab);
     quota(&lab);
     personal(&lab);
-    for path in ["/defaulter-v1alpha2-tenant", "/validator-v1alpha2-tenant", "/validator-v1alpha2-instance"] {
+    for path in [
+        "/defaulter-v1alpha2-tenant",
+        "/validator-v1alpha2-tenant",
+        "/validator-v1alpha2-instance",
+        "/validator-texts",
+    ] {
         await_metric(
             &daemon,
             &format!("controller_runtime_webhook_requests_total{{webhook=\"{path}\",code=\"200\"}}"),
