@@ -37,6 +37,7 @@ mod reference;
 mod runtime;
 mod webhook;
 
+pub use api::shown::escaped_lines;
 pub use config::{
     Config, ConfigError, FromValues, default_document as default_configuration,
     from_values as configuration_from_values, schema as configuration_schema,

@@ -144,9 +144,9 @@ fn main() -> ExitCode {
         Err(error) => {
             if error.is::<ConfigError>() {
                 // A line a fault, each with its place, as compilers print them.
-                eprintln!("{error}");
+                say(&format!("{error}"));
             } else {
-                eprintln!("crownlabs: {error:#}");
+                say(&format!("crownlabs: {error:#}"));
             }
             let lost = error.is::<LostLease>();
             ExitCode::from(if lost { crownlabs::EXIT_LEASE_LOST } else { 1 })
@@ -165,7 +165,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Plan { file, kubeconfig: None, config } => {
             let output = crownlabs::plan(&file, &configuration(config)?)?;
             for message in &output.messages {
-                eprintln!("{message}");
+                say(message);
             }
             print(&output.yaml()?)?;
         }
@@ -194,7 +194,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
             let made = crownlabs::configuration_from_values(&text)
                 .map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
             for message in &made.messages {
-                eprintln!("{message}");
+                say(message);
             }
             print(&made.yaml)?;
         }
@@ -206,7 +206,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "crownlabs", &mut script);
-            print(&String::from_utf8_lossy(&script))?;
+            write(&script)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -251,9 +251,19 @@ fn write_man_pages(folder: &Path) -> std::io::Result<()> {
     clap_mangen::generate_to(Arguments::command().disable_help_subcommand(true), folder)
 }
 
-/// Prints. A closed pipe (`crownlabs crd | head`) ends the output and is no error.
+/// Prints. Others have written some of it, so control characters are written out.
 fn print(text: &str) -> anyhow::Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    write(crownlabs::escaped_lines(text).as_bytes())
+}
+
+/// Says something on standard error, in the same way.
+fn say(text: &str) {
+    eprintln!("{}", crownlabs::escaped_lines(text));
+}
+
+/// Writes to standard output. A closed pipe (`crownlabs crd | head`) ends the output and is no error.
+fn write(text: &[u8]) -> anyhow::Result<()> {
+    match std::io::stdout().lock().write_all(text) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(error).context("standard output cannot be written")
         }

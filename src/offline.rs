@@ -18,6 +18,7 @@ use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::labels::selector_string;
 use crate::api::pod_config::PodConfigKind;
 use crate::api::shared_volume::SharedVolumeKind;
+use crate::api::shown;
 use crate::api::{GROUP, Kind};
 use crate::config::{Config, tree};
 use crate::controllers::{Built, BuiltLoop, LOOPS, Planned, Setup};
@@ -48,7 +49,14 @@ impl Output {
             text.push_str("---\n");
             let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
             let document = serde_saphyr::to_string_with_options(object, options);
-            text.push_str(&document.context("an object cannot be written as YAML")?);
+            let document = document.context("an object cannot be written as YAML")?;
+            if document.contains(|character| character != '\n' && shown::is_control(character)) {
+                // What the serialiser leaves as it is, such as what turns the direction of text. JSON is YAML, and has a way to
+                // write it.
+                text.push_str(&shown::escaped_json(&format!("{object:#}\n")));
+            } else {
+                text.push_str(&document);
+            }
         }
         Ok(text)
     }
@@ -63,7 +71,8 @@ impl Output {
             self.messages.push(format!("{name} is left alone: it does not carry {labels} (selector)"));
             return;
         }
-        self.messages.extend(messages.into_iter().map(|message| format!("{name}: {message}")));
+        let said = messages.into_iter().map(|message| format!("{name}: {}", shown::message(&message)));
+        self.messages.extend(said);
         self.objects.extend(object.filter(|_| printed.insert(name)));
         self.objects.extend(made);
     }
@@ -87,7 +96,7 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
             lines.iter().flat_map(|document| fields::unknown(document, &definitions))
         {
             let line = line.map_or_else(String::new, |line| format!(":{line}"));
-            messages.push(format!("{name}{line}: {message}"));
+            messages.push(format!("{name}{line}: {}", shown::message(&message)));
         }
         documents.extend(read.into_iter().map(|document| (name.clone(), document)));
     }
@@ -201,8 +210,13 @@ impl Cluster<'_> {
             is_input && self.factory.offer(&document).with_context(|| format!("a {kind} cannot be read"))?;
         Ok(match kind.as_str() {
             _ if taken => None,
-            SecretKind::KIND => Some(format!("Secret {name} is not looked at: no loop reads it")),
-            kind => Some(format!("kind {kind} is not looked at: no loop that runs makes anything of it")),
+            SecretKind::KIND => {
+                Some(format!("Secret {} is not looked at: no loop reads it", shown::shown(&name)))
+            }
+            kind => {
+                let kind = shown::shown(kind);
+                Some(format!("kind {kind} is not looked at: no loop that runs makes anything of it"))
+            }
         })
     }
 

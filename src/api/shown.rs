@@ -17,26 +17,37 @@ pub fn is_control(character: char) -> bool {
 
 /// The text with these characters written as Rust does: `\u{1b}`. Line breaks are among them.
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    replaced(text, |to, character| write!(to, "{}", character.escape_default()))
+    replaced(text, &[], rust_escape)
+}
+
+/// The same for a text of several lines.
+pub fn escaped_lines(text: &str) -> Cow<'_, str> {
+    replaced(text, &['\n'], rust_escape)
+}
+
+fn rust_escape(to: &mut String, character: char) -> std::fmt::Result {
+    write!(to, "{}", character.escape_default())
 }
 
 /// JSON that says the same without these characters, which JSON has within texts only: `\u001b`. Line breaks between members
 /// stay.
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
-    replaced(json, |to, character| match character {
-        '\n' => write!(to, "{character}"),
-        _ => write!(to, "\\u{:04x}", u32::from(character)),
-    })
+    replaced(json, &['\n'], |to, character| write!(to, "\\u{:04x}", u32::from(character)))
 }
 
-fn replaced(text: &str, escape: impl Fn(&mut String, char) -> std::fmt::Result) -> Cow<'_, str> {
-    if !text.contains(is_control) {
+fn replaced<'t>(
+    text: &'t str,
+    kept: &[char],
+    escape: impl Fn(&mut String, char) -> std::fmt::Result,
+) -> Cow<'t, str> {
+    let is_replaced = |character: char| is_control(character) && !kept.contains(&character);
+    if !text.contains(is_replaced) {
         return Cow::Borrowed(text);
     }
     let mut to = String::with_capacity(text.len() + 16);
     for character in text.chars() {
         // Writing to a string cannot fail.
-        let _ = if is_control(character) { escape(&mut to, character) } else { to.write_char(character) };
+        let _ = if is_replaced(character) { escape(&mut to, character) } else { to.write_char(character) };
     }
     Cow::Owned(to)
 }
@@ -56,6 +67,22 @@ pub fn shown(text: &str) -> Cow<'_, str> {
         Cow::Borrowed(text) => escaped(text),
         Cow::Owned(text) => Cow::Owned(escaped(&text).into_owned()),
     }
+}
+
+/// How many characters a whole message has at most.
+const MOST_OF_MESSAGE: usize = 1_000;
+
+/// A message, without control characters. Of a longer one than [`MOST_OF_MESSAGE`], which can only be so by what somebody else
+/// wrote, the middle is left out: it begins with what is wrong and ends with what to do.
+pub fn message(text: &str) -> String {
+    let text = escaped(text);
+    let length = text.chars().count();
+    if length <= MOST_OF_MESSAGE {
+        return text.into_owned();
+    }
+    let at = |character: usize| text.char_indices().nth(character).map_or(text.len(), |(at, _)| at);
+    let (begin, end) = (at(MOST_OF_MESSAGE * 2 / 3), at(length - MOST_OF_MESSAGE / 3));
+    format!("{}…{}", &text[..begin], &text[end..])
 }
 
 #[cfg(test)]
@@ -90,6 +117,14 @@ mod tests {
         }
         let long = shown(&"\u{1b}".repeat(1_000_000)).into_owned();
         assert_eq!(long, format!("{}…", "\\u{1b}".repeat(MOST - 1)));
+    }
+
+    #[test]
+    fn a_message_keeps_its_beginning_and_its_end() {
+        let long = message(&format!("image \"{}\" is no image: write one", "é\n".repeat(1_000_000)));
+        assert!(long.starts_with("image \"é\\né") && long.ends_with("\" is no image: write one"), "{long}");
+        assert!(long.chars().count() <= MOST_OF_MESSAGE && message(&long) == long, "{long}");
+        assert_eq!(message("short"), "short");
     }
 
     proptest! {

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::span::span;
 use crate::api::instance::Instance;
+use crate::api::shown::shown;
 use crate::api::template::Template;
 
 /// An Instance of a course.
@@ -55,7 +56,8 @@ pub fn table(mut rows: Vec<Row>, now: Timestamp) -> String {
     lines.extend(rows.iter().map(|row| {
         let idle = row.idle_since.as_ref().map_or_else(|| "-".to_owned(), |since| span(since, now));
         let (phase, cores) = (row.phase.clone(), row.cores.to_string());
-        [row.tenant.clone(), row.instance.clone(), row.template.clone(), phase, idle, cores]
+        let cells = [row.tenant.clone(), row.instance.clone(), row.template.clone(), phase, idle, cores];
+        cells.map(|cell| shown(&cell).into_owned())
     }));
     let mut widths = [0; 6];
     for line in &lines {

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::span::span;
 use crate::api::condition::Condition;
 use crate::api::instance::{Instance, InstanceStatus};
+use crate::api::shown::{message, shown};
 use crate::api::template::Template;
 
 /// The conditions that say what an Instance is in need of while they do not hold.
@@ -43,7 +44,7 @@ fn section(text: &mut String, heading: &str, lines: Vec<String>) {
     if !lines.is_empty() {
         let _ = writeln!(text, "{heading}");
         for line in lines {
-            let _ = writeln!(text, "  {line}");
+            let _ = writeln!(text, "  {}", message(&line));
         }
     }
 }
@@ -57,9 +58,9 @@ fn head(text: &mut String, Facts { instance, .. }: &Facts<'_>, now: Timestamp) {
         "Instance {}/{} of Tenant {}, Template {}/{}",
         instance.namespace(),
         instance.name(),
-        spec.tenant_ref.name,
-        template.namespace,
-        template.name
+        shown(&spec.tenant_ref.name),
+        shown(&template.namespace),
+        shown(&template.name)
     );
     let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready");
     let since = ready.map_or_else(String::new, |ready| {
@@ -70,13 +71,14 @@ fn head(text: &mut String, Facts { instance, .. }: &Facts<'_>, now: Timestamp) {
         phase if phase.is_empty() => "unknown".to_owned(),
         phase => phase,
     };
-    let _ = writeln!(text, "Phase {phase}; {asked}{since}");
+    let _ = writeln!(text, "Phase {}; {asked}{since}", shown(&phase));
     if !status.url.is_empty() {
-        let _ = writeln!(text, "URL {}", status.url);
+        let _ = writeln!(text, "URL {}", shown(&status.url));
     }
     if status.environments.len() > 1 {
         for environment in &status.environments {
-            let _ = writeln!(text, "Environment {}: {}", environment.name, environment.phase);
+            let (name, phase) = (&environment.name, environment.phase.to_string());
+            let _ = writeln!(text, "Environment {}: {}", shown(name), shown(&phase));
         }
     }
     if instance.is_terminating() {

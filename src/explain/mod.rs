@@ -1,8 +1,8 @@
 //! `crownlabs why` and `crownlabs status`: what an Instance waits for and what will happen to it, and who runs what in a course.
 //! The sentences are those of conditions and events; the functions that choose and order them are pure.
 
-mod course;
-mod instance;
+pub mod course;
+pub mod instance;
 mod live;
 mod span;
 

@@ -1,6 +1,7 @@
 //! The log: text or JSON on standard error, with a filter that can be changed while the daemon runs.
 
 use std::fmt;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use tracing::Subscriber;
@@ -11,6 +12,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
 #[cfg(feature = "otlp")]
 use super::traces::Spans;
+use crate::api::shown;
 use crate::config::{Log, LogFormat};
 
 type Set = Arc<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>;
@@ -75,9 +77,98 @@ fn lines<S>(log: &Log) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    match log.format {
-        LogFormat::Json => layer.json().with_current_span(true).with_span_list(false).boxed(),
-        LogFormat::Text => layer.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).boxed(),
+    layer(log.format, io::stderr)
+}
+
+/// The layer that writes lines to what `to` returns. They have no colours: these begin with the character that is to come from
+/// nobody else.
+fn layer<S, W>(format: LogFormat, to: fn() -> W) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    W: Write + 'static,
+{
+    let escape = match format {
+        LogFormat::Json => |line: &str| shown::escaped_json(line).into_owned(),
+        LogFormat::Text => |line: &str| shown::escaped(line).into_owned(),
+    };
+    let lines = tracing_subscriber::fmt::layer().with_writer(move || Lines { to: to(), escape });
+    match format {
+        LogFormat::Json => lines.json().with_current_span(true).with_span_list(false).boxed(),
+        LogFormat::Text => lines.boxed(),
+    }
+}
+
+/// Writes each event, which comes at once, on one line, without control characters.
+struct Lines<W> {
+    to: W,
+    escape: fn(&str) -> String,
+}
+
+impl<W: Write> Write for Lines<W> {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let line = (self.escape)(text.strip_suffix('\n').unwrap_or(&text));
+        self.to.write_all(format!("{line}\n").as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use std::cell::RefCell;
+
+    use tracing::{info, info_span};
+
+    use super::*;
+
+    thread_local! {
+        static WRITTEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+
+    struct Written;
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            WRITTEN.with_borrow_mut(|written| written.extend_from_slice(bytes));
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is logged in that format.
+    pub fn logged(format: LogFormat, log: impl FnOnce()) -> String {
+        let subscriber = Registry::default().with(layer(format, || Written));
+        tracing::subscriber::with_default(subscriber, log);
+        String::from_utf8(WRITTEN.take()).expect("text")
+    }
+
+    #[test]
+    fn whatever_is_logged_an_event_is_one_line_without_control_characters() {
+        let text = "a\u{1b}]0;title\u{7}\r\n2026 INFO forged\u{9b}2J\u{202e}\u{2028}\u{7f}b";
+        let event = || {
+            let _span = info_span!("reconcile", object = text).entered();
+            let error = io::Error::other(text);
+            info!(name = text, shown = %text, debug = ?text, error = &error as &dyn std::error::Error, "{text}");
+        };
+        for format in [LogFormat::Text, LogFormat::Json] {
+            let line = logged(format, event);
+            let line = line.strip_suffix('\n').expect("a line");
+            assert!(!line.contains(shown::is_control), "{format:?} {line:?}");
+            assert_eq!(line.matches("forged").count(), 6, "{format:?} {line:?}");
+            if format == LogFormat::Json {
+                let read: serde_json::Value = serde_json::from_str(line).expect("JSON");
+                assert_eq!(
+                    (&read["fields"]["message"], &read["span"]["object"]),
+                    (&text.into(), &text.into())
+                );
+            }
+        }
     }
 }

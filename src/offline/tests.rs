@@ -3,6 +3,7 @@
 
 mod image_lists;
 mod pod_configs;
+mod shown_texts;
 
 use std::collections::BTreeSet;
 

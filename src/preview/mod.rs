@@ -2,7 +2,7 @@
 //! stores are those of `run`; the gate is closed for ever, so nothing but reads can be sent.
 
 mod obstacles;
-mod text;
+pub mod text;
 
 use std::path::Path;
 use std::time::Duration;

@@ -6,11 +6,12 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::obstacles::Obstacles;
+use crate::api::shown::{cut, escaped_json, message};
 use crate::controllers::Previewed;
 use crate::runtime::apply::{Verb, Write};
 
-/// The length of a value, in characters, after which it is cut.
-const SHOWN: usize = 120;
+/// The most characters of a value that are shown.
+const MOST: usize = 120;
 
 /// The fields of statuses that the Go operators do not know.
 const ADDED: [&str; 3] = ["conditions", "environments", "observedGeneration"];
@@ -72,7 +73,7 @@ fn lines<'a>(text: &mut String, heading: &str, lines: impl Iterator<Item = &'a S
     }
     let _ = writeln!(text, "{heading}");
     for line in lines {
-        let _ = writeln!(text, "  {line}");
+        let _ = writeln!(text, "  {}", message(line));
     }
     text.push('\n');
 }
@@ -92,12 +93,12 @@ fn object(text: &mut String, preview: &Previewed, is_shown: &dyn Fn(&Write) -> b
             let mut found = Vec::new();
             fields("", &write.before, &write.body, &mut found);
             for line in found {
-                let _ = writeln!(text, "    {line}");
+                let _ = writeln!(text, "    {}", message(&line));
             }
         }
     }
     for problem in problems {
-        let _ = writeln!(text, "  problem: {problem}");
+        let _ = writeln!(text, "  problem: {}", message(problem));
     }
 }
 
@@ -132,11 +133,7 @@ fn shown(value: &Value) -> String {
     if value.is_null() {
         return "-".to_owned();
     }
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    cut(&escaped_json(&value.to_string()), MOST).into_owned()
 }
 
 /// How many objects were looked at, and how many writes there are.

@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::condition::{Condition, ConditionType};
 use crate::api::reason::Reason;
+use crate::api::shown;
 use crate::api::text::Text;
 
 /// A condition to be written. [`merge`] adds the time of its last transition.
@@ -23,12 +24,9 @@ pub struct Observation {
 impl Observation {
     /// A condition that is true or false.
     pub fn new(type_: ConditionType, holds: bool, reason: Reason, message: impl Into<String>) -> Self {
-        Self { type_, holds: Some(holds), reason, message: message.into() }
+        Self { type_, holds: Some(holds), reason, message: shown::message(&message.into()) }
     }
 }
-
-/// The longest message that Kubernetes' own conditions allow, in characters.
-const MESSAGE_LIMIT: usize = 32_768;
 
 /// The new list of conditions: those in `observed` added or updated, those of the types in `retired`
 /// removed, and all others unchanged, because other loops write them.
@@ -61,7 +59,7 @@ pub fn merge(
             type_: Text::interned(&observation.type_),
             status: Text::interned(status),
             reason: Text::interned(&observation.reason),
-            message: observation.message.chars().take(MESSAGE_LIMIT).collect::<String>().into(),
+            message: shown::message(&observation.message).into(),
             last_transition_time: since,
             observed_generation: generation,
         };
@@ -77,4 +75,29 @@ pub fn merge(
 /// read back.
 pub fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::condition::RECONCILED;
+    use crate::api::reason::INVALID_SPEC;
+
+    #[test]
+    fn a_message_is_one_line_of_bounded_length() {
+        let message = format!("image \u{1b}[2J\n{}: write one", "x".repeat(100_000));
+        for holds in [None, Some(false)] {
+            let message = message.clone();
+            let observation = Observation { type_: RECONCILED, holds, reason: INVALID_SPEC, message };
+            let [condition] = &merge(&[], &[observation], &[], None, Timestamp::UNIX_EPOCH)[..] else {
+                panic!("one condition");
+            };
+            let written = condition.message.as_str();
+            assert!(!written.contains(shown::is_control) && written.chars().count() <= 1_000, "{written:?}");
+            assert!(
+                written.starts_with("image \\u{1b}[2J\\n") && written.ends_with(": write one"),
+                "{written}"
+            );
+        }
+    }
 }

@@ -16,6 +16,7 @@ use super::ObjectKey;
 use super::error::with_sources;
 use super::plan::KindInfo;
 use crate::api::reason::Reason;
+use crate::api::shown;
 use crate::api::{Kind, Object};
 
 pub use kube::runtime::events::EventType;
@@ -102,7 +103,7 @@ impl Recorder {
 
     /// Publishes an event about the object that the reference names.
     pub async fn publish_about(&self, reference: &ObjectReference, note: &EventNote) {
-        let mut message = note.message.clone();
+        let mut message = shown::message(&note.message);
         message.truncate(message.floor_char_boundary(MESSAGE_LIMIT));
         // The recorder merges events with the same action and reason and keeps the first message, so the
         // action contains a hash of the message.

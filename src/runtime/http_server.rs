@@ -7,6 +7,7 @@
 
 pub mod connections;
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::future::{Future, ready};
 use std::io;
@@ -36,6 +37,7 @@ use tokio_rustls::TlsAcceptor;
 use tracing::{debug, error, warn};
 
 use self::connections::{Connection, Connections, Open};
+use crate::api::shown;
 
 /// Answers a request whose body has been read. A panic is answered with 500.
 pub type Handler = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> + Send + Sync>;
@@ -96,9 +98,20 @@ pub async fn bind(key: &str, address: SocketAddr) -> io::Result<TcpListener> {
         .map_err(|error| io::Error::new(error.kind(), format!("{key}: cannot listen on {address}: {error}")))
 }
 
-/// A response with that content type.
+/// A response with that content type. In JSON and plain text, control characters are written out: who reads an answer in a
+/// terminal sees what others wrote into it, and no more.
 pub fn response(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
-    let mut response = Response::new(body.into());
+    let body = body.into();
+    let escaped = match (content_type, std::str::from_utf8(&body)) {
+        ("application/json", Ok(text)) => shown::escaped_json(text),
+        (text_type, Ok(text)) if text_type.starts_with("text/plain") => shown::escaped_lines(text),
+        _ => Cow::Borrowed(""),
+    };
+    let body = match escaped {
+        Cow::Owned(text) => Bytes::from(text),
+        Cow::Borrowed(_) => body,
+    };
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response

@@ -1,6 +1,7 @@
 //! Problems: why a part of a reconcile cannot be done, for conditions, events and logs.
 
 use crate::api::reason::Reason;
+use crate::api::shown;
 
 /// Invalid input, something that does not exist yet, or a request that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +22,8 @@ pub struct Problem {
 impl Problem {
     /// A problem that somebody has to solve at the object itself, for example invalid input.
     pub fn fault(component: impl Into<String>, reason: Reason, message: impl Into<String>) -> Self {
-        Self { component: component.into(), reason, message: message.into(), waiting: false, stalled: true }
+        let message = shown::message(&message.into());
+        Self { component: component.into(), reason, message, waiting: false, stalled: true }
     }
 
     /// A problem that somebody has to solve elsewhere: an object that the spec refers to does not exist (yet), or a server

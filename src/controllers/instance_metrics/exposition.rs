@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::shared::Shared;
 use super::usage::{Usage, Usages};
+use crate::api::shown;
 
 /// A family: its name, its help text, and its value for a pod.
 type Family = (&'static str, &'static str, fn(&Usage) -> String);
@@ -35,8 +36,8 @@ fn families(usages: &Usages, text: &mut String) {
     for (name, help, value) in FAMILIES {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
         for (pod, usage) in usages.pods() {
-            let (namespace, instance) = (escaped(&pod.key.namespace), escaped(&pod.instance));
-            let (pod, value) = (escaped(&pod.key.name), value(usage));
+            let (namespace, instance) = (label(&pod.key.namespace), label(&pod.instance));
+            let (pod, value) = (label(&pod.key.name), value(usage));
             let _ = writeln!(
                 text,
                 "{name}{{namespace=\"{namespace}\",pod=\"{pod}\",instance=\"{instance}\"}} {value}"
@@ -46,15 +47,69 @@ fn families(usages: &Usages, text: &mut String) {
 }
 
 /// The value of a label. The names of Kubernetes need none of it, but they come from the runtime.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+fn label(value: &str) -> String {
+    shown::escaped(value).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::select::Pod;
     use super::super::usage::{PodKey, Processor, Sample};
     use super::*;
+    use crate::api::shown::is_control;
+    use crate::properties::{cases, hostile};
+
+    /// The values of the labels of a series, as Prometheus reads them.
+    fn labels(series: &str) -> Option<Vec<String>> {
+        let mut rest = series.split_once('{')?.1;
+        let mut values = Vec::new();
+        while let Some((_, after)) = rest.split_once("=\"") {
+            let (mut value, mut characters) = (String::new(), after.char_indices());
+            let end = loop {
+                match characters.next()? {
+                    (end, '"') => break end,
+                    (_, '\\') => value.push(characters.next()?.1),
+                    (_, character) => value.push(character),
+                }
+            };
+            values.push(value);
+            rest = &after[end + 1..];
+        }
+        rest.strip_prefix("} ")?.parse::<f64>().ok().map(|_| values)
+    }
+
+    proptest! {
+        #![proptest_config(cases(10_000))]
+
+        #[test]
+        fn no_name_adds_a_series_or_a_label(namespace in hostile(), name in hostile(), instance in hostile()) {
+            let shared = Shared::default();
+            let key = PodKey { namespace: namespace.clone(), name: name.clone() };
+            let pod = Pod { key, instance: instance.clone(), created: 1 };
+            let sample = |at| Sample {
+                container: "one".to_owned(),
+                pod: pod.clone(),
+                processor: Some(Processor { at, used: 1_000 }),
+                memory: 5_000,
+                disk: 12,
+            };
+            for at in [0, 1_000] {
+                shared.advance(&[sample(at)]);
+            }
+            let mut text = String::new();
+            append(&shared, &mut text);
+            let series: Vec<&str> = text.lines().filter(|line| !line.starts_with("# ")).collect();
+            prop_assert_eq!((series.len(), text.lines().count()), (3, 9), "{}", text);
+            prop_assert!(!text.contains(|c| is_control(c) && c != '\n'), "{:?}", text);
+            let expected = [namespace, name, instance].map(|value| shown::escaped(&value).into_owned());
+            for line in series {
+                let read = labels(line);
+                prop_assert_eq!(read.as_deref(), Some(&expected[..]), "{}", line);
+            }
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn there_is_a_series_for_each_pod_until_it_is_too_old() {

@@ -10,6 +10,7 @@ use super::sample::{SAMPLE, conflict};
 use crate::api::condition::{ConditionType, DELETION_BLOCKED, NAME_CONFLICT, READY, STALLED};
 use crate::api::pod_config::{PodConfigKind, PodConfigStatus, PodConfiguration};
 use crate::api::reason;
+use crate::api::shown;
 use crate::controllers::shared::pod_network::{Allocation, Link, LinkState};
 use crate::controllers::shared::problems;
 use crate::kinds::{NetworkedPodKind, NodeKind};
@@ -216,6 +217,7 @@ fn leaving(observed: &Observed, now: Timestamp) -> Report<PodConfigKind> {
         vec![Observation::new(READY, false, reason::DELETING, "The PodConfig is being deleted")];
     if let Some(message) = blocked(observed, now) {
         let told = old.conditions.iter().find(|condition| condition.type_ == DELETION_BLOCKED);
+        let message = shown::message(&message);
         if told.is_none_or(|told| told.message != message) {
             events.push(EventNote::warning(reason::LINKS_LEFT, &*message));
         }

@@ -13,6 +13,7 @@ use crate::api::instance::{
     ExposedPort, ExposurePhase, InstanceKind, InstanceStatus, Protocol, PublicExposureStatus,
 };
 use crate::api::reason::{self, Reason};
+use crate::api::shown;
 use crate::config::pool;
 use crate::kinds::NetworkPolicyKind;
 use crate::runtime::apply::Failure;
@@ -83,7 +84,8 @@ pub fn report(
     let type_ = if state.phase == ExposurePhase::Error { EventType::Warning } else { EventType::Normal };
     let event = EventNote::new(type_, state.reason, &*state.detail);
     let known = stored_condition(observed);
-    let has_changed = known.is_none_or(|known| known.reason != state.reason || known.message != state.detail);
+    let has_changed =
+        known.is_none_or(|known| known.reason != state.reason || known.message != observation.message);
     let mut status = old.clone();
     status.public_exposure = Some(PublicExposureStatus {
         external_ip: address,
@@ -152,6 +154,7 @@ fn assigned(
              (controllers.publicExposure.ipPool and loadBalancerIpsKey must be those of the load balancer)"
         );
         // What a former process has reported stays: this one has only just begun to count.
+        let message = shown::message(&message);
         let is_reported = stored_condition(observed).is_some_and(|stored| stored.message == *message);
         if is_reported || observed.other_since.is_some_and(|since| grace_left(since, now).is_zero()) {
             return ExposureState::new(ExposurePhase::Error, reason::OTHER_ADDRESS, message);

@@ -10,6 +10,7 @@ use crate::api::condition::{ConditionType, DELETION_BLOCKED, NAME_CONFLICT, READ
 use crate::api::labels;
 use crate::api::reason::{self, Reason};
 use crate::api::shared_volume::{SharedVolumeKind, SharedVolumePhase};
+use crate::api::shown;
 use crate::controllers::shared::nfs_volume::{is_bound, location};
 use crate::controllers::shared::problems;
 use crate::runtime::ObjectKey;
@@ -109,6 +110,7 @@ fn deleting(observed: &Observed, now: Timestamp) -> Report<SharedVolumeKind> {
     let mut events = Vec::new();
     if let Some(message) = blocked(observed) {
         let told = old.conditions.iter().find(|condition| condition.type_ == DELETION_BLOCKED);
+        let message = shown::message(&message);
         if told.is_none_or(|told| told.message != message) {
             events.push(EventNote::warning(reason::DELETION_BLOCKED, &*message));
         }

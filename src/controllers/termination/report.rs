@@ -66,7 +66,7 @@ pub fn report(
     let observation = Observation::new(STATUS_CHECKED, news.succeeded, news.reason, &*news.message);
     let known = stored_condition(instance);
     let is_new =
-        known.is_none_or(|known| known.reason != news.reason || known.message != news.message.as_str());
+        known.is_none_or(|known| known.reason != news.reason || known.message != observation.message);
     status.conditions = conditions::merge(&old.conditions, &[observation], &[], news.generation, now);
     let type_ = if news.reason == TERMINATED { EventType::Normal } else { EventType::Warning };
     let is_told = news.reason == TERMINATED || !news.succeeded || !plan.problems.is_empty();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::observe::Observed;
 use super::reconcile::{Effect, Settings};
 use crate::api::labels;
-use crate::api::names::DnsLabel;
+use crate::api::names::{DnsLabel, LabelValue};
 use crate::api::reason;
 use crate::api::tenant::{Role, Tenant};
 use crate::api::workspace::AutoEnroll;
@@ -112,7 +112,9 @@ fn own_patch(observed: &Observed, settings: &Settings) -> Option<ObjectPatch> {
         AutoEnroll::Disabled => "disabled".to_owned(),
         other => other.to_string(),
     };
-    let wanted = json!({labels::AUTO_ENROLL: auto_enroll});
+    // One that is not known may be no value of a label either: the API server would refuse the finalizer with it.
+    let is_label = LabelValue::new(auto_enroll.as_str()).is_ok();
+    let wanted = if is_label { json!({labels::AUTO_ENROLL: auto_enroll}) } else { json!({}) };
     settings.responsibility.hold(&observed.workspace, labels::TENANT_FINALIZER, &wanted)
 }
 

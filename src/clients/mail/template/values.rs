@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::api::shown::cut;
+use crate::api::shown::{cut, is_control};
 use crate::clients::mail::Mail;
 
 /// The placeholder with the address of the Tenant, which is the only value that has been checked.
@@ -39,11 +39,7 @@ const LONGEST: usize = 300;
 /// paragraph separators, and the formatting characters of the bidirectional algorithm become blanks. Letters of
 /// scripts that are written from right to left stay.
 pub(super) fn one_line(text: &str) -> String {
-    let is_plain = |c: char| {
-        !c.is_control()
-            && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if is_plain(c) { c } else { ' ' }).collect()
+    text.chars().map(|c| if is_control(c) { ' ' } else { c }).collect()
 }
 
 /// A time as a person says it: `Friday 20 November at 18:00 Europe/Rome`.
