@@ -64,9 +64,9 @@ impl Output {
     /// Adds the plan for an object. `printed` are the names of the objects that have one already: two loops may work on
     /// one kind.
     fn add(&mut self, planned: Planned, config: &Config, printed: &mut BTreeSet<String>) {
-        let Planned { kind, key, object, is_absent, made, messages, .. } = planned;
+        let Planned { kind, key, is_ours, object, made, messages, .. } = planned;
         let name = format!("{kind} {key}");
-        if object.is_none() && !is_absent {
+        if !is_ours {
             let labels = selector_string(&config.selector);
             self.messages.push(format!("{name} is left alone: it does not carry {labels} (selector)"));
             return;

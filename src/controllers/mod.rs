@@ -22,7 +22,6 @@ mod instance;
 mod instance_metrics;
 mod pod_config;
 mod pod_config_node;
-mod preview;
 mod public_exposure;
 mod shared;
 mod shared_volume;
@@ -35,7 +34,6 @@ mod termination;
 mod web_ssh;
 mod workspace;
 
-pub use preview::Previewed;
 pub use shared::accounts::Accounts;
 pub use ssh_tracker::SshTrackerLoop;
 pub use table::{Built, BuiltLoop, LOOPS, Loop, Place, Planned};

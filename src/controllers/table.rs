@@ -4,7 +4,6 @@ use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::preview::{Previewed, preview};
 use super::{
     Definition, ReplicaDefinition, Setup, bastion, exam_agent, expiration, image_list, inactivity, instance,
     instance_metrics, pod_config, pod_config_node, public_exposure, shared_volume, snapshot, ssh_tracker,
@@ -14,18 +13,16 @@ use crate::api::Kind;
 use crate::config::Controllers;
 use crate::config::loops::{Toggle, for_each_loop};
 use crate::runtime::ObjectKey;
-use crate::runtime::apply::Engine;
-#[cfg(test)]
-use crate::runtime::apply::rewritten;
+use crate::runtime::apply::{Applied, Engine, rewritten};
 use crate::runtime::client::Writer;
 use crate::runtime::context::Connections;
 use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::driver::Driver;
 use crate::runtime::merge;
 use crate::runtime::plan::{Plan, to_value};
+use crate::runtime::preview::{Previewed, preview};
 use crate::runtime::readiness::Need;
-#[cfg(test)]
-use crate::runtime::reconciler::Outcome;
+use crate::runtime::reconcile::{Answer, Reconcile, Step};
 use crate::runtime::reconciler::Reconciler;
 use crate::runtime::replica::{Replica, ReplicaLoop};
 use crate::runtime::store::StoreFactory;
@@ -123,10 +120,11 @@ pub struct Planned {
     pub kind: &'static str,
     /// The key of the object.
     pub key: ObjectKey,
-    /// The object after the patch of the plan; `None` when it is not ours, or does not exist.
+    /// Whether it is ours.
+    pub is_ours: bool,
+    /// The object after the patch of the plan; `None` when it is not ours, or does not exist because only the configuration
+    /// names it.
     pub object: Option<Value>,
-    /// Whether it does not exist: the configuration names it.
-    pub is_absent: bool,
     /// The objects that would be created for it.
     pub made: Vec<Value>,
     /// Objects that this or another loop makes for it once others have done their part, with placeholders for what only
@@ -134,22 +132,21 @@ pub struct Planned {
     pub foreseen: Vec<Value>,
     /// The problems and remarks about it.
     pub messages: Vec<String>,
+    /// All that is made or changed, with the status, as it is afterwards, and what is written of each.
+    pub written: Vec<(Value, String)>,
 }
 
 /// A loop that has been built, independent of its type.
 pub trait BuiltLoop: Send + Sync {
-    /// The plans for all its objects, in the order of their names, as if no child existed yet.
+    /// A reconcile of each of its objects, in the order of their names, as if every step succeeded. Nothing is sent, and
+    /// effects have no result.
     fn plan(&self, now: Timestamp) -> Vec<Planned>;
 
     /// The stores that it waits for.
     fn needs(&self) -> &[Need];
 
-    /// What the next reconcile of each of its objects would write, in the order of their names. Only reads are sent.
+    /// What a reconcile of each of its objects would write, in the order of their names. Only reads are sent.
     fn preview<'a>(&'a self, writer: &'a Writer, now: Timestamp) -> BoxFuture<'a, Vec<Previewed>>;
-
-    /// The objects as they are after one more reconcile each: those that are made or changed, each with what is written.
-    #[cfg(test)]
-    fn next_pass(&self, now: Timestamp) -> Vec<(Value, String)>;
 
     /// Whether its objects are in namespaces.
     fn is_namespaced(&self) -> bool;
@@ -194,21 +191,7 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
     fn plan(&self, now: Timestamp) -> Vec<Planned> {
         let mut keys = (self.stores.keys)();
         keys.sort();
-        let plan = |key: ObjectKey| {
-            let kind = R::Kind::KIND;
-            let Some(observed) = self.reconciler.observe(&key) else {
-                return Planned { kind, key, ..Planned::default() };
-            };
-            let plan = (R::PLAN)(&observed, &self.settings, now);
-            let mut messages: Vec<String> =
-                plan.problems.iter().map(|problem| problem.message.clone()).collect();
-            messages.extend(R::remarks(&observed, &self.settings, now));
-            let foreseen = R::foreseen(&observed, &self.settings, &plan);
-            let is_absent = observed.as_ref().uid().is_empty();
-            let object = (!is_absent).then(|| patched::<R>(&observed, &plan));
-            Planned { kind, key, object, is_absent, made: made(&plan), foreseen, messages }
-        };
-        keys.into_iter().map(plan).collect()
+        keys.into_iter().map(|key| self.simulate(key, now)).collect()
     }
 
     fn needs(&self) -> &[Need] {
@@ -229,12 +212,6 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
         .boxed()
     }
 
-    #[cfg(test)]
-    fn next_pass(&self, now: Timestamp) -> Vec<(Value, String)> {
-        let observed = (self.stores.keys)().into_iter().filter_map(|key| self.reconciler.observe(&key));
-        observed.flat_map(|observed| written::<R>(&observed, &self.settings, &self.stores, now)).collect()
-    }
-
     fn is_namespaced(&self) -> bool {
         R::Kind::NAMESPACED
     }
@@ -246,6 +223,71 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
     }
 }
 
+impl<R: Definition> BuiltReconciler<R> {
+    /// A reconcile in which every step succeeds, and nothing is sent.
+    fn simulate(&self, key: ObjectKey, now: Timestamp) -> Planned {
+        let mut planned = Planned { kind: R::Kind::KIND, key, ..Planned::default() };
+        let mut reconcile = Reconcile::<R>::new(&self.settings);
+        let mut before = Value::Null;
+        let mut after = Value::Null;
+        loop {
+            let answer = match reconcile.step() {
+                Step::Observe => {
+                    let observed = self.reconciler.observe(&planned.key);
+                    planned.is_ours = observed.is_some();
+                    let object =
+                        observed.as_ref().map(AsRef::as_ref).filter(|object| !object.uid().is_empty());
+                    planned.object = object.map(to_value);
+                    Answer::Observed(observed)
+                }
+                Step::Apply(observed, plan) => {
+                    before = to_value(observed.as_ref());
+                    after = patched::<R>(observed, plan);
+                    self.plan(&mut planned, observed, plan, now);
+                    Answer::Applied(Applied::default(), Vec::new())
+                }
+                Step::Patch(patch) => {
+                    merge::apply(&mut after, &patch.patch);
+                    Answer::Done
+                }
+                Step::Publish(observed, report) => {
+                    if report.status != observed.as_ref().status && !after.is_null() {
+                        after["status"] = to_value(&report.status);
+                    }
+                    Answer::Done
+                }
+                Step::End(_) => break,
+                Step::Refresh(_) | Step::Check(_) | Step::Settle(..) | Step::Forget => Answer::Done,
+            };
+            reconcile.answer(answer, now);
+        }
+        if after != before {
+            let difference = merge::difference(&before, &after).unwrap_or_default();
+            planned.written.push((after, format!("{} {}: {difference}", planned.kind, planned.key)));
+        }
+        planned
+    }
+
+    /// Takes what a plan says.
+    fn plan(&self, planned: &mut Planned, observed: &R::Observed, plan: &Plan<R::Effect>, now: Timestamp) {
+        planned.messages = plan.problems.iter().map(|problem| problem.message.clone()).collect();
+        planned.messages.extend(R::remarks(observed, &self.settings, now));
+        planned.foreseen = R::foreseen(observed, &self.settings, plan);
+        planned.object = planned.object.take().map(|_| patched::<R>(observed, plan));
+        planned.made = made(plan);
+        for desired in &plan.ensure {
+            let what = format!("{} {}", desired.kind.kind, desired.key);
+            planned.written.extend(match rewritten(desired, &self.stores.written) {
+                Ok(changed) => changed.map(|(patch, object)| (object, format!("{what}: {patch}"))),
+                Err(_) => {
+                    let made = desired.manifest.as_ref().map(|manifest| manifest.json().clone());
+                    Some((made.unwrap_or_default(), format!("{what} is made")))
+                }
+            });
+        }
+    }
+}
+
 /// The object with the patch that the plan has for it.
 fn patched<R: Reconciler>(observed: &R::Observed, plan: &Plan<R::Effect>) -> Value {
     let object = observed.as_ref();
@@ -254,43 +296,6 @@ fn patched<R: Reconciler>(observed: &R::Observed, plan: &Plan<R::Effect>) -> Val
         merge::apply(&mut patched, &patch.patch);
     }
     patched
-}
-
-/// What a reconcile writes, as [`BuiltLoop::next_pass`] has it. Nothing fails, and effects have no result.
-#[cfg(test)]
-fn written<R: Reconciler>(
-    observed: &R::Observed,
-    settings: &R::Settings,
-    stores: &DeclaredStores,
-    now: Timestamp,
-) -> Vec<(Value, String)> {
-    let (plan, object) = ((R::PLAN)(observed, settings, now), observed.as_ref());
-    let mut found = Vec::new();
-    for desired in &plan.ensure {
-        match rewritten(desired, &stores.written) {
-            Ok(None) => {}
-            Ok(Some((patch, object))) => {
-                found.push((object, format!("{} {}: {patch}", desired.kind.kind, desired.key)));
-            }
-            Err(_) => {
-                let made = desired.manifest.as_ref().map(|manifest| manifest.json().clone());
-                let what = format!("{} {} is made", desired.kind.kind, desired.key);
-                found.push((made.unwrap_or_default(), what));
-            }
-        }
-    }
-    let outcome = Outcome::default();
-    let status = to_value(&(R::REPORT)(observed, settings, &plan, &outcome, now).status);
-    let before = to_value(object);
-    let mut after = patched::<R>(observed, &plan);
-    if status != to_value(&object.status) {
-        after["status"] = status;
-    }
-    if after != before {
-        let difference = merge::difference(&before, &after).unwrap_or_default();
-        found.push((after, format!("{} {}: {difference}", R::Kind::KIND, ObjectKey::of(object))));
-    }
-    found
 }
 
 /// The objects that a plan creates.

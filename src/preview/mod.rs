@@ -14,11 +14,12 @@ use tokio::task::JoinSet;
 
 use self::obstacles::Obstacles;
 use crate::config::Config;
-use crate::controllers::{Built, BuiltLoop, LOOPS, Previewed, Setup};
+use crate::controllers::{Built, BuiltLoop, LOOPS, Setup};
 use crate::manager::start_up;
 use crate::runtime::client::{self, UserReader, Writer};
 use crate::runtime::clock;
 use crate::runtime::gate::Gate;
+use crate::runtime::preview::Previewed;
 use crate::runtime::readiness;
 use crate::runtime::store::StoreFactory;
 use crate::runtime::watch_health::WatchHealth;
@@ -39,15 +40,15 @@ pub struct Findings {
     pub is_clean: bool,
 }
 
-/// What the loops would write in a cluster now. It is what the first reconcile of each object writes; what follows from
-/// that, and what follows from Keycloak, mail and Prometheus, is not looked at.
+/// What the loops would write in a cluster now: what a reconcile of each object writes, and, where Keycloak or Prometheus
+/// answer from here and the answer changes the plan, the reconcile after it. What follows from writes is not looked at.
 ///
 /// # Errors
 /// When the cluster cannot be read.
 pub async fn changes(config: &Config, kubeconfig: Option<&Path>) -> anyhow::Result<Findings> {
     let live = Live::connect(kubeconfig).await?;
     let Seen { previews, messages } = live.preview(config).await?;
-    let is_clean = previews.iter().all(|preview| preview.writes.is_empty());
+    let is_clean = previews.iter().all(|preview| preview.writes.is_empty() && preview.later.is_empty());
     Ok(Findings { text: text::changes(&previews, &messages), is_clean })
 }
 

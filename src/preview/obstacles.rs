@@ -10,11 +10,12 @@ use crate::api::GROUP;
 use crate::api::crd::crds;
 use crate::config::Config;
 use crate::config::tree;
-use crate::controllers::{LOOPS, Previewed};
+use crate::controllers::LOOPS;
 use crate::offline::fields;
 use crate::runtime::apply::{Verb, Write};
 use crate::runtime::definitions::foreign_versions;
 use crate::runtime::error::with_sources;
+use crate::runtime::preview::Previewed;
 
 /// Objects in one page of a list.
 const PAGE: u32 = 500;

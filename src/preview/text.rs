@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::obstacles::Obstacles;
 use crate::api::shown::{cut, escaped_json, message};
-use crate::controllers::Previewed;
 use crate::runtime::apply::{Verb, Write};
+use crate::runtime::preview::Previewed;
 
 /// The most characters of a value that are shown.
 const MOST: usize = 120;
@@ -80,26 +80,37 @@ fn lines<'a>(text: &mut String, heading: &str, lines: impl Iterator<Item = &'a S
 
 /// The writes and problems of one object.
 fn object(text: &mut String, preview: &Previewed, is_shown: &dyn Fn(&Write) -> bool) {
-    let Previewed { controller, kind, key, writes, problems } = preview;
-    let writes: Vec<&Write> = writes.iter().filter(|write| is_shown(write)).collect();
-    if writes.is_empty() && problems.is_empty() {
+    let Previewed { controller, kind, key, writes, later, problems } = preview;
+    let shown =
+        |writes: &[Write]| writes.iter().filter(|write| is_shown(write)).map(written).collect::<String>();
+    let (writes, later) = (shown(writes), shown(later));
+    if writes.is_empty() && later.is_empty() && problems.is_empty() {
         return;
     }
     let _ = writeln!(text, "{kind} {key} ({controller})");
-    for write in writes {
-        let subresource = write.subresource.map_or_else(String::new, |name| format!(", {name}"));
-        let _ = writeln!(text, "  {} {} {}{subresource}", verb(write.verb), write.kind.kind, write.key);
-        if write.verb == Verb::Patch {
-            let mut found = Vec::new();
-            fields("", &write.before, &write.body, &mut found);
-            for line in found {
-                let _ = writeln!(text, "    {}", message(&line));
-            }
-        }
+    text.push_str(&writes);
+    if !later.is_empty() {
+        let _ = writeln!(text, "  after that, by what Keycloak or Prometheus says:");
+        text.push_str(&later);
     }
     for problem in problems {
         let _ = writeln!(text, "  problem: {}", message(problem));
     }
+}
+
+/// A write, and below it the fields that it changes.
+fn written(write: &Write) -> String {
+    let mut text = String::new();
+    let subresource = write.subresource.map_or_else(String::new, |name| format!(", {name}"));
+    let _ = writeln!(text, "  {} {} {}{subresource}", verb(write.verb), write.kind.kind, write.key);
+    if write.verb == Verb::Patch {
+        let mut found = Vec::new();
+        fields("", &write.before, &write.body, &mut found);
+        for line in found {
+            let _ = writeln!(text, "    {}", message(&line));
+        }
+    }
+    text
 }
 
 fn verb(verb: Verb) -> &'static str {

@@ -348,7 +348,6 @@ fn is_within(component: &str, components: &BTreeSet<String>) -> bool {
 ///
 /// # Errors
 /// When the object is not in its store: it would be created.
-#[cfg(test)]
 pub fn rewritten(desired: &Desired, stores: &WrittenStores) -> Result<Option<(Value, Value)>, ApiError> {
     let absent = || ApiError::NotFound(desired.key.to_string());
     let seen = stores.get(desired.kind)?.seen(&desired.key).ok_or_else(absent)?;

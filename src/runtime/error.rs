@@ -66,6 +66,12 @@ impl ApiError {
         )
     }
 
+    /// Whether there is nothing to be tried again: the object has been deleted meanwhile, or the lease is not held. The next
+    /// watch event, or the new leader, continues.
+    pub fn is_over(&self) -> bool {
+        matches!(self, Self::NotFound(_) | Self::NotLeader)
+    }
+
     /// After how long the request may be sent again at the earliest, as the API server asks.
     pub fn retry_after(&self) -> Duration {
         match self {

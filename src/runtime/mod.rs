@@ -2,7 +2,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`reconciler`], [`driver`] | the trait of a control loop, and the driver that calls it |
+//! | [`reconciler`], [`reconcile`], [`driver`] | the trait of a control loop, the order of a reconcile as a state machine, and the driver that carries its steps out |
+//! | [`preview`] | what a reconcile would write, in a cluster that is only read |
 //! | [`store`], [`selection`], [`watch`], [`resume`], [`store_set`] | the shared stores: one for each kind and selector, filled by one watch and by the responses to our own writes; the stores of one loop |
 //! | [`answer`], [`pieces`] | answers of the API server that are read while they arrive, object by object |
 //! | [`queue`], [`controller`], [`control_loop`], [`readiness`] | the work queue with its two priorities, the workers of a loop, when they run, and the readiness of the replica |
@@ -40,9 +41,11 @@ pub mod merge;
 pub mod metrics;
 pub mod pieces;
 pub mod plan;
+pub mod preview;
 pub mod problem;
 pub mod queue;
 pub mod readiness;
+pub mod reconcile;
 pub mod reconciler;
 pub mod replace;
 pub mod replica;

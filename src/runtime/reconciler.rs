@@ -1,4 +1,4 @@
-//! The trait of a control loop, whose functions the [`super::driver`] calls in this order:
+//! The trait of a control loop. [`super::reconcile`] says when which of its functions is called:
 //!
 //! | function | what it does | pure |
 //! |---|---|---|

@@ -9,7 +9,6 @@ use super::*;
 use crate::api::instance::Instance;
 use crate::api::names::LabelValue;
 use crate::config::LogFormat;
-use crate::controllers::Previewed;
 use crate::explain::{course, instance};
 use crate::manager::logging::tests::logged;
 use crate::preview;
@@ -18,6 +17,7 @@ use crate::runtime::ObjectKey;
 use crate::runtime::apply::{Verb, Write};
 use crate::runtime::http_server;
 use crate::runtime::plan::KindInfo;
+use crate::runtime::preview::Previewed;
 
 /// So many values are tried at once, each in another field.
 const AT_ONCE: usize = 40;
@@ -77,7 +77,14 @@ fn printed(object: &Value) -> Vec<String> {
     };
     let key = ObjectKey::new("ns", "box");
     let problems = vec![object["spec"].to_string(), text(object, "/spec/prettyName")];
-    let preview = Previewed { controller: "instance", kind: "Instance", key, writes: vec![write], problems };
+    let preview = Previewed {
+        controller: "instance",
+        kind: "Instance",
+        key,
+        writes: vec![write.clone()],
+        later: vec![write],
+        problems,
+    };
     let mut texts = vec![preview::text::changes(&[preview], &[text(object, "/spec/prettyName")])];
     if object["kind"] == "Instance"
         && let Ok(read) = serde_json::from_value::<Instance>(object.clone())
@@ -117,7 +124,10 @@ fn wrong(documents: &[Value], config: &Config) -> Vec<String> {
     }
     let _ = unrest(&planning, &output);
     let loops = planning.of_cluster.iter().chain(&planning.in_namespaces);
-    let reconciled = loops.flat_map(|built| built.next_pass(now())).map(|(object, _)| object);
+    let reconciled = loops
+        .flat_map(|built| built.plan(now()))
+        .flat_map(|planned| planned.written)
+        .map(|(object, _)| object);
     for object in output.objects.into_iter().chain(reconciled) {
         for (key, value) in object["metadata"]["labels"].as_object().into_iter().flatten() {
             let label = format!("{} of {}/{}: {value}", key, object["kind"], object["metadata"]["name"]);

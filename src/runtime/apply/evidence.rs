@@ -11,6 +11,17 @@ use crate::runtime::store::{AnyStore, Likeness};
 const LIVE: &str = "check";
 
 impl Engine {
+    /// Compares all of this with the API server, one after the other.
+    ///
+    /// # Errors
+    /// As for [`Engine::check`].
+    pub async fn check_all(&self, evidence: &[Evidence]) -> Result<(), ApiError> {
+        for evidence in evidence {
+            self.check(evidence).await?;
+        }
+        Ok(())
+    }
+
     /// Compares the store with the API server. The store takes what it had not seen.
     ///
     /// # Errors

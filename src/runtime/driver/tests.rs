@@ -12,7 +12,7 @@ use super::*;
 use crate::kinds::{Deployment, DeploymentKind, DeploymentStatus, ServiceKind};
 use crate::runtime::api_server::{ApiServer, Asked, refused};
 use crate::runtime::context::Connections;
-use crate::runtime::plan::{Desired, Manifest, Ownership};
+use crate::runtime::plan::{Desired, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Requeue};
 use crate::runtime::reconciler::{Measurement, PlanFn, ReportFn};
 use crate::runtime::store::{Store, WrittenStores};
 use crate::runtime::watch::Selection;

@@ -1,7 +1,7 @@
 //! `crownlabs takeover check` and `crownlabs plan --kubeconfig`, in a cluster as the Go operators of the recording left it;
 //! and the way there and back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -215,6 +215,31 @@ fn record_tenants(lab: &Lab) {
             _ => {}
         }
     }
+}
+
+#[test]
+fn a_preview_names_what_the_end_of_a_tenant_deletes() {
+    let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
+    record_tenants(&lab);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("crownlabs.yaml");
+    std::fs::write(&file, config("local", "controllers: {instance: {enabled: false}}\n")).expect("written");
+    lab.begin_delete("tenants", "", &["ada.rossi"]);
+    for arguments in [&["plan"][..], &["takeover", "check"]] {
+        let (code, text) = crownlabs(arguments, &file, &lab.admin());
+        assert_eq!(code, 4, "{text}");
+        let (_, ada) = text.split_once("Tenant ada.rossi (tenant)\n").expect("she is looked at");
+        let writes: BTreeSet<&str> = ada.lines().take_while(|line| line.starts_with("  ")).collect();
+        for written in [
+            "  delete Namespace tenant-ada-rossi",
+            "  delete ClusterRole crownlabs-manage-tenant-ada-rossi",
+            "  delete ClusterRoleBinding crownlabs-manage-tenant-ada-rossi",
+            "  patch Tenant ada.rossi",
+        ] {
+            assert!(writes.contains(written), "{written} is not in\n{text}");
+        }
+    }
+    assert!(lab.get("namespaces", "", "tenant-ada-rossi").is_some(), "nothing is written");
 }
 
 #[test]

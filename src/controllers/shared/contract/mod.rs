@@ -5,8 +5,8 @@
 //! server refuses the Tenant's mails for good, the Instance is kept, or, where that is set, a mail to the managers counts.
 //!
 //! The world is virtual: an API server with resource versions, a mail server, sources of metrics, clocks that step, and
-//! two daemons that believe to lead, each with a store that may be late. Plans and reports are the real ones, in the
-//! order in which the driver calls them. Each step can end by a crash between any two of its writes, or by a write of
+//! two daemons that believe to lead, each with a store that may be late. Plans, reports and the order of a reconcile are the
+//! real ones ([`crate::runtime::reconcile`]). Each step can end by a crash between any two of its writes, or by a write of
 //! somebody else in between.
 //!
 //! | module | what it is |

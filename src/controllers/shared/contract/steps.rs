@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::world::{Interrupted, World, annotate};
+use super::world::{Dead, World, annotate};
 use super::*;
 use crate::api::labels;
 use crate::controllers::shared::promise::Due;
 use crate::runtime::clock::rfc3339;
+use crate::runtime::reconcile::End;
 
 /// How many steps a plan of faults has, of up to three hours, before the faults end.
 const STEPS: usize = 40;
@@ -33,11 +34,13 @@ impl<A: Automation> World<A> {
             let known = self.daemons[daemon].store.clone();
             let result = self.reconcile(daemon);
             match result {
-                Ok(true) => {}
-                Ok(false) => return self.forget_withdrawn(daemon, known.as_deref()),
+                Ok(End::Again) => {}
                 // The watch shows what has changed meanwhile.
-                Err(Interrupted::Conflict) => self.show(daemon),
-                Err(Interrupted::Over) => return,
+                Ok(End::Failed(_)) => self.show(daemon),
+                Ok(End::Gone | End::AwaitChange | End::Requeue(_)) => {
+                    return self.forget_withdrawn(daemon, known.as_deref());
+                }
+                Err(Dead) => return,
             }
         }
     }

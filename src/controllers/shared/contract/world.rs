@@ -1,4 +1,4 @@
-//! The virtual world, and the driver of the daemons in it.
+//! The virtual world, and the daemons in it.
 
 use std::sync::PoisonError;
 
@@ -8,13 +8,17 @@ use serde_json::{Value, json};
 use super::judge::{Accepted, Warning};
 use super::random::Random;
 use super::*;
+use crate::api::Kind as _;
 use crate::api::meta::ResourceVersion;
 use crate::clients::mail::{Mail, MailError, Refused, Wording};
 use crate::controllers::shared::delivery::{Post, Sent, deliver};
 use crate::controllers::shared::mail_log::MailLog;
 use crate::runtime::ObjectKey;
-use crate::runtime::plan::ObjectPatch;
-use crate::runtime::reconciler::{EffectOutcome, Outcome, Report};
+use crate::runtime::apply::{Applied, Failure};
+use crate::runtime::error::ApiError;
+use crate::runtime::plan::{ObjectPatch, Plan, Removal};
+use crate::runtime::reconcile::{Answer, End, Reconcile, Step};
+use crate::runtime::reconciler::{EffectOutcome, Report};
 
 /// A daemon that believes to lead.
 #[derive(Default)]
@@ -46,7 +50,7 @@ pub struct World<A: Automation> {
     pub number: usize,
     pub is_exempt: bool,
     tenant: Arc<Tenant>,
-    pub settings: <A::Reconciler as Reconciler>::Settings,
+    pub settings: Arc<<A::Reconciler as Reconciler>::Settings>,
     /// The last use that the sources of metrics know of.
     pub used: Option<i64>,
     /// Whether the sources have denied that use since.
@@ -79,13 +83,8 @@ pub struct World<A: Automation> {
     pub is_told: bool,
 }
 
-/// Why a reconcile ends early.
-pub enum Interrupted {
-    /// The daemon has died, or there is no Instance any more.
-    Over,
-    /// The Instance has changed meanwhile: it is tried again.
-    Conflict,
-}
+/// The daemon has died in the middle of a reconcile.
+pub struct Dead;
 
 pub type Observed<A> = <<A as Automation>::Reconciler as Reconciler>::Observed;
 
@@ -107,7 +106,7 @@ impl<A: Automation> World<A> {
             number: MAX as usize,
             is_exempt: false,
             tenant: Arc::new(serde_json::from_value(tenant).expect("a Tenant")),
-            settings: A::settings(undeliverable),
+            settings: Arc::new(A::settings(undeliverable)),
             used: None,
             is_denied: false,
             mail_is_away: false,
@@ -181,32 +180,42 @@ impl<A: Automation> World<A> {
     }
 
     /// Whether the daemon dies now.
-    fn crash(&mut self, daemon: usize) -> Result<(), Interrupted> {
+    fn crash(&mut self, daemon: usize) -> Result<(), Dead> {
         if self.is_calm || !self.random.one_in(25) {
             return Ok(());
         }
         self.tell(&format!("daemon {daemon} dies"));
         self.restart(daemon);
-        Err(Interrupted::Over)
+        Err(Dead)
     }
 
-    /// A write of a daemon: refused when its resource version is not that of the API server.
+    /// The Instance that a write with this resource version meets.
+    fn current(&mut self, version: Option<&str>) -> Result<Instance, ApiError> {
+        let gone = || ApiError::NotFound("it is gone".to_owned());
+        if !self.is_calm && self.random.one_in(25) {
+            // Somebody else changes the Instance at the same moment.
+            let touched = self.stored.clone().ok_or_else(gone)?;
+            self.store(touched);
+        }
+        let current = self.stored.clone().ok_or_else(gone)?;
+        if version.is_some_and(|version| Some(version) != current.resource_version().as_deref()) {
+            return Err(ApiError::Conflict("it has another version".to_owned()));
+        }
+        Ok(current)
+    }
+
+    /// A write of a daemon: refused when its resource version is not that of the API server, or the Instance is gone.
     fn write(
         &mut self,
         daemon: usize,
         version: Option<&str>,
         change: impl FnOnce(&mut Instance),
-    ) -> Result<(), Interrupted> {
+    ) -> Result<Result<(), ApiError>, Dead> {
         self.crash(daemon)?;
-        if !self.is_calm && self.random.one_in(25) {
-            // Somebody else changes the Instance at the same moment.
-            let touched = self.stored.clone().ok_or(Interrupted::Over)?;
-            self.store(touched);
-        }
-        let Some(current) = self.stored.clone() else { return Err(Interrupted::Over) };
-        if version.is_some_and(|version| Some(version) != current.resource_version().as_deref()) {
-            return Err(Interrupted::Conflict);
-        }
+        let current = match self.current(version) {
+            Ok(current) => current,
+            Err(error) => return Ok(Err(error)),
+        };
         let mut changed = current.clone();
         change(&mut changed);
         if current.spec.running && !changed.spec.running {
@@ -216,11 +225,11 @@ impl<A: Automation> World<A> {
         self.assert_promises(daemon, &current, &changed);
         self.store(changed);
         self.show(daemon);
-        self.crash(daemon)
+        self.crash(daemon).map(Ok)
     }
 
     /// Applies a patch, of which only annotations and `spec.running` occur here.
-    fn patch(&mut self, daemon: usize, patch: &ObjectPatch) -> Result<(), Interrupted> {
+    fn patch(&mut self, daemon: usize, patch: &ObjectPatch) -> Result<Result<(), ApiError>, Dead> {
         self.write(daemon, patch.resource_version.as_deref(), |instance| {
             annotate(instance, &patch.patch["metadata"]["annotations"]);
             if let Some(running) = patch.patch["spec"]["running"].as_bool() {
@@ -229,65 +238,83 @@ impl<A: Automation> World<A> {
         })
     }
 
-    fn publish(&mut self, daemon: usize, report: &Report<InstanceKind>) -> Result<(), Interrupted> {
-        if let Some(patch) = &report.patch {
-            self.patch(daemon, patch)?;
+    fn remove(&mut self, daemon: usize, removal: &Removal) -> Result<Result<(), ApiError>, Dead> {
+        self.crash(daemon)?;
+        match self.current(Some(&removal.resource_version)) {
+            Err(error) => return Ok(Err(error)),
+            Ok(current) => self.end(&current),
         }
-        let Some(current) = self.daemons[daemon].store.clone() else { return Err(Interrupted::Over) };
-        if current.status == report.status {
-            return Ok(());
+        self.stored = None;
+        self.show(daemon);
+        self.crash(daemon).map(Ok)
+    }
+
+    fn publish(
+        &mut self,
+        daemon: usize,
+        instance: &Instance,
+        report: &Report<InstanceKind>,
+    ) -> Result<Result<(), ApiError>, Dead> {
+        if instance.status == report.status {
+            return Ok(Ok(()));
         }
         let status = report.status.clone();
-        self.write(daemon, current.resource_version().as_deref(), |instance| instance.status = status)
+        self.write(daemon, instance.resource_version().as_deref(), |instance| instance.status = status)
     }
 
-    /// One reconcile, in the order of the driver. Returns whether there is another one at once.
-    pub fn reconcile(&mut self, daemon: usize) -> Result<bool, Interrupted> {
-        let plan = |world: &Self, observed: &Observed<A>| {
-            (<A::Reconciler as Reconciler>::PLAN)(observed, &world.settings, world.judged(daemon))
-        };
-        let report = |world: &Self, observed: &Observed<A>, made: &_, outcome: &_| {
-            let now = world.judged(daemon);
-            (<A::Reconciler as Reconciler>::REPORT)(observed, &world.settings, made, outcome, now)
-        };
-        let mut observed = self.observed(daemon).ok_or(Interrupted::Over)?;
-        let mut made = plan(self, &observed);
-        if !made.confirm.is_empty() {
-            self.show(daemon);
-            observed = self.observed(daemon).ok_or(Interrupted::Over)?;
-            made = plan(self, &observed);
+    /// One reconcile of a daemon.
+    pub fn reconcile(&mut self, daemon: usize) -> Result<End, Dead> {
+        let settings = Arc::clone(&self.settings);
+        let mut reconcile = Reconcile::<A::Reconciler>::new(&settings);
+        loop {
+            let answer = match reconcile.step() {
+                Step::Observe => Answer::Observed(self.observed(daemon)),
+                Step::Refresh(_) => {
+                    self.show(daemon);
+                    Answer::Done
+                }
+                Step::Apply(_, plan) => self.apply(daemon, plan)?,
+                Step::Settle(observed, _) => {
+                    let instance: &Instance = observed.as_ref();
+                    let promise = A::stage(instance).promise(instance);
+                    self.daemons[daemon].mails.settle(&ObjectKey::of(instance), promise);
+                    Answer::Done
+                }
+                Step::Patch(patch) => self.patch(daemon, patch)?.into(),
+                Step::Publish(observed, report) => self.publish(daemon, observed.as_ref(), report)?.into(),
+                Step::Check(_) | Step::Forget => Answer::Done,
+                Step::End(end) => return Ok(end.clone()),
+            };
+            reconcile.answer(answer, self.judged(daemon));
         }
-        if made.announce {
-            let told = report(self, &observed, &made, &Outcome::pending());
-            self.publish(daemon, &told)?;
-        }
-        let mut outcome = Outcome::default();
-        for effect in &made.effects {
-            let result = self.perform(daemon, effect)?;
-            outcome.effects.push(result);
-        }
-        for patch in &made.patches {
-            // The announcement has changed the version; the patch names that of the plan.
-            self.patch(daemon, patch)?;
-        }
-        for removal in &made.remove {
-            let current = self.stored.clone().ok_or(Interrupted::Over)?;
-            if current.resource_version().as_deref() != Some(&*removal.resource_version) {
-                return Err(Interrupted::Conflict);
-            }
-            self.end(&current);
-            self.stored = None;
-            self.show(daemon);
-        }
-        let Some(observed) = self.observed(daemon) else { return Ok(false) };
-        let instance: &Instance = observed.as_ref();
-        self.daemons[daemon].mails.settle(&ObjectKey::of(instance), A::stage(instance).promise(instance));
-        let told = report(self, &observed, &made, &outcome);
-        self.publish(daemon, &told)?;
-        Ok(told.requeue_at_once)
     }
 
-    fn perform(&mut self, daemon: usize, effect: &Effect) -> Result<EffectOutcome<Sent>, Interrupted> {
+    /// Carries out a plan: effects and writes, in any order.
+    fn apply(&mut self, daemon: usize, plan: &Plan<Effect>) -> Result<Answer<A::Reconciler>, Dead> {
+        let is_effect_first = self.random.one_in(2);
+        let mut effects = Vec::new();
+        if is_effect_first {
+            effects = self.perform_all(daemon, plan)?;
+        }
+        let mut failures = Vec::new();
+        for patch in &plan.patches {
+            failures.extend(failure(self.patch(daemon, patch)?));
+        }
+        for removal in &plan.remove {
+            failures.extend(failure(self.remove(daemon, removal)?));
+        }
+        if !is_effect_first {
+            effects = self.perform_all(daemon, plan)?;
+        }
+        let is_written = !plan.patches.is_empty() || !plan.remove.is_empty();
+        Ok(Answer::Applied(Applied { is_written, is_incomplete: false, failures }, effects))
+    }
+
+    fn perform_all(&mut self, daemon: usize, plan: &Plan<Effect>) -> Result<Vec<EffectOutcome<Sent>>, Dead> {
+        plan.effects.iter().map(|effect| self.perform(daemon, effect)).collect()
+    }
+
+    fn perform(&mut self, daemon: usize, effect: &Effect) -> Result<EffectOutcome<Sent>, Dead> {
         self.crash(daemon)?;
         let judged = self.judged(daemon);
         let outcome = match effect {
@@ -321,6 +348,12 @@ impl<A: Automation> World<A> {
         self.crash(daemon)?;
         Ok(outcome)
     }
+}
+
+fn failure(result: Result<(), ApiError>) -> Option<Failure> {
+    let failure =
+        |error| Failure { component: String::new(), kind: InstanceKind::KIND, name: "box".to_owned(), error };
+    result.err().map(failure)
 }
 
 /// The mail server.
