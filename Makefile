@@ -31,35 +31,33 @@ build: ## The release binary, target/TARGET/release/crownlabs: static, with noth
 
 # More tests at once than there are cores: most of the time most of them wait.
 TEST_THREADS ?= 6
-# What ships has no traces; the tests are built with them, so that one build covers both.
-TEST_FEATURES := --features otlp
 
 test: prerequisites ## Everything: unit, snapshot, property and integration tests on a real control plane
-	$(CARGO) test --locked $(TEST_FEATURES) -- --test-threads=$(TEST_THREADS)
+	$(CARGO) test --locked -- --test-threads=$(TEST_THREADS)
 
 # What fails is written to proptest-regressions, with which every run begins.
 CASES ?= 10000
 properties: ## The unit tests with other random inputs than `make test` has: CASES for each property, PROPTEST_RNG_SEED repeats others
 	@seed=$${PROPTEST_RNG_SEED:-$$(( RANDOM << 15 | RANDOM ))}; set -x; PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(CASES) \
-	$(CARGO) test --locked $(TEST_FEATURES) --lib
+	$(CARGO) test --locked --lib
 
 soak: control-plane-prerequisites ## Two replicas that are killed, stopped and cut off for an hour (SOAK_SECONDS), then compared with calm ones
-	SOAK_SECONDS=$${SOAK_SECONDS:-3600} SOAK_SEED=$${SOAK_SEED:-$$RANDOM} $(CARGO) test --locked $(TEST_FEATURES) --test integration -- --nocapture soak::
+	SOAK_SECONDS=$${SOAK_SECONDS:-3600} SOAK_SEED=$${SOAK_SEED:-$$RANDOM} $(CARGO) test --locked --test integration -- --nocapture soak::
 
 lint: ## Format, lints, and what may enter the dependency tree
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets $(TEST_FEATURES) -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked --test ship -- -D warnings
 	./tests/deny.sh
 
 generate: ## The files that are made from the code: CRDs, reference, default configuration, schema of the chart
-	UPDATE_MANIFESTS=1 $(CARGO) test --locked $(TEST_FEATURES) --lib --bin crownlabs up_to_date
-	$(CARGO) run --locked $(TEST_FEATURES) -- config default > config/crownlabs.yaml.new
+	UPDATE_MANIFESTS=1 $(CARGO) test --locked --lib --bin crownlabs up_to_date
+	$(CARGO) run --locked -- config default > config/crownlabs.yaml.new
 	mv config/crownlabs.yaml.new config/crownlabs.yaml
 	$(MAKE) chart
 
 chart: ## What is made from the chart or for it: values.schema.json, the kustomize base
-	$(CARGO) run --quiet --locked $(TEST_FEATURES) -- config schema | python3 tests/chart/schema.py > manifests/chart/values.schema.json.new
+	$(CARGO) run --quiet --locked -- config schema | python3 tests/chart/schema.py > manifests/chart/values.schema.json.new
 	mv manifests/chart/values.schema.json.new manifests/chart/values.schema.json
 	./tests/chart.sh render
 

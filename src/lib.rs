@@ -44,7 +44,7 @@ pub use config::{
 };
 pub use explain::{status, why};
 pub use manager::lease::LostLease;
-pub use manager::logging::{LogFilter, Logging, start as start_logging};
+pub use manager::logging::{LogFilter, start as start_logging};
 pub use manager::{EXIT_LEASE_LOST, Options, run};
 pub use offline::{Output, plan};
 pub use preview::{Findings, changes, takeover};

@@ -22,4 +22,4 @@ mkdir "$folder/root"
 python3 -c 'import json,sys; [print(layer["digest"].split(":")[1]) for layer in json.load(sys.stdin)["layers"]]' \
 	<"$folder/first/manifest.json" |
 	while read -r layer; do tar --extract --file "$folder/first/$layer" --directory "$folder/root"; done
-CROWNLABS_ROOT=$folder/root cargo test --locked --features otlp --test ship -- "$@"
+CROWNLABS_ROOT=$folder/root cargo test --locked --test ship -- "$@"

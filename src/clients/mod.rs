@@ -7,7 +7,6 @@
 //! | [`http`] | the client of all HTTP servers: TLS, time limit, bounded answers |
 //! | [`keycloak`] | Keycloak's admin API: accounts of Tenants, roles of Workspaces |
 //! | [`mail`] | mail to Tenants, through a mail server or into a folder |
-//! | `otlp` (feature of that name) | the OpenTelemetry collector, which gets traces |
 //! | [`prometheus`] | Prometheus' query API: the last use of Instances |
 //! | [`registry`] | container registries: the names and tags of what they hold |
 //! | [`ssh`] | shells on machines |
@@ -18,8 +17,6 @@ pub mod cri;
 pub mod http;
 pub mod keycloak;
 pub mod mail;
-#[cfg(feature = "otlp")]
-pub mod otlp;
 pub mod prometheus;
 pub mod registry;
 pub mod ssh;

@@ -64,8 +64,6 @@ pub use image_list::{ImageListConfig, RegistryConfig, RegistryType};
 pub use instance::{Access, AccessMode, InstanceConfig, VmLogin};
 pub use instance_metrics::InstanceMetricsConfig;
 pub use integrations::KeycloakConfig;
-#[cfg(feature = "otlp")]
-pub use log::Traces;
 pub use log::{Log, LogFormat};
 pub use mail::{MailConfig, MailTls, MailTransport, Mailbox, NoMailbox, Undeliverable, split_mailbox};
 pub use network::Network;

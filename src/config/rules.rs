@@ -214,7 +214,6 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
         exam_agent::RULES,
         instance::RULES,
         instance_metrics::RULES,
-        log::RULES,
         mail::RULES,
         pod_config_node::RULES,
         prometheus::RULES,

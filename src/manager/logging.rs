@@ -10,8 +10,6 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
-#[cfg(feature = "otlp")]
-use super::traces::Spans;
 use crate::api::shown;
 use crate::config::{Log, LogFormat};
 
@@ -40,49 +38,19 @@ impl LogFilter {
     }
 }
 
-/// The log of the process.
-#[derive(Debug)]
-pub struct Logging {
-    /// Its filter.
-    pub filter: LogFilter,
-    /// The spans to be sent; `None` where no endpoint is configured.
-    #[cfg(feature = "otlp")]
-    pub spans: Option<Spans>,
-}
-
-/// Starts logging to standard error, and with an endpoint for traces collects their spans.
+/// Starts logging to standard error; returns its filter.
 ///
 /// # Errors
 /// If the filter cannot be parsed, or logging was started before.
-pub fn start(log: &Log) -> anyhow::Result<Logging> {
+pub fn start(log: &Log) -> anyhow::Result<LogFilter> {
     let (filter, handle) = reload::Layer::new(EnvFilter::try_new(&log.filter)?);
-    let set = LogFilter { set: Arc::new(move |filter| handle.reload(filter)) };
-    #[cfg(feature = "otlp")]
-    if !log.traces.endpoint.is_empty() {
-        // Spans do not depend on the filter, which is for the lines of the log alone here.
-        let (traces, spans) = super::traces::layer(&log.traces);
-        Registry::default().with(lines(log).with_filter(filter)).with(traces).try_init()?;
-        return Ok(Logging { filter: set, spans: Some(spans) });
-    }
-    Registry::default().with(filter).with(lines(log)).try_init()?;
-    Ok(Logging {
-        filter: set,
-        #[cfg(feature = "otlp")]
-        spans: None,
-    })
-}
-
-/// The layer that writes lines.
-fn lines<S>(log: &Log) -> Box<dyn Layer<S> + Send + Sync>
-where
-    S: Subscriber + for<'span> LookupSpan<'span>,
-{
-    layer(log.format, io::stderr)
+    Registry::default().with(filter).with(lines(log.format, io::stderr)).try_init()?;
+    Ok(LogFilter { set: Arc::new(move |filter| handle.reload(filter)) })
 }
 
 /// The layer that writes lines to what `to` returns. They have no colours: these begin with the character that is to come from
 /// nobody else.
-fn layer<S, W>(format: LogFormat, to: fn() -> W) -> Box<dyn Layer<S> + Send + Sync>
+fn lines<S, W>(format: LogFormat, to: fn() -> W) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
     W: Write + 'static,
@@ -144,7 +112,7 @@ pub mod tests {
 
     /// What is logged in that format.
     pub fn logged(format: LogFormat, log: impl FnOnce()) -> String {
-        let subscriber = Registry::default().with(layer(format, || Written));
+        let subscriber = Registry::default().with(lines(format, || Written));
         tracing::subscriber::with_default(subscriber, log);
         String::from_utf8(WRITTEN.take()).expect("text")
     }

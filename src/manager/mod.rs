@@ -16,8 +16,6 @@ mod process;
 mod servers;
 pub mod start_up;
 mod telemetry;
-#[cfg(feature = "otlp")]
-mod traces;
 
 #[cfg(test)]
 pub use configuration_file::RELOADED;
@@ -41,7 +39,7 @@ use tracing::{info, warn};
 use self::cluster::{Cluster, gate, is_needed, takes_part};
 use self::configuration_file::configuration_file;
 use self::lease::{Election, Watchdog};
-use self::logging::Logging;
+use self::logging::LogFilter;
 use self::servers::{Exposed, serve, servers};
 use self::start_up::{accounts, mailer, prometheus, stop_signal};
 use crate::config::Config;
@@ -76,7 +74,7 @@ pub struct Options {
     /// A kubeconfig other than that of the environment.
     pub kubeconfig: Option<PathBuf>,
     /// The log, whose filter is changed at run time.
-    pub log: Logging,
+    pub log: LogFilter,
 }
 
 /// Runs until SIGTERM or SIGINT, or until something without which there is no point in going on
@@ -95,8 +93,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         }
         started = start(options) => started?,
     };
-    let Started { election, gate, work, webhooks, last } = started;
-    lead(election.as_ref(), gate, work, Stop { asked: stop, webhooks, last }).await
+    let Started { election, gate, work, webhooks } = started;
+    lead(election.as_ref(), gate, work, stop, webhooks).await
 }
 
 /// What runs once the start is complete.
@@ -106,8 +104,6 @@ struct Started {
     gate: Gate,
     work: Work,
     webhooks: Option<Ending>,
-    /// What is done at the very end.
-    last: BoxFuture<'static, ()>,
 }
 
 /// Connects to the API server, if anything needs it, and builds what runs.
@@ -132,7 +128,7 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     if let Some(accounts) = setup.accounts.clone() {
         tasks.push(Task::new("Keycloak", accounts.watch_outage(readiness.clone())));
     }
-    let mut files = vec![configuration_file(options.config_file, Arc::clone(&config), options.log.filter)];
+    let mut files = vec![configuration_file(options.config_file, Arc::clone(&config), options.log)];
     files.extend(setup.files);
     for Endpoint { name, address, handler } in setup.endpoints {
         tasks.extend(serve(name, address, handler).await?);
@@ -151,10 +147,6 @@ async fn start(options: Options) -> anyhow::Result<Started> {
         }
         tasks.extend(watches(factory, &connections.client, &readiness));
     }
-    #[cfg(feature = "otlp")]
-    let last = last(options.log.spans, &config, &identity, &mut tasks)?;
-    #[cfg(not(feature = "otlp"))]
-    let last = std::future::ready(()).boxed();
     if let Some(Cluster { ungated, .. }) = &cluster {
         let events = Recorder::new(ungated.clone(), "crownlabs", &identity);
         tasks.extend(loops.iter().map(|it| track(it, &readiness, &events, &config)));
@@ -169,7 +161,7 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let election = elected.map(|Cluster { ungated, .. }| {
         Election::new(ungated, config.leader_election.clone(), identity, gate.clone())
     });
-    Ok(Started { election, gate, work: Work { loops, replicas, tasks }, webhooks: ending, last })
+    Ok(Started { election, gate, work: Work { loops, replicas, tasks }, webhooks: ending })
 }
 
 /// The watches that fill the stores, and the task that reports those that are broken.
@@ -181,21 +173,6 @@ fn watches(factory: StoreFactory, client: &Client, readiness: &Readiness) -> Vec
     }
     tasks.push(Task::new("watch health", watch_health::report(watches, readiness.clone())));
     tasks
-}
-
-/// Adds the task that sends the spans of traces, where that is configured. What it returns sends the last of them.
-#[cfg(feature = "otlp")]
-fn last(
-    spans: Option<traces::Spans>,
-    config: &Config,
-    identity: &str,
-    tasks: &mut Vec<Task>,
-) -> anyhow::Result<BoxFuture<'static, ()>> {
-    let Some(spans) = spans else { return Ok(std::future::ready(()).boxed()) };
-    let (task, last) =
-        traces::start(spans, &config.log.traces, identity.to_owned()).context("log.traces.endpoint")?;
-    tasks.push(task);
-    Ok(last)
 }
 
 /// The loops that are enabled, and what they ask of the process.
@@ -242,21 +219,15 @@ struct Work {
     tasks: Vec<Task>,
 }
 
-/// How the process is asked to stop, and what has an end of its own then.
-struct Stop<F> {
-    asked: F,
-    webhooks: Option<Ending>,
-    last: BoxFuture<'static, ()>,
-}
-
 /// Waits for the lease, runs the loops, and ends them when asked to.
 async fn lead(
     elected: Option<&Election>,
     gate: Gate,
     Work { loops, mut replicas, tasks }: Work,
-    stop: Stop<impl Future<Output = ()>>,
+    asked: impl Future<Output = ()>,
+    webhooks: Option<Ending>,
 ) -> anyhow::Result<()> {
-    let mut asked = pin!(stop.asked);
+    let mut asked = pin!(asked);
     let mut ended = pin!(first_ended(tasks));
     let stopping = Arc::new(AtomicBool::new(false));
     let mut work = Box::pin(work(elected, gate, &loops, Arc::clone(&stopping)));
@@ -286,7 +257,7 @@ async fn lead(
         };
         // Admission reviews are answered until here: our own writes need them, too.
         let reviewed = async {
-            if let Some(webhooks) = stop.webhooks {
+            if let Some(webhooks) = webhooks {
                 webhooks.finish().await;
             }
         };
@@ -296,7 +267,6 @@ async fn lead(
     if tokio::time::timeout(STOP_LIMIT, all).await.is_err() {
         warn!("not everything ended in time; it is finished at the next start");
     }
-    stop.last.await;
     info!("stopped");
     Ok(())
 }

@@ -26,7 +26,7 @@ def run(*args, **options):
 
 def crownlabs(*args, **options):
     """Runs the daemon's program: that of the variable CROWNLABS, or the one of this checkout."""
-    program = [os.environ["CROWNLABS"]] if "CROWNLABS" in os.environ else ["cargo", "run", "--quiet", "--locked", "--features", "otlp", "--"]
+    program = [os.environ["CROWNLABS"]] if "CROWNLABS" in os.environ else ["cargo", "run", "--quiet", "--locked", "--"]
     return run(*program, *args, **options)
 
 

@@ -61,13 +61,13 @@ pub const SCENES: [Scene; 9] = [
             (
                 "sudo -E make load LOAD_KWOK=1 LOAD_STEPS=10000",
                 "LOAD_KWOK=1 LOAD_STEPS=4 LOAD_TENANTS=2 LOAD_IDLE=2 LOAD_SAMPLE=1 LOAD_RESULTS={own} \
-                 cargo bench --locked --features otlp --profile dev --bench figures -- load",
+                 cargo bench --locked --profile dev --bench figures -- load",
                 "it takes an hour, and a release build ten minutes",
             ),
             (
                 "sudo -E make load ",
                 "LOAD_STEPS='2 6' LOAD_TENANTS=2 LOAD_IDLE=2 LOAD_SAMPLE=1 LOAD_RESULTS={own} \
-                 cargo bench --locked --features otlp --profile dev --bench figures -- load ",
+                 cargo bench --locked --profile dev --bench figures -- load ",
                 "it takes two hours, and a release build ten minutes",
             ),
             (

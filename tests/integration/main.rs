@@ -61,8 +61,6 @@ mod submission;
 mod takeover;
 mod tenants;
 mod termination;
-#[cfg(feature = "otlp")]
-mod traces;
 mod trust;
 mod uploader;
 mod web_ssh;

@@ -244,9 +244,6 @@ metrics! {
     Histogram(&REQUEST_BUCKETS) => "crownlabs_mail_duration_seconds" by {}
         "Time in seconds until a mail is accepted or has failed"
         "Near `integrations.mail.timeout`: the mail server is slow.";
-    Counter => "crownlabs_spans_total" by {result: "`sent`, `dropped` or `failed`"}
-        "Number of spans of traces by what has become of them; only with the feature otlp and log.traces.endpoint"
-        "`failed` that rises: the collector is away or refuses; the log says why. `dropped`: it is too slow. See [Traces](../traces.md).";
     Counter => "prometheus_client_requests_total" by {
         operation: "`health`, `available`, `history`, `uses`",
         code: "the HTTP status, or `<error>`"
