@@ -11,7 +11,6 @@ use super::image_list;
 use super::instance;
 use super::instance_metrics;
 use super::integrations::KeycloakConfig;
-use super::log;
 use super::mail;
 use super::pod_config_node;
 use super::pool::Pool;

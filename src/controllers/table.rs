@@ -277,12 +277,11 @@ impl<R: Definition> BuiltReconciler<R> {
         planned.made = made(plan);
         for desired in &plan.ensure {
             let what = format!("{} {}", desired.kind.kind, desired.key);
-            planned.written.extend(match rewritten(desired, &self.stores.written) {
-                Ok(changed) => changed.map(|(patch, object)| (object, format!("{what}: {patch}"))),
-                Err(_) => {
-                    let made = desired.manifest.as_ref().map(|manifest| manifest.json().clone());
-                    Some((made.unwrap_or_default(), format!("{what} is made")))
-                }
+            planned.written.extend(if let Ok(changed) = rewritten(desired, &self.stores.written) {
+                changed.map(|(patch, object)| (object, format!("{what}: {patch}")))
+            } else {
+                let made = desired.manifest.as_ref().map(|manifest| manifest.json().clone());
+                Some((made.unwrap_or_default(), format!("{what} is made")))
             });
         }
     }

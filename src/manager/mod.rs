@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures::StreamExt;
-use futures::future::{BoxFuture, FutureExt, join_all};
+use futures::future::join_all;
 use futures::join;
 use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::ObjectReference;

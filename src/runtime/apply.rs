@@ -12,8 +12,6 @@ mod preview;
 mod read;
 mod removal;
 
-use std::collections::BTreeSet;
-
 use futures::future::join_all;
 use futures::join;
 use http::{Method, Request};
@@ -25,6 +23,7 @@ use tracing::debug;
 use self::compare::{Owner, needed, owner_of, unseen_fields};
 pub use self::preview::{Verb, Write};
 use super::client::Writer;
+use super::component::Component;
 use super::error::{ApiError, decoded};
 use super::key::ObjectKey;
 use super::merge;
@@ -39,7 +38,7 @@ use crate::kinds::SecretKind;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// See [`Desired::component`].
-    pub component: String,
+    pub component: Component,
     /// The kind of the object.
     pub kind: &'static str,
     /// Its name.
@@ -137,7 +136,7 @@ impl Engine {
             if plan.stop_at_failure && !applied.failures.is_empty() {
                 return;
             }
-            let conflicted: BTreeSet<String> = applied
+            let conflicted: Vec<Component> = applied
                 .failures
                 .iter()
                 .filter(|failure| matches!(failure.error, ApiError::NameConflict { .. }))
@@ -299,13 +298,13 @@ fn status_patch<T: Kind>(object: &Object<T>, status: &T::Status) -> Option<Objec
 }
 
 fn failure<T>(
-    component: &str,
+    component: &Component,
     kind: KindInfo,
     key: &ObjectKey,
     result: Result<T, ApiError>,
 ) -> Option<Failure> {
     let error = result.err()?;
-    Some(Failure { component: component.to_owned(), kind: kind.kind, name: key.name.to_string(), error })
+    Some(Failure { component: component.clone(), kind: kind.kind, name: key.name.to_string(), error })
 }
 
 /// The path of an object.
@@ -336,11 +335,9 @@ fn shown(kind: KindInfo, patch: &Value) -> Value {
     shown
 }
 
-/// Whether a component is one of these, or a part of one (`a/b` is a part of `a`).
-fn is_within(component: &str, components: &BTreeSet<String>) -> bool {
-    let part_of =
-        |whole: &String| component.strip_prefix(whole.as_str()).is_some_and(|rest| rest.starts_with('/'));
-    components.contains(component) || components.iter().any(part_of)
+/// Whether a component is one of these, or a part of one.
+fn is_within(component: &Component, components: &[Component]) -> bool {
+    components.iter().any(|other| component.is_within(other))
 }
 
 /// What the engine would send for an object of a plan that is in its store: the patch, and the object with it; `None` if

@@ -8,7 +8,7 @@
 //! | [`answer`], [`pieces`] | answers of the API server that are read while they arrive, object by object |
 //! | [`queue`], [`controller`], [`control_loop`], [`readiness`] | the work queue with its two priorities, the workers of a loop, when they run, and the readiness of the replica |
 //! | [`replica`] | loops that work for the replica that they run in, elected or not |
-//! | [`plan`], [`problem`], [`merge`], [`finalizer`], [`apply`] | the plan of a reconcile as a value, JSON merge patches, finalizers, and the apply engine |
+//! | [`plan`], [`component`], [`problem`], [`merge`], [`finalizer`], [`apply`] | the plan of a reconcile as a value, JSON merge patches, finalizers, and the apply engine |
 //! | [`conditions`], [`events`] | status conditions and Kubernetes Events |
 //! | [`definitions`] | the CRDs that are installed, compared with ours |
 //! | [`context`], [`client`], [`gate`], [`error`] | the clients of the API server, which count requests and refuse writes while the lease is not held; their errors |
@@ -23,6 +23,7 @@ pub mod apply;
 pub mod certificate;
 pub mod client;
 pub mod clock;
+pub mod component;
 pub mod conditions;
 pub mod context;
 pub mod control_loop;

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::component::Component;
 use super::key::ObjectKey;
 use super::merge;
 use super::problem::Problem;
@@ -100,9 +101,9 @@ pub struct Desired {
     pub kind: KindInfo,
     /// Namespace and name of the object.
     pub key: ObjectKey,
-    /// The component that the object belongs to, for example an environment. After a name conflict in
-    /// component `a`, its objects in later waves are not written, nor those of its parts such as `a/b`.
-    pub component: String,
+    /// The component that the object belongs to, for example an environment. After a name conflict in it, its objects in
+    /// later waves are not written, nor those of its parts.
+    pub component: Component,
     /// Objects of a lower wave are written first.
     pub wave: u8,
     /// The whole object, sent when it does not exist. `None` if the store holds the object, so that nothing
@@ -148,7 +149,7 @@ pub struct Removal {
     /// Namespace and name of the object.
     pub key: ObjectKey,
     /// See [`Desired::component`].
-    pub component: String,
+    pub component: Component,
     /// Its uid.
     pub uid: String,
     /// Its resource version.
@@ -185,11 +186,11 @@ impl Evidence {
 
 impl Removal {
     /// The removal of an object with this uid and resource version.
-    pub fn of<T: Kind>(object: &Object<T>, component: &str) -> Self {
+    pub fn of<T: Kind>(object: &Object<T>, component: Component) -> Self {
         Self {
             kind: KindInfo::of::<T>(),
             key: ObjectKey::of(object),
-            component: component.to_owned(),
+            component,
             uid: object.uid().to_owned(),
             resource_version: object.resource_version().unwrap_or_default(),
             founded_on: Vec::new(),
@@ -205,8 +206,8 @@ impl Removal {
 /// A JSON merge patch of one object, with its uid, and in most cases its resource version, as preconditions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectPatch {
-    /// See [`Desired::component`]; empty when it concerns all components.
-    pub component: String,
+    /// See [`Desired::component`].
+    pub component: Component,
     /// Kind.
     pub kind: KindInfo,
     /// Namespace and name of the object.
@@ -263,7 +264,7 @@ impl ObjectPatch {
     /// This patch of an object, valid only for its resource version in the store.
     pub fn exactly<T: Kind>(object: &Object<T>, patch: Value) -> Self {
         Self {
-            component: String::new(),
+            component: Component::Whole,
             kind: KindInfo::of::<T>(),
             key: ObjectKey::of(object),
             subresource: None,

@@ -160,6 +160,7 @@ mod tests {
     use super::*;
     use crate::kinds::{Deployment, DeploymentKind, DeploymentStatus};
     use crate::runtime::api_server::{ApiServer, refused};
+    use crate::runtime::component::Component;
     use crate::runtime::problem::Problem;
     use crate::runtime::reconciler::{Effect, EffectError, PlanFn, Report, ReportFn};
     use crate::runtime::store::{Store, WrittenStores};
@@ -225,7 +226,11 @@ mod tests {
                     EffectOutcome::done(())
                 }
                 Outside::Change => {
-                    let problem = Problem::fault("", crate::api::reason::INVALID_SPEC, "the gate is closed");
+                    let problem = Problem::fault(
+                        Component::Whole,
+                        crate::api::reason::INVALID_SPEC,
+                        "the gate is closed",
+                    );
                     EffectOutcome { result: Some(()), error: Some(EffectError::Failed(problem)) }
                 }
             }

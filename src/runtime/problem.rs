@@ -1,5 +1,6 @@
 //! Problems: why a part of a reconcile cannot be done, for conditions, events and logs.
 
+use super::component::Component;
 use crate::api::reason::Reason;
 use crate::api::shown;
 
@@ -8,7 +9,7 @@ use crate::api::shown;
 pub struct Problem {
     /// The component of the plan that it concerns (see [`super::plan::Desired::component`]); empty for the
     /// whole object.
-    pub component: String,
+    pub component: Component,
     /// Why, for conditions and events.
     pub reason: Reason,
     /// A sentence for the user: what is wrong, where, and what would be right.
@@ -21,19 +22,19 @@ pub struct Problem {
 
 impl Problem {
     /// A problem that somebody has to solve at the object itself, for example invalid input.
-    pub fn fault(component: impl Into<String>, reason: Reason, message: impl Into<String>) -> Self {
+    pub fn fault(component: Component, reason: Reason, message: impl Into<String>) -> Self {
         let message = shown::message(&message.into());
-        Self { component: component.into(), reason, message, waiting: false, stalled: true }
+        Self { component, reason, message, waiting: false, stalled: true }
     }
 
     /// A problem that somebody has to solve elsewhere: an object that the spec refers to does not exist (yet), or a server
     /// refuses something.
-    pub fn elsewhere(component: impl Into<String>, reason: Reason, message: impl Into<String>) -> Self {
+    pub fn elsewhere(component: Component, reason: Reason, message: impl Into<String>) -> Self {
         Self { stalled: false, ..Self::fault(component, reason, message) }
     }
 
     /// A problem that resolves by itself.
-    pub fn waiting(component: impl Into<String>, reason: Reason, message: impl Into<String>) -> Self {
+    pub fn waiting(component: Component, reason: Reason, message: impl Into<String>) -> Self {
         Self { waiting: true, ..Self::elsewhere(component, reason, message) }
     }
 }

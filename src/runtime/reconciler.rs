@@ -283,9 +283,10 @@ pub struct Measurement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::component::Component;
 
     fn failed(error: ApiError) -> Outcome<()> {
-        let failure = Failure { component: String::new(), kind: "Service", name: "s".to_owned(), error };
+        let failure = Failure { component: Component::Whole, kind: "Service", name: "s".to_owned(), error };
         Outcome { failures: vec![failure], ..Outcome::default() }
     }
 
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn an_outcome_says_what_has_failed() {
-        let problem = || Problem::fault("", crate::api::reason::INVALID_SPEC, "why".to_owned());
+        let problem = || Problem::fault(Component::Whole, crate::api::reason::INVALID_SPEC, "why".to_owned());
         let other = ApiError::Invalid("no".to_owned());
         let stale = ApiError::Stale("it changed".to_owned());
         for (outcome, is_success, is_stale, is_lost, failed_effects) in [

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::shared::children::{ChildBuilder, ChildMeta, owner};
 use super::{Definition, Setup};
 use crate::kinds::{Namespace, NamespaceKind, ResourceQuota, ResourceQuotaKind};
+use crate::runtime::component::Component;
 use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::{ObjectKey, plan::Plan, reconciler::PlanFn, reconciler::Reconciler, watch::Selection};
@@ -47,7 +48,8 @@ impl Reconciler for PodQuotaReconciler {
     type Effect = ();
     const PLAN: PlanFn<Self> = |Observed(namespace, quota), (), _| {
         let builder = ChildBuilder { owner: owner(namespace), labels: [].into() };
-        let place = ChildMeta { namespace: namespace.name(), name: "pods", component: "", wave: 0 };
+        let place =
+            ChildMeta { namespace: namespace.name(), name: "pods", component: &Component::Whole, wave: 0 };
         let body = json!({"spec": {"hard": {"pods": namespace.label("example/pods")}}});
         let quota = builder.enforced::<ResourceQuotaKind>(quota.as_deref(), place, &body);
         Plan { ensure: vec![quota], ..Plan::default() }

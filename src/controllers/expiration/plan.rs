@@ -4,9 +4,9 @@ use jiff::Timestamp;
 
 use super::Settings;
 use super::observe::Observed;
-use crate::api::condition::EXPIRING;
 use crate::api::reason;
 use crate::controllers::shared::ending::{Effect, link, proceed};
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Plan, Removal, Requeue};
 use crate::runtime::problem::Problem;
 
@@ -19,12 +19,12 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
         Err(error) => {
             let message =
                 format!("the age in the Template cannot be read: {error}; the Instance never expires");
-            plan.problems.push(Problem::fault(EXPIRING, reason::INVALID_DURATION, message));
+            plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_DURATION, message));
             plan.requeue = Requeue::OnChange;
         }
         Ok(Some(ending)) => {
             if proceed(&ending, now, &link(&settings.website), &mut plan) {
-                plan.remove.push(Removal::of(&*observed.instance, &EXPIRING));
+                plan.remove.push(Removal::of(&*observed.instance, Component::Whole));
             }
         }
     }

@@ -7,7 +7,6 @@ use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
 use super::stores::{Dependence, observed};
-use crate::api::condition::EXPIRING;
 use crate::api::instance::InstanceKind;
 use crate::controllers::shared::delivery::Sent;
 use crate::controllers::shared::ending::{Effect, foretell};
@@ -56,7 +55,7 @@ impl Reconciler for ExpirationReconciler {
 
     async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Sent> {
         match effect {
-            Effect::Mail(notice) => self.notifier.send(&EXPIRING, notice).await,
+            Effect::Mail(notice) => self.notifier.send(notice).await,
             Effect::Check => EffectOutcome { result: None, error: None },
         }
     }

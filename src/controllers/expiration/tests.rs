@@ -25,6 +25,7 @@ use crate::controllers::shared::ending::Effect;
 use crate::controllers::shared::fixtures;
 use crate::controllers::shared::mail_log::Mailed;
 use crate::runtime::clock::rfc3339;
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Plan, Requeue};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome};
@@ -149,7 +150,7 @@ fn the_report_follows_the_mail() {
     let deadline = sending.sending.clone().expect("a deadline");
     assert!(deadline.0 >= at(NOW + DAY) && sending.warnings == 0 && before.events.is_empty());
 
-    let refused = Problem::fault(EXPIRING, reason::MAIL_REFUSED, "the mail server is away");
+    let refused = Problem::fault(Component::Whole, reason::MAIL_REFUSED, "the mail server is away");
     let refused = EffectOutcome { result: None, error: Some(EffectError::Failed(refused)) };
     let failed = told(&observed, &Outcome { effects: vec![refused], ..Outcome::default() });
     assert_eq!(failed.events[0].reason, "MailRefused");

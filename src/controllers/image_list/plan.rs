@@ -13,6 +13,7 @@ use crate::api::image_list::{ImageList, ImageListItem, ImageListKind};
 use crate::clients::registry::{Listing, QueryError};
 use crate::config::{ImageListConfig, RegistryConfig};
 use crate::runtime::ObjectKey;
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, Plan, Requeue};
 use crate::runtime::queue::spread;
 use crate::runtime::reconciler;
@@ -144,7 +145,7 @@ fn desired(observed: &Observed, registry: &RegistryConfig, images: &[ImageListIt
     Desired {
         kind,
         key: ObjectKey::of(&*observed.list),
-        component: String::new(),
+        component: Component::Whole,
         wave: 0,
         manifest,
         labels: BTreeMap::new(),

@@ -14,6 +14,7 @@ use crate::api::reason::{IMAGE_LIST_NOT_WRITTEN, REGISTRY_FAILED, REGISTRY_READ}
 use crate::clients::registry::{LeftOut, Listing, QueryError};
 use crate::config::{ConfigDuration, ImageListConfig};
 use crate::runtime::apply::Failure;
+use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::{Plan, Requeue};
 use crate::runtime::reconciler::{Outcome, Report};
@@ -281,7 +282,7 @@ fn what_is_not_known_is_not_claimed() {
     unchanged(&observed(absent(), Some(ended(Err(error())))), &success);
     let of = |error| {
         let name = "vms".to_owned();
-        Outcome::of(vec![Failure { component: String::new(), kind: "ImageList", name, error }])
+        Outcome::of(vec![Failure { component: Component::Whole, kind: "ImageList", name, error }])
     };
     let current = observed(stored(&json!({})), Some(ended(Ok(listing()))));
     unchanged(&current, &of(ApiError::Conflict("it changed".to_owned())));

@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 use super::Settings;
 use super::observe::{Observed, Unseen};
 use super::rounds::LONGEST;
-use crate::api::condition::INACTIVE;
 use crate::api::labels;
 use crate::api::lifetime::Lifetime;
 use crate::api::reason;
 use crate::controllers::shared::ending::{Effect, Ending, link, proceed};
 use crate::controllers::shared::mail_log::annotated;
 use crate::controllers::shared::promise::{Due, earlier};
+use crate::runtime::component::Component;
 use crate::runtime::plan::{ObjectPatch, Plan, Removal, Requeue};
 use crate::runtime::problem::Problem;
 
@@ -36,7 +36,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
         Err(error) => {
             let message =
                 format!("a time in the Template cannot be read: {error}; the Instance is left as it is");
-            plan.problems.push(Problem::fault(INACTIVE, reason::INVALID_DURATION, message));
+            plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_DURATION, message));
             plan.requeue = Requeue::OnChange;
             return plan;
         }
@@ -75,7 +75,7 @@ fn sees(
         Err(Unseen::Blind(problems)) => {
             let message =
                 format!("it is not known whether the Instance is used, so it is left running: {problems}");
-            plan.problems.push(Problem::waiting(INACTIVE, reason::METRICS_UNAVAILABLE, message));
+            plan.problems.push(Problem::waiting(Component::Whole, reason::METRICS_UNAVAILABLE, message));
             plan.requeue_after(BLIND_RETRY.min(settings.config.check_interval.get()));
             false
         }
@@ -91,6 +91,6 @@ fn end(observed: &Observed, lacking: &Map<String, Value>, plan: &mut Plan<Effect
         let stop = json!({"metadata": {"annotations": annotations}, "spec": {"running": false}});
         plan.patches.extend(annotated(instance, ObjectPatch::of(instance, &stop), lacking));
     } else {
-        plan.remove.push(Removal::of(instance, &INACTIVE));
+        plan.remove.push(Removal::of(instance, Component::Whole));
     }
 }

@@ -10,7 +10,6 @@ use super::plan::plan;
 use super::report::report;
 use super::rounds::Rounds;
 use super::stores::{Dependence, OwnWitnesses, Witnesses, longest_idle, observed};
-use crate::api::condition::INACTIVE;
 use crate::api::instance::InstanceKind;
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::delivery::Sent;
@@ -77,7 +76,7 @@ impl Reconciler for InactivityReconciler {
 
     async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Sent> {
         match (effect, &self.rounds) {
-            (Effect::Mail(notice), _) => self.notifier.send(&INACTIVE, notice).await,
+            (Effect::Mail(notice), _) => self.notifier.send(notice).await,
             (Effect::Check, Some(rounds)) => {
                 rounds.refresh(longest_idle(&self.stores.templates)).await;
                 EffectOutcome::done(Sent::default())

@@ -22,11 +22,14 @@ use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, label_sized};
 use crate::controllers::shared::entrance;
 use crate::kinds::{DeploymentKind, IngressKind, SecretKind, ServiceKind};
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, Plan, Removal, to_value};
 use crate::runtime::problem::Problem;
 
-/// The component of the proxy in the plan, the value of its label, and the end of the names of its objects.
+/// The value of the label of the proxy, and the end of the names of its objects.
 pub const COMPONENT: &str = labels::COMPONENT_OAUTH2_PROXY;
+/// The component of the proxy in the plan.
+pub const PROXY: Component = Component::Part(COMPONENT);
 /// The last part of the path at which the proxy is reached. The name of an environment cannot be the same: it has no
 /// underscore.
 const PREFIX: &str = "_oauth2";
@@ -123,7 +126,7 @@ fn removals<T: Kind>(observed: &Observed, list: &[Arc<Object<T>>]) -> Vec<Remova
             && object.label(labels::COMPONENT) == Some(COMPONENT)
             && !object.is_terminating()
     };
-    list.iter().filter(of_proxy).map(|object| Removal::of(object, COMPONENT)).collect()
+    list.iter().filter(of_proxy).map(|object| Removal::of(object, PROXY)).collect()
 }
 
 /// The proxy of an Instance.
@@ -152,7 +155,7 @@ impl<'a> Proxy<'a> {
         let name = label_sized(&observed.canonical(), &format!("-{COMPONENT}"));
         let missing = |what: &str| {
             let message = format!("the OAuth2 proxy waits: {what}; until then nobody can log in");
-            Problem::waiting(COMPONENT, reason::OAUTH2_PROXY_WAITS, message)
+            Problem::waiting(PROXY, reason::OAUTH2_PROXY_WAITS, message)
         };
         let secrets = &observed.proxy;
         let file = &config.access.oauth2_proxy.client_secret_file;
@@ -196,7 +199,7 @@ impl<'a> Proxy<'a> {
 
     fn meta(&self, wave: u8) -> ChildMeta<'_> {
         let namespace = self.observed.instance.namespace();
-        ChildMeta { namespace, name: &self.name, component: COMPONENT, wave }
+        ChildMeta { namespace, name: &self.name, component: &PROXY, wave }
     }
 
     /// The labels of its pods. They are not those of the pods of environments, so that no Service, network policy or

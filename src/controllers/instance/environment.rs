@@ -13,6 +13,7 @@ use crate::api::names::CanonicalName;
 use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children;
 use crate::runtime::ObjectKey;
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
 
 /// The order in which the objects of an environment are written.
@@ -101,6 +102,11 @@ impl<'a> EnvironmentContext<'a> {
         all
     }
 
+    /// Its component of the plan.
+    pub fn component(&self) -> Component {
+        Component::environment(&self.environment.name)
+    }
+
     /// The owner reference to the Instance.
     pub fn owner(&self) -> OwnerReference {
         owner(self.observed)
@@ -123,7 +129,7 @@ impl<'a> EnvironmentContext<'a> {
         Desired {
             kind,
             key: self.key(name),
-            component: self.environment.name.clone(),
+            component: self.component(),
             wave,
             manifest,
             identity: children::identity(&self.owner(), &self.selector()),

@@ -1,11 +1,11 @@
 //! The events of Instances. The Go operators published one reason for whatever goes wrong with an environment, which
 //! alerts may wait for; the events here have it beside a reason that says what it is.
 
-use super::access;
 use crate::api::condition::Condition;
 use crate::api::reason::{ENVIRONMENT_ENFORCEMENT_FAILED, QUOTA_EXCEEDED, Reason};
 use crate::controllers::shared::problems;
 use crate::runtime::apply::Failure;
+use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::events::EventNote;
 use crate::runtime::problem::Problem;
@@ -26,11 +26,12 @@ pub fn describe(failure: &Failure) -> (Reason, String) {
 }
 
 /// A component of the plan in words.
-fn subject(component: &str) -> String {
-    if component == access::COMPONENT {
-        "the OAuth2 proxy".to_owned()
-    } else {
-        format!("environment {component}")
+fn subject(component: &Component) -> String {
+    match component {
+        Component::Environment(name) => format!("environment {name}"),
+        Component::Whole => "the Instance".to_owned(),
+        // The only part that is none.
+        Component::Part(_) | Component::Within(..) => "the OAuth2 proxy".to_owned(),
     }
 }
 
@@ -44,7 +45,7 @@ pub fn events(old: &[Condition], problems: &[Problem]) -> Vec<EventNote> {
 /// itself, and one whose own event has this reason.
 fn enforcement(problem: &Problem) -> Option<EventNote> {
     let Problem { component, reason, message, waiting, .. } = problem;
-    if component.is_empty() || *waiting || *reason == ENVIRONMENT_ENFORCEMENT_FAILED {
+    if *component == Component::Whole || *waiting || *reason == ENVIRONMENT_ENFORCEMENT_FAILED {
         return None;
     }
     let text = if *reason == QUOTA_EXCEEDED {
@@ -73,7 +74,11 @@ mod tests {
     #[test]
     fn an_environment_that_cannot_be_made_has_the_event_of_the_go_operators_beside_its_reason() {
         assert_eq!(
-            told(Problem::fault("main", reason::DISK_MISSING, "resources.disk must be set")),
+            told(Problem::fault(
+                Component::environment("main"),
+                reason::DISK_MISSING,
+                "resources.disk must be set"
+            )),
             [
                 event(EventType::Warning, "DiskMissing", "resources.disk must be set"),
                 event(
@@ -88,10 +93,14 @@ mod tests {
     #[test]
     fn a_refused_write_has_one_event_and_an_exceeded_quota_two() {
         let failed = |error: ApiError| {
-            let failure =
-                Failure { component: "main".to_owned(), kind: "Service", name: "lab".to_owned(), error };
+            let failure = Failure {
+                component: Component::environment("main"),
+                kind: "Service",
+                name: "lab".to_owned(),
+                error,
+            };
             let (reason, message) = describe(&failure);
-            told(Problem::fault("main", reason, message))
+            told(Problem::fault(Component::environment("main"), reason, message))
         };
         let text = "Failed to enforce environment main: Service lab: ";
         let refused = failed(ApiError::Invalid("no".to_owned()));
@@ -111,12 +120,12 @@ mod tests {
     #[test]
     fn the_whole_instance_and_what_resolves_by_itself_have_one_event() {
         assert_eq!(
-            told(Problem::fault("", reason::TEMPLATE_NOT_FOUND, "Template w/t not found")),
+            told(Problem::fault(Component::Whole, reason::TEMPLATE_NOT_FOUND, "Template w/t not found")),
             [event(EventType::Warning, "TemplateNotFound", "Template w/t not found")]
         );
         assert_eq!(
             told(Problem::waiting(
-                "main",
+                Component::environment("main"),
                 reason::SHARED_VOLUME_NOT_READY,
                 "SharedVolume w/data is not exported yet"
             )),

@@ -6,6 +6,7 @@ use crate::api::reason;
 use crate::api::tenancy::is_tenant_namespace;
 use crate::controllers::shared::references::MY_DRIVE_SECRET;
 use crate::kinds::SHARED_VOLUME_NAME;
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
 /// The path at which `MyDrive` is mounted.
@@ -37,12 +38,20 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
         let name = format!("{}/{}", reference.namespace, reference.name);
         let Some(volume) = observed.shared_volume(reference) else {
             let message = format!("SharedVolume {name} not found; the environment starts when it exists");
-            return Err(Problem::elsewhere(&environment.name, reason::SHARED_VOLUME_NOT_FOUND, message));
+            return Err(Problem::elsewhere(
+                Component::environment(&environment.name),
+                reason::SHARED_VOLUME_NOT_FOUND,
+                message,
+            ));
         };
         let (server, export) = (&volume.status.server_address, &volume.status.export_path);
         if server.is_empty() || export.is_empty() {
             let message = format!("SharedVolume {name} is not exported yet; the environment waits for it");
-            return Err(Problem::waiting(&environment.name, reason::SHARED_VOLUME_NOT_READY, message));
+            return Err(Problem::waiting(
+                Component::environment(&environment.name),
+                reason::SHARED_VOLUME_NOT_READY,
+                message,
+            ));
         }
         mounts.push(Mount {
             volume: format!("{SHARED_VOLUME_NAME}{index}"),
@@ -70,7 +79,7 @@ fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Pro
     let namespace = observed.instance.namespace();
     let missing = |what: String| {
         let message = format!("{what}; the environment starts when it exists");
-        Problem::elsewhere(&environment.name, reason::MY_DRIVE_NOT_FOUND, message)
+        Problem::elsewhere(Component::environment(&environment.name), reason::MY_DRIVE_NOT_FOUND, message)
     };
     if observed.my_drive.is_none() {
         return Err(missing(format!("Secret {namespace}/{MY_DRIVE_SECRET} not found")));

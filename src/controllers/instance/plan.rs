@@ -23,6 +23,7 @@ use crate::config::InstanceConfig;
 use crate::controllers::shared::environments::{Chosen, choose};
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::rfc3339;
+use crate::runtime::component::Component;
 use crate::runtime::merge;
 use crate::runtime::plan::{KindInfo, ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
@@ -65,7 +66,7 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
     plan.problems.extend(removed.into_iter().map(|name| {
         let message =
             format!("environment {name} is no longer in the Template; its objects are left as they are");
-        Problem::waiting(name, reason::ENVIRONMENT_REMOVED, message)
+        Problem::waiting(Component::environment(&name), reason::ENVIRONMENT_REMOVED, message)
     }));
     let mut contexts = Vec::new();
     for Chosen { environment, classic } in chosen {
@@ -121,7 +122,7 @@ fn own_patch(observed: &Observed, chosen: &[Chosen<'_>], now: Timestamp) -> Opti
     let metadata = &instance.metadata;
     let current = json!({"metadata": {"labels": metadata.labels, "annotations": metadata.annotations}});
     Some(ObjectPatch {
-        component: String::new(),
+        component: Component::Whole,
         kind: KindInfo::of::<InstanceKind>(),
         key: ObjectKey::of(instance),
         subresource: None,
@@ -136,17 +137,17 @@ fn removal<T: Kind>(
     observed: &Observed,
     list: &[Arc<Object<T>>],
     name: &str,
-    component: &str,
+    component: &Component,
 ) -> Option<Removal> {
     let object = observed.own(list, name)?;
-    (!object.is_terminating()).then(|| Removal::of(object, component))
+    (!object.is_terminating()).then(|| Removal::of(object, component.clone()))
 }
 
 /// Plans the Service and the Ingress or `HTTPRoute` while the Instance runs, and their removal while it does
 /// not.
 fn expose(observed: &Observed, config: &InstanceConfig, context: &EnvironmentContext<'_>, plan: &mut Plan) {
     let children = &observed.children;
-    let component = &context.environment.name;
+    let component = &context.component();
     let ingress = context.ingress_name();
     if !observed.instance.spec.running {
         plan.remove.extend(removal(observed, &children.services, &context.name, component));

@@ -15,6 +15,7 @@ use crate::api::reason;
 use crate::api::{Kind, Object};
 use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::references::template_key;
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
 /// The problem that concerns the whole Instance, if there is one.
@@ -22,7 +23,7 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
     let spec = &observed.instance.spec;
     if let Some(fault) = &observed.instance.malformed {
         return Some(Problem::fault(
-            "",
+            Component::Whole,
             reason::INVALID_SPEC,
             format!("the Instance cannot be read: {fault}"),
         ));
@@ -33,21 +34,21 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
     let key = template_key(&observed.instance);
     let Some(template) = &observed.template else {
         return Some(Problem::elsewhere(
-            "",
+            Component::Whole,
             reason::TEMPLATE_NOT_FOUND,
             format!("Template {}/{} not found", key.namespace, key.name),
         ));
     };
     if observed.tenant.is_none() {
         return Some(Problem::elsewhere(
-            "",
+            Component::Whole,
             reason::TENANT_NOT_FOUND,
             format!("Tenant {} not found", spec.tenant_ref.name),
         ));
     }
     if let Some(fault) = &template.malformed {
         return Some(Problem::fault(
-            "",
+            Component::Whole,
             reason::INVALID_TEMPLATE,
             format!("Template {key} cannot be read: {fault}"),
         ));
@@ -56,7 +57,7 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
     for environment in &template.spec.environment_list {
         if !names.insert(&environment.name) {
             let message = format!("Template {key} has two environments named {}", environment.name);
-            return Some(Problem::fault("", reason::INVALID_TEMPLATE, message));
+            return Some(Problem::fault(Component::Whole, reason::INVALID_TEMPLATE, message));
         }
     }
     let name_owner = observed.name_owner.as_ref()?;
@@ -64,7 +65,7 @@ pub fn refusal(observed: &Observed) -> Option<Problem> {
         "the objects of this Instance would have the names of those of Instance {name_owner}, which is older: \
          give it another name (dots and dashes count as the same)"
     );
-    Some(Problem::fault("", reason::NAME_CONFLICT, message))
+    Some(Problem::fault(Component::Whole, reason::NAME_CONFLICT, message))
 }
 
 /// The problem that the Template has no environment: the Instance has its labels and its name, but no objects.
@@ -73,7 +74,7 @@ pub fn no_environment(observed: &Observed) -> Option<Problem> {
     observed.environments().is_empty().then(|| {
         let message =
             format!("Template {key} has no environment: spec.environmentList must name at least one");
-        Problem::fault("", reason::INVALID_TEMPLATE, message)
+        Problem::fault(Component::Whole, reason::INVALID_TEMPLATE, message)
     })
 }
 
@@ -88,7 +89,7 @@ pub fn invalid_name(environment: &Environment, config: &InstanceConfig) -> Optio
         Ok(()) => return None,
     };
     let message = format!("spec.environmentList of the Template: {error}");
-    Some(Problem::fault(&environment.name, reason::INVALID_TEMPLATE, message))
+    Some(Problem::fault(Component::environment(&environment.name), reason::INVALID_TEMPLATE, message))
 }
 
 /// The name conflict of an environment: an object of another owner that has the name of one of its objects.
@@ -114,7 +115,7 @@ pub fn conflict(observed: &Observed, context: &EnvironmentContext<'_>) -> Option
         })
         .or_else(|| other(observed, &children.secrets, name).filter(|_| context.is_machine()))?;
     let message = format!("{taken}: it is left alone, and nothing is made for this Instance");
-    Some(Problem::fault(&context.environment.name, reason::NAME_CONFLICT, message))
+    Some(Problem::fault(Component::environment(&context.environment.name), reason::NAME_CONFLICT, message))
 }
 
 /// Why the virtual machine of an environment cannot be made.
@@ -134,14 +135,14 @@ pub fn unsupported(
         EnvironmentType::CloudVm | EnvironmentType::LocalVm if !environment.persistent => {
             let kind = &environment.environment_type;
             let message = format!("environment {name}: a {kind} must be persistent, its image is a disk");
-            Some(Problem::fault(name, reason::NOT_PERSISTENT, message))
+            Some(Problem::fault(Component::environment(name), reason::NOT_PERSISTENT, message))
         }
         _ if !observed.platform.kubevirt => {
             let message = format!(
                 "environment {name}: the cluster has no virtual machines (KubeVirt's CRDs are not installed); \
                  it starts when they are"
             );
-            Some(Problem::waiting(name, reason::KUBEVIRT_MISSING, message))
+            Some(Problem::waiting(Component::environment(name), reason::KUBEVIRT_MISSING, message))
         }
         _ => None,
     }
@@ -152,7 +153,7 @@ pub fn unsupported(
 fn local_image(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
     let (name, image) = (&environment.name, &environment.image);
     let own = observed.template.as_ref().map_or("", |template| template.namespace());
-    let refuse = |reason, message| Some(Problem::fault(name, reason, message));
+    let refuse = |reason, message| Some(Problem::fault(Component::environment(name), reason, message));
     if !config.local_vm.enabled {
         let message =
             format!("environment {name}: LocalVM is switched off (controllers.instance.localVm.enabled)");

@@ -22,6 +22,7 @@ use crate::controllers::shared::environments::Chosen;
 use crate::controllers::shared::problems;
 use crate::kinds::Pod;
 use crate::runtime::ObjectKey;
+use crate::runtime::component::Component;
 use crate::runtime::conditions::Observation;
 use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
@@ -47,7 +48,7 @@ pub fn report(
     let mut status = old.clone();
     let mut first_ready = Vec::new();
     let mut causes = Vec::new();
-    let refused = problems.iter().any(|problem| problem.component.is_empty());
+    let refused = problems.iter().any(|problem| problem.component == Component::Whole);
     if refused {
         // The addresses stay as they were last known.
         status.phase = Phase::CreationLoopBackoff;
@@ -213,7 +214,7 @@ fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Pro
     let children = &observed.children;
     let (running, persistent) = (observed.instance.spec.running, context.environment.persistent);
     let mine: Vec<&Problem> =
-        problems.iter().filter(|problem| problem.component == context.environment.name).collect();
+        problems.iter().filter(|problem| problem.component == context.component()).collect();
     let has = |reason: Reason| mine.iter().any(|problem| problem.reason == reason);
     if has(reason::QUOTA_EXCEEDED) {
         return Phase::ResourceQuotaExceeded.into();

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
 use crate::api::environment::Environment;
 use crate::api::quantity::Quantity;
 use crate::api::reason;
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
 /// What `KubeVirt` needs for a virtual machine in addition to the CPU and memory of its guest.
@@ -35,7 +36,7 @@ fn parse(environment: &Environment, field: &str, text: &str) -> Result<Quantity,
         let message = format!(
             "environment {name}: resources.{field} is \"{text}\": {error}; a quantity such as 2Gi or 500M is expected"
         );
-        Problem::fault(&environment.name, reason::INVALID_QUANTITY, message)
+        Problem::fault(Component::environment(&environment.name), reason::INVALID_QUANTITY, message)
     })
 }
 
@@ -47,11 +48,19 @@ impl Resources {
         if memory <= Quantity::from_int(0) {
             let message =
                 format!("environment {}: resources.memory must be more than zero", environment.name);
-            return Err(Problem::fault(&environment.name, reason::INVALID_QUANTITY, message));
+            return Err(Problem::fault(
+                Component::environment(&environment.name),
+                reason::INVALID_QUANTITY,
+                message,
+            ));
         }
         if resources.cpu < 1 {
             let message = format!("environment {}: resources.cpu must be at least 1", environment.name);
-            return Err(Problem::fault(&environment.name, reason::INVALID_QUANTITY, message));
+            return Err(Problem::fault(
+                Component::environment(&environment.name),
+                reason::INVALID_QUANTITY,
+                message,
+            ));
         }
         let percentage = i64::from(resources.reserved_cpu_percentage);
         let other = resources.other_resources.iter().map(|(name, amount)| {
@@ -76,7 +85,11 @@ impl Resources {
                 "environment {} is persistent but has no disk: resources.disk must be set, for example to 10Gi",
                 environment.name
             );
-            return Err(Problem::fault(&environment.name, reason::DISK_MISSING, message));
+            return Err(Problem::fault(
+                Component::environment(&environment.name),
+                reason::DISK_MISSING,
+                message,
+            ));
         }
         Ok(disk.to_string())
     }

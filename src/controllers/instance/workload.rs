@@ -11,6 +11,7 @@ use super::resources::Resources;
 use crate::api::environment::{Environment, EnvironmentType};
 use crate::api::reason;
 use crate::config::InstanceConfig;
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, Plan};
 use crate::runtime::problem::Problem;
 
@@ -76,7 +77,11 @@ fn deployment(
              Container or Standalone is expected",
             environment.name
         );
-        return Err(vec![Problem::fault(&environment.name, reason::INVALID_TEMPLATE, message)]);
+        return Err(vec![Problem::fault(
+            Component::environment(&environment.name),
+            reason::INVALID_TEMPLATE,
+            message,
+        )]);
     }
     let mut problems = Vec::new();
     if environment.persistent {
@@ -123,7 +128,7 @@ fn virtual_machine(
         plan.problems.extend(keys.rejected.iter().map(|(tenant, count)| {
             let message =
                 format!("{count} of the public keys of Tenant {tenant} cannot be used and are left out");
-            Problem::waiting(&environment.name, reason::INVALID_PUBLIC_KEY, message)
+            Problem::waiting(Component::environment(&environment.name), reason::INVALID_PUBLIC_KEY, message)
         }));
         match mounts::resolve(observed, environment) {
             Ok(mounts) => plan.ensure.push(machine::secret(observed, config, context, &keys, &mounts)),

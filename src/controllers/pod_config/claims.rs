@@ -14,6 +14,7 @@ use crate::api::pod_config::PodConfig;
 use crate::api::reason::{self, Reason};
 use crate::api::text::Text;
 use crate::runtime::ObjectKey;
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
 /// What is decided about an attachment.
@@ -115,7 +116,9 @@ fn verdict<'a>(
     let path = format!("spec.networkAttachments[{place}]");
     let Attachment { range, bridge, .. } = &attachment;
     let overlap = |what: String| (reason::NETWORK_OVERLAP, format!("{path}.cidr {range} overlaps {what}"));
-    let refused = |(reason, message): (Reason, String)| Verdict::Refused(Problem::fault("", reason, message));
+    let refused = |(reason, message): (Reason, String)| {
+        Verdict::Refused(Problem::fault(Component::Whole, reason, message))
+    };
     if let Some(reserved) = reserved.iter().find(|reserved| range.overlaps(reserved)) {
         let what = format!(
             "{reserved}, which the cluster uses (controllers.podConfig.reservedCidrs): choose another range"
@@ -154,7 +157,7 @@ fn verdict<'a>(
                 );
                 (reason::BRIDGE_CONFLICT, message)
             };
-            Verdict::Waiting(attachment, Problem::waiting("", reason, message))
+            Verdict::Waiting(attachment, Problem::waiting(Component::Whole, reason, message))
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::controllers::shared::children::owner;
 use crate::controllers::shared::pod_network::{Allocation, LinkProblem, POOL, RECORD};
 use crate::kinds::{NetworkRecordKind, NodeKind};
 use crate::runtime::ObjectKey;
+use crate::runtime::component::Component;
 use crate::runtime::finalizer;
 use crate::runtime::plan::{
     Desired, Evidence, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Removal, Requeue,
@@ -67,7 +68,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     }
     if let Some(why) = &observed.config.malformed {
         let message = format!("the spec cannot be read: {why}");
-        plan.problems.push(Problem::fault("", reason::INVALID_SPEC, message));
+        plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_SPEC, message));
         return plan;
     }
     plan.problems.extend(own.verdicts.iter().filter_map(|verdict| verdict.problem().cloned()));
@@ -95,7 +96,7 @@ fn plan_pool(change: &Change<'_>, settings: &Settings, observed: &Observed, plan
         None if next.is_unused() => {}
         None => plan.ensure.push(record(next, settings, observed)),
         Some(record) if record.is_terminating() => {}
-        Some(record) if next.is_unused() => plan.remove.push(Removal::of(&**record, "")),
+        Some(record) if next.is_unused() => plan.remove.push(Removal::of(&**record, Component::Whole)),
         Some(record) => {
             let patch = difference(record, &next.data());
             plan.patches.extend(patch.map(|patch| ObjectPatch::exactly(&**record, patch)));
@@ -116,7 +117,7 @@ fn record(pool: &PoolRecord, settings: &Settings, observed: &Observed) -> Desire
     Desired {
         kind,
         key: ObjectKey::new(settings.namespace.as_str(), name),
-        component: String::new(),
+        component: Component::Whole,
         wave: 0,
         manifest: Some(Manifest::new(kind, &metadata, &json!({"data": pool.data()}))),
         identity: labels.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect(),
@@ -134,7 +135,7 @@ fn record(pool: &PoolRecord, settings: &Settings, observed: &Observed) -> Desire
 /// such, and another reconcile when one that is waited for counts as lost.
 fn plan_nodes(observed: &Observed, waits: &Waits, now: Timestamp, plan: &mut Plan) {
     let former = observed.former.iter().filter(|(_, record)| !record.is_terminating());
-    plan.remove.extend(former.clone().map(|(_, record)| Removal::of(&**record, "")));
+    plan.remove.extend(former.clone().map(|(_, record)| Removal::of(&**record, Component::Whole)));
     let absent: BTreeSet<&String> = waits.absent.iter().chain(former.map(|(node, _)| node)).collect();
     let kind = KindInfo::of::<NodeKind>();
     plan.confirm.extend(absent.into_iter().map(|node| (kind, ObjectKey::new("", node.as_str()))));
@@ -190,20 +191,20 @@ fn unserved(observed: &Observed, changes: &[Change<'_>]) -> Vec<Problem> {
         match why {
             Without::Leaving => {
                 let message = format!("{begin}: a former link of the same name is still being removed");
-                Problem::waiting("", reason::LINK_LEAVING, message)
+                Problem::waiting(Component::Whole, reason::LINK_LEAVING, message)
             }
             Without::Exhausted => {
                 let all = change.next.range.capacity();
                 let message = format!(
                     "{begin}: no address of {range} is free, all {all} are in use: choose a larger range, or run fewer pods"
                 );
-                Problem::elsewhere("", reason::POOL_EXHAUSTED, message)
+                Problem::elsewhere(Component::Whole, reason::POOL_EXHAUSTED, message)
             }
             Without::Full => {
                 let message = format!(
                     "{begin}: {range} has as many addresses in use as one pool can have, which is {LIMIT}, or fewer where names are long: use a further range"
                 );
-                Problem::elsewhere("", reason::POOL_EXHAUSTED, message)
+                Problem::elsewhere(Component::Whole, reason::POOL_EXHAUSTED, message)
             }
         }
     };
@@ -241,7 +242,7 @@ fn reported(observed: &Observed) -> Vec<Problem> {
     all.truncate(NAMED);
     if more > 0 {
         let message = format!("{more} further interfaces have problems");
-        all.push(Problem::elsewhere("", reason::LINK_FAILED, message));
+        all.push(Problem::elsewhere(Component::Whole, reason::LINK_FAILED, message));
     }
     all
 }
@@ -249,5 +250,9 @@ fn reported(observed: &Observed) -> Vec<Problem> {
 /// What a node says, as a problem of what `what` names. A reason that we do not know is of another version.
 fn problem_of(problem: &LinkProblem, what: &str) -> Problem {
     let known = NODE_REASONS.into_iter().find(|reason| reason.as_str() == problem.reason);
-    Problem::elsewhere("", known.unwrap_or(reason::LINK_FAILED), format!("{what}: {}", problem.message))
+    Problem::elsewhere(
+        Component::Whole,
+        known.unwrap_or(reason::LINK_FAILED),
+        format!("{what}: {}", problem.message),
+    )
 }

@@ -8,11 +8,12 @@ use crate::api::pod_config::SampleDeployment;
 use crate::api::reason;
 use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
 use crate::kinds::SampleDeploymentKind;
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Plan, Removal};
 use crate::runtime::problem::Problem;
 
 /// The component of the Deployment in plans.
-pub const SAMPLE: &str = "sample";
+pub const SAMPLE: Component = Component::Part("sample");
 
 /// Plans the sample Deployment: it is made and kept as it should be, or removed when nobody asks for it any more.
 pub fn plan_sample(observed: &Observed, settings: &Settings, plan: &mut Plan) {
@@ -64,7 +65,7 @@ fn deployment(observed: &Observed, settings: &Settings, name: &str) -> crate::ru
     let config = &observed.config;
     let labels = std::collections::BTreeMap::from([(LABEL.to_owned(), config.name().to_owned())]);
     let builder = ChildBuilder { owner: owner(config), labels: labels.clone() };
-    let meta = ChildMeta { namespace: config.namespace(), name, component: SAMPLE, wave: 1 };
+    let meta = ChildMeta { namespace: config.namespace(), name, component: &SAMPLE, wave: 1 };
     let body = json!({"spec": {
         "replicas": 2,
         "template": {"metadata": {"labels": labels}, "spec": pod(&settings.image)},

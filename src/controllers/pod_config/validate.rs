@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::ranges::Range;
 use crate::api::pod_config::{NetworkAttachment, PodConfigSpec};
 use crate::api::reason;
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
 /// The most attachments of one `PodConfig`: more than any pod has, and few enough to name them in a message.
@@ -36,7 +37,7 @@ pub fn attachments(spec: &PodConfigSpec) -> Vec<Result<Attachment, Problem>> {
             "spec.networkAttachments has {} entries, of which the first {LIMIT} are made: use no more",
             all.len()
         );
-        checked.push(Err(Problem::fault("", reason::INVALID_ATTACHMENT, message)));
+        checked.push(Err(Problem::fault(Component::Whole, reason::INVALID_ATTACHMENT, message)));
     }
     checked
 }
@@ -50,7 +51,7 @@ fn check<'a>(
     let path = format!("spec.networkAttachments[{place}]");
     let invalid = |field: &str, text: &str, why: &str| {
         let message = format!("{path}.{field} {} {why}", shown(text));
-        Problem::fault("", reason::INVALID_ATTACHMENT, message)
+        Problem::fault(Component::Whole, reason::INVALID_ATTACHMENT, message)
     };
     if let Some(why) = unusable(name) {
         return Err(invalid("name", name, why));
@@ -62,7 +63,7 @@ fn check<'a>(
              {LONGEST} bytes; use at most 7 characters",
             shown(name)
         );
-        return Err(Problem::fault("", reason::NAME_TOO_LONG, message));
+        return Err(Problem::fault(Component::Whole, reason::NAME_TOO_LONG, message));
     }
     if !names.insert(name) {
         return Err(invalid("name", name, "is the name of an attachment before it: give each its own"));
@@ -79,12 +80,12 @@ fn check<'a>(
     }
     if !["", "veth"].contains(&link_type.as_str()) {
         let message = format!("{path}.linkType {} is not supported: write veth", shown(link_type));
-        return Err(Problem::fault("", reason::UNSUPPORTED_LINK_TYPE, message));
+        return Err(Problem::fault(Component::Whole, reason::UNSUPPORTED_LINK_TYPE, message));
     }
     let range = Range::parse(cidr).map_err(|why| {
         let message =
             format!("{path}.cidr {} {why}: write a range such as 10.77.0.0/24 or fd00:77::/64", shown(cidr));
-        Problem::fault("", reason::INVALID_CIDR, message)
+        Problem::fault(Component::Whole, reason::INVALID_CIDR, message)
     })?;
     Ok(Attachment { name: name.clone(), bridge: master.clone(), range })
 }

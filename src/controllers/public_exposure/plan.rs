@@ -18,6 +18,7 @@ use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
 use crate::controllers::shared::references::template_key;
 use crate::kinds::{LoadBalancerService, LoadBalancerServiceKind, NetworkPolicyKind};
 use crate::runtime::ObjectKey;
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, Evidence, KindInfo, Plan, Removal, Requeue, to_value};
 
 /// After how long at most an Instance without a free port is reconciled again.
@@ -77,7 +78,7 @@ fn expose(
         // Its deletion causes the next reconcile, which makes it anew.
         Some(leaving) if leaving.is_terminating() => {}
         Some(existing) if cannot_be_changed(existing, allocation) => {
-            plan.remove.push(Removal::of(existing, ""));
+            plan.remove.push(Removal::of(existing, Component::Whole));
             plan.requeue_after(Duration::ZERO);
         }
         _ => plan.ensure.push(service(observed, settings, allocation)),
@@ -231,8 +232,8 @@ fn removals(observed: &Observed) -> Vec<Removal> {
     if matches!(observed.request, Validated::Denied(_)) {
         founded_on.push(Evidence::Object(KindInfo::of::<TemplateKind>(), template_key(&observed.instance)));
     }
-    let service = service.map(|service| Removal::of(service, "").founded_on(founded_on));
-    service.into_iter().chain(policy.map(|policy| Removal::of(policy, ""))).collect()
+    let service = service.map(|service| Removal::of(service, Component::Whole).founded_on(founded_on));
+    service.into_iter().chain(policy.map(|policy| Removal::of(policy, Component::Whole))).collect()
 }
 
 /// The labels of the pods of the Instance.
@@ -257,5 +258,5 @@ fn protocol(transport: Transport) -> &'static str {
 }
 
 fn meta<'a>(observed: &'a Observed, name: &'a str, wave: u8) -> ChildMeta<'a> {
-    ChildMeta { namespace: observed.instance.namespace(), name, component: "", wave }
+    ChildMeta { namespace: observed.instance.namespace(), name, component: &Component::Whole, wave }
 }

@@ -23,6 +23,7 @@ use crate::api::{Kind, Object};
 use crate::config::PublicExposureConfig;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
+use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::merge;
 use crate::runtime::problem::Problem;
@@ -297,7 +298,7 @@ fn an_exposure_stays_reported_while_a_request_is_invalid() {
     let case = assigned(&settings, Some("10.0.0.1"));
     let case = with_status(&case, &report(&case, &settings, &outcome, now()));
     let asked = |request: Validated| Observed { request, allocation: None, ..case.clone() };
-    let problem = Problem::fault("", reason::INVALID_REQUEST, "no");
+    let problem = Problem::fault(Component::Whole, reason::INVALID_REQUEST, "no");
     let kept = report(&asked(Validated::Kept(problem.clone())), &settings, &outcome, now());
     assert_eq!(told(&kept), "Error 10.0.0.1 no | InvalidRequest | InvalidRequest");
     assert_eq!(kept.status.public_exposure.expect("reported").ports.len(), 2);
@@ -313,7 +314,7 @@ fn a_refused_service_is_reported() {
     let case = assigned(&settings, Some("10.0.0.1"));
     let case = with_status(&case, &report(&case, &settings, &Outcome::default(), now()));
     let failure = Failure {
-        component: String::new(),
+        component: Component::Whole,
         kind: "Service",
         name: "my-box-pe".to_owned(),
         error: ApiError::Invalid("because".to_owned()),

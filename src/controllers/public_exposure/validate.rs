@@ -9,6 +9,7 @@ use crate::api::instance::{ExposedPort, Instance, Protocol};
 use crate::api::reason;
 use crate::api::template::Template;
 use crate::kinds::{LoadBalancerService, ServicePort};
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
 /// The result of the validation.
@@ -33,13 +34,13 @@ pub fn name_conflict(service: &str, owner: &str) -> Problem {
         "Service {service} belongs to {owner}: names that differ in dots and dashes only share it. Nothing is \
          exposed; make the Instance again with another name"
     );
-    Problem::fault("", reason::NAME_CONFLICT, message)
+    Problem::fault(Component::Whole, reason::NAME_CONFLICT, message)
 }
 
 /// The problem that no address of the pool has enough free ports.
 pub fn no_free_port() -> Problem {
     Problem::waiting(
-        "",
+        Component::Whole,
         reason::NO_FREE_PORT,
         "No public address has room for all requested ports: ask for other ports, or for port 0 (any that is free). \
          It is tried again when ports are freed",
@@ -121,7 +122,7 @@ pub fn validate(instance: &Instance, template: Option<&Template>, settings: &Set
     };
     if !template.spec.allow_public_exposure {
         return Validated::Denied(Problem::fault(
-            "",
+            Component::Whole,
             reason::NOT_ALLOWED,
             format!(
                 "the Template {reference} does not allow public exposure: its owner can set \
@@ -136,19 +137,19 @@ pub fn validate(instance: &Instance, template: Option<&Template>, settings: &Set
     };
     if environments != 1 {
         return Validated::Denied(Problem::fault(
-            "",
+            Component::Whole,
             reason::SEVERAL_ENVIRONMENTS,
             "Public exposure is not allowed for templates with multiple environments",
         ));
     }
     match wanted(ports) {
         Err(fault) => Validated::Kept(Problem::fault(
-            "",
+            Component::Whole,
             reason::INVALID_REQUEST,
             format!("Invalid public exposure request: {fault}"),
         )),
         Ok(_) if settings.pool.is_empty() => Validated::Kept(Problem::fault(
-            "",
+            Component::Whole,
             reason::NO_ADDRESSES,
             "There are no public addresses to give (controllers.publicExposure.ipPool is empty): contact the \
              administrator",

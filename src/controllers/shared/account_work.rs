@@ -17,6 +17,7 @@ use super::outage::Outage;
 use crate::api::{Kind, Object, reason};
 use crate::clients::keycloak::KeycloakError;
 use crate::runtime::ObjectKey;
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::reconciler::{Effect, EffectError, EffectOutcome};
@@ -221,7 +222,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
         }
         let Ok((result, error)) = AssertUnwindSafe(work).catch_unwind().await else {
             let message = "the work in Keycloak panicked; this is a defect of the daemon";
-            let problem = Problem::elsewhere(KEYCLOAK, reason::KEYCLOAK_PANICKED, message);
+            let problem = Problem::elsewhere(Component::Part(KEYCLOAK), reason::KEYCLOAK_PANICKED, message);
             return End::Done(EffectOutcome { result: None, error: Some(EffectError::Failed(problem)) });
         };
         match error {
@@ -296,7 +297,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
 /// What is reported while there is no result yet.
 fn pending() -> Problem {
     let message = "Keycloak has not answered yet; the account and its roles follow when it does";
-    Problem::waiting(KEYCLOAK, reason::KEYCLOAK_PENDING, message)
+    Problem::waiting(Component::Part(KEYCLOAK), reason::KEYCLOAK_PENDING, message)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::api::labels;
 use crate::api::tenant::{ActionMailStatus, Tenant};
 use crate::clients::keycloak::{self, ActionMail, Keycloak, KeycloakError, Role, User, Wanted};
 use crate::controllers::shared::outage::Outage;
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 use crate::runtime::readiness::Readiness;
 use crate::runtime::reconciler::EffectError;
@@ -245,7 +246,7 @@ pub fn effect_error(error: KeycloakError) -> EffectError {
 
 /// What an error of a Keycloak request means for the object that it is about.
 pub fn problem(error: &KeycloakError) -> Problem {
-    Problem::elsewhere(KEYCLOAK, error.reason(), error.to_string())
+    Problem::elsewhere(Component::Part(KEYCLOAK), error.reason(), error.to_string())
 }
 
 /// `workspace-<name>:<role>`.

@@ -14,6 +14,7 @@ use crate::api::tenant::TenantKind;
 use crate::api::{Kind, Object, labels};
 use crate::kinds::Binding;
 use crate::runtime::ObjectKey;
+use crate::runtime::component::Component;
 use crate::runtime::merge;
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, Plan, Removal, to_value};
 
@@ -99,7 +100,7 @@ pub struct ChildMeta<'a> {
     /// Its name.
     pub name: &'a str,
     /// See [`Desired::component`].
-    pub component: &'a str,
+    pub component: &'a Component,
     /// See [`Desired::wave`].
     pub wave: u8,
 }
@@ -153,7 +154,7 @@ impl ChildBuilder {
                     && existing.spec.role_ref != body["roleRef"]
                     && !existing.is_terminating() =>
             {
-                plan.remove.push(Removal::of(existing, meta.component));
+                plan.remove.push(Removal::of(existing, meta.component.clone()));
                 plan.requeue_after(Duration::ZERO);
             }
             existing => plan.ensure.push(self.enforced(existing, meta, body)),
@@ -178,7 +179,7 @@ impl ChildBuilder {
         Desired {
             kind,
             key: ObjectKey::new(meta.namespace, meta.name),
-            component: meta.component.to_owned(),
+            component: meta.component.clone(),
             wave: meta.wave,
             manifest: existing.is_none().then(|| Manifest::new(kind, &metadata(), body)),
             labels: self.labels.clone(),

@@ -14,6 +14,7 @@ use crate::api::reason::MAIL_UNDELIVERABLE;
 use crate::clients::mail::{Mail, MailError, Mailer, Manager};
 use crate::config::Undeliverable;
 use crate::runtime::clock;
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{EffectError, EffectOutcome};
 
@@ -76,11 +77,10 @@ impl Post for Mailer {
     }
 }
 
-/// Sends a mail, and remembers in the log what was accepted. A failure is a problem of the condition `component`.
+/// Sends a mail, and remembers in the log what was accepted. A failure is a problem.
 pub async fn deliver(
     post: &impl Post,
     log: &MailLog,
-    component: &str,
     notice: &Notice,
     undeliverable: Undeliverable,
 ) -> EffectOutcome<Sent> {
@@ -91,7 +91,7 @@ pub async fn deliver(
             log.remember(notice, Sent::at(at), at);
             return EffectOutcome::done(Sent::at(at));
         }
-        Err(error) if !error.is_final() => return postponed(component, &error),
+        Err(error) if !error.is_final() => return postponed(&error),
         Err(error) => error,
     };
     let mut words = error.to_string();
@@ -102,7 +102,7 @@ pub async fn deliver(
     if notice.mail.kind.is_warning() {
         let is_told = match tell(post, notice, !proceeds).await {
             Ok(is_told) => is_told,
-            Err(error) => return postponed(component, &error),
+            Err(error) => return postponed(&error),
         };
         let at = whole(post.now());
         if is_told && proceeds {
@@ -120,7 +120,7 @@ pub async fn deliver(
         // Nobody has to be told in time: the warnings were accepted.
         sent.accepted = sent.refused.filter(|_| proceeds);
     }
-    let problem = Problem::fault(component, MAIL_UNDELIVERABLE, words);
+    let problem = Problem::fault(Component::Whole, MAIL_UNDELIVERABLE, words);
     EffectOutcome { result: Some(sent), error: Some(EffectError::Postponed(problem)) }
 }
 
@@ -156,12 +156,12 @@ async fn tell(post: &impl Post, notice: &Notice, is_kept: bool) -> Result<bool, 
 }
 
 /// A mail was not accepted, for now.
-fn postponed(component: &str, error: &MailError) -> EffectOutcome<Sent> {
+fn postponed(error: &MailError) -> EffectOutcome<Sent> {
     let error = if *error == MailError::NotLeader {
         EffectError::NotLeader
     } else {
         let message = format!("{error}; it is sent again, and the deadline moves accordingly");
-        EffectError::Failed(Problem::fault(component, error.reason(), message))
+        EffectError::Failed(Problem::fault(Component::Whole, error.reason(), message))
     };
     EffectOutcome { result: None, error: Some(error) }
 }

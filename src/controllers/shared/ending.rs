@@ -22,6 +22,7 @@ use crate::config::{Config, Undeliverable};
 use crate::controllers::Setup;
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::rfc3339;
+use crate::runtime::component::Component;
 use crate::runtime::conditions::Observation;
 use crate::runtime::events::EventNote;
 use crate::runtime::plan::{KindInfo, Plan, Requeue};
@@ -139,7 +140,7 @@ impl Ending<'_> {
             let message = format!(
                 "Tenant {name} does not exist, or the namespace is not his: nobody can be warned, so the Instance stays"
             );
-            return Some(Err(Problem::elsewhere(self.way.condition, TENANT_NOT_FOUND, message)));
+            return Some(Err(Problem::elsewhere(Component::Whole, TENANT_NOT_FOUND, message)));
         };
         let left = u32::try_from(i64::from(self.terms.warnings).saturating_sub(self.promise.warnings.max(0)));
         let is_warning = kind == self.way.warning;

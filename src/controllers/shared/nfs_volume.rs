@@ -10,6 +10,7 @@ use crate::api::labels;
 use crate::api::quantity::Quantity;
 use crate::api::text::Text;
 use crate::kinds::{Job, JobEnd, JobKind, NfsClaim, NfsClaimKind, PersistentVolume};
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, ObjectPatch};
 use crate::runtime::store::Index;
 
@@ -48,12 +49,11 @@ pub fn requested(claim: &NfsClaim) -> Option<Quantity> {
 
 /// The patch that enlarges a claim that requests less than `size`. A claim never shrinks. Not every storage
 /// class can enlarge volumes: the patch is separate, so that its refusal does not prevent other repairs.
-pub fn growth(claim: &NfsClaim, size: &Quantity, component: &str) -> Option<ObjectPatch> {
+pub fn growth(claim: &NfsClaim, size: &Quantity, component: Component) -> Option<ObjectPatch> {
     if requested(claim).is_some_and(|asked| asked >= *size) {
         return None;
     }
     let patch = json!({"spec": {"resources": {"requests": {STORAGE: size}}}});
-    let component = component.to_owned();
     Some(ObjectPatch { component, resource_version: None, ..ObjectPatch::exactly(claim, patch) })
 }
 

@@ -29,10 +29,10 @@ impl Notifier {
         Self { mailer, undeliverable, log: MailLog::default(), promises: Promises::new(name) }
     }
 
-    /// Sends a mail. A failure is a problem of the condition `component`.
-    pub async fn send(&self, component: &str, notice: &Notice) -> EffectOutcome<Sent> {
+    /// Sends a mail. A failure is a problem.
+    pub async fn send(&self, notice: &Notice) -> EffectOutcome<Sent> {
         match &self.mailer {
-            Some(mailer) => deliver(mailer, &self.log, component, notice, self.undeliverable).await,
+            Some(mailer) => deliver(mailer, &self.log, notice, self.undeliverable).await,
             None => EffectOutcome { result: None, error: None },
         }
     }

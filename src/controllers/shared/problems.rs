@@ -39,7 +39,7 @@ pub fn problems<E, R>(
             _ => describe(failure),
         };
         let stalled = matches!(failure.error, ApiError::NameConflict { .. } | ApiError::Invalid(_));
-        Problem { stalled, ..Problem::fault(&failure.component, reason, message) }
+        Problem { stalled, ..Problem::fault(failure.component.clone(), reason, message) }
     });
     planned.chain(failed).chain(outcome.effect_problems().cloned()).collect()
 }

@@ -4,6 +4,7 @@ use crate::api::instance::Instance;
 use crate::api::reason::TENANT_MISMATCH;
 use crate::api::tenancy::{mismatch, tenant_of};
 use crate::kinds::Namespace;
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
 /// The problem that an Instance names another Tenant than its namespace belongs to.
@@ -11,7 +12,7 @@ pub fn foreign_tenant(instance: &Instance, namespace: &Namespace) -> Option<Prob
     let named = &instance.spec.tenant_ref.name;
     let fault = mismatch(named, instance.namespace(), tenant_of(namespace)?)?;
     let message = format!("{fault}: nothing is made for this Instance, and what exists is left as it is");
-    Some(Problem::fault("", TENANT_MISMATCH, message))
+    Some(Problem::fault(Component::Whole, TENANT_MISMATCH, message))
 }
 
 #[cfg(test)]

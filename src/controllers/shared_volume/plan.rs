@@ -17,11 +17,12 @@ use crate::controllers::shared::nfs_volume::{
 };
 use crate::controllers::shared::responsibility::{Responsibility, release};
 use crate::kinds::{DeploymentKind, NfsClaim, NfsClaimKind, SecretKind};
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, Evidence, KindInfo, ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
 
 /// The only component: all objects depend on the claim.
-const VOLUME: &str = "volume";
+const VOLUME: Component = Component::Part("volume");
 
 /// The plan of a shared volume. For one that is being deleted: its finalizer is removed once nothing uses
 /// it.
@@ -143,7 +144,7 @@ fn desired_claim(
 ) -> Desired {
     let volume = &observed.volume;
     let name = claim_name(volume.name());
-    let meta = ChildMeta { namespace: volume.namespace(), name: &name, component: VOLUME, wave: 0 };
+    let meta = ChildMeta { namespace: volume.namespace(), name: &name, component: &VOLUME, wave: 0 };
     let body: Value = claim_spec(&config.storage_class, size);
     let mut claim = builder(observed).created::<NfsClaimKind>(observed.claim.as_deref(), meta, &body);
     let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned()));
@@ -172,7 +173,7 @@ fn remove_job_first(observed: &Observed, config: &SharedVolumeConfig, plan: &mut
 fn desired_job(observed: &Observed, config: &SharedVolumeConfig) -> Desired {
     let volume = &observed.volume;
     let meta =
-        ChildMeta { namespace: volume.namespace(), name: &observed.job_name, component: VOLUME, wave: 1 };
+        ChildMeta { namespace: volume.namespace(), name: &observed.job_name, component: &VOLUME, wave: 1 };
     let claim = claim_name(volume.name());
     job(observed.job.as_deref(), &claim, &config.provisioning_image, &builder(observed), meta)
 }

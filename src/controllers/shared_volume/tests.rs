@@ -18,6 +18,7 @@ use crate::controllers::shared::responsibility::Responsibility;
 use crate::kinds::NfsClaim;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
+use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::finalizer;
 use crate::runtime::merge;
@@ -235,7 +236,7 @@ fn problems_are_reported() {
          delete the Job",
     );
     let quota = Failure {
-        component: "volume".to_owned(),
+        component: Component::Part("volume"),
         kind: "PersistentVolumeClaim",
         name: "shvol-data.one".to_owned(),
         error: ApiError::QuotaExceeded("exceeded quota: q".to_owned()),

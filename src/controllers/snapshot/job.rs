@@ -10,6 +10,7 @@ use super::observe::Observed;
 use crate::config::{Pusher, SnapshotConfig};
 use crate::controllers::shared::children::{ChildBuilder, ChildMeta, label_sized, owner};
 use crate::kinds::{Job, JobKind};
+use crate::runtime::component::Component;
 use crate::runtime::plan::Desired;
 
 /// The end of the log of a container that fails is its termination message.
@@ -69,7 +70,8 @@ pub fn desired(observed: &Observed, config: &SnapshotConfig, export: &Export) ->
     }
     let builder = ChildBuilder { owner: owner(snapshot), labels: BTreeMap::new() };
     let name = name(snapshot.name());
-    let meta = ChildMeta { namespace: snapshot.namespace(), name: &name, component: "", wave: 0 };
+    let meta =
+        ChildMeta { namespace: snapshot.namespace(), name: &name, component: &Component::Whole, wave: 0 };
     builder.created::<JobKind>(observed.job.as_deref(), meta, &body)
 }
 

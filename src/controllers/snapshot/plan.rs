@@ -16,6 +16,7 @@ use crate::config::SnapshotConfig;
 use crate::controllers::shared::references::template_key;
 use crate::kinds::{JobKind, PodOfJobKind};
 use crate::runtime::ObjectKey;
+use crate::runtime::component::Component;
 use crate::runtime::plan::{KindInfo, Plan, Removal, Requeue};
 use crate::runtime::problem::Problem;
 
@@ -29,11 +30,11 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
     match decide(observed, config, now) {
         Decision::Ended | Decision::Complete { .. } => plan.requeue = Requeue::OnChange,
         Decision::Wait { reason, message } => {
-            plan.problems.push(Problem::waiting("", reason, message));
+            plan.problems.push(Problem::waiting(Component::Whole, reason, message));
             plan.requeue_after(WAIT);
         }
         Decision::Refuse(message) => {
-            plan.problems.push(Problem::fault("", VALIDATION_ERROR, message));
+            plan.problems.push(Problem::fault(Component::Whole, VALIDATION_ERROR, message));
             plan.requeue = Requeue::OnChange;
             // A refusal is final, and the stores may be late: the Instance may just have been stopped, or
             // the Template created.
@@ -43,14 +44,14 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
             plan.confirm.push(job_to_confirm(observed));
         }
         Decision::Fail(message) => {
-            plan.problems.push(Problem::fault("", CREATION_FAILED, message));
+            plan.problems.push(Problem::fault(Component::Whole, CREATION_FAILED, message));
             plan.requeue = Requeue::OnChange;
             // So is a failure: the Job may just have been made, or its pods started.
             confirm_job(observed, &mut plan);
         }
         Decision::Abandon(message) => {
-            plan.problems.push(Problem::fault("", CREATION_FAILED, message));
-            plan.remove.extend(observed.job.as_deref().map(|job| Removal::of(job, "")));
+            plan.problems.push(Problem::fault(Component::Whole, CREATION_FAILED, message));
+            plan.remove.extend(observed.job.as_deref().map(|job| Removal::of(job, Component::Whole)));
             plan.requeue = Requeue::OnChange;
             confirm_job(observed, &mut plan);
         }

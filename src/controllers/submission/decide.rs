@@ -13,6 +13,7 @@ use crate::api::reason::{
 use crate::config::SubmissionConfig;
 use crate::controllers::shared::references::template_key;
 use crate::kinds::{Job, JobEnd};
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
 /// Reasons of the condition `Submitted` at which a request is about to end: only its labels are still to be set.
@@ -164,7 +165,7 @@ fn work(observed: &Observed, config: &SubmissionConfig, since: Timestamp, now: T
     let key = template_key(&observed.instance);
     let blocked = |reason, what| {
         let message = format!("the upload waits: Template {key} {what}");
-        Decision::Blocked(Problem::fault("", reason, message))
+        Decision::Blocked(Problem::fault(Component::Whole, reason, message))
     };
     match observed.template.as_ref().map(|template| &template.malformed) {
         None => return blocked(TEMPLATE_NOT_FOUND, "does not exist"),

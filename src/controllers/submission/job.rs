@@ -11,6 +11,7 @@ use crate::api::labels;
 use crate::config::SubmissionConfig;
 use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
 use crate::kinds::{Job, JobKind};
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, KindInfo, Manifest};
 
 /// The path at which the uploader finds the content.
@@ -38,8 +39,12 @@ pub fn desired(observed: &Observed, config: &SubmissionConfig, upload: &Upload, 
     .into();
     let builder = ChildBuilder { owner: owner(instance), labels };
     let existing = observed.job(upload).map(AsRef::as_ref);
-    let place =
-        ChildMeta { namespace: instance.namespace(), name: &name, component: &upload.environment, wave: 0 };
+    let place = ChildMeta {
+        namespace: instance.namespace(),
+        name: &name,
+        component: &Component::environment(&upload.environment),
+        wave: 0,
+    };
     let desired = builder.created::<JobKind>(existing, place, &Value::Null);
     let manifest = existing.is_none().then(|| {
         let annotations = [(labels::SUBMISSION_ATTEMPT.to_owned(), attempt.to_string())].into();

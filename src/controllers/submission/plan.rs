@@ -10,6 +10,7 @@ use super::job;
 use super::observe::Observed;
 use crate::api::labels;
 use crate::config::SubmissionConfig;
+use crate::runtime::component::Component;
 use crate::runtime::plan::{ObjectPatch, Plan, Removal, Requeue};
 
 /// After how long at most a request without Template is reconciled again. A Template that appears is watched.
@@ -23,14 +24,14 @@ pub fn plan(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> P
         Decision::Idle { outdated, again } => {
             plan.requeue = Requeue::OnChange;
             let outdated = observed.own_jobs().filter(|job| outdated.iter().any(|name| job.name() == name));
-            plan.remove.extend(outdated.map(|job| Removal::of(&**job, "")));
+            plan.remove.extend(outdated.map(|job| Removal::of(&**job, Component::Whole)));
             if let Some(again) = again {
                 plan.requeue_after(until(again));
             }
         }
         Decision::Clear => {
             let present = observed.own_jobs().filter(|job| !job.is_terminating());
-            plan.remove.extend(present.map(|job| Removal::of(&**job, "")));
+            plan.remove.extend(present.map(|job| Removal::of(&**job, Component::Whole)));
             // Unless they are already being deleted, whose end is watched, they are gone now.
             if !plan.remove.is_empty() {
                 plan.requeue_after(Duration::ZERO);
@@ -71,7 +72,8 @@ fn plan_uploads(
             (Stage::Failed { retry, .. }, _) if now < *retry => plan.requeue_after(until(*retry)),
             (Stage::Failed { is_counted, .. }, _) => {
                 let job = observed.job(upload).filter(|_| *is_counted);
-                plan.remove.extend(job.map(|job| Removal::of(&**job, &upload.environment)));
+                plan.remove
+                    .extend(job.map(|job| Removal::of(&**job, Component::environment(&upload.environment))));
                 plan.requeue_after(Duration::ZERO);
             }
             (Stage::Done | Stage::Succeeded { .. } | Stage::Leaving | Stage::GivenUp { .. }, _) => {}

@@ -19,13 +19,14 @@ use crate::controllers::shared::nfs_volume::{
 };
 use crate::controllers::shared::references::MY_DRIVE_SECRET;
 use crate::kinds::{NfsClaim, NfsClaimKind, SecretKind};
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, KindInfo, Ownership, Plan, Removal, to_value};
 use crate::runtime::problem::Problem;
 
 /// The component of the personal volume.
-pub const MY_DRIVE: &str = "mydrive";
+pub const MY_DRIVE: Component = Component::Part("mydrive");
 /// The component of the Secret: a part of the component of the namespace.
-pub const SECRET: &str = "personal-namespace/mydrive";
+pub const SECRET: Component = Component::Within("personal-namespace", "mydrive");
 /// Annotation of a claim: the name of its Tenant.
 pub const OWNER: &str = "crownlabs.polito.it/mydrive-owner";
 /// Annotation of a claim: the e-mail address of its Tenant.
@@ -55,7 +56,7 @@ pub fn plan(observed: &Observed, settings: &Settings, builder: &ChildBuilder, pl
     let names = observed.names();
     let config = &settings.config.my_drive;
     let meta =
-        ChildMeta { namespace: &config.namespace, name: &names.provision, component: MY_DRIVE, wave: 1 };
+        ChildMeta { namespace: &config.namespace, name: &names.provision, component: &MY_DRIVE, wave: 1 };
     let existing = observed.children.job.as_deref();
     let wanted_job = || job(existing, &names.claim, &config.provisioning_image, builder, meta);
     if !is_usable(observed, claim) {
@@ -152,7 +153,7 @@ fn desired_claim(
 ) -> Desired {
     let names = observed.names();
     let body = claim_spec(&config.storage_class_name, &config.size);
-    let meta = ChildMeta { namespace: &config.namespace, name: &names.claim, component: MY_DRIVE, wave: 0 };
+    let meta = ChildMeta { namespace: &config.namespace, name: &names.claim, component: &MY_DRIVE, wave: 0 };
     let kept = config.on_tenant_deletion == OnTenantDeletion::Retain;
     let tenant = &observed.tenant;
     let annotations: BTreeMap<String, String> =
@@ -219,7 +220,7 @@ pub fn foreseen(observed: &Observed, settings: &Settings, plan: &Plan<Effect>) -
 
 fn secret(observed: &Observed, builder: &ChildBuilder, data: &Value) -> Desired {
     let namespace = observed.names().namespace;
-    let meta = ChildMeta { namespace: &namespace, name: MY_DRIVE_SECRET, component: SECRET, wave: 1 };
+    let meta = ChildMeta { namespace: &namespace, name: MY_DRIVE_SECRET, component: &SECRET, wave: 1 };
     let mut desired = builder.enforced::<SecretKind>(observed.children.secret.as_deref(), meta, data);
     desired.manifest = desired.manifest.map(|manifest| manifest.merged(&json!({"type": "Opaque"})));
     desired

@@ -23,17 +23,18 @@ use crate::kinds::{
     ClusterRoleBindingKind, ClusterRoleKind, LimitRangeKind, NamespaceKind, NetworkPolicyKind,
     ResourceQuotaKind, RoleBindingKind,
 };
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, Evidence, KindInfo, ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
 
 /// The component of the `ClusterRole` and its binding.
-pub const CLUSTER: &str = "cluster-resources";
+pub const CLUSTER: Component = Component::Part("cluster-resources");
 /// The component of the personal namespace and what is in it.
-pub const PERSONAL: &str = "personal-namespace";
+pub const PERSONAL: Component = Component::Part("personal-namespace");
 /// The component of the personal workspace: a part of the component of the namespace.
-pub const PERSONAL_WORKSPACE: &str = "personal-namespace/personal-workspace";
+pub const PERSONAL_WORKSPACE: Component = Component::Within("personal-namespace", "personal-workspace");
 /// The component of the sandbox.
-pub const SANDBOX: &str = "sandbox-resources";
+pub const SANDBOX: Component = Component::Part("sandbox-resources");
 
 /// The plan of a Tenant.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
@@ -48,7 +49,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     plan.patches.extend(own_patch(observed, &enrolment, settings));
     if let Some(fault) = &observed.tenant.malformed {
         plan.problems.push(Problem::fault(
-            "",
+            Component::Whole,
             reason::INVALID_TENANT,
             format!("the Tenant cannot be read: {fault}"),
         ));
@@ -62,7 +63,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
             "the objects of this Tenant would have the names of those of Tenant {name_owner}, which is older: \
              nothing is made for it; delete it and create it under another name"
         );
-        plan.problems.push(Problem::fault("", reason::NAME_CONFLICT, message));
+        plan.problems.push(Problem::fault(Component::Whole, reason::NAME_CONFLICT, message));
         return plan;
     }
     let presence = presence(observed, settings, now);
@@ -111,7 +112,7 @@ fn own_patch(observed: &Observed, enrolment: &Enrolment<'_>, settings: &Settings
 fn cluster_objects(observed: &Observed, builder: &ChildBuilder, plan: &mut Plan<Effect>) {
     let tenant = observed.tenant.name();
     let names = observed.names();
-    let meta = |wave| ChildMeta { namespace: "", name: &names.cluster_role, component: CLUSTER, wave };
+    let meta = |wave| ChildMeta { namespace: "", name: &names.cluster_role, component: &CLUSTER, wave };
     plan.ensure.push(builder.enforced::<ClusterRoleKind>(
         observed.children.cluster_role.as_deref(),
         meta(0),
@@ -131,7 +132,7 @@ fn namespace(
     observed: &Observed,
     existing: Option<&Object<NamespaceKind>>,
     name: &str,
-    component: &str,
+    component: &Component,
     make: impl FnOnce(ChildMeta<'_>) -> Desired,
     plan: &mut Plan<Effect>,
 ) -> bool {
@@ -139,14 +140,14 @@ fn namespace(
         let message = format!(
             "no namespace can be made for this Tenant: {error}; delete it and create it under a shorter name"
         );
-        plan.problems.push(Problem::fault(component, reason::INVALID_NAME, message));
+        plan.problems.push(Problem::fault(component.clone(), reason::INVALID_NAME, message));
         return false;
     }
     if let Some(existing) = existing.filter(|existing| existing.is_terminating()) {
         let whose =
             if existing.is_controlled_by(&observed.tenant) { "" } else { ", which is not of this Tenant," };
         let message = format!("namespace {name}{whose} is being deleted; it is made anew when it is gone");
-        plan.problems.push(Problem::waiting(component, reason::NAMESPACE_TERMINATING, message));
+        plan.problems.push(Problem::waiting(component.clone(), reason::NAMESPACE_TERMINATING, message));
         return false;
     }
     plan.ensure.push(make(ChildMeta { namespace: "", name, component, wave: 0 }));
@@ -162,7 +163,7 @@ struct Personal<'a> {
 }
 
 impl Personal<'_> {
-    fn meta<'a>(&'a self, name: &'a str, component: &'a str) -> ChildMeta<'a> {
+    fn meta<'a>(&'a self, name: &'a str, component: &'a Component) -> ChildMeta<'a> {
         ChildMeta { namespace: &self.names.namespace, name, component, wave: 1 }
     }
 
@@ -180,13 +181,13 @@ impl Personal<'_> {
             desired.identity.extend(children::exactly(&self.settings.responsibility.selector));
             desired
         };
-        namespace(self.observed, existing, &self.names.namespace, PERSONAL, make, plan)
+        namespace(self.observed, existing, &self.names.namespace, &PERSONAL, make, plan)
     }
 
     fn quota(&self, quota: &Quota, plan: &mut Plan<Effect>) {
         let existing = self.observed.children.quota.as_deref();
         let body = objects::resource_quota(quota, &self.settings.config.count_quotas, existing);
-        let meta = ChildMeta { component: QUOTA, ..self.meta(objects::RESOURCE_QUOTA, QUOTA) };
+        let meta = ChildMeta { component: &QUOTA, ..self.meta(objects::RESOURCE_QUOTA, &QUOTA) };
         plan.ensure.push(self.builder.enforced::<ResourceQuotaKind>(existing, meta, &body));
     }
 
@@ -195,16 +196,16 @@ impl Personal<'_> {
         let children = &self.observed.children;
         plan.ensure.push(self.builder.enforced::<NetworkPolicyKind>(
             children.deny.as_deref(),
-            self.meta(objects::DENY_INGRESS, PERSONAL),
+            self.meta(objects::DENY_INGRESS, &PERSONAL),
             &objects::deny_ingress(),
         ));
         plan.ensure.push(self.builder.enforced::<NetworkPolicyKind>(
             children.allow.as_deref(),
-            self.meta(objects::ALLOW_TRUSTED_INGRESS, PERSONAL),
+            self.meta(objects::ALLOW_TRUSTED_INGRESS, &PERSONAL),
             &objects::allow_trusted_ingress(),
         ));
         // The binding is written last: without quota and network policies no Instance may be started.
-        let meta = ChildMeta { wave: 2, ..self.meta(MANAGE_INSTANCES, PERSONAL) };
+        let meta = ChildMeta { wave: 2, ..self.meta(MANAGE_INSTANCES, &PERSONAL) };
         let body = binding(MANAGE_INSTANCES, "User", self.observed.tenant.name());
         self.builder.bind::<RoleBindingKind, _>(children.instances.as_deref(), meta, &body, plan);
     }
@@ -213,7 +214,7 @@ impl Personal<'_> {
     fn own_workspace(&self, plan: &mut Plan<Effect>) {
         let existing = self.observed.children.templates.as_deref();
         if wants_own_workspace(self.observed, self.settings) {
-            let meta = ChildMeta { wave: 2, ..self.meta(MANAGE_TEMPLATES, PERSONAL_WORKSPACE) };
+            let meta = ChildMeta { wave: 2, ..self.meta(MANAGE_TEMPLATES, &PERSONAL_WORKSPACE) };
             let body = binding(MANAGE_TEMPLATES, "User", self.observed.tenant.name());
             self.builder.bind::<RoleBindingKind, _>(existing, meta, &body, plan);
         } else {
@@ -269,11 +270,11 @@ fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan<Effect>) {
     let name = observed.names().sandbox;
     let existing = existing.map(AsRef::as_ref);
     let make = |meta: ChildMeta<'_>| of_namespace.enforced::<NamespaceKind>(existing, meta, &json!({}));
-    if !namespace(observed, existing, &name, SANDBOX, make, plan) {
+    if !namespace(observed, existing, &name, &SANDBOX, make, plan) {
         return;
     }
     let meta =
-        |object: &'static str, wave| ChildMeta { namespace: &name, name: object, component: SANDBOX, wave };
+        |object: &'static str, wave| ChildMeta { namespace: &name, name: object, component: &SANDBOX, wave };
     plan.ensure.push(builder.enforced::<ResourceQuotaKind>(
         children.sandbox_quota.as_deref(),
         meta(objects::SANDBOX_QUOTA, 1),
@@ -302,8 +303,9 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let founded_on = || [Evidence::object(&*observed.tenant)];
     for (namespace, component) in [(&children.namespace, PERSONAL), (&children.sandbox, SANDBOX)] {
         if observed.usable(namespace.as_ref()) {
-            let removal =
-                namespace.iter().map(|namespace| Removal::of(namespace, component).founded_on(founded_on()));
+            let removal = namespace
+                .iter()
+                .map(|namespace| Removal::of(namespace, component.clone()).founded_on(founded_on()));
             plan.remove.extend(removal);
         }
     }

@@ -9,10 +9,11 @@ use crate::api::reason;
 use crate::api::tenant::TenantQuota;
 use crate::api::workspace::WorkspaceQuota;
 use crate::config::{COUNT, QuotaCaps, TenantConfig};
+use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
 /// The component of the quota: a part of the component of the namespace.
-pub const QUOTA: &str = "personal-namespace/quota";
+pub const QUOTA: Component = Component::Within("personal-namespace", "quota");
 
 /// The quota of a Tenant: what it may use at the same time.
 #[derive(Debug, Clone, Default, PartialEq)]

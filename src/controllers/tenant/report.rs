@@ -23,6 +23,7 @@ use crate::controllers::shared::internal_errors::internal_error;
 use crate::controllers::shared::problems;
 use crate::kinds::Namespace;
 use crate::runtime::apply::Failure;
+use crate::runtime::component::Component;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::events::EventNote;
 use crate::runtime::plan::Plan;
@@ -58,7 +59,7 @@ pub fn report(
     let quota = children.sandbox_quota.as_ref().is_some_and(|quota| quota.is_controlled_by(&observed.tenant));
     status.sandbox_namespace.created &= quota;
     let undecided = presence(observed, settings, now) == Presence::Undecided;
-    let refused = problems.iter().any(|problem| problem.component.is_empty());
+    let refused = problems.iter().any(|problem| problem.component == Component::Whole);
     if !undecided && !refused {
         status.quota = tenant_quota(observed, &enrolment, &settings.config).0.status();
     }
@@ -117,12 +118,7 @@ const CHECK: &str = "check-keep-alive";
 pub const STATUS: &str = "status";
 
 fn counters(observed: &Observed, plan: &Plan<Effect>, outcome: &Outcome<Known>) -> Vec<Counter> {
-    let is_check = |failure: &Failure| [InstanceKind::KIND, TemplateKind::KIND].contains(&failure.kind);
-    let component = |failure| if is_check(failure) { CHECK } else { failure.component.as_str() };
-    let failed = outcome.failures.iter().map(component);
-    let planned = plan.problems.iter().filter(|problem| !problem.waiting);
-    let components = planned.map(|problem| problem.component.as_str()).chain(failed);
-    let reasons = components.map(|component| match component {
+    let reason = |component: &Component| match *component {
         CLUSTER => "cluster-resources",
         QUOTA => "quota-forge",
         PERSONAL if plan.remove.is_empty() => "create-personal-namespace",
@@ -130,9 +126,13 @@ fn counters(observed: &Observed, plan: &Plan<Effect>, outcome: &Outcome<Known>) 
         PERSONAL_WORKSPACE => "handle-personal-workspace",
         SANDBOX => "sandbox-resources",
         my_drive::MY_DRIVE | my_drive::SECRET => "mydrive",
-        CHECK => CHECK,
         _ => "labels",
-    });
+    };
+    let is_check = |failure: &Failure| [InstanceKind::KIND, TemplateKind::KIND].contains(&failure.kind);
+    let failed = |failure| if is_check(failure) { CHECK } else { reason(&failure.component) };
+    let planned = plan.problems.iter().filter(|problem| !problem.waiting);
+    let reasons =
+        planned.map(|problem| reason(&problem.component)).chain(outcome.failures.iter().map(failed));
     let failing = Enrolment::of(observed).failing.into_iter().map(|_| "workspace-not-exist");
     let keycloak = outcome.effect_problems().map(|_| KEYCLOAK);
     reasons.chain(failing).chain(keycloak).map(|reason| internal_error("tenant", reason)).collect()

@@ -12,6 +12,7 @@ use crate::clients::status_check::Verdict;
 use crate::config::TerminationConfig;
 use crate::controllers::shared::environments::has_destination;
 use crate::controllers::shared::references::template_key;
+use crate::runtime::component::Component;
 use crate::runtime::plan::{ObjectPatch, Plan, Requeue};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler;
@@ -133,7 +134,7 @@ pub fn plan(observed: &Observed, config: &TerminationConfig, now: Timestamp) -> 
                  the label",
                 labels::WATCH_FOR_TERMINATION
             );
-            plan.problems.push(Problem::fault("", STATUS_CHECK_FAILED, message));
+            plan.problems.push(Problem::fault(Component::Whole, STATUS_CHECK_FAILED, message));
             plan.requeue = Requeue::OnChange;
         }
         Decision::Check => {
@@ -164,7 +165,7 @@ fn ending(observed: &Observed) -> Result<Option<ObjectPatch>, Problem> {
             "the exam is over, but Template {key} {what}, so it is not known whether the content is to be uploaded: the \
              Instance is stopped as soon as that is corrected"
         );
-        Problem::fault("", TERMINATING, message)
+        Problem::fault(Component::Whole, TERMINATING, message)
     };
     let template = observed.template.as_ref().ok_or_else(|| waiting("does not exist"))?;
     if template.malformed.is_some() {

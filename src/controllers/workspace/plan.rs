@@ -12,13 +12,14 @@ use crate::api::workspace::AutoEnroll;
 use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, binding, owner};
 use crate::controllers::shared::responsibility::release;
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Evidence, ObjectPatch, Plan, Removal, to_value};
 use crate::runtime::problem::Problem;
 
 /// The component of everything in the namespace.
-pub const NAMESPACE: &str = "namespace";
+pub const NAMESPACE: Component = Component::Part("namespace");
 /// The component of the `ClusterRoleBinding`s.
-pub const CLUSTER: &str = "cluster";
+pub const CLUSTER: Component = Component::Part("cluster");
 /// The `ClusterRoles` that the managers of a Workspace have in the whole cluster.
 pub const CLUSTER_ROLES: [&str; 2] = ["crownlabs-manage-instances", "crownlabs-manage-tenants"];
 /// The `ClusterRoles` that users and managers have in the namespace of a Workspace.
@@ -44,7 +45,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let mut plan = Plan::default();
     if let Some(fault) = &observed.workspace.malformed {
         let message = format!("the Workspace cannot be read: {fault}; what there is of it stays as it is");
-        plan.problems.push(Problem::fault("", reason::INVALID_SPEC, message));
+        plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_SPEC, message));
         return plan;
     }
     let name = observed.namespace_name();
@@ -60,7 +61,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
         let message = format!(
             "spec.autoEnroll is {value:?}; immediate, withApproval or nothing is expected: candidates stay candidates"
         );
-        plan.problems.push(Problem::fault("", reason::INVALID_AUTO_ENROLL, message));
+        plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_AUTO_ENROLL, message));
     }
     let pretty_name = observed.workspace.spec.pretty_name.clone();
     plan.effects.extend(settings.has_keycloak.then_some(Effect::EnsureRoles { pretty_name }));
@@ -77,7 +78,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     }
     let mut namespace = builder.with(&[(labels::TYPE, labels::TYPE_WORKSPACE)]).enforced::<NamespaceKind>(
         observed.namespace.as_deref(),
-        ChildMeta { namespace: "", name: &name, component: NAMESPACE, wave: 0 },
+        ChildMeta { namespace: "", name: &name, component: &NAMESPACE, wave: 0 },
         &json!({}),
     );
     // A namespace that another daemon manages is not adopted.
@@ -86,7 +87,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     for (role, whose) in NAMESPACE_ROLES {
         let existing = observed.bindings.iter().find(|binding| binding.name() == role);
         let body = binding(role, "Group", &group(observed.workspace.name(), whose));
-        let meta = ChildMeta { namespace: &name, name: role, component: NAMESPACE, wave: 1 };
+        let meta = ChildMeta { namespace: &name, name: role, component: &NAMESPACE, wave: 1 };
         builder.bind::<RoleBindingKind, _>(existing.map(AsRef::as_ref), meta, &body, &mut plan);
     }
     plan
@@ -101,7 +102,7 @@ fn cluster_binding(observed: &Observed, builder: &ChildBuilder, role: &str, plan
     let workspace = observed.workspace.name();
     let name = format!("{role}-{workspace}");
     let existing = observed.cluster_bindings.iter().find(|binding| binding.name() == name);
-    let meta = ChildMeta { namespace: "", name: &name, component: CLUSTER, wave: 0 };
+    let meta = ChildMeta { namespace: "", name: &name, component: &CLUSTER, wave: 0 };
     let body = binding(role, "Group", &group(workspace, "manager"));
     builder.bind::<ClusterRoleBindingKind, _>(existing.map(AsRef::as_ref), meta, &body, plan);
 }

@@ -58,10 +58,10 @@ pub const REASONS: [&str; 5] = ["cluster-resources", "create-namespace", "worksp
 pub const STATUS: &str = "status";
 
 fn counters(plan: &Plan<Effect>, outcome: &Outcome<()>) -> Vec<Counter> {
-    let failed = outcome.failures.iter().map(|failure| failure.component.as_str());
+    let failed = outcome.failures.iter().map(|failure| &failure.component);
     let planned = plan.problems.iter().filter(|problem| !problem.waiting);
-    let components = planned.map(|problem| problem.component.as_str()).chain(failed);
-    let reasons = components.map(|component| match component {
+    let components = planned.map(|problem| &problem.component).chain(failed);
+    let reasons = components.map(|component| match *component {
         CLUSTER => "cluster-resources",
         NAMESPACE => "create-namespace",
         // The Workspace itself, and the lists of Tenants.

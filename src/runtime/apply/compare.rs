@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::api::meta::{Metadata, TextMap, kept_annotation, kept_data};
 use crate::kinds::SecretKind;
+use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::merge;
 use crate::runtime::plan::{Desired, KindInfo, ObjectPatch, Ownership, to_value};
@@ -82,7 +83,7 @@ pub fn needed(desired: &Desired, seen: &dyn AnyObject) -> Result<Option<ObjectPa
     }
     let version = || metadata.resource_version.as_ref().map(ToString::to_string);
     Ok(repair(desired, seen).map(|(patch, exact)| ObjectPatch {
-        component: String::new(),
+        component: Component::Whole,
         kind: desired.kind,
         key: desired.key.clone(),
         subresource: None,

@@ -1,7 +1,5 @@
 //! What the engine would send for a plan. Objects that the stores do not hold are read; nothing is written.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::{Engine, Failure, failure, is_within, needed, shown, status_patch};
@@ -55,7 +53,7 @@ impl Engine {
         preview.writes.extend(plan.patches.iter().map(|patch| self.patching(patch)));
         let mut ensure: Vec<&Desired> = plan.ensure.iter().collect();
         ensure.sort_by_key(|desired| desired.wave);
-        let mut conflicted = BTreeSet::new();
+        let mut conflicted = Vec::new();
         for desired in ensure {
             if is_within(&desired.component, &conflicted) {
                 continue;
@@ -64,7 +62,7 @@ impl Engine {
                 Ok(write) => preview.writes.extend(write),
                 Err(error) => {
                     if matches!(error, ApiError::NameConflict { .. }) {
-                        conflicted.insert(desired.component.clone());
+                        conflicted.push(desired.component.clone());
                     }
                     let failed = failure::<()>(&desired.component, desired.kind, &desired.key, Err(error));
                     preview.failures.extend(failed);

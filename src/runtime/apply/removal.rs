@@ -119,6 +119,7 @@ mod tests {
     use super::*;
     use crate::kinds::NamespaceKind;
     use crate::runtime::ObjectKey;
+    use crate::runtime::component::Component;
     use crate::runtime::plan::KindInfo;
 
     #[test]
@@ -126,7 +127,7 @@ mod tests {
         let removal = Removal {
             kind: KindInfo::of::<NamespaceKind>(),
             key: ObjectKey::new("", "a"),
-            component: String::new(),
+            component: Component::Whole,
             uid: "u1".to_owned(),
             resource_version: "7".to_owned(),
             founded_on: Vec::new(),

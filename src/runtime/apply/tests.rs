@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::compare::repair;
 use super::*;
+use crate::runtime::component::Component;
 use crate::runtime::plan::{Manifest, Ownership};
 
 fn owner(uid: &str) -> OwnerReference {
@@ -24,7 +25,7 @@ pub fn desired() -> Desired {
     Desired {
         kind: KindInfo { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" },
         key: ObjectKey::new("ns", "i"),
-        component: "main".into(),
+        component: Component::environment("main"),
         wave: 0,
         manifest: None,
         labels: BTreeMap::from([("instance".into(), "i".into())]),
@@ -194,20 +195,21 @@ fn the_log_never_shows_what_a_secret_holds() {
 }
 
 #[test]
-fn a_part_of_a_component_has_its_name_before_a_slash() {
-    let components = BTreeSet::from(["a".to_owned(), "b/c".to_owned()]);
+fn a_part_of_a_component_ends_with_it_and_nothing_else_does() {
+    use Component::{Part, Whole, Within};
+    let ended = [Part("a"), Within("b", "c"), Component::environment("e")];
     for (component, expected) in [
-        ("a", true),
-        ("a/x", true),
-        ("b/c", true),
-        ("b/c/d", true),
-        ("ab", false),
-        ("b", false),
-        ("b/cd", false),
-        ("", false),
+        (Part("a"), true),
+        (Within("a", "x"), true),
+        (Within("b", "c"), true),
+        (Part("b"), false),
+        (Within("b", "d"), false),
+        (Component::environment("e"), true),
+        (Component::environment("a"), false),
+        (Whole, false),
     ] {
-        assert_eq!(is_within(component, &components), expected, "{component}");
-        assert!(!is_within(component, &BTreeSet::new()));
+        assert_eq!(is_within(&component, &ended), expected, "{component:?}");
+        assert!(!is_within(&component, &[]) && !is_within(&component, &[Whole]) || component == Whole);
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::kinds::{Deployment, DeploymentKind, DeploymentStatus, ServiceKind};
 use crate::runtime::api_server::{ApiServer, Asked, refused};
+use crate::runtime::component::Component;
 use crate::runtime::context::Connections;
 use crate::runtime::plan::{Desired, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Requeue};
 use crate::runtime::reconciler::{Measurement, PlanFn, ReportFn};
@@ -131,7 +132,7 @@ fn with_service() -> Plan {
     let service = Desired {
         kind,
         key: ObjectKey::new("ns", "a"),
-        component: String::new(),
+        component: Component::Whole,
         wave: 0,
         manifest: Some(Manifest::new(kind, &metadata, &json!({}))),
         labels: BTreeMap::new(),

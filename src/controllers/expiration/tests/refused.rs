@@ -4,6 +4,7 @@ use super::*;
 use crate::api::tenant::Tenant;
 use crate::controllers::shared::delivery::{Managers, Notice};
 use crate::controllers::shared::mail_log::{MailLog, record};
+use crate::runtime::component::Component;
 
 const HOUR: i64 = 3_600;
 
@@ -31,7 +32,7 @@ fn told(observed: &Observed, settings: &Settings, now: i64) -> Managers {
 
 /// What a mail server's refusal for good, at [`NOW`], makes of the plan.
 fn refusal(counts: bool) -> Outcome<Sent> {
-    let problem = Problem::fault(EXPIRING, reason::MAIL_UNDELIVERABLE, "550 no such mailbox");
+    let problem = Problem::fault(Component::Whole, reason::MAIL_UNDELIVERABLE, "550 no such mailbox");
     let sent = Sent { accepted: counts.then(|| at(NOW)), refused: Some(at(NOW)) };
     let effect = EffectOutcome { result: Some(sent), error: Some(EffectError::Postponed(problem)) };
     Outcome { effects: vec![effect], ..Outcome::default() }

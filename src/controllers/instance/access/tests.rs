@@ -45,7 +45,7 @@ fn plan_of(observed: &Observed, mode: AccessMode) -> Plan {
 fn of_proxy(plan: &Plan) -> BTreeMap<&str, &Desired> {
     plan.ensure
         .iter()
-        .filter(|desired| desired.component == COMPONENT)
+        .filter(|desired| desired.component == PROXY)
         .map(|desired| (desired.kind.kind, desired))
         .collect()
 }

@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 
 use super::*;
 use crate::controllers::public_exposure::observe::Observed;
+use crate::runtime::component::Component;
 use crate::runtime::plan::Requeue;
 
 /// The Service of `case`, with further members.
@@ -105,7 +106,7 @@ fn a_service_on_a_withdrawn_address_goes_when_no_address_is_left() {
     let case = assigned(&before, Some("10.0.0.1"));
     let case = with_status(&case, &report(&case, &before, &Outcome::default(), now()));
     let full = settings(&["10.0.0.2"]);
-    let invalid = Problem::fault("", reason::INVALID_REQUEST, "no");
+    let invalid = Problem::fault(Component::Whole, reason::INVALID_REQUEST, "no");
     let empty = settings(&[]);
     let none = validate(&case.instance, Some(&template()), &empty);
     for (settings, request) in

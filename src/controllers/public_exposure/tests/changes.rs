@@ -3,6 +3,7 @@
 use super::*;
 use crate::controllers::public_exposure::observe::{Observed, remembered};
 use crate::kinds::LoadBalancerService;
+use crate::runtime::component::Component;
 use crate::runtime::plan::Requeue;
 
 /// The Service of `assigned`, with further members.
@@ -259,7 +260,7 @@ fn an_instance_whose_name_another_one_has_is_told_so_and_gets_nothing() {
 fn a_service_is_only_deleted_for_what_the_api_server_still_says() {
     let settings = settings(&["10.0.0.1"]);
     let case = ready(&settings);
-    let problem = Problem::fault("", reason::NOT_ALLOWED, "no");
+    let problem = Problem::fault(Component::Whole, reason::NOT_ALLOWED, "no");
     for (request, kinds) in
         [(Validated::Nothing, vec!["Instance"]), (Validated::Denied(problem), vec!["Instance", "Template"])]
     {

@@ -13,6 +13,7 @@ use crate::controllers::public_exposure::plan::{in_order_of, plan, service};
 use crate::controllers::public_exposure::report::report;
 use crate::controllers::public_exposure::validate::WantedPort;
 use crate::runtime::apply::Failure;
+use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::events::EventType;
 use crate::runtime::reconciler::Report;
@@ -99,7 +100,7 @@ fn what_is_leaving_or_somebody_elses_is_not_removed() {
 }
 
 fn failure(kind: &'static str, error: ApiError) -> Outcome<()> {
-    Outcome::of(vec![Failure { component: String::new(), kind, name: "x".to_owned(), error }])
+    Outcome::of(vec![Failure { component: Component::Whole, kind, name: "x".to_owned(), error }])
 }
 
 fn condition(report: &Report<InstanceKind>) -> &Condition {
@@ -154,7 +155,7 @@ fn an_event_tells_of_a_new_reason_or_a_new_sentence() {
     assert_eq!(events(&after(&waiting, &first, None)), 1);
     let told = report(&waiting, &settings, &Outcome::default(), now());
     assert_eq!(condition(&told).message, "Waiting for LoadBalancer IP to be assigned: 10.0.0.1 is asked for");
-    let problem = Problem::fault("", reason::INVALID_REQUEST, "no");
+    let problem = Problem::fault(Component::Whole, reason::INVALID_REQUEST, "no");
     let denied = Observed { request: Validated::Denied(problem), allocation: None, ..case };
     assert_eq!(events(&after(&denied, &first, None)), 1);
 }

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::controllers::public_exposure::reconcile::PublicExposureReconciler;
 use crate::controllers::{Definition, Setup};
 use crate::kinds::LoadBalancerServiceKind;
+use crate::runtime::component::Component;
 use crate::runtime::gate::Gate;
 use crate::runtime::plan::KindInfo;
 use crate::runtime::queue::Queue;
@@ -81,7 +82,7 @@ impl World {
     fn settle(&self, instance: &ObjectKey, failures: &[(&'static str, ApiError)]) {
         let observed = self.reconciler.observe(instance).expect("there");
         let failure = |(kind, error): &(&'static str, ApiError)| Failure {
-            component: String::new(),
+            component: Component::Whole,
             kind,
             name: "any".to_owned(),
             error: error.clone(),

@@ -15,6 +15,7 @@ use crate::controllers::shared::delivery::{Post, Sent, deliver};
 use crate::controllers::shared::mail_log::MailLog;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::{Applied, Failure};
+use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::{ObjectPatch, Plan, Removal};
 use crate::runtime::reconcile::{Answer, End, Reconcile, Step};
@@ -337,7 +338,7 @@ impl<A: Automation> World<A> {
                     accepted: Mutex::default(),
                 };
                 let log = &self.daemons[daemon].mails;
-                let sent = deliver(&server, log, "Mail", notice, self.undeliverable);
+                let sent = deliver(&server, log, notice, self.undeliverable);
                 let sent = sent.now_or_never().expect("the server answers at once");
                 for mail in server.accepted.into_inner().unwrap_or_else(PoisonError::into_inner) {
                     self.accept(daemon, notice, &mail);
@@ -351,8 +352,12 @@ impl<A: Automation> World<A> {
 }
 
 fn failure(result: Result<(), ApiError>) -> Option<Failure> {
-    let failure =
-        |error| Failure { component: String::new(), kind: InstanceKind::KIND, name: "box".to_owned(), error };
+    let failure = |error| Failure {
+        component: Component::Whole,
+        kind: InstanceKind::KIND,
+        name: "box".to_owned(),
+        error,
+    };
     result.err().map(failure)
 }
 

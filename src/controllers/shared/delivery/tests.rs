@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures::FutureExt as _;
 
 use super::*;
-use crate::api::condition::EXPIRING;
 use crate::clients::mail::{MailKind, Refused, Wording};
 use crate::controllers::shared::fixtures::running_instance;
 use crate::controllers::shared::mail_log::{Mailed, record};
@@ -73,7 +72,7 @@ fn sent(
 ) -> (String, String, Mailed) {
     let server = Server { answers: Mutex::new(answers), asked: Mutex::default() };
     let log = MailLog::default();
-    let outcome = deliver(&server, &log, &EXPIRING, notice, undeliverable).now_or_never().expect("an answer");
+    let outcome = deliver(&server, &log, notice, undeliverable).now_or_never().expect("an answer");
     let what = match (outcome.result, &outcome.error) {
         (Some(Sent { accepted: Some(_), refused: None }), None) => "accepted".to_owned(),
         (Some(Sent { accepted, refused: Some(_) }), Some(EffectError::Postponed(problem))) => {

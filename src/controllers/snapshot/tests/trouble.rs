@@ -9,6 +9,7 @@ use crate::api::reason;
 use crate::controllers::snapshot::plan::plan;
 use crate::controllers::snapshot::report::report;
 use crate::runtime::apply::Failure;
+use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::Requeue;
 use crate::runtime::reconciler::Outcome;
@@ -224,7 +225,8 @@ fn a_snapshot_that_waits_for_too_long_has_failed_and_the_next_one_follows() {
 #[test]
 fn a_refused_job_does_not_change_the_status_to_and_fro() {
     let refusal = |error: ApiError| {
-        let failure = Failure { component: String::new(), kind: "Job", name: "snap.one".to_owned(), error };
+        let failure =
+            Failure { component: Component::Whole, kind: "Job", name: "snap.one".to_owned(), error };
         Outcome::of(vec![failure])
     };
     for (error, reason) in [

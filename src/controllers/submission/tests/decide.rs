@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::reason::TENANT_MISMATCH;
+use crate::runtime::component::Component;
 use crate::runtime::plan::{KindInfo, Requeue};
 use crate::runtime::problem::Problem;
 
@@ -42,7 +43,7 @@ fn what_cannot_be_uploaded_is_not_eligible() {
 
 #[test]
 fn nothing_is_uploaded_in_the_name_of_another_tenant() {
-    let problem = Problem::fault("", TENANT_MISMATCH, "the namespace is that of Tenant ada");
+    let problem = Problem::fault(Component::Whole, TENANT_MISMATCH, "the namespace is that of Tenant ada");
     let foreign = |observed| Observed { foreign_tenant: Some(problem.clone()), ..observed };
     let asked = foreign(observed(&json!({})));
     assert_eq!(next(&asked), Decision::Blocked(problem.clone()));

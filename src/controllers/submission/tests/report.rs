@@ -3,6 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::api::instance::InstanceStatus;
 use crate::runtime::apply::Failure;
+use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 
 /// Status, reason and message of the condition.
@@ -105,7 +106,7 @@ fn a_failure_for_good_says_how_to_ask_again() {
 fn refused_jobs_are_reported_unless_the_next_attempt_may_succeed() {
     let at_open = observed(&open("Starting", &json!({})));
     let with = |error: ApiError| {
-        let (component, name) = (String::new(), "exam-1-submitter".to_owned());
+        let (component, name) = (Component::Whole, "exam-1-submitter".to_owned());
         told(&at_open, &Outcome::of(vec![Failure { component, kind: "Job", name, error }]))
     };
     let report = with(ApiError::QuotaExceeded("exceeded quota".to_owned()));

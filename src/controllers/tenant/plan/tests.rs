@@ -8,6 +8,7 @@ use crate::api::meta::TextMap;
 use crate::controllers::shared::accounts::Known;
 use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
 use crate::controllers::tenant::report::report;
+use crate::runtime::component::Component;
 use crate::runtime::merge;
 use crate::runtime::plan::Requeue;
 use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome};
@@ -123,7 +124,11 @@ fn the_answer_of_keycloak_is_stored_and_planned_with_at_once() {
     let confirmed = told(user(true), None);
     assert!(confirmed.requeue_at_once && confirmed.status.keycloak.user_confirmed);
     assert_eq!(confirmed.status.keycloak.user_created.name, "k1");
-    let problem = Problem::elsewhere("keycloak", crate::api::reason::KEYCLOAK_UNREACHABLE, "no answer");
+    let problem = Problem::elsewhere(
+        Component::environment("keycloak"),
+        crate::api::reason::KEYCLOAK_UNREACHABLE,
+        "no answer",
+    );
     let unknown = told(None, Some(EffectError::Failed(problem)));
     assert!(!unknown.requeue_at_once && !unknown.status.ready && !unknown.status.keycloak.user_synchronized);
 }

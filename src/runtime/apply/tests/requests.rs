@@ -54,13 +54,13 @@ fn seen_service(object: &Value) -> Service {
 }
 
 /// A Service that must exist.
-fn wanted(name: &str, component: &str, wave: u8) -> Desired {
+fn wanted(name: &str, component: Component, wave: u8) -> Desired {
     let kind = KindInfo::of::<ServiceKind>();
     let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
     Desired {
         kind,
         key: ObjectKey::new("ns", name),
-        component: component.to_owned(),
+        component,
         wave,
         manifest: Some(Manifest::new(kind, &metadata, &json!({"spec": {"clusterIP": "1"}}))),
         labels: BTreeMap::new(),
@@ -81,8 +81,9 @@ async fn whether_anything_was_written_is_told() {
     let api = ApiServer::start(accept).await;
     let known = service("known", 1, "1");
     let patches = || vec![ObjectPatch::exactly(&seen_service(&known), json!({"spec": {"clusterIP": "2"}}))];
-    let remove = || vec![Removal::of(&seen_service(&known), "")];
-    let ensure = |names: &[&str]| (0..).zip(names).map(|(wave, name)| wanted(name, "", wave)).collect();
+    let remove = || vec![Removal::of(&seen_service(&known), Component::Whole)];
+    let ensure =
+        |names: &[&str]| (0..).zip(names).map(|(wave, name)| wanted(name, Component::Whole, wave)).collect();
     let none = Plan::default;
     for (plan, is_written) in [
         (none(), false),
@@ -109,7 +110,7 @@ async fn a_name_conflict_ends_its_component_or_the_plan() {
     let mut foreign = ours.clone();
     foreign["metadata"]["ownerReferences"] = json!([OwnerReference { name: "j".into(), ..owner("u9") }]);
     let ensure = [("a-1", "a", 0), ("a-2", "a", 1), ("b-1", "b", 1), ("b-2", "b", 2)];
-    let ensure = ensure.map(|(name, component, wave)| wanted(name, component, wave));
+    let ensure = ensure.map(|(name, component, wave)| wanted(name, Component::Part(component), wave));
     for (known, stop_at_failure, expected) in [
         (&foreign, false, ["b-1", "b-2"].as_slice()),
         (&foreign, true, &[]),
@@ -135,7 +136,7 @@ async fn an_object_that_the_store_does_not_hold_is_adopted_unless_the_store_has_
         _ => accept(asked),
     })
     .await;
-    let desired = Desired { members: vec!["spec".to_owned()], ..wanted("a", "", 0) };
+    let desired = Desired { members: vec!["spec".to_owned()], ..wanted("a", Component::Whole, 0) };
     let plan = Plan { ensure: vec![desired], ..Plan::default() };
     let (selecting, store) = engine(&api, &[], false);
     let adopted = applied(&selecting, &plan).await;
@@ -252,8 +253,12 @@ async fn a_preview_never_shows_what_a_secret_holds() {
     let kind = KindInfo::of::<SecretKind>();
     let metadata = ObjectMeta { name: Some("new".to_owned()), ..ObjectMeta::default() };
     let manifest = Manifest::new(kind, &metadata, &json!({"stringData": {"k": "hidden"}}));
-    let new = Desired { kind, manifest: Some(manifest), ..wanted("new", "main", 0) };
-    let plan: Plan = Plan { ensure: vec![new], remove: vec![Removal::of(&there, "main")], ..Plan::default() };
+    let new = Desired { kind, manifest: Some(manifest), ..wanted("new", Component::environment("main"), 0) };
+    let plan: Plan = Plan {
+        ensure: vec![new],
+        remove: vec![Removal::of(&there, Component::environment("main"))],
+        ..Plan::default()
+    };
     let writes = engine.preview(&plan).await.writes;
     let text = format!("{writes:?}");
     assert!(writes.len() == 2 && !text.contains("aGlkZGVu") && !text.contains("hidden"), "{text}");
@@ -283,7 +288,7 @@ async fn a_deleted_object_stays_known_while_finalizers_hold_it() {
         api.asked()
     };
     for object in [free, held] {
-        let removal = Removal::of(&seen_service(&object), "");
+        let removal = Removal::of(&seen_service(&object), Component::Whole);
         let asked = remove(&removal).await;
         assert!(asked[0].is(&format!("DELETE {PATH}/{}", removal.key.name)), "{asked:?}");
         let preconditions = json!({"uid": removal.uid, "resourceVersion": "5"});
@@ -292,7 +297,7 @@ async fn a_deleted_object_stays_known_while_finalizers_hold_it() {
     assert!(store.get("ns", "free").is_none());
     assert!(store.get("ns", "held").is_some_and(|held| held.is_terminating()));
     // Nothing is sent for what is being deleted already; but that is not known of another object of its name.
-    let left = Removal::of(&seen_service(&left), "");
+    let left = Removal::of(&seen_service(&left), Component::Whole);
     assert_eq!(remove(&left).await, []);
     assert_eq!(remove(&Removal { uid: "another".to_owned(), ..left }).await.len(), 1);
 }
