@@ -84,9 +84,14 @@ pub async fn terminals(figures: &mut Figures) -> Result<()> {
 fn tenant(bench: &Bench) -> Result<String> {
     bench.cluster.apply(
         "apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: ada, namespace: tenant-bench}
+rules: [{apiGroups: [crownlabs.polito.it], resources: [instances], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: ada, namespace: tenant-bench}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownlabs-manage-instances}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: ada}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ada}]
 ",
     )?;
