@@ -309,7 +309,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::runtime::gate::Gate;
-    use crate::runtime::watch::Selection;
+    use crate::runtime::selection::{Label, Selection};
 
     /// The rows of the README about the loops, with the lines that enclose them.
     fn readme_block() -> String {
@@ -387,7 +387,7 @@ mod tests {
     fn secrets_are_asked_for_by_label_and_by_name_only() {
         let found = build_all().selections("secrets");
         let is_one = |selection: &Selection| {
-            matches!(selection, Selection::Label { value: Some(_), .. } | Selection::Named { .. })
+            selection.name.is_some() || matches!(selection.label, Some(Label::Is(..)))
         };
         assert!(found.len() > 1 && found.iter().all(is_one), "{found:?}");
     }

@@ -165,7 +165,7 @@ mod tests {
             resync: (Duration::from_hours(1), Duration::from_hours(2)),
         };
         let mut stores = WrittenStores::default();
-        stores.add::<InstanceKind>(&Arc::new(Store::new(true)), &Selection::All);
+        stores.add::<InstanceKind>(&Arc::new(Store::new(true)), &Selection::ALL);
         let context = connections.context("test", "Test", stores);
         let read = |value: Value| -> Instance { serde_json::from_value(value).expect("an Instance") };
         let (before, after) = (read(instance("Starting")), read(instance("Ready")));

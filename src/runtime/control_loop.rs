@@ -183,7 +183,7 @@ mod tests {
         let limit = Duration::from_mins(1);
         let mut factory = StoreFactory::default();
         let mut set = StoreSet::new("telling", &mut factory);
-        let namespaces = set.store::<NamespaceKind>(&Selection::All).objects(|_| true).get();
+        let namespaces = set.store::<NamespaceKind>(&Selection::ALL).objects(|_| true).get();
         let (tell, mut told) = mpsc::unbounded_channel();
         let control_loop = Arc::new(ControlLoop::new(Telling(tell), set.finish(), 2));
         let running = Arc::clone(&control_loop);

@@ -250,7 +250,7 @@ mod tests {
             });
             deployments.list_object(serde_json::from_value(object).expect("a Deployment"));
             let mut stores = WrittenStores::default();
-            stores.add::<DeploymentKind>(&deployments, &Selection::All);
+            stores.add::<DeploymentKind>(&deployments, &Selection::ALL);
             let engine = Engine::new(api.writer(), stores, "asking");
             let asking = Asking { deployments, is_answered: AtomicBool::new(false) };
             let key = ObjectKey::new("ns", "a");

@@ -280,7 +280,7 @@ mod tests {
         let mut factory = StoreFactory::default();
         let mut set = StoreSet::new("instance", &mut factory);
         let queue = Arc::clone(set.queue());
-        let services = set.store::<ServiceKind>(&Selection::All).wakes_controller::<InstanceKind>().get();
+        let services = set.store::<ServiceKind>(&Selection::ALL).wakes_controller::<InstanceKind>().get();
         let instance = |name: &str| owner("Instance", name, true);
         services.apply_event(service(1, &instance("a")));
         assert_eq!(queued(&queue).await, ["ns/a"]);
@@ -308,7 +308,7 @@ mod tests {
         let mut set = StoreSet::new("instance", &mut factory);
         let queue = Arc::clone(set.queue());
         let keys = vec![ObjectKey::new("ns", "s"), ObjectKey::new("ns", "absent")];
-        let services = set.store::<ServiceKind>(&Selection::All).named(keys.clone()).get();
+        let services = set.store::<ServiceKind>(&Selection::ALL).named(keys.clone()).get();
         assert_eq!(queued(&queue).await, ["ns/absent", "ns/s"]);
         let nobody = owner("Instance", "a", false);
         services.apply_event(service(1, &nobody));
@@ -329,8 +329,8 @@ mod tests {
         let mut factory = StoreFactory::default();
         let mut set = StoreSet::new("instance", &mut factory);
         let queue = Arc::clone(set.queue());
-        let services = set.store::<ServiceKind>(&Selection::All).get();
-        let all = Selection::All;
+        let services = set.store::<ServiceKind>(&Selection::ALL).get();
+        let all = Selection::ALL;
         let namespaces = set.store::<NamespaceKind>(&all).wakes_residents(&services, &selector).get();
         services.apply_event(service(1, &owner("Instance", "a", true)));
         let mut version = 10;
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn two_loops_share_the_store_of_one_selection() {
         let mut factory = StoreFactory::default();
-        let all = Selection::All;
+        let all = Selection::ALL;
         let (one, labelled) = (factory.store::<ServiceKind>(&all), Selection::labelled("a"));
         assert!(Arc::ptr_eq(&one, &factory.store(&all)));
         assert!(!Arc::ptr_eq(&one, &factory.store(&labelled)));

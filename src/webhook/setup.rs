@@ -159,7 +159,7 @@ async fn own_user(client: Client) -> anyhow::Result<String> {
 }
 
 fn stores(factory: &mut StoreFactory) -> Stores {
-    let all = Selection::All;
+    let all = Selection::ALL;
     let stores = Stores {
         tenants: factory.store(&all),
         workspaces: factory.store(&all),
@@ -182,8 +182,7 @@ fn rotation(
     let WebhookConfig { service_name, .. } = &config.server.webhook;
     let secret = ObjectKey::new(&config.leader_election.namespace, service_name);
     let of_name = Selection::named(service_name);
-    let of_secret =
-        Selection::Named { namespace: Some(secret.namespace.to_string()), name: service_name.clone() };
+    let of_secret = Selection::named(service_name.clone()).within(secret.namespace.to_string());
     let mut set = StoreSet::new(Rotator::NAME, factory);
     let (served, key) = (Arc::clone(resolver), secret.clone());
     let (of_mutating, of_validating) = (secret.clone(), secret.clone());

@@ -27,7 +27,7 @@ impl ReplicaDefinition for BastionLoop {
         let told = Arc::clone(&changed);
         // All Tenants, whatever their labels: every user of the cluster may log in.
         let tenants = set
-            .store::<TenantKind>(&Selection::All)
+            .store::<TenantKind>(&Selection::ALL)
             .on_change(move |change, _| {
                 let keys = change.object_if(|tenant| (&tenant.spec.public_keys, tenant.is_terminating()));
                 if let Some(tenant) = keys {

@@ -20,7 +20,7 @@ pub struct Stores {
 impl Stores {
     /// Declares the stores. A Role in the namespace is enough for them.
     pub fn declare(set: &mut StoreSet<'_>, namespace: &str) -> Self {
-        let all = Selection::In(namespace.to_owned());
+        let all = Selection::ALL.within(namespace);
         let (instances, templates) = (set.store(&all).get(), set.store(&all).get());
         Self { namespace: namespace.to_owned(), instances, templates }
     }

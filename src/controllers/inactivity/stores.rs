@@ -132,7 +132,7 @@ mod tests {
     fn a_machine_is_used_as_its_services_are_and_not_as_its_status_claims() {
         let mut factory = StoreFactory::default();
         let mut set = StoreSet::new("test", &mut factory);
-        let instances = set.store::<InstanceKind>(&Selection::All).get();
+        let instances = set.store::<InstanceKind>(&Selection::ALL).get();
         let addresses = InstanceAddresses::declare(&mut set, &instances);
         let counter = || Arc::new(ConnectionCounter::new("connections", "Connections"));
         let witnesses = Witnesses { addresses, own: OwnWitnesses { ssh: counter(), web_ssh: counter() } };

@@ -92,7 +92,7 @@ impl Stores {
         selector: &BTreeMap<String, String>,
         config: &InstanceConfig,
     ) -> Self {
-        let all = Selection::All;
+        let all = Selection::ALL;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_instances = Selection::labelled(labels::INSTANCE);
         let instances = set.store::<InstanceKind>(&all).written().objects(|_| true);

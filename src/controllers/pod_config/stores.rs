@@ -93,13 +93,13 @@ impl Residents {
 
 /// The records that the loop reads and writes.
 pub fn records(namespace: &str) -> Selection {
-    Selection::LabelledIn { namespace: namespace.to_owned(), key: RECORD }
+    Selection::labelled(RECORD).within(namespace)
 }
 
 impl Stores {
     /// Declares the stores. `known` is updated with them.
     pub fn declare(set: &mut StoreSet<'_>, settings: &Arc<Settings>, known: &Arc<Known>) -> Self {
-        let (all, labelled) = (Selection::All, Selection::labelled(LABEL));
+        let (all, labelled) = (Selection::ALL, Selection::labelled(LABEL));
         let changed = Arc::clone(known);
         // Before a change adds anything to the queue, decisions about it are out of date.
         let expiring = set.store(&all).written().on_change(move |change: &Change<PodConfigKind>, _| {
@@ -329,7 +329,7 @@ fn wake(concerns: &Concerns, residents: &Residents, queue: &Queue) {
 /// something there.
 fn declare_nodes(set: &mut StoreSet<'_>, residents: &Residents, known: &Arc<Known>) -> Arc<Store<NodeKind>> {
     let (residents, known) = (residents.clone(), Arc::clone(known));
-    let nodes = set.store::<NodeKind>(&Selection::All).written();
+    let nodes = set.store::<NodeKind>(&Selection::ALL).written();
     nodes
         .on_change(move |change, queue| {
             let Some(node) = change.object_if(|node| NodeState::of(Some(node))) else { return };

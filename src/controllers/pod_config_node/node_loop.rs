@@ -47,9 +47,9 @@ impl ReplicaDefinition for PodConfigNodeLoop {
         let changed = Arc::new(Notify::new());
         let (pools_changed, report_changed) = (Arc::clone(&changed), Arc::clone(&changed));
         let (namespaced, name) = (namespace.clone(), report_name(&node));
-        let pools = Selection::LabelIn { namespace: namespace.clone(), key: RECORD, value: POOL };
+        let pools = Selection::label(RECORD, POOL).within(namespace.clone());
         let pools = set.store(&pools).on_change(move |_, _| pools_changed.notify_one()).get();
-        let own = Selection::NamedIn { namespace: namespaced, name: name.clone() };
+        let own = Selection::named(name.clone()).within(namespaced);
         let store = set.store(&own).on_change(move |_, _| report_changed.notify_one()).get();
         let report =
             setup.ungated.clone().map(|client| Report { client, store, namespace, name, node: node.clone() });

@@ -96,7 +96,7 @@ impl Stores {
         settings: &Arc<Settings>,
         addresses: &Arc<Addresses>,
     ) -> Self {
-        let all = Selection::All;
+        let all = Selection::ALL;
         let instances = set.store(&all).written().index::<ExposedByTemplate>().index::<ExposedByNamespace>();
         let instances = instances.index::<ByServiceName>();
         let instances = instances.wakes_siblings::<ByCanonicalName>().listed(is_exposed).on_foreign_change(

@@ -58,7 +58,7 @@ impl InstanceAddresses {
     ) -> Self {
         let [shown, known] = [Arc::clone(counter), Arc::clone(counter)];
         setup.expositions.push(Box::new(move |text| shown.render(text)));
-        let instances = set.store::<InstanceKind>(&Selection::All).get();
+        let instances = set.store::<InstanceKind>(&Selection::ALL).get();
         let this = Self::declare(set, &instances);
         this.follow(move |address, is_there| {
             let destination = SocketAddr::new(address, port);
@@ -108,7 +108,7 @@ impl InstanceAddresses {
     #[cfg(test)]
     pub fn of(services: Arc<Store<ServiceKind>>) -> Self {
         let mut factory = crate::runtime::store::StoreFactory::default();
-        let instances = StoreSet::new("test", &mut factory).store(&Selection::All).get();
+        let instances = StoreSet::new("test", &mut factory).store(&Selection::ALL).get();
         Self { services, instances }
     }
 
@@ -157,7 +157,7 @@ mod tests {
         fn new() -> Self {
             let mut factory = StoreFactory::default();
             let mut set = StoreSet::new("test", &mut factory);
-            let instances = set.store::<InstanceKind>(&Selection::All).get();
+            let instances = set.store::<InstanceKind>(&Selection::ALL).get();
             let addresses = InstanceAddresses::declare(&mut set, &instances);
             let told = Arc::<Mutex<Vec<_>>>::default();
             let tell = Arc::clone(&told);

@@ -59,7 +59,7 @@ pub struct Found {
 impl EndingStores {
     /// Declares the stores. Only Instances in namespaces with the labels of `selector` are looked at.
     pub fn declare<D: Dependencies>(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
-        let all = Selection::All;
+        let all = Selection::ALL;
         let instances = set.store::<InstanceKind>(&all).written().listed(|_| true);
         // The statuses of other loops, which change often, do not matter here.
         let instances = instances.on_foreign_change(|change, queue| {

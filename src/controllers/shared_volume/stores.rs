@@ -18,9 +18,9 @@ use crate::kinds::{
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::{Priority, Queue};
+use crate::runtime::selection::{Label, Selection};
 use crate::runtime::store::{Change, Index, Store};
 use crate::runtime::store_set::{Declaration, StoreSet, enqueue_controller};
-use crate::runtime::watch::Selection;
 
 /// The stores of the shared volume loop.
 pub struct Stores {
@@ -65,12 +65,12 @@ impl Index<SharedVolumeKind> for RefusedByNamespace {
 impl Stores {
     /// Declares the stores. Only volumes in namespaces for which this daemon is responsible are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
-        let all = Selection::All;
+        let all = Selection::ALL;
         let of_instances = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_volumes = Selection::label(labels::VOLUME_TYPE, labels::VOLUME_TYPE_SHARED_VOLUME);
         let volumes = set.store(&all).written().objects(|_| true).index::<RefusedByNamespace>().get();
         // Those of Tenants carry the label, and change with each of their pods.
-        let quotas = set.store::<UsedQuotaKind>(&Selection::Unlabelled(labels::MANAGED_BY));
+        let quotas = set.store::<UsedQuotaKind>(&Selection::of(Label::Absent(labels::MANAGED_BY)));
         quotas
             .wakes_by::<RefusedByNamespace, _, _>(&volumes, |change| {
                 change

@@ -77,7 +77,7 @@ impl Stores {
     /// Declares the stores. Only snapshots in namespaces with the labels of `selector` are reconciled.
     /// The Secret with the login to the registry is named `secret`.
     pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>, secret: &str) -> Self {
-        let all = Selection::All;
+        let all = Selection::ALL;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_instances = Selection::labelled(labels::INSTANCE);
         let snapshots = snapshots(set);
@@ -177,7 +177,7 @@ impl Stores {
 /// Declares the store of snapshots. When one ends, those of the same Instance that wait for it are added to
 /// the queue.
 fn snapshots(set: &mut StoreSet<'_>) -> Arc<Store<InstanceSnapshotKind>> {
-    let snapshots = set.store::<InstanceSnapshotKind>(&Selection::All).written().objects(is_open);
+    let snapshots = set.store::<InstanceSnapshotKind>(&Selection::ALL).written().objects(is_open);
     let snapshots = snapshots.index::<OfInstance>().get();
     let (queue, waiting) = (Arc::clone(set.queue()), Arc::clone(&snapshots));
     snapshots.subscribe(move |change| {

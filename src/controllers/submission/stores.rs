@@ -49,7 +49,7 @@ fn enqueue(instances: &Store<InstanceKind>, queue: &Queue, key: ObjectKey) {
 impl Stores {
     /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
-        let all = Selection::All;
+        let all = Selection::ALL;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_instances = Selection::labelled(labels::INSTANCE);
         let instances = set.store::<InstanceKind>(&all).written().index::<ByTemplate>().listed(is_concerned);

@@ -67,7 +67,7 @@ impl Index<TenantKind> for ByCanonicalName {
 impl Stores {
     /// Declares the stores.
     pub fn declare(set: &mut StoreSet<'_>, settings: &Settings) -> Self {
-        let all = Selection::All;
+        let all = Selection::ALL;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_TENANT);
         let tenants = set.store::<TenantKind>(&all).written().objects(|_| true).index::<ByWorkspace>();
         let tenants = tenants.wakes_siblings::<ByCanonicalName>().get();
@@ -212,7 +212,7 @@ fn namespaces(
 ) -> Arc<Store<NamespaceKind>> {
     let (tenants, volumes) = (Arc::clone(tenants), settings.config.my_drive.namespace.clone());
     let namespaces =
-        set.store::<NamespaceKind>(&Selection::All).on_foreign_change(move |change, queue| {
+        set.store::<NamespaceKind>(&Selection::ALL).on_foreign_change(move |change, queue| {
             match (&change.old, &change.new) {
                 (None, Some(new)) if new.name() == volumes => {
                     for key in tenants.keys() {

@@ -58,7 +58,7 @@ fn is_relevant(change: &Change<InstanceKind>) -> bool {
 impl Stores {
     /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
-        let all = Selection::All;
+        let all = Selection::ALL;
         let instances = set.store::<InstanceKind>(&all).written().index::<ByTemplate>().listed(is_exam);
         let instances = instances.on_foreign_change(|change, queue| {
             if let Some(instance) = change.object().filter(|_| is_relevant(change)) {

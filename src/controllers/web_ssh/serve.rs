@@ -67,7 +67,7 @@ impl ReplicaDefinition for WebSshLoop {
         let connections = Arc::clone(&setup.web_ssh_connections);
         let addresses = InstanceAddresses::counted(setup, set, &connections, config.port);
         let tenants =
-            set.store(&Selection::All).index::<ByManagedWorkspace>().index::<ByPersonalNamespace>().get();
+            set.store(&Selection::ALL).index::<ByManagedWorkspace>().index::<ByPersonalNamespace>().get();
         let origins = config.origins(&setup.config.controllers.instance);
         Ok(Self { config, origins, users, tenants, addresses, connections, key })
     }

@@ -30,7 +30,7 @@ pub struct Stores {
 impl Stores {
     /// Declares the stores. Only Workspaces for which this daemon is responsible are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
-        let all = Selection::All;
+        let all = Selection::ALL;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE);
         let workspaces = set.store(&all).written().objects(|_| true).get();
         let candidates = Arc::clone(&workspaces);

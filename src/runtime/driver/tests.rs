@@ -68,7 +68,7 @@ impl Reconciler for Scripted {
     };
 
     fn read_first(&self) -> Vec<(KindInfo, Selection)> {
-        vec![(KindInfo::of::<ServiceKind>(), Selection::All)]
+        vec![(KindInfo::of::<ServiceKind>(), Selection::ALL)]
     }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
@@ -102,8 +102,8 @@ fn driver(api: &ApiServer) -> Driver<Scripted> {
     let (deployments, services) = (Arc::new(Store::new(true)), Arc::new(Store::new(true)));
     deployments.list_object(serde_json::from_value(deployment(5, 0)).expect("a Deployment"));
     let mut stores = WrittenStores::default();
-    stores.add::<DeploymentKind>(&deployments, &Selection::All);
-    stores.add::<ServiceKind>(&services, &Selection::All);
+    stores.add::<DeploymentKind>(&deployments, &Selection::ALL);
+    stores.add::<ServiceKind>(&services, &Selection::ALL);
     let connections = Connections {
         client: api.client(),
         writer: api.writer(),

@@ -52,7 +52,7 @@ impl StoreFactory {
             return store;
         }
         let store: Arc<Store<T>> =
-            Arc::new(Store { label: selection.label_of_all(), ..Store::new(*selection == Selection::All) });
+            Arc::new(Store { label: selection.label_of_all(), ..Store::new(*selection == Selection::ALL) });
         let (watched, selected) = (Arc::clone(&store), selection.clone());
         self.shared.push(Shared {
             type_id,
@@ -85,7 +85,7 @@ impl StoreFactory {
     /// The API group and the plural name of each kind that is watched in the whole cluster.
     #[cfg(test)]
     pub fn resources(&self) -> std::collections::BTreeSet<(String, String)> {
-        let everywhere = self.shared.iter().filter(|shared| shared.selection.namespace().is_empty());
+        let everywhere = self.shared.iter().filter(|shared| shared.selection.namespace.is_none());
         everywhere.map(|shared| (shared.group.to_owned(), shared.plural.to_owned())).collect()
     }
 

@@ -12,6 +12,7 @@ use tower::service_fn;
 use super::*;
 use crate::kinds::{NamespaceKind, SecretKind};
 use crate::runtime::pieces::LARGEST_OBJECT;
+use crate::runtime::selection::Label;
 use crate::runtime::store::StoreState;
 
 /// An answer with a whole body, or one whose body never comes.
@@ -45,7 +46,7 @@ fn server(hanging: usize) -> (Client, Log) {
 /// Watches for this time.
 async fn watch(client: Client, time: Duration) -> (Arc<Store<NamespaceKind>>, WatchHealth) {
     let (store, health) = (Arc::new(Store::new(true)), WatchHealth::default());
-    let running = run(client, Arc::clone(&store), Selection::All, health.clone(), true);
+    let running = run(client, Arc::clone(&store), Selection::ALL, health.clone(), true);
     assert!(tokio::time::timeout(time, running).await.is_err(), "a watch never ends");
     (store, health)
 }
@@ -82,17 +83,13 @@ async fn only_the_selection_is_listed_page_by_page_and_watched() {
     const IN: &str = "/api/v1/namespaces/ns/namespaces";
     let namespace = || "ns".to_owned();
     for (selection, path, selector) in [
-        (Selection::All, "/api/v1/namespaces", ""),
+        (Selection::ALL, "/api/v1/namespaces", ""),
         (Selection::label("a", "b"), "/api/v1/namespaces", "labelSelector=a%3Db"),
         (Selection::named("a"), "/api/v1/namespaces", "fieldSelector=metadata.name%3Da"),
-        (Selection::In(namespace()), IN, ""),
-        (Selection::LabelledIn { namespace: namespace(), key: "a" }, IN, "labelSelector=a"),
-        (Selection::LabelIn { namespace: namespace(), key: "a", value: "b" }, IN, "labelSelector=a%3Db"),
-        (
-            Selection::NamedIn { namespace: namespace(), name: "a".to_owned() },
-            IN,
-            "fieldSelector=metadata.name%3Da",
-        ),
+        (Selection::ALL.within(namespace()), IN, ""),
+        (Selection::labelled("a").within(namespace()), IN, "labelSelector=a"),
+        (Selection::label("a", "b").within(namespace()), IN, "labelSelector=a%3Db"),
+        (Selection::named("a").within(namespace()), IN, "fieldSelector=metadata.name%3Da"),
     ] {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let noted = Arc::clone(&asked);
@@ -127,10 +124,8 @@ async fn only_the_selection_is_listed_page_by_page_and_watched() {
 fn a_selection_is_the_same_in_a_request_and_for_an_object() {
     const NO: bool = false;
     let key = "crownlabs.polito.it/type";
-    let of_label =
-        Selection::LabelIn { namespace: "ns".to_owned(), key: "crownlabs.polito.it/type", value: "x" };
-    let named_in = Selection::NamedIn { namespace: "ns".to_owned(), name: "a".to_owned() };
-    let of_namespace = Selection::Named { namespace: Some("ns".to_owned()), name: "a".to_owned() };
+    let of_label = Selection::label("crownlabs.polito.it/type", "x").within("ns");
+    let named_in = Selection::named("a").within("ns");
     let labelled = "labelSelector=crownlabs.polito.it%2Ftype";
     let matching = |selection: &Selection| -> Vec<bool> {
         let labels = [json!({}), json!({key: "tenant"}), json!({key: "other"})];
@@ -142,7 +137,7 @@ fn a_selection_is_the_same_in_a_request_and_for_an_object() {
         of_labels.chain(of_names).map(|object| selection.matches(&object)).collect()
     };
     for (selection, query, expected) in [
-        (Selection::All, String::new(), [true; 6]),
+        (Selection::ALL, String::new(), [true; 6]),
         (
             Selection::labelled("crownlabs.polito.it/type"),
             labelled.to_owned(),
@@ -154,23 +149,18 @@ fn a_selection_is_the_same_in_a_request_and_for_an_object() {
             [NO, true, NO, NO, NO, NO],
         ),
         (
-            Selection::LabelledIn { namespace: "ns".to_owned(), key: "crownlabs.polito.it/type" },
+            Selection::labelled("crownlabs.polito.it/type").within("ns"),
             labelled.to_owned(),
             [NO, NO, NO, true, NO, true],
         ),
         (of_label, format!("{labelled}%3Dx"), [NO, NO, NO, true, NO, true]),
         (named_in, "fieldSelector=metadata.name%3Da".to_owned(), [NO, NO, NO, true, NO, NO]),
         (
-            Selection::Unlabelled("crownlabs.polito.it/type"),
+            Selection::of(Label::Absent("crownlabs.polito.it/type")),
             labelled.replacen('=', "=!", 1),
             [true, NO, NO, NO, NO, NO],
         ),
         (Selection::named("a"), "fieldSelector=metadata.name%3Da".to_owned(), [NO, NO, NO, true, true, NO]),
-        (
-            of_namespace,
-            "fieldSelector=metadata.name%3Da%2Cmetadata.namespace%3Dns".to_owned(),
-            [NO, NO, NO, true, NO, NO],
-        ),
     ] {
         assert_eq!(selection.query(), query, "{selection:?}");
         assert_eq!(matching(&selection), expected, "{selection:?}");
@@ -200,7 +190,7 @@ async fn a_kind_that_is_not_served_is_asked_for_every_ten_seconds_or_never_again
         let (client, log) = refusing(code);
         let (store, health): (Arc<Store<NamespaceKind>>, _) =
             (Arc::new(Store::new(true)), WatchHealth::default());
-        let running = run(client, Arc::clone(&store), Selection::All, health.clone(), retry);
+        let running = run(client, Arc::clone(&store), Selection::ALL, health.clone(), retry);
         assert!(tokio::time::timeout(Duration::from_secs(65), running).await.is_err(), "it never ends");
         assert_eq!(log.lock().expect("no panic").len(), asked, "{code} {retry}");
         assert_eq!((store.state(), health.broken().is_some()), (state, false), "{code} {retry}");
@@ -239,7 +229,7 @@ const END: &str = r#"],"metadata":{"resourceVersion":"9"}}"#;
 
 /// Watches Secrets until it is as expected, and then stops.
 async fn secrets_until(client: Client, store: &Arc<Store<SecretKind>>, is_expected: impl Fn() -> bool) {
-    let running = run(client, Arc::clone(store), Selection::All, WatchHealth::default(), true);
+    let running = run(client, Arc::clone(store), Selection::ALL, WatchHealth::default(), true);
     let expected = async {
         while !is_expected() {
             tokio::time::sleep(Duration::from_millis(100)).await;

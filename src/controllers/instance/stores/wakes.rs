@@ -46,7 +46,7 @@ pub fn tenants(
         let tenant = tenant.as_deref()?;
         Some((within_limits(&tenant.spec.public_keys).to_vec(), ByManagedWorkspace::keys(tenant)))
     };
-    set.store::<TenantKind>(&Selection::All)
+    set.store::<TenantKind>(&Selection::ALL)
         .index::<ByManagedWorkspace>()
         .wakes_by::<ByTenant, _, _>(instances, move |change| {
             let tenant = change.object().filter(|_| known(&change.old) != known(&change.new));
@@ -69,7 +69,7 @@ pub fn shared_volumes(
     templates: &Arc<Store<TemplateKind>>,
 ) -> Arc<Store<SharedVolumeKind>> {
     let templates = Arc::clone(templates);
-    let store = set.store::<SharedVolumeKind>(&Selection::All).optional().index::<ByExport>();
+    let store = set.store::<SharedVolumeKind>(&Selection::ALL).optional().index::<ByExport>();
     let store = store.wakes_by::<ByTemplate, _, _>(instances, move |change| {
         let key = change.object().map(|volume| ObjectKey::of(&**volume));
         key.map(|key| templates.keys_by::<BySharedVolume>(&key)).unwrap_or_default()
@@ -83,7 +83,7 @@ pub fn data_volumes(
     machines: &Arc<Store<VirtualMachineKind>>,
 ) -> Arc<Store<DataVolumeKind>> {
     let machines = Arc::clone(machines);
-    let store = set.store::<DataVolumeKind>(&Selection::All).optional();
+    let store = set.store::<DataVolumeKind>(&Selection::ALL).optional();
     let store = store.on_change(move |change, queue| {
         let Some(disk) = change.object() else { return };
         let machine = machines.get(disk.namespace(), disk.name());

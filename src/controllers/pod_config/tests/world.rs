@@ -144,9 +144,9 @@ impl World {
             };
         }
         match kind {
-            "PodConfig" => gone!(crate::api::pod_config::PodConfigKind, Selection::All),
+            "PodConfig" => gone!(crate::api::pod_config::PodConfigKind, Selection::ALL),
             "Pod" => gone!(NetworkedPodKind, Selection::labelled(LABEL)),
-            "Node" => gone!(NodeKind, Selection::All),
+            "Node" => gone!(NodeKind, Selection::ALL),
             "Deployment" => gone!(SampleDeploymentKind, Selection::labelled(LABEL)),
             _ => gone!(NetworkRecordKind, records(SYSTEM)),
         }

@@ -92,7 +92,7 @@ impl World {
     }
 
     fn instances(&mut self) -> Arc<Store<InstanceKind>> {
-        self.factory.store(&Selection::All)
+        self.factory.store(&Selection::ALL)
     }
 
     /// The objects that wait for a worker, by name.

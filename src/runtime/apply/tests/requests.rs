@@ -45,7 +45,7 @@ fn engine(api: &ApiServer, known: &[Value], is_whole: bool) -> (Engine, Arc<Stor
     }
     store.end_list();
     let mut stores = WrittenStores::default();
-    stores.add::<ServiceKind>(&store, &Selection::All);
+    stores.add::<ServiceKind>(&store, &Selection::ALL);
     (Engine::new(api.writer(), stores, "tests"), store)
 }
 
@@ -163,7 +163,7 @@ async fn a_status_is_patched_with_what_differs() {
     let api = ApiServer::start(move |_| (200, answer.clone())).await;
     let store = Arc::new(Store::<DeploymentKind>::new(true));
     let mut stores = WrittenStores::default();
-    stores.add(&store, &Selection::All);
+    stores.add(&store, &Selection::ALL);
     let engine = Engine::new(api.writer(), stores, "tests");
     let status = |ready_replicas| DeploymentStatus { ready_replicas, ..DeploymentStatus::default() };
     let object = |ready_replicas| {
@@ -216,7 +216,7 @@ async fn the_store_takes_what_is_read() {
     assert_eq!(ips(&store), ["a 2", "b 1"]);
     assert_eq!(api.lines(), ["a", "gone"].map(|name| format!("GET {PATH}/{name}")));
     let (all, store) = engine(&api, &known, true);
-    all.read_all(kind, &Selection::All).await.expect("read");
+    all.read_all(kind, &Selection::ALL).await.expect("read");
     assert_eq!(ips(&store), ["a 2", "b 2"]);
     assert_eq!(api.asked().len(), 2, "two pages");
 }
@@ -248,7 +248,7 @@ async fn a_preview_never_shows_what_a_secret_holds() {
     store.list_object(there.clone());
     store.end_list();
     let mut stores = WrittenStores::default();
-    stores.add::<SecretKind>(&store, &Selection::All);
+    stores.add::<SecretKind>(&store, &Selection::ALL);
     let engine = Engine::new(api.writer(), stores, "tests");
     let kind = KindInfo::of::<SecretKind>();
     let metadata = ObjectMeta { name: Some("new".to_owned()), ..ObjectMeta::default() };

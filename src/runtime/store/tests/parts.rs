@@ -154,7 +154,7 @@ fn the_stores_of_what_is_written_take_answers_and_lists() {
     let list = |path: &str, query: &str| (path.to_owned(), query.to_owned());
     assert_eq!(written.list(kind), list("/api/v1/services", "labelSelector=a%3Db"));
     let mut within = WrittenStores::default();
-    within.add(&store, &Selection::LabelledIn { namespace: "ns".to_owned(), key: "a" });
+    within.add(&store, &Selection::labelled("a").within("ns"));
     assert_eq!(within.list(kind), list("/api/v1/namespaces/ns/services", "labelSelector=a"));
     let untyped = Arc::clone(written.get(kind).expect("declared"));
     assert_eq!(untyped.is_whole(), store.is_whole());
