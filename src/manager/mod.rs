@@ -245,9 +245,9 @@ async fn lead(
     }
     let is_working = loops.iter().any(ControlLoop::is_working);
     let drained = async move {
-        // The lease is renewed until the last pass has ended, so that none of its writes is refused.
+        // The lease is renewed until the last reconcile has ended, so that none of its writes is refused.
         if is_working && tokio::time::timeout(DRAIN_LIMIT, &mut work).await.is_err() {
-            warn!("some passes did not end in time; what they left is finished at the next start");
+            warn!("some reconciles did not end in time; the next start finishes what they began");
         }
         drop(work);
         let released = async {

@@ -16,8 +16,8 @@ use crate::api::image_list::ImageList;
 use crate::api::names::{check_dns_label, check_object_name};
 use crate::api::pod_config::PodConfig;
 
-/// After so many passes nothing may be written any more: what one loop has made may be what another one waits for.
-const MOST_PASSES: u32 = 8;
+/// After so many rounds nothing may be written any more: what one loop has made may be what another one waits for.
+const MOST_ROUNDS: u32 = 8;
 
 /// Of so many values one is reconciled again and again: that takes the most time.
 const REPEATED: usize = 7;
@@ -37,7 +37,7 @@ fn of_group(documents: &[Value], group: usize) -> Vec<Value> {
     documents.iter().filter(|document| is_in(document)).cloned().collect()
 }
 
-/// The time of all passes.
+/// The time of all rounds.
 fn now() -> jiff::Timestamp {
     static NOW: std::sync::OnceLock<jiff::Timestamp> = std::sync::OnceLock::new();
     *NOW.get_or_init(clock::now)
@@ -208,11 +208,11 @@ fn namespaces(usual: &BTreeSet<Made>) -> BTreeSet<(String, String)> {
 }
 
 /// Reconciles everything again and again, as if each write had succeeded, until nothing is written any more; what is still
-/// written in the last pass.
+/// written in the last round.
 fn unrest(planning: &Planning<'_>, output: &Output) -> Vec<String> {
     let loops = || planning.of_cluster.iter().chain(&planning.in_namespaces);
     let mut last = Vec::new();
-    for version in 1..=MOST_PASSES {
+    for version in 1..=MOST_ROUNDS {
         let mut written: Vec<(Value, String)> = if version == 1 {
             output.objects.iter().map(|object| (object.clone(), String::new())).collect()
         } else {

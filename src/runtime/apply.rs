@@ -7,7 +7,7 @@
 //! is not held (see [`super::gate`]).
 
 mod compare;
-mod evidence;
+mod preconditions;
 mod preview;
 mod read;
 mod removal;
@@ -27,7 +27,7 @@ use super::component::Component;
 use super::error::{ApiError, decoded};
 use super::key::ObjectKey;
 use super::merge;
-use super::plan::{Desired, Evidence, KindInfo, ObjectPatch, Plan, to_value};
+use super::plan::{Desired, KindInfo, ObjectPatch, Plan, Precondition, to_value};
 use super::store::{AnyObject, WrittenStores};
 use crate::api::meta::Metadata;
 use crate::api::names::{self, NameError};
@@ -108,7 +108,7 @@ impl Engine {
     }
 
     /// Carries out a plan as far as possible. `owner` is the object that is reconciled.
-    pub async fn apply<E>(&self, plan: &Plan<E>, owner: &Evidence) -> Applied {
+    pub async fn apply<E>(&self, plan: &Plan<E>, owner: &Precondition) -> Applied {
         let patches =
             join_all(plan.patches.iter().map(async |patch| {
                 failure(&patch.component, patch.kind, &patch.key, self.patch(patch).await)
@@ -131,7 +131,13 @@ impl Engine {
 
     /// Creates or repairs the objects of these waves, one wave after the other. After a name conflict in a
     /// component, its objects in later waves are left out.
-    async fn ensure_waves<E>(&self, plan: &Plan<E>, owner: &Evidence, waves: &[u8], applied: &mut Applied) {
+    async fn ensure_waves<E>(
+        &self,
+        plan: &Plan<E>,
+        owner: &Precondition,
+        waves: &[u8],
+        applied: &mut Applied,
+    ) {
         for wave in waves {
             if plan.stop_at_failure && !applied.failures.is_empty() {
                 return;
@@ -160,7 +166,7 @@ impl Engine {
     }
 
     /// Creates an object, or repairs its enforced fields if it exists.
-    async fn ensure(&self, desired: &Desired, owner: &Evidence) -> Result<Ensured, ApiError> {
+    async fn ensure(&self, desired: &Desired, owner: &Precondition) -> Result<Ensured, ApiError> {
         let store = self.stores.get(desired.kind)?;
         let done = |ensured: Ensured| move |is_written| if is_written { ensured } else { Ensured::Unchanged };
         if let Some(seen) = store.seen(&desired.key) {
@@ -201,7 +207,7 @@ impl Engine {
         &self,
         desired: &Desired,
         seen: &dyn AnyObject,
-        owner: &Evidence,
+        owner: &Precondition,
     ) -> Result<bool, ApiError> {
         let metadata = seen.metadata();
         if matches!(owner_of(metadata, desired), Owner::Predecessor) {

@@ -94,7 +94,7 @@ fn log(result: &Result<Action, ReconcileError>, failures: u32, took: Duration) {
             warn!(failures = failures + 1, %error, "the reconcile failed; it is tried again shortly");
         }
         // Conflicts and similar errors are usually gone at the second attempt.
-        Err(error) => info!(%error, "the reconcile failed; it is tried again at once"),
+        Err(error) => info!(%error, "the reconcile failed; it is tried again in a moment"),
         Ok(action) => debug!(?took, ?action, "reconciled"),
     }
 }

@@ -13,7 +13,7 @@ use super::clock;
 use super::context::Context;
 use super::controller::{ReconcileError, ReconcileKey};
 use super::error::ApiError;
-use super::plan::Evidence;
+use super::plan::Precondition;
 use super::queue::Action;
 use super::reconcile::{Answer, End, QUOTA_RETRY, Reconcile, Step};
 use super::reconciler::{Counter, Reconciler, Report, labels_of};
@@ -78,10 +78,10 @@ impl<R: Reconciler> Driver<R> {
                     }
                 }
             }
-            Step::Check(evidence) => return engine.check_all(evidence).await.into(),
+            Step::Check(preconditions) => return engine.check_all(preconditions).await.into(),
             Step::Apply(observed, plan) => {
                 let effects = plan.effects.iter().map(|effect| reconciler.perform(observed, effect));
-                let owner = Evidence::object(observed.as_ref());
+                let owner = Precondition::object(observed.as_ref());
                 let (applied, effects) = join!(engine.apply(plan, &owner), join_all(effects));
                 return Answer::Applied(applied, effects);
             }

@@ -33,7 +33,7 @@ pub enum ApiError {
         /// After how long the API server asks to try again, if it says so.
         retry_after: Option<Duration>,
     },
-    /// What a deletion is founded on is not as the store had it: nothing was deleted, and the store has it now.
+    /// A precondition does not hold: the store was late. Nothing was deleted, and the store has it now.
     #[error("{0}")]
     Stale(String),
     /// The lease is not held (any more): nothing was sent.

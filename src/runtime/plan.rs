@@ -154,14 +154,14 @@ pub struct Removal {
     pub uid: String,
     /// Its resource version.
     pub resource_version: String,
-    /// What the deletion is founded on; for what cannot be made again as it was.
-    pub founded_on: Vec<Evidence>,
+    /// What has to hold; for what cannot be made again as it was.
+    pub preconditions: Vec<Precondition>,
 }
 
-/// What a deletion is founded on. It is compared with the API server right before. If something differs, nothing is
-/// deleted, the store takes it, and the object is reconciled again.
+/// What has to hold for a deletion, by the store and by the API server, which is asked right before. If something differs,
+/// nothing is deleted, the store takes it, and the object is reconciled again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Evidence {
+pub enum Precondition {
     /// This object exists and is as the store has it: its spec, and whether it is being deleted.
     Object(KindInfo, ObjectKey),
     /// The store has every object of this kind that is in this namespace.
@@ -170,7 +170,7 @@ pub enum Evidence {
     Every(KindInfo),
 }
 
-impl Evidence {
+impl Precondition {
     /// This object.
     pub fn object<T: Kind>(object: &Object<T>) -> Self {
         Self::Object(KindInfo::of::<T>(), ObjectKey::of(object))
@@ -193,13 +193,13 @@ impl Removal {
             component,
             uid: object.uid().to_owned(),
             resource_version: object.resource_version().unwrap_or_default(),
-            founded_on: Vec::new(),
+            preconditions: Vec::new(),
         }
     }
 
-    /// The same, founded on these.
-    pub fn founded_on(self, evidence: impl Into<Vec<Evidence>>) -> Self {
-        Self { founded_on: evidence.into(), ..self }
+    /// The same, with these preconditions.
+    pub fn with_preconditions(self, preconditions: impl Into<Vec<Precondition>>) -> Self {
+        Self { preconditions: preconditions.into(), ..self }
     }
 }
 
@@ -237,8 +237,8 @@ pub struct Plan<E = ()> {
     pub problems: Vec<Problem>,
     /// When the object is reconciled again if nothing changes.
     pub requeue: Requeue,
-    /// What the plan is founded on, before anything is written; for what it has others destroy.
-    pub founded_on: Vec<Evidence>,
+    /// What has to hold before anything is written; for what the plan has others destroy.
+    pub preconditions: Vec<Precondition>,
     /// Objects that the plan depends on and that the stores may be late with: they are read from the API
     /// server, and the plan is made again, before it is carried out. For refusals that are final.
     pub confirm: Vec<(KindInfo, ObjectKey)>,
@@ -249,8 +249,8 @@ pub struct Plan<E = ()> {
     pub stop_at_failure: bool,
     /// The finalizer that is removed from the object once everything else has succeeded.
     pub remove_finalizer: Option<&'static str>,
-    /// What the removal of the finalizer, after which the object is gone, is founded on.
-    pub finalizer_founded_on: Vec<Evidence>,
+    /// What has to hold for the removal of the finalizer, after which the object is gone.
+    pub finalizer_preconditions: Vec<Precondition>,
 }
 
 impl ObjectPatch {
@@ -296,12 +296,12 @@ impl<E> Default for Plan<E> {
             effects: Vec::new(),
             problems: Vec::new(),
             requeue: Requeue::default(),
-            founded_on: Vec::new(),
+            preconditions: Vec::new(),
             confirm: Vec::new(),
             announce: false,
             stop_at_failure: false,
             remove_finalizer: None,
-            finalizer_founded_on: Vec::new(),
+            finalizer_preconditions: Vec::new(),
         }
     }
 }

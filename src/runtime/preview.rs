@@ -93,8 +93,8 @@ impl<'a, R: Reconciler> Preview<'a, R> {
                     }
                 }
             }
-            Step::Check(evidence) => {
-                let checked = self.engine.check_all(evidence).await;
+            Step::Check(preconditions) => {
+                let checked = self.engine.check_all(preconditions).await;
                 self.problems.extend(checked.as_ref().err().map(ToString::to_string));
                 return checked.into();
             }

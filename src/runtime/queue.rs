@@ -129,8 +129,8 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Adds an object because somebody says that something has changed whom nobody can hold to it: at most once a
-    /// second, after the last time too, and not before the retry of an object whose reconcile failed.
+    /// Adds an object because of a change that users can make as often as they like: at most once a second, and not before
+    /// the retry of an object whose reconcile failed. The last change counts, too.
     pub fn add_limited(&self, key: ObjectKey) {
         let mut inner = self.lock();
         let now = Instant::now();

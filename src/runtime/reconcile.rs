@@ -6,7 +6,7 @@
 //! | observe | the plan is made; an object that is gone, or left to the garbage collector, is forgotten, and that is the end |
 //! | refresh, observe | only with [`Plan::confirm`]; the plan is made again |
 //! | publish | only with [`Plan::announce`]: the report before the plan |
-//! | check | only with [`Plan::founded_on`] |
+//! | check | only with [`Plan::preconditions`] |
 //! | apply | writes, and effects outside of the cluster at the same time |
 //! | observe | unless nothing was done: the stores now hold the answers |
 //! | settle | what the loop keeps in memory is updated |
@@ -24,7 +24,7 @@ use super::apply::{Applied, Failure};
 use super::controller::ReconcileError;
 use super::error::ApiError;
 use super::finalizer;
-use super::plan::{Evidence, KindInfo, ObjectPatch, Plan, Requeue};
+use super::plan::{KindInfo, ObjectPatch, Plan, Precondition, Requeue};
 use super::reconciler::{EffectOutcome, EffectResult, Outcome, Reconciler, Report};
 use crate::api::{Kind, Object};
 
@@ -39,7 +39,7 @@ pub enum Step<'a, R: Reconciler> {
     /// Read these objects from the API server, so that the stores have them as they are.
     Refresh(&'a [(KindInfo, ObjectKey)]),
     /// Compare with the API server that all of this is so.
-    Check(&'a [Evidence]),
+    Check(&'a [Precondition]),
     /// Carry out the plan for this observation. The answer is [`Answer::Applied`].
     Apply(&'a R::Observed, &'a Plan<R::Effect>),
     /// Update what the loop keeps in memory.
@@ -149,10 +149,10 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
                 Some(Step::Observe)
             }
             (Stage::Refresh, _) => Some(Step::Refresh(&self.plan.confirm)),
-            (Stage::Check, _) => Some(Step::Check(&self.plan.founded_on)),
+            (Stage::Check, _) => Some(Step::Check(&self.plan.preconditions)),
             (Stage::Apply, Some(observed)) => Some(Step::Apply(observed, &self.plan)),
             (Stage::Settle, Some(observed)) => Some(Step::Settle(observed, &self.outcome)),
-            (Stage::CheckFinalizer, _) => Some(Step::Check(&self.plan.finalizer_founded_on)),
+            (Stage::CheckFinalizer, _) => Some(Step::Check(&self.plan.finalizer_preconditions)),
             (Stage::RemoveFinalizer, _) => self.removal.as_ref().map(Step::Patch),
             (Stage::Patch, _) => patch().map(Step::Patch),
             (Stage::Publish, Some(observed)) => {

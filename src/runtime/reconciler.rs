@@ -188,7 +188,7 @@ impl<R> Outcome<R> {
         self.failures.is_empty() && self.effects.iter().all(|effect| effect.error.is_none())
     }
 
-    /// A deletion that was not made because what it is founded on has changed.
+    /// A deletion that was not made because a precondition did not hold.
     pub fn stale(&self) -> Option<&Failure> {
         self.failures.iter().find(|failure| matches!(failure.error, ApiError::Stale(_)))
     }

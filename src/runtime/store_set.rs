@@ -210,7 +210,7 @@ impl<T: Kind> Declaration<'_, '_, T> {
 impl Declaration<'_, '_, NamespaceKind> {
     /// When a namespace gets the labels of `selector` or loses them, the objects of `store` in it are added
     /// to the queue: they are ours from then on, or no longer.
-    pub fn wakes_residents<O: Kind>(
+    pub fn wakes_objects_within<O: Kind>(
         self,
         store: &Arc<Store<O>>,
         selector: &BTreeMap<String, String>,
@@ -331,7 +331,7 @@ mod tests {
         let queue = Arc::clone(set.queue());
         let services = set.store::<ServiceKind>(&Selection::ALL).get();
         let all = Selection::ALL;
-        let namespaces = set.store::<NamespaceKind>(&all).wakes_residents(&services, &selector).get();
+        let namespaces = set.store::<NamespaceKind>(&all).wakes_objects_within(&services, &selector).get();
         services.apply_event(service(1, &owner("Instance", "a", true)));
         let mut version = 10;
         for (labels, is_change) in [

@@ -15,12 +15,12 @@ use crate::api::reason;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
-use crate::controllers::shared::ending::{Ending, Way};
+use crate::controllers::shared::ending::{Ending, EndingKind};
 use crate::controllers::shared::mail_log::Mailed;
 use crate::controllers::shared::promise::{Terms, accepted, later, standing, time};
 
-/// The way to the end.
-const WAY: Way = Way {
+/// How an Instance is deleted for its age.
+const KIND: EndingKind = EndingKind {
     condition: EXPIRING,
     warning: MailKind::ExpirationWarning,
     last: MailKind::Expired,
@@ -54,7 +54,7 @@ impl Observed {
     /// time. One that is later than `now` by more than an interval is none.
     fn promise(&self, terms: &Terms, now: Timestamp) -> Promise {
         let stored = self.instance.status.expiration.as_deref().cloned().unwrap_or_default();
-        let stored = self.mailed.accepted(terms, WAY.warning, stored);
+        let stored = self.mailed.accepted(terms, KIND.warning, stored);
         let warned_at = self.instance.annotation(labels::EXPIRY_WARNED_AT);
         let is_warned = warned_at.is_some_and(|text| !text.is_empty())
             || self.instance.annotation(labels::EXPIRY_WARNED).is_some();
@@ -81,11 +81,11 @@ impl Observed {
             warnings: u32::from(config.notifications),
             interval: config.notification_interval.get(),
             final_mail: config.notifications,
-            mailed: self.mailed.last_mails(&self.instance, WAY.warning, WAY.last),
+            mailed: self.mailed.last_mails(&self.instance, KIND.warning, KIND.last),
         };
         let promise = standing(&terms, created, self.promise(&terms, now), now);
         Ok(Some(Ending {
-            way: WAY,
+            kind: KIND,
             instance: &self.instance,
             tenant: self.tenant.as_deref(),
             course: &template.spec.workspace_ref.name,

@@ -9,7 +9,7 @@ use super::report::report;
 use super::stores::{Dependence, observed};
 use crate::api::instance::InstanceKind;
 use crate::controllers::shared::delivery::Sent;
-use crate::controllers::shared::ending::{Effect, foretell};
+use crate::controllers::shared::ending::{Effect, remarks};
 use crate::controllers::shared::ending_stores::EndingStores;
 use crate::controllers::shared::notifier::Notifier;
 use crate::controllers::{Definition, Setup};
@@ -34,7 +34,7 @@ impl Definition for ExpirationReconciler {
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
-        foretell(observed.ending(settings, now), now)
+        remarks(observed.ending(settings, now), now)
     }
 }
 

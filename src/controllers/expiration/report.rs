@@ -10,7 +10,7 @@ use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::promise::Promise;
 use crate::controllers::shared::delivery::Sent;
-use crate::controllers::shared::ending::{Effect, is_done, observation, tell};
+use crate::controllers::shared::ending::{Effect, ending_report, is_done, observation};
 use crate::controllers::shared::mail_log::annotated;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::{self, Observation};
@@ -35,7 +35,7 @@ pub fn report(
     let mut lacking = Map::new();
     if let Ok(Some(ending)) = observed.ending(settings, now) {
         let before = old.expiration.as_deref().cloned().unwrap_or_default();
-        let told = tell(&ending, &before, plan, outcome, !plan.remove.is_empty(), now);
+        let told = ending_report(&ending, &before, plan, outcome, !plan.remove.is_empty(), now);
         lacking = ending.mailed_annotations(false);
         let is_waiting = told.promise.sending.is_some() || told.promise.undeliverable.is_some();
         if told.promise.warnings > 0 || !plan.effects.is_empty() || told.problem.is_some() || is_waiting {

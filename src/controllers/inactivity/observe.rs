@@ -16,7 +16,7 @@ use crate::api::reason;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
-use crate::controllers::shared::ending::{Ending, Way, warnings};
+use crate::controllers::shared::ending::{Ending, EndingKind, warnings};
 use crate::controllers::shared::mail_log::Mailed;
 use crate::controllers::shared::promise::{Terms, earlier, standing, time, withdrawn};
 
@@ -85,12 +85,12 @@ impl Observed {
         let interval =
             if running { config.notification_interval } else { config.destruction_notification_interval };
         let number = if config.notifications { warnings(template, config.max_number_of_alerts) } else { 0 };
-        let (way, interval) = (self.way(), interval.get());
-        let mailed = self.mailed.last_mails(&self.instance, way.warning, way.last);
+        let (kind, interval) = (self.ending_kind(), interval.get());
+        let mailed = self.mailed.last_mails(&self.instance, kind.warning, kind.last);
         let terms = Terms { after, warnings: number, interval, final_mail: config.notifications, mailed };
-        let basis = self.mailed.accepted(&terms, way.warning, basis);
+        let basis = self.mailed.accepted(&terms, kind.warning, basis);
         Ok(Some(Ending {
-            way,
+            kind,
             instance: &self.instance,
             tenant: self.tenant.as_deref(),
             course: &template.spec.workspace_ref.name,
@@ -103,9 +103,9 @@ impl Observed {
         }))
     }
 
-    fn way(&self) -> Way {
+    fn ending_kind(&self) -> EndingKind {
         if !self.instance.spec.running {
-            return Way {
+            return EndingKind {
                 condition: ABANDONED,
                 warning: MailKind::DestructionWarning,
                 last: MailKind::Destroyed,
@@ -114,7 +114,7 @@ impl Observed {
                 action: "the stopped Instance is deleted",
             };
         }
-        Way {
+        EndingKind {
             condition: INACTIVE,
             warning: MailKind::InactivityWarning,
             last: MailKind::InactivityStopped,
@@ -237,7 +237,7 @@ impl Observed {
             return Ok(());
         }
         let problems = if seen.problems.is_empty() { "the sources look back too little" } else { "" };
-        Err(Unseen::Blind(format!("{problems}{}", seen.problems.join("; "))))
+        Err(Unseen::Unknown(format!("{problems}{}", seen.problems.join("; "))))
     }
 }
 
@@ -247,5 +247,5 @@ pub enum Unseen {
     /// The latest round is too old, or looked back too little.
     Old,
     /// A source did not answer.
-    Blind(String),
+    Unknown(String),
 }

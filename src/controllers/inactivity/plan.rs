@@ -19,9 +19,9 @@ use crate::runtime::plan::{ObjectPatch, Plan, Removal, Requeue};
 use crate::runtime::problem::Problem;
 
 /// How old the round may be from which the last use in the status is taken: rounds that nothing depends on are rare.
-const LEISURE: Duration = Duration::from_hours(1);
+const RECHECK: Duration = Duration::from_hours(1);
 /// After how long at most it is tried again when a source of metrics does not answer.
-const BLIND_RETRY: Duration = Duration::from_mins(5);
+const UNKNOWN_RETRY: Duration = Duration::from_mins(5);
 
 /// The plan.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
@@ -64,19 +64,19 @@ fn sees(
     };
     let since = ending.since.max(earlier(now, idle));
     let is_waiting = matches!(ending.due(now), Due::Never | Due::At(_)) && ending.promise.warnings == 0;
-    let age = if is_waiting { LEISURE } else { settings.config.check_interval.get() };
+    let age = if is_waiting { RECHECK } else { settings.config.check_interval.get() };
     match observed.is_seen(since, age, now) {
         Ok(()) => true,
         Err(Unseen::Old) => {
             plan.effects.push(Effect::Check);
             false
         }
-        Err(Unseen::Blind(_)) if is_waiting => true,
-        Err(Unseen::Blind(problems)) => {
+        Err(Unseen::Unknown(_)) if is_waiting => true,
+        Err(Unseen::Unknown(problems)) => {
             let message =
                 format!("it is not known whether the Instance is used, so it is left running: {problems}");
             plan.problems.push(Problem::waiting(Component::Whole, reason::METRICS_UNAVAILABLE, message));
-            plan.requeue_after(BLIND_RETRY.min(settings.config.check_interval.get()));
+            plan.requeue_after(UNKNOWN_RETRY.min(settings.config.check_interval.get()));
             false
         }
     }

@@ -13,7 +13,7 @@ use super::stores::{Dependence, OwnWitnesses, Witnesses, longest_idle, observed}
 use crate::api::instance::InstanceKind;
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::delivery::Sent;
-use crate::controllers::shared::ending::{Effect, foretell};
+use crate::controllers::shared::ending::{Effect, remarks};
 use crate::controllers::shared::ending_stores::EndingStores;
 use crate::controllers::shared::notifier::Notifier;
 use crate::controllers::{Definition, Setup};
@@ -47,7 +47,7 @@ impl Definition for InactivityReconciler {
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
-        let mut remarks = foretell(observed.ending(settings, now), now);
+        let mut remarks = remarks(observed.ending(settings, now), now);
         if observed.instance.spec.running {
             let unknown = "; Prometheus, which was not asked, may know of a later use";
             for remark in &mut remarks {

@@ -13,7 +13,7 @@ use crate::api::labels;
 use crate::api::promise::Promise;
 use crate::api::reason::STOPPED;
 use crate::controllers::shared::delivery::Sent;
-use crate::controllers::shared::ending::{Effect, Ending, is_done, observation, tell};
+use crate::controllers::shared::ending::{Effect, Ending, ending_report, is_done, observation};
 use crate::controllers::shared::mail_log::annotated;
 use crate::controllers::shared::promise::{later, next_warning, withdrawn};
 use crate::runtime::clock::rfc3339;
@@ -59,8 +59,14 @@ pub fn report(
         }
         Some(ending) => {
             let before = if running { &old.inactivity } else { &old.destruction };
-            let told =
-                tell(&ending, before.as_deref().unwrap_or(&Promise::default()), plan, outcome, acts, now);
+            let told = ending_report(
+                &ending,
+                before.as_deref().unwrap_or(&Promise::default()),
+                plan,
+                outcome,
+                acts,
+                now,
+            );
             let is_new =
                 !has_checked && is_to_be_stored(observed, &ending, before.as_deref(), &told.promise, now);
             let known = old.conditions.iter().find(|known| known.type_ == told.condition.type_);
@@ -68,7 +74,7 @@ pub fn report(
             if is_new || told.problem.is_some() || before.is_some() && has_turned {
                 told_conditions.push(told.condition);
             } else if known.is_some() {
-                kept = Some(ending.way.condition);
+                kept = Some(ending.kind.condition);
             }
             let promise = if is_new { Some(Box::new(told.promise.clone())) } else { before.clone() };
             let has_moved = told.promise.deadline != before.as_deref().and_then(|told| told.deadline.clone());

@@ -108,7 +108,7 @@ impl Stores {
             selector: selector.clone(),
             tenants: tenants(set, instances, &templates),
             shared_volumes: shared_volumes(set, instances, &templates),
-            namespaces: set.store(&all).wakes_residents(instances, selector).get(),
+            namespaces: set.store(&all).wakes_objects_within(instances, selector).get(),
             my_drives: set
                 .store::<SecretKind>(&Selection::named(MY_DRIVE_SECRET))
                 .wakes_by::<ByNamespace, _, _>(instances, |change| {

@@ -21,7 +21,7 @@ use crate::runtime::ObjectKey;
 use crate::runtime::component::Component;
 use crate::runtime::finalizer;
 use crate::runtime::plan::{
-    Desired, Evidence, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Removal, Requeue,
+    Desired, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Precondition, Removal, Requeue,
 };
 use crate::runtime::problem::Problem;
 
@@ -53,7 +53,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     plan_nodes(observed, &waits, now, &mut plan);
     if changes.iter().any(|change| gives_up(observed, change)) {
         let kind = KindInfo::of::<PodConfigKind>();
-        plan.founded_on.push(Evidence::Within(kind, observed.config.namespace().to_owned()));
+        plan.preconditions.push(Precondition::Within(kind, observed.config.namespace().to_owned()));
     }
     let Some(own) = own else { return plan };
     if own.is_leaving {

@@ -19,7 +19,7 @@ use crate::controllers::shared::references::template_key;
 use crate::kinds::{LoadBalancerService, LoadBalancerServiceKind, NetworkPolicyKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::component::Component;
-use crate::runtime::plan::{Desired, Evidence, KindInfo, Plan, Removal, Requeue, to_value};
+use crate::runtime::plan::{Desired, KindInfo, Plan, Precondition, Removal, Requeue, to_value};
 
 /// After how long at most an Instance without a free port is reconciled again.
 const RETRY: Duration = Duration::from_mins(1);
@@ -228,11 +228,13 @@ fn removals(observed: &Observed) -> Vec<Removal> {
         .as_deref()
         .filter(|policy| policy.is_controlled_by(&observed.instance) && !policy.is_terminating());
     // With the Service, the address and the ports are lost.
-    let mut founded_on = vec![Evidence::object(&*observed.instance)];
+    let mut preconditions = vec![Precondition::object(&*observed.instance)];
     if matches!(observed.request, Validated::Denied(_)) {
-        founded_on.push(Evidence::Object(KindInfo::of::<TemplateKind>(), template_key(&observed.instance)));
+        preconditions
+            .push(Precondition::Object(KindInfo::of::<TemplateKind>(), template_key(&observed.instance)));
     }
-    let service = service.map(|service| Removal::of(service, Component::Whole).founded_on(founded_on));
+    let service =
+        service.map(|service| Removal::of(service, Component::Whole).with_preconditions(preconditions));
     service.into_iter().chain(policy.map(|policy| Removal::of(policy, Component::Whole))).collect()
 }
 

@@ -37,9 +37,9 @@ pub struct Notice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Managers {
     /// They know already.
-    Told,
+    Notified,
     /// These are to be told.
-    Tell(Vec<Manager>),
+    Notify(Vec<Manager>),
 }
 
 /// What became of a mail.
@@ -100,7 +100,7 @@ pub async fn deliver(
     }
     let mut sent = Sent { accepted: None, refused: Some(whole(post.now())) };
     if notice.mail.kind.is_warning() {
-        let is_told = match tell(post, notice, !proceeds).await {
+        let is_told = match notify_managers(post, notice, !proceeds).await {
             Ok(is_told) => is_told,
             Err(error) => return postponed(&error),
         };
@@ -108,7 +108,7 @@ pub async fn deliver(
         if is_told && proceeds {
             sent.accepted = Some(at);
             log.remember(notice, sent, at);
-        } else if is_told && notice.managers != Managers::Told {
+        } else if is_told && notice.managers != Managers::Notified {
             log.remember_managers(notice, at);
         }
         words.push_str(match (is_told, proceeds) {
@@ -141,8 +141,8 @@ async fn send(post: &impl Post, mail: &Mail) -> Result<(), MailError> {
 
 /// Tells the managers that a mail cannot be delivered; returns whether any of them knows. An error where that is not known
 /// yet, because a mail was not accepted for now.
-async fn tell(post: &impl Post, notice: &Notice, is_kept: bool) -> Result<bool, MailError> {
-    let Managers::Tell(managers) = &notice.managers else { return Ok(true) };
+async fn notify_managers(post: &impl Post, notice: &Notice, is_kept: bool) -> Result<bool, MailError> {
+    let Managers::Notify(managers) = &notice.managers else { return Ok(true) };
     let mut is_told = false;
     let mut failed = None;
     for manager in managers {

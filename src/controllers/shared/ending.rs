@@ -58,9 +58,9 @@ impl<C> Settings<C> {
     }
 }
 
-/// One way in which an Instance can end.
+/// How an Instance can come to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub struct EndingKind {
     /// The type of its condition.
     pub condition: ConditionType,
     /// The mail that warns.
@@ -97,11 +97,11 @@ impl Effect {
     }
 }
 
-/// An Instance on one of these ways.
+/// The end that an Instance comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ending<'a> {
-    /// The way.
-    pub way: Way,
+    /// How.
+    pub kind: EndingKind,
     /// The Instance.
     pub instance: &'a Instance,
     /// Its Tenant; `None` while it does not exist.
@@ -131,8 +131,8 @@ impl Ending<'_> {
     /// The mail that is due, if one is; the problem where the Tenant that should get it does not exist.
     pub fn notice(&self, now: Timestamp, link: &str) -> Option<Result<Notice, Problem>> {
         let (kind, deadline) = match self.due(now) {
-            Due::Warn(deadline) => (self.way.warning, deadline),
-            Due::Final(deadline) => (self.way.last, deadline),
+            Due::Warn(deadline) => (self.kind.warning, deadline),
+            Due::Final(deadline) => (self.kind.last, deadline),
             Due::Never | Due::At(_) | Due::Act => return None,
         };
         let Some(tenant) = self.tenant else {
@@ -143,7 +143,7 @@ impl Ending<'_> {
             return Some(Err(Problem::elsewhere(Component::Whole, TENANT_NOT_FOUND, message)));
         };
         let left = u32::try_from(i64::from(self.terms.warnings).saturating_sub(self.promise.warnings.max(0)));
-        let is_warning = kind == self.way.warning;
+        let is_warning = kind == self.kind.warning;
         let mail = Mail {
             kind,
             // Two warnings can name the same deadline.
@@ -170,14 +170,14 @@ impl Ending<'_> {
         let told = self.mailed.last(self.instance, &record(kind, true));
         let knows = |told| self.promise.undeliverable.is_some() || now < later(told, self.terms.interval);
         if self.undeliverable == Undeliverable::Keep && told.is_some_and(knows) {
-            return Managers::Told;
+            return Managers::Notified;
         }
         let named = self.managers.iter().take(MANAGERS);
         let manager = |tenant: &Arc<Tenant>| Manager {
             name: tenant.name().to_owned(),
             email: tenant.spec.email.clone(),
         };
-        Managers::Tell(named.map(manager).collect())
+        Managers::Notify(named.map(manager).collect())
     }
 
     /// The annotations about accepted mails that the Instance lacks; `is_last` for the mail that the deadline has passed.
@@ -185,9 +185,9 @@ impl Ending<'_> {
         if is_last {
             // Another process may have sent it.
             let told = self.promise.final_mail.as_ref().map(|told| told.0);
-            return self.mailed.annotations(self.instance, &[(record(self.way.last, false), told)]);
+            return self.mailed.annotations(self.instance, &[(record(self.kind.last, false), told)]);
         }
-        let kind = self.way.warning;
+        let kind = self.kind.warning;
         self.mailed.annotations(self.instance, &[(record(kind, false), None), (record(kind, true), None)])
     }
 
@@ -205,7 +205,7 @@ impl Ending<'_> {
 
     fn after_mail(&self, notice: &Notice, outcome: Option<&EffectOutcome<Sent>>, now: Timestamp) -> Promise {
         let sent = outcome.and_then(|outcome| outcome.result).unwrap_or_default();
-        if notice.mail.kind == self.way.last {
+        if notice.mail.kind == self.kind.last {
             let until = || promise::time(later(now, self.terms.interval));
             let sending = self.promise.sending.clone().or_else(until);
             let undeliverable = sent.refused.and_then(promise::time);
@@ -223,7 +223,7 @@ impl Ending<'_> {
 
     /// The condition that tells the promise. `problem` is why nothing can be decided now.
     pub fn condition(&self, promise: &Promise, now: Timestamp, problem: Option<&Problem>) -> Observation {
-        let Way { condition, action, .. } = self.way;
+        let EndingKind { condition, action, .. } = self.kind;
         if let Some(problem) = problem {
             return observation(problem, condition);
         }
@@ -262,7 +262,7 @@ impl Ending<'_> {
 
     /// The event about what has just changed. `acts` says whether the plan stops or deletes the Instance.
     pub fn event(&self, old: &Promise, new: &Promise, acts: bool) -> Option<EventNote> {
-        let Way { warned, ended, action, .. } = self.way;
+        let EndingKind { warned, ended, action, .. } = self.kind;
         if new.warnings > old.warnings {
             let end = new.deadline.as_ref().map(|deadline| rfc3339(deadline.0)).unwrap_or_default();
             let message =
@@ -273,9 +273,9 @@ impl Ending<'_> {
     }
 }
 
-/// What a report tells of the end of an Instance.
+/// What a report says of the end of an Instance.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct EndingReport {
     /// The promise to be stored.
     pub promise: Promise,
     /// The condition.
@@ -286,26 +286,26 @@ pub struct Told {
     pub events: Vec<EventNote>,
 }
 
-/// What a report tells after a plan with its outcome. `old` is the stored promise, `acts` says whether the plan stops
+/// What a report says after a plan with its outcome. `old` is the stored promise, `acts` says whether the plan stops
 /// or deletes the Instance.
-pub fn tell(
+pub fn ending_report(
     ending: &Ending<'_>,
     old: &Promise,
     plan: &Plan<Effect>,
     outcome: &Outcome<Sent>,
     acts: bool,
     now: Timestamp,
-) -> Told {
+) -> EndingReport {
     let notice = plan.effects.iter().enumerate().find_map(|(index, effect)| Some((index, effect.notice()?)));
     let effect = notice.filter(|_| outcome.is_applied).and_then(|(index, _)| outcome.effects.get(index));
     let promise = ending.promised(notice.map(|(_, notice)| notice), effect, now);
     let problem = plan.problems.first().or(outcome.effect_problems().next()).cloned();
     let conditions = ending.instance.status.conditions.iter();
-    let known = conditions.filter(|known| known.type_ == ending.way.condition);
+    let known = conditions.filter(|known| known.type_ == ending.kind.condition);
     // While a mail is sent again, or waits for that, the condition keeps saying why the last attempt failed.
     let is_being_sent = notice.is_some() && !outcome.is_applied;
     let is_retried = (is_being_sent || promise.undeliverable.is_some()) && problem.is_none();
-    let retried = known.clone().filter(|_| is_retried).find_map(|known| again(known, ending.way));
+    let retried = known.clone().filter(|_| is_retried).find_map(|known| again(known, ending.kind));
     let condition = retried.unwrap_or_else(|| ending.condition(&promise, now, problem.as_ref()));
     let mut events: Vec<EventNote> =
         ending.event(old, &promise, acts && !outcome.is_applied).into_iter().collect();
@@ -314,7 +314,7 @@ pub fn tell(
     {
         events.push(EventNote::warning(problem.reason, &*problem.message));
     }
-    Told { promise, condition, problem, events }
+    EndingReport { promise, condition, problem, events }
 }
 
 /// Whether a plan was carried out, and nothing of it is tried again. A mail that was refused for good is not.
@@ -323,20 +323,20 @@ pub fn is_done(outcome: &Outcome<Sent>) -> bool {
 }
 
 /// A condition as it is, if it says why a mail could not be sent.
-fn again(known: &Condition, way: Way) -> Option<Observation> {
+fn again(known: &Condition, kind: EndingKind) -> Option<Observation> {
     let reason = Reason::named(&known.reason).filter(|reason| !REASONS.contains(reason))?;
     let holds = match known.status.as_str() {
         "True" => Some(true),
         "False" => Some(false),
         _ => None,
     };
-    Some(Observation { type_: way.condition, holds, reason, message: known.message.to_string() })
+    Some(Observation { type_: kind.condition, holds, reason, message: known.message.to_string() })
 }
 
 /// What is to happen to an Instance, as a sentence for `crownlabs plan`; nothing where it has no end.
-pub fn foretell(ending: Result<Option<Ending<'_>>, LifetimeError>, now: Timestamp) -> Vec<String> {
+pub fn remarks(ending: Result<Option<Ending<'_>>, LifetimeError>, now: Timestamp) -> Vec<String> {
     let Ok(Some(ending)) = ending else { return Vec::new() };
-    let action = ending.way.action;
+    let action = ending.kind.action;
     let (when, due) = match ending.due(now) {
         Due::At(time) => (format!("at {}", rfc3339(time)), ending.due(time)),
         due => ("now".to_owned(), due),

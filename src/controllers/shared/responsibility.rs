@@ -27,7 +27,7 @@ pub enum Standing {
     /// It is reconciled: it is selected, or it is being deleted and waits for our finalizer.
     Selected,
     /// It is not selected any more, and has our finalizer: that is removed, and nothing else is done.
-    Left,
+    Deselected,
 }
 
 /// What the annotation says between the selector and the Lease.
@@ -53,7 +53,7 @@ impl Responsibility {
             return Some(Standing::Selected);
         }
         let is_held = finalizer::holds(object, finalizer) && self.has_marked(object);
-        let standing = if object.is_terminating() { Standing::Selected } else { Standing::Left };
+        let standing = if object.is_terminating() { Standing::Selected } else { Standing::Deselected };
         is_held.then_some(standing)
     }
 
@@ -144,7 +144,7 @@ mod tests {
             let case = format!("{holder:?} {now:?}");
             let standing = |object: &Namespace, selected| now.standing(object, FINALIZER, selected);
             let object = held(&holder, &json!({}));
-            assert_eq!(standing(&object, false), is_ours.then_some(Standing::Left), "{case}");
+            assert_eq!(standing(&object, false), is_ours.then_some(Standing::Deselected), "{case}");
             assert_eq!(standing(&object, true), Some(Standing::Selected), "{case}");
             let going = held(&holder, &json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}));
             assert_eq!(standing(&going, false), is_ours.then_some(Standing::Selected), "{case}");

@@ -22,7 +22,7 @@ pub struct Observed {
     #[as_mut]
     pub volume: Arc<SharedVolume>,
     /// Whether its namespace is not selected any more, and it still has our finalizer.
-    pub has_left: bool,
+    pub is_deselected: bool,
     /// The object with the name of its `PersistentVolumeClaim`, whoever owns it.
     pub claim: Option<Arc<NfsClaim>>,
     /// The `PersistentVolume` that the claim is bound to.

@@ -18,7 +18,7 @@ use crate::controllers::shared::nfs_volume::{
 use crate::controllers::shared::responsibility::{Responsibility, release};
 use crate::kinds::{DeploymentKind, NfsClaim, NfsClaimKind, SecretKind};
 use crate::runtime::component::Component;
-use crate::runtime::plan::{Desired, Evidence, KindInfo, ObjectPatch, Plan, Removal};
+use crate::runtime::plan::{Desired, KindInfo, ObjectPatch, Plan, Precondition, Removal};
 use crate::runtime::problem::Problem;
 
 /// The only component: all objects depend on the claim.
@@ -27,7 +27,7 @@ const VOLUME: Component = Component::Part("volume");
 /// The plan of a shared volume. For one that is being deleted: its finalizer is removed once nothing uses
 /// it.
 pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
-    if observed.has_left {
+    if observed.is_deselected {
         return release(&observed.volume, labels::SHARED_VOLUME_FINALIZER);
     }
     let mut plan = Plan::default();
@@ -37,7 +37,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
         // With the claim, the files of the course are deleted.
         let users =
             [KindInfo::of::<TemplateKind>(), KindInfo::of::<DeploymentKind>(), KindInfo::of::<SecretKind>()];
-        plan.finalizer_founded_on = users.map(Evidence::Every).into();
+        plan.finalizer_preconditions = users.map(Precondition::Every).into();
         return plan;
     }
     let claim = observed.own_claim();

@@ -42,7 +42,7 @@ pub fn report(
     outcome: &Outcome<()>,
     now: Timestamp,
 ) -> Report<SharedVolumeKind> {
-    if observed.has_left {
+    if observed.is_deselected {
         return Report::unchanged(&observed.volume);
     }
     if observed.volume.is_terminating() {

@@ -85,7 +85,7 @@ impl Stores {
         let claimed = Arc::clone(&claims);
         Self {
             responsibility: responsibility.clone(),
-            namespaces: set.store(&all).wakes_residents(&volumes, &responsibility.selector).get(),
+            namespaces: set.store(&all).wakes_objects_within(&volumes, &responsibility.selector).get(),
             templates: of_users::<_, BySharedVolume>(set.store(&all), &volumes),
             deployments: of_users::<_, ByMount>(set.store(&of_instances), &volumes),
             secrets: of_users::<_, ByMount>(set.store(&of_instances), &volumes),
@@ -124,7 +124,7 @@ impl Stores {
         let of_deployments = deployments.iter().filter_map(|deployment| instance_of(&**deployment));
         let of_secrets = secrets.iter().filter_map(|secret| instance_of(&**secret));
         Some(Observed {
-            has_left: standing == Standing::Left,
+            is_deselected: standing == Standing::Deselected,
             templates: self.templates.keys_by::<BySharedVolume>(key).into_iter().collect(),
             instances: of_deployments.chain(of_secrets).collect(),
             persistent_volume: bound.and_then(|name| self.persistent_volumes.get("", &name)),

@@ -52,7 +52,7 @@ fn fresh(more: &Value) -> Observed {
     merge::apply(&mut volume, more);
     Observed {
         volume: object(&volume),
-        has_left: false,
+        is_deselected: false,
         claim: None,
         persistent_volume: None,
         job: None,

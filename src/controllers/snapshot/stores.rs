@@ -103,7 +103,7 @@ impl Stores {
                 .get(),
             templates: set.store(&all).written().get(),
             tenants: set.store(&all).index::<ByDirectory>().get(),
-            namespaces: set.store(&all).wakes_residents(&snapshots, selector).get(),
+            namespaces: set.store(&all).wakes_objects_within(&snapshots, selector).get(),
             jobs,
             machine_instances: of_disk_users(set.store(&of_instances).optional(), &snapshots),
             data_volumes: set

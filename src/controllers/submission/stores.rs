@@ -72,7 +72,7 @@ impl Stores {
         Self {
             selector: selector.clone(),
             templates: templates.get(),
-            namespaces: set.store(&all).wakes_residents(&instances, selector).get(),
+            namespaces: set.store(&all).wakes_objects_within(&instances, selector).get(),
             jobs: set.store(&all).written().index::<ByController>().wakes_controller::<InstanceKind>().get(),
             pods: of_instance(set.store(&of_instances), &instances),
             machine_instances: of_instance(set.store(&of_instances).optional(), &instances),

@@ -36,7 +36,7 @@ pub fn observed(spec: &Value, workspaces: &[(&str, Value)]) -> Observed {
     });
     Observed {
         tenant: object(json!({"metadata": {"name": "ada.rossi", "uid": "u1"}, "spec": whole})),
-        has_left: false,
+        is_deselected: false,
         workspaces: workspaces.collect(),
         name_owner: None,
         instances: 0,

@@ -23,7 +23,7 @@ pub struct Observed {
     #[as_mut]
     pub tenant: Arc<Tenant>,
     /// Whether it is not selected any more, and still has our finalizer.
-    pub has_left: bool,
+    pub is_deselected: bool,
     /// The Workspaces that its spec names and that exist, by name.
     pub workspaces: BTreeMap<String, Arc<Workspace>>,
     /// The Tenant that owns the canonical name, if it is another one with the same canonical name.

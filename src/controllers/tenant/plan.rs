@@ -24,7 +24,7 @@ use crate::kinds::{
     ResourceQuotaKind, RoleBindingKind,
 };
 use crate::runtime::component::Component;
-use crate::runtime::plan::{Desired, Evidence, KindInfo, ObjectPatch, Plan, Removal};
+use crate::runtime::plan::{Desired, KindInfo, ObjectPatch, Plan, Precondition, Removal};
 use crate::runtime::problem::Problem;
 
 /// The component of the `ClusterRole` and its binding.
@@ -38,7 +38,7 @@ pub const SANDBOX: Component = Component::Part("sandbox-resources");
 
 /// The plan of a Tenant.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
-    if observed.has_left {
+    if observed.is_deselected {
         return release(&observed.tenant, labels::TENANT_FINALIZER);
     }
     if observed.tenant.is_terminating() {
@@ -227,14 +227,15 @@ impl Personal<'_> {
     fn removal(&self, plan: &mut Plan<Effect>) {
         let existing = self.observed.children.namespace.as_ref();
         if self.observed.usable(existing) {
-            let within = |kind| Evidence::Within(kind, self.names.namespace.clone());
+            let within = |kind| Precondition::Within(kind, self.names.namespace.clone());
             // The user may have logged in and created something a moment ago.
-            let mut evidence =
-                vec![Evidence::object(&*self.observed.tenant), within(KindInfo::of::<InstanceKind>())];
+            let mut preconditions =
+                vec![Precondition::object(&*self.observed.tenant), within(KindInfo::of::<InstanceKind>())];
             if self.settings.config.personal_workspace.enabled {
-                evidence.push(within(KindInfo::of::<TemplateKind>()));
+                preconditions.push(within(KindInfo::of::<TemplateKind>()));
             }
-            let removal = existing.map(|namespace| Removal::of(namespace, PERSONAL).founded_on(evidence));
+            let removal =
+                existing.map(|namespace| Removal::of(namespace, PERSONAL).with_preconditions(preconditions));
             plan.remove.extend(removal);
         }
     }
@@ -251,8 +252,9 @@ fn sandbox(observed: &Observed, settings: &Settings, plan: &mut Plan<Effect>) {
     let existing = children.sandbox.as_ref();
     if !observed.tenant.spec.create_sandbox {
         if observed.usable(existing) {
-            let founded_on = Evidence::object(&*observed.tenant);
-            let removal = existing.map(|namespace| Removal::of(namespace, SANDBOX).founded_on([founded_on]));
+            let precondition = Precondition::object(&*observed.tenant);
+            let removal =
+                existing.map(|namespace| Removal::of(namespace, SANDBOX).with_preconditions([precondition]));
             plan.remove.extend(removal);
         }
         return;
@@ -300,12 +302,12 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let mut plan = Plan { remove_finalizer: Some(labels::TENANT_FINALIZER), ..Plan::default() };
     plan.effects.extend(settings.has_keycloak.then_some(Effect::RemoveAccount));
     let children = &observed.children;
-    let founded_on = || [Evidence::object(&*observed.tenant)];
+    let preconditions = || [Precondition::object(&*observed.tenant)];
     for (namespace, component) in [(&children.namespace, PERSONAL), (&children.sandbox, SANDBOX)] {
         if observed.usable(namespace.as_ref()) {
-            let removal = namespace
-                .iter()
-                .map(|namespace| Removal::of(namespace, component.clone()).founded_on(founded_on()));
+            let removal = namespace.iter().map(|namespace| {
+                Removal::of(namespace, component.clone()).with_preconditions(preconditions())
+            });
             plan.remove.extend(removal);
         }
     }
@@ -317,7 +319,7 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let delete = settings.config.my_drive.on_tenant_deletion == OnTenantDeletion::Delete;
     if let Some(claim) = children.claim.as_deref().filter(|claim| my_drive::belongs_to(observed, claim)) {
         if delete {
-            plan.remove.push(Removal::of(claim, my_drive::MY_DRIVE).founded_on(founded_on()));
+            plan.remove.push(Removal::of(claim, my_drive::MY_DRIVE).with_preconditions(preconditions()));
         } else {
             // The Go operator makes claims that are deleted with their Tenant; this one is kept.
             plan.ensure.push(my_drive::kept(observed, settings, claim));

@@ -43,7 +43,7 @@ pub fn report(
     outcome: &Outcome<Known>,
     now: Timestamp,
 ) -> Report<TenantKind> {
-    if observed.has_left {
+    if observed.is_deselected {
         return Report::unchanged(&observed.tenant);
     }
     let old = &observed.tenant.status;

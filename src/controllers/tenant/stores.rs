@@ -131,7 +131,7 @@ impl Stores {
         let children = self.children(&names);
         let volumes = &self.settings.config.my_drive.namespace;
         Some(Observed {
-            has_left: standing == Standing::Left,
+            is_deselected: standing == Standing::Deselected,
             name_owner: self.name_owner(&tenant, &children),
             workspaces,
             instances: self.instances.keys_by::<ByNamespace>(names.namespace.as_str()).len(),

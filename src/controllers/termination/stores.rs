@@ -78,7 +78,7 @@ impl Stores {
         Self {
             selector: selector.clone(),
             templates: templates.get(),
-            namespaces: set.store(&all).wakes_residents(&instances, selector).get(),
+            namespaces: set.store(&all).wakes_objects_within(&instances, selector).get(),
             instances,
         }
     }

@@ -18,7 +18,7 @@ pub struct Observed {
     #[as_mut]
     pub workspace: Arc<Workspace>,
     /// Whether it is not selected any more, and still has our finalizer.
-    pub has_left: bool,
+    pub is_deselected: bool,
     /// The namespace with its name, whoever owns it.
     pub namespace: Option<Arc<Namespace>>,
     /// The `ClusterRoleBinding`s with the names of its own, whoever owns them.

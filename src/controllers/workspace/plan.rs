@@ -13,7 +13,7 @@ use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, bindin
 use crate::controllers::shared::responsibility::release;
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::component::Component;
-use crate::runtime::plan::{Evidence, ObjectPatch, Plan, Removal, to_value};
+use crate::runtime::plan::{ObjectPatch, Plan, Precondition, Removal, to_value};
 use crate::runtime::problem::Problem;
 
 /// The component of everything in the namespace.
@@ -36,7 +36,7 @@ fn group(workspace: &str, role: &str) -> String {
 
 /// The plan of a Workspace.
 pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
-    if observed.has_left {
+    if observed.is_deselected {
         return release(&observed.workspace, labels::TENANT_FINALIZER);
     }
     if observed.workspace.is_terminating() {
@@ -166,7 +166,7 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let namespace =
         observed.namespace.iter().filter(|namespace| namespace.is_controlled_by(&observed.workspace));
     plan.remove.extend(namespace.filter(|namespace| !namespace.is_terminating()).map(|namespace| {
-        Removal::of(namespace, NAMESPACE).founded_on([Evidence::object(&*observed.workspace)])
+        Removal::of(namespace, NAMESPACE).with_preconditions([Precondition::object(&*observed.workspace)])
     }));
     plan
 }

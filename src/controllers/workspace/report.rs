@@ -22,7 +22,7 @@ pub fn report(
     outcome: &Outcome<()>,
     now: Timestamp,
 ) -> Report<WorkspaceKind> {
-    if observed.has_left {
+    if observed.is_deselected {
         return Report::unchanged(&observed.workspace);
     }
     let old = &observed.workspace.status;

@@ -75,7 +75,7 @@ impl Stores {
         let of_cluster = CLUSTER_ROLES.iter().map(|role| format!("{role}-{}", workspace.name()));
         let of_namespace = NAMESPACE_ROLES.iter().map(|(role, _)| role);
         Some(Observed {
-            has_left: standing == Standing::Left,
+            is_deselected: standing == Standing::Deselected,
             namespace: self.namespaces.get("", &namespace),
             cluster_bindings: of_cluster
                 .filter_map(|name| self.cluster_role_bindings.get("", &name))

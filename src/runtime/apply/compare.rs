@@ -34,7 +34,7 @@ pub fn owner_of(metadata: &Metadata, desired: &Desired) -> Owner {
             Owner::Predecessor
         }
         Some(controller) => Owner::Foreign(format!("belongs to {} {}", controller.kind, controller.name)),
-        None => match stranger(metadata, desired) {
+        None => match refusal_to_adopt(metadata, desired) {
             None => Owner::Us,
             Some(why) => Owner::Foreign(why),
         },
@@ -42,7 +42,7 @@ pub fn owner_of(metadata: &Metadata, desired: &Desired) -> Owner {
 }
 
 /// Why an object that nobody controls is not adopted, as the end of a message; `None` if it is.
-fn stranger(metadata: &Metadata, desired: &Desired) -> Option<String> {
+fn refusal_to_adopt(metadata: &Metadata, desired: &Desired) -> Option<String> {
     let label = |key: &str| metadata.labels.get(key);
     let is_known = desired
         .known_by

@@ -1,10 +1,10 @@
-//! What deletions are founded on. It is read from the API server right before, because stores may be late: a watch can be
+//! The preconditions of deletions. They are checked against the API server right before, because stores may be late: a watch can be
 //! silent although objects change.
 
 use super::Engine;
 use crate::runtime::error::ApiError;
 use crate::runtime::pieces::Piece;
-use crate::runtime::plan::Evidence;
+use crate::runtime::plan::Precondition;
 use crate::runtime::store::{AnyStore, Likeness};
 
 /// The origin of changes that a check has found, see [`crate::runtime::store::Change::origin`]: no loop has this name.
@@ -15,9 +15,9 @@ impl Engine {
     ///
     /// # Errors
     /// As for [`Engine::check`].
-    pub async fn check_all(&self, evidence: &[Evidence]) -> Result<(), ApiError> {
-        for evidence in evidence {
-            self.check(evidence).await?;
+    pub async fn check_all(&self, preconditions: &[Precondition]) -> Result<(), ApiError> {
+        for precondition in preconditions {
+            self.check(precondition).await?;
         }
         Ok(())
     }
@@ -26,23 +26,23 @@ impl Engine {
     ///
     /// # Errors
     /// [`ApiError::Stale`] if something differs, or the error of the request.
-    pub async fn check(&self, evidence: &Evidence) -> Result<(), ApiError> {
-        let kind = evidence.kind();
+    pub async fn check(&self, precondition: &Precondition) -> Result<(), ApiError> {
+        let kind = precondition.kind();
         let store = self.stores.get(kind)?;
-        let (path, query, likeness) = match evidence {
-            Evidence::Object(_, key) => {
+        let (path, query, likeness) = match precondition {
+            Precondition::Object(_, key) => {
                 super::check_names(key)?;
                 let query = format!("fieldSelector=metadata.name={}", key.name);
                 (kind.path(&key.namespace), query, Likeness::Spec)
             }
-            Evidence::Within(_, namespace) => (kind.path(namespace), String::new(), Likeness::Existence),
-            Evidence::Every(_) => {
+            Precondition::Within(_, namespace) => (kind.path(namespace), String::new(), Likeness::Existence),
+            Precondition::Every(_) => {
                 let (path, query) = self.stores.list(kind);
                 (path, query, Likeness::Metadata)
             }
         };
         let (found, is_alike) = self.compare(&**store, &path, &query, likeness).await?;
-        if is_alike && (found > 0 || !matches!(evidence, Evidence::Object(..))) {
+        if is_alike && (found > 0 || !matches!(precondition, Precondition::Object(..))) {
             return Ok(());
         }
         let what = kind.kind;

@@ -10,18 +10,18 @@ use super::{Engine, Failure, failure, path};
 use crate::api::meta::{Metadata, Owner};
 use crate::runtime::clock;
 use crate::runtime::error::{ApiError, decoded};
-use crate::runtime::plan::{Desired, Evidence, Removal};
+use crate::runtime::plan::{Desired, Precondition, Removal};
 
 /// How long the garbage collector is left to delete what belonged to a deleted object, once another one has its name.
 const COLLECTION: SignedDuration = SignedDuration::from_secs(30);
 
 impl Engine {
-    /// Deletes an object, if all is so that the removal is founded on.
+    /// Deletes an object, if the preconditions of the removal hold.
     pub(super) async fn remove_guarded(&self, removal: &Removal) -> Option<Failure> {
-        for evidence in &removal.founded_on {
-            let checked = self.check(evidence).await;
+        for precondition in &removal.preconditions {
+            let checked = self.check(precondition).await;
             if checked.is_err() {
-                return failure(&removal.component, evidence.kind(), &removal.key, checked);
+                return failure(&removal.component, precondition.kind(), &removal.key, checked);
             }
         }
         failure(&removal.component, removal.kind, &removal.key, self.remove(removal).await)
@@ -34,21 +34,21 @@ impl Engine {
         &self,
         desired: &Desired,
         metadata: &Metadata,
-        owner: &Evidence,
+        owner: &Precondition,
     ) -> Result<(), ApiError> {
-        let Evidence::Object(kind, key) = owner else { return Ok(()) };
+        let Precondition::Object(kind, key) = owner else { return Ok(()) };
         let owner_seen = self.stores.get(*kind)?.seen(key);
         let is_due = owner_seen.is_some_and(|seen| is_left(metadata, seen.metadata(), desired, clock::now()));
         let Some(version) = metadata.resource_version.as_ref().filter(|_| is_due) else { return Ok(()) };
         let (kind, name, of) = (desired.kind.kind, &desired.key, &desired.owner.kind);
-        info!(kind, %name, "deleting what a deleted {of} of the same name has left");
+        info!(kind, %name, "deleting an object of a deleted {of} of the same name");
         let removal = Removal {
             kind: desired.kind,
             key: desired.key.clone(),
             component: desired.component.clone(),
             uid: metadata.uid.to_string(),
             resource_version: version.to_string(),
-            founded_on: vec![owner.clone()],
+            preconditions: vec![owner.clone()],
         };
         self.remove_guarded(&removal).await.map_or(Ok(()), |failure| Err(failure.error))
     }
@@ -130,7 +130,7 @@ mod tests {
             component: Component::Whole,
             uid: "u1".to_owned(),
             resource_version: "7".to_owned(),
-            founded_on: Vec::new(),
+            preconditions: Vec::new(),
         };
         let namespace = |uid: &str, deleted: Value| {
             json!({"kind": "Namespace", "status": {"phase": "Terminating"},

@@ -260,8 +260,8 @@ async fn what_a_plan_is_founded_on_is_read_before_anything_is_written() {
             _ => accept(asked),
         });
         let api = api.await;
-        let founded_on = vec![Evidence::Within(KindInfo::of::<DeploymentKind>(), "ns".to_owned())];
-        let plan = Plan { founded_on, ..with_service() };
+        let preconditions = vec![Precondition::Within(KindInfo::of::<DeploymentKind>(), "ns".to_owned())];
+        let plan = Plan { preconditions, ..with_service() };
         let (action, asked) = reconciled(&driver(&api), &api, Script { plan, ..Script::default() }).await;
         assert!(asked[0].is("GET /apis/apps/v1/namespaces/ns/deployments?"), "{asked:?}");
         assert_eq!((asked.iter().any(|asked| asked.is("POST")), action.is_ok()), (is_so, is_so), "{asked:?}");

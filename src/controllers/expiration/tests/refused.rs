@@ -122,9 +122,9 @@ fn a_mail_to_the_managers_counts_with_proceed() {
 fn managers_are_told_once_and_not_too_many_of_them() {
     let (kept, proceed) = (with(Undeliverable::Keep), with(Undeliverable::Proceed));
     let mut overdue = observed(40 * DAY);
-    assert_eq!(told(&overdue, &kept, NOW), Managers::Tell(Vec::new()));
+    assert_eq!(told(&overdue, &kept, NOW), Managers::Notify(Vec::new()));
     overdue.managers = (0..9).map(manager).collect();
-    let Managers::Tell(all) = told(&overdue, &kept, NOW) else { panic!("nobody") };
+    let Managers::Notify(all) = told(&overdue, &kept, NOW) else { panic!("nobody") };
     assert_eq!(all.iter().map(|manager| &*manager.name).collect::<Vec<_>>(), ["m0", "m1", "m2", "m3", "m4"]);
     let told_at = |ago: i64| vec![(record(MailKind::ExpirationWarning, true), rfc3339(at(NOW - ago)))];
     let with_record = |ago: i64| {
@@ -132,13 +132,13 @@ fn managers_are_told_once_and_not_too_many_of_them() {
         Arc::make_mut(&mut observed.instance).metadata.annotations = told_at(ago).into_iter().collect();
         observed
     };
-    assert_eq!(told(&with_record(DAY - 1), &kept, NOW), Managers::Told);
-    assert_ne!(told(&with_record(DAY), &kept, NOW), Managers::Told, "about an earlier promise");
-    assert_ne!(told(&with_record(1), &proceed, NOW), Managers::Told, "each warning counts by itself");
+    assert_eq!(told(&with_record(DAY - 1), &kept, NOW), Managers::Notified);
+    assert_ne!(told(&with_record(DAY), &kept, NOW), Managers::Notified, "about an earlier promise");
+    assert_ne!(told(&with_record(1), &proceed, NOW), Managers::Notified, "each warning counts by itself");
     let mut refused = with_record(9 * DAY);
     let undeliverable = Some(Time(at(NOW - DAY)));
     with_promise(&mut refused, Promise { undeliverable, ..Promise::default() });
-    assert_eq!(told(&refused, &kept, NOW), Managers::Told, "about this one");
+    assert_eq!(told(&refused, &kept, NOW), Managers::Notified, "about this one");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::controllers::pod_config::records::{LIMIT, text};
 use crate::controllers::shared::pod_network::{
     LinkProblem, NODE_KEY, Node, RECORD, REPORT, pool_name, report_name,
 };
-use crate::runtime::plan::Evidence;
+use crate::runtime::plan::Precondition;
 
 impl World {
     /// A node is away for longer than anybody waits for it.
@@ -270,7 +270,7 @@ fn back() -> World {
 fn a_node_that_comes_back_is_told_that_the_podconfig_is_gone() {
     let mut world = back();
     let plan = world.planned("lab", "");
-    let [Evidence::Within(kind, namespace)] = &plan.founded_on[..] else { panic!("{plan:#?}") };
+    let [Precondition::Within(kind, namespace)] = &plan.preconditions[..] else { panic!("{plan:#?}") };
     assert_eq!((kind.kind, namespace.as_str()), ("PodConfig", "lab"), "it is not believed of the store");
     world.reconcile("lab", "", 1);
     assert_eq!(world.told("n2 LinksLeft "), 0, "the process has died");
@@ -278,7 +278,7 @@ fn a_node_that_comes_back_is_told_that_the_podconfig_is_gone() {
     world.reconcile("lab", "", usize::MAX);
     let told = "n2 LinksLeft links of PodConfigs of namespace lab that do not exist any more are still to be removed here, by podConfigNode: pc";
     assert_eq!(world.told(told), 1, "{:#?}", world.events);
-    assert!(world.planned("lab", "").founded_on.is_empty(), "it was read before");
+    assert!(world.planned("lab", "").preconditions.is_empty(), "it was read before");
     world.work("n2");
     assert!(world.links.is_empty());
     world.reconcile("lab", "", usize::MAX);

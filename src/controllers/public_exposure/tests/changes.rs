@@ -267,7 +267,8 @@ fn a_service_is_only_deleted_for_what_the_api_server_still_says() {
         let case = Observed { request, allocation: None, ..case.clone() };
         let plan = plan(&case, &settings, now());
         let removal = plan.remove.iter().find(|removal| removal.kind.kind == "Service").expect("removed");
-        let founded_on: Vec<&str> = removal.founded_on.iter().map(|evidence| evidence.kind().kind).collect();
-        assert_eq!(founded_on, kinds);
+        let preconditions: Vec<&str> =
+            removal.preconditions.iter().map(|precondition| precondition.kind().kind).collect();
+        assert_eq!(preconditions, kinds);
     }
 }

@@ -27,7 +27,7 @@ pub fn notice(kind: MailKind, number: i64) -> Notice {
         created: Timestamp::UNIX_EPOCH,
         wording: Wording::Templates,
     };
-    let managers = Managers::Tell(["grace", "hopper", "alan"].map(manager).to_vec());
+    let managers = Managers::Notify(["grace", "hopper", "alan"].map(manager).to_vec());
     Notice { mail, uid: "u1".to_owned(), number, course: "tea".to_owned(), managers }
 }
 
@@ -92,8 +92,8 @@ fn sent(
 fn who_is_written_to_when_a_mail_is_refused() {
     use Undeliverable::{Keep, Proceed};
     let warning = || notice(MailKind::ExpirationWarning, 0);
-    let told = || Notice { managers: Managers::Told, ..warning() };
-    let alone = || Notice { managers: Managers::Tell(Vec::new()), ..warning() };
+    let told = || Notice { managers: Managers::Notified, ..warning() };
+    let alone = || Notice { managers: Managers::Notify(Vec::new()), ..warning() };
     let last = || notice(MailKind::Expired, 1);
     let (text, box_) = (|| Err(refused(Refused::Mail)), || Err(refused(Refused::Recipient)));
     let bad = || Err(MailError::BadRecipient { tenant: "ada".to_owned(), problem: "it is empty".to_owned() });

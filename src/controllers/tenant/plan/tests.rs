@@ -296,9 +296,9 @@ fn a_deleted_tenant_leaves_its_volume_unless_it_is_configured_otherwise() {
 fn a_namespace_goes_only_after_the_api_server_was_asked_whether_it_must() {
     let mut observed = observed(&json!({}), &[]);
     observed.children.namespace = Some(object(namespace("u1", &json!({}))));
-    let asked = |plan: &Plan<Effect>| plan.remove[0].founded_on.clone();
-    let tenant = || Evidence::object(&*observed.tenant);
-    let within = |kind| Evidence::Within(kind, "tenant-ada-rossi".to_owned());
+    let asked = |plan: &Plan<Effect>| plan.remove[0].preconditions.clone();
+    let tenant = || Precondition::object(&*observed.tenant);
+    let within = |kind| Precondition::Within(kind, "tenant-ada-rossi".to_owned());
     let instances = within(KindInfo::of::<InstanceKind>());
     assert_eq!(asked(&super::deletion(&observed, &settings())), [tenant()]);
     assert_eq!(asked(&plan(&observed, &settings(), at(2 * DAY))), [tenant(), instances.clone()]);

@@ -17,7 +17,7 @@ fn observed(name: &str, auto_enroll: &str, tenants: &[(&str, Value)]) -> Observe
         workspace: object(json!({
             "metadata": {"name": name, "uid": "w1"}, "spec": {"prettyName": "Tea", "autoEnroll": auto_enroll},
         })),
-        has_left: false,
+        is_deselected: false,
         namespace: None,
         cluster_bindings: Vec::new(),
         bindings: Vec::new(),
@@ -94,8 +94,8 @@ fn a_namespace_goes_only_after_the_api_server_was_asked_whether_it_must() {
     let plan = deletion(&observed, &settings());
     let [removal] = &plan.remove[..] else { panic!("{:?}", plan.remove) };
     assert_eq!(
-        (removal.kind.kind, &removal.founded_on[..]),
-        ("Namespace", &[Evidence::object(&*observed.workspace)][..])
+        (removal.kind.kind, &removal.preconditions[..]),
+        ("Namespace", &[Precondition::object(&*observed.workspace)][..])
     );
 }
 

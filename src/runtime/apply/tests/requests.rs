@@ -72,7 +72,7 @@ fn wanted(name: &str, component: Component, wave: u8) -> Desired {
 }
 
 async fn applied(engine: &Engine, plan: &Plan) -> Applied {
-    let owner = Evidence::Within(KindInfo::of::<ServiceKind>(), "ns".to_owned());
+    let owner = Precondition::Within(KindInfo::of::<ServiceKind>(), "ns".to_owned());
     engine.apply(plan, &owner).await
 }
 
@@ -230,11 +230,11 @@ async fn an_object_that_is_not_there_is_no_evidence() {
     .await;
     let (engine, _) = engine(&api, &["a", "gone"].map(|name| service(name, 5, "1")), true);
     let kind = KindInfo::of::<ServiceKind>();
-    let object = |name: &str| Evidence::Object(kind, ObjectKey::new("ns", name));
+    let object = |name: &str| Precondition::Object(kind, ObjectKey::new("ns", name));
     assert_eq!(engine.check(&object("a")).await, Ok(()));
     let gone = engine.check(&object("gone")).await;
     assert!(matches!(gone, Err(ApiError::Stale(_))), "{gone:?}");
-    let nothing_came = engine.check(&Evidence::Within(kind, "ns".to_owned())).await;
+    let nothing_came = engine.check(&Precondition::Within(kind, "ns".to_owned())).await;
     assert_eq!(nothing_came, Ok(()));
 }
 
