@@ -25,6 +25,7 @@ mod pod_config_node;
 mod public_exposure;
 mod shared;
 mod shared_volume;
+mod simulation;
 mod snapshot;
 mod ssh_tracker;
 mod submission;

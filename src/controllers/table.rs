@@ -4,6 +4,7 @@ use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::simulation::simulate;
 use super::{
     Definition, ReplicaDefinition, Setup, bastion, exam_agent, expiration, image_list, inactivity, instance,
     instance_metrics, pod_config, pod_config_node, public_exposure, shared_volume, snapshot, ssh_tracker,
@@ -13,16 +14,13 @@ use crate::api::Kind;
 use crate::config::Controllers;
 use crate::config::loops::{Toggle, for_each_loop};
 use crate::runtime::ObjectKey;
-use crate::runtime::apply::{Applied, Engine, rewritten};
+use crate::runtime::apply::Engine;
 use crate::runtime::client::Writer;
 use crate::runtime::context::Connections;
 use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::driver::Driver;
-use crate::runtime::merge;
-use crate::runtime::plan::{Plan, to_value};
 use crate::runtime::preview::{Previewed, preview};
 use crate::runtime::readiness::Need;
-use crate::runtime::reconcile::{Answer, Reconcile, Step};
 use crate::runtime::reconciler::Reconciler;
 use crate::runtime::replica::{Replica, ReplicaLoop};
 use crate::runtime::store::StoreFactory;
@@ -191,7 +189,8 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
     fn plan(&self, now: Timestamp) -> Vec<Planned> {
         let mut keys = (self.stores.keys)();
         keys.sort();
-        keys.into_iter().map(|key| self.simulate(key, now)).collect()
+        let simulate = |key| simulate(&self.reconciler, &self.settings, &self.stores.written, key, now);
+        keys.into_iter().map(simulate).collect()
     }
 
     fn needs(&self) -> &[Need] {
@@ -223,85 +222,6 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
     }
 }
 
-impl<R: Definition> BuiltReconciler<R> {
-    /// A reconcile in which every step succeeds, and nothing is sent.
-    fn simulate(&self, key: ObjectKey, now: Timestamp) -> Planned {
-        let mut planned = Planned { kind: R::Kind::KIND, key, ..Planned::default() };
-        let mut reconcile = Reconcile::<R>::new(&self.settings);
-        let mut before = Value::Null;
-        let mut after = Value::Null;
-        loop {
-            let answer = match reconcile.step() {
-                Step::Observe => {
-                    let observed = self.reconciler.observe(&planned.key);
-                    planned.is_ours = observed.is_some();
-                    let object =
-                        observed.as_ref().map(AsRef::as_ref).filter(|object| !object.uid().is_empty());
-                    planned.object = object.map(to_value);
-                    Answer::Observed(observed)
-                }
-                Step::Apply(observed, plan) => {
-                    before = to_value(observed.as_ref());
-                    after = patched::<R>(observed, plan);
-                    self.plan(&mut planned, observed, plan, now);
-                    Answer::Applied(Applied::default(), Vec::new())
-                }
-                Step::Patch(patch) => {
-                    merge::apply(&mut after, &patch.patch);
-                    Answer::Done
-                }
-                Step::Publish(observed, report) => {
-                    if report.status != observed.as_ref().status && !after.is_null() {
-                        after["status"] = to_value(&report.status);
-                    }
-                    Answer::Done
-                }
-                Step::End(_) => break,
-                Step::Refresh(_) | Step::Check(_) | Step::Settle(..) | Step::Forget => Answer::Done,
-            };
-            reconcile.answer(answer, now);
-        }
-        if after != before {
-            let difference = merge::difference(&before, &after).unwrap_or_default();
-            planned.written.push((after, format!("{} {}: {difference}", planned.kind, planned.key)));
-        }
-        planned
-    }
-
-    /// Takes what a plan says.
-    fn plan(&self, planned: &mut Planned, observed: &R::Observed, plan: &Plan<R::Effect>, now: Timestamp) {
-        planned.messages = plan.problems.iter().map(|problem| problem.message.clone()).collect();
-        planned.messages.extend(R::remarks(observed, &self.settings, now));
-        planned.foreseen = R::foreseen(observed, &self.settings, plan);
-        planned.object = planned.object.take().map(|_| patched::<R>(observed, plan));
-        planned.made = made(plan);
-        for desired in &plan.ensure {
-            let what = format!("{} {}", desired.kind.kind, desired.key);
-            planned.written.extend(if let Ok(changed) = rewritten(desired, &self.stores.written) {
-                changed.map(|(patch, object)| (object, format!("{what}: {patch}")))
-            } else {
-                let made = desired.manifest.as_ref().map(|manifest| manifest.json().clone());
-                Some((made.unwrap_or_default(), format!("{what} is made")))
-            });
-        }
-    }
-}
-
-/// The object with the patch that the plan has for it.
-fn patched<R: Reconciler>(observed: &R::Observed, plan: &Plan<R::Effect>) -> Value {
-    let object = observed.as_ref();
-    let mut patched = to_value(object);
-    if let Some(patch) = plan.patches.iter().find(|patch| patch.uid == object.uid()) {
-        merge::apply(&mut patched, &patch.patch);
-    }
-    patched
-}
-
-/// The objects that a plan creates.
-fn made<E>(plan: &Plan<E>) -> Vec<Value> {
-    plan.ensure.iter().filter_map(|desired| Some(desired.manifest.as_ref()?.json().clone())).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -309,6 +229,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::runtime::gate::Gate;
+    use crate::runtime::plan::to_value;
     use crate::runtime::selection::{Label, Selection};
 
     /// The rows of the README about the loops, with the lines that enclose them.

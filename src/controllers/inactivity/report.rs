@@ -59,14 +59,8 @@ pub fn report(
         }
         Some(ending) => {
             let before = if running { &old.inactivity } else { &old.destruction };
-            let told = ending_report(
-                &ending,
-                before.as_deref().unwrap_or(&Promise::default()),
-                plan,
-                outcome,
-                acts,
-                now,
-            );
+            let stored = before.as_deref().cloned().unwrap_or_default();
+            let told = ending_report(&ending, &stored, plan, outcome, acts, now);
             let is_new =
                 !has_checked && is_to_be_stored(observed, &ending, before.as_deref(), &told.promise, now);
             let known = old.conditions.iter().find(|known| known.type_ == told.condition.type_);

@@ -286,8 +286,7 @@ pub struct EndingReport {
     pub events: Vec<EventNote>,
 }
 
-/// What a report says after a plan with its outcome. `old` is the stored promise, `acts` says whether the plan stops
-/// or deletes the Instance.
+/// That after a plan with its outcome. `old` is the stored promise, `acts` says whether the plan ends the Instance.
 pub fn ending_report(
     ending: &Ending<'_>,
     old: &Promise,

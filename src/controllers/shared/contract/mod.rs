@@ -11,7 +11,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`world`] | the API server, the mail server, the daemons |
+//! | [`world`], [`server`] | the API server and the daemons; the mail server |
 //! | [`steps`] | the course of a plan: faults, then calm |
 //! | [`faults`] | how a plan of faults begins, and what happens in it that nobody has planned |
 //! | [`judge`] | what was promised and why that may be withdrawn, known from the mails and the facts alone |
@@ -21,6 +21,7 @@
 mod faults;
 mod judge;
 mod random;
+mod server;
 mod steps;
 mod world;
 

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::judge::{Accepted, Warning};
 use super::random::Random;
+use super::server::Server;
 use super::*;
 use crate::api::Kind as _;
 use crate::api::meta::ResourceVersion;
-use crate::clients::mail::{Mail, MailError, Refused, Wording};
-use crate::controllers::shared::delivery::{Post, Sent, deliver};
+use crate::controllers::shared::delivery::{Sent, deliver};
 use crate::controllers::shared::mail_log::MailLog;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::{Applied, Failure};
@@ -359,38 +359,6 @@ fn failure(result: Result<(), ApiError>) -> Option<Failure> {
         error,
     };
     result.err().map(failure)
-}
-
-/// The mail server.
-struct Server {
-    is_away: bool,
-    has_filter: bool,
-    is_unknown: bool,
-    now: Timestamp,
-    accepted: Mutex<Vec<Mail>>,
-}
-
-impl Post for Server {
-    async fn send(&self, mail: &Mail) -> Result<(), MailError> {
-        let (server, said) = (String::new(), String::new());
-        let is_refused = match mail.wording {
-            Wording::Templates if self.has_filter => Some(Refused::Mail),
-            Wording::Templates | Wording::Plain if self.is_unknown => Some(Refused::Recipient),
-            _ => None,
-        };
-        match is_refused {
-            _ if self.is_away => Err(MailError::Unavailable { server, said }),
-            Some(what) => Err(MailError::Refused { server, what, said }),
-            None => {
-                self.accepted.lock().unwrap_or_else(PoisonError::into_inner).push(mail.clone());
-                Ok(())
-            }
-        }
-    }
-
-    fn now(&self) -> Timestamp {
-        self.now
-    }
 }
 
 /// Sets annotations, or removes those that are `null`.

@@ -1,0 +1,40 @@
+//! The virtual mail server.
+
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+
+use crate::clients::mail::{Mail, MailError, Refused, Wording};
+use crate::controllers::shared::delivery::Post;
+
+/// The mail server.
+pub struct Server {
+    pub is_away: bool,
+    pub has_filter: bool,
+    pub is_unknown: bool,
+    pub now: Timestamp,
+    pub accepted: Mutex<Vec<Mail>>,
+}
+
+impl Post for Server {
+    async fn send(&self, mail: &Mail) -> Result<(), MailError> {
+        let (server, said) = (String::new(), String::new());
+        let is_refused = match mail.wording {
+            Wording::Templates if self.has_filter => Some(Refused::Mail),
+            Wording::Templates | Wording::Plain if self.is_unknown => Some(Refused::Recipient),
+            _ => None,
+        };
+        match is_refused {
+            _ if self.is_away => Err(MailError::Unavailable { server, said }),
+            Some(what) => Err(MailError::Refused { server, what, said }),
+            None => {
+                self.accepted.lock().unwrap_or_else(PoisonError::into_inner).push(mail.clone());
+                Ok(())
+            }
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+}
