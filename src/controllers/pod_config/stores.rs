@@ -26,7 +26,7 @@ use crate::runtime::watch::Selection;
 pub struct Stores {
     settings: Arc<Settings>,
     configs: Arc<Store<PodConfigKind>>,
-    residents: Residents,
+    own_configs: OwnConfigs,
     /// Pods with the label, in all namespaces.
     pods: Arc<Store<NetworkedPodKind>>,
     nodes: Arc<Store<NodeKind>>,
@@ -61,13 +61,13 @@ pub fn leftovers(namespace: &str) -> ObjectKey {
 
 /// The `PodConfig`s that are reconciled.
 #[derive(Clone)]
-struct Residents {
+struct OwnConfigs {
     configs: Arc<Store<PodConfigKind>>,
     /// Those of these namespaces; none for all.
     namespaces: BTreeSet<String>,
 }
 
-impl Residents {
+impl OwnConfigs {
     fn is_ours(&self, namespace: &str) -> bool {
         self.namespaces.is_empty() || self.namespaces.contains(namespace)
     }
@@ -109,14 +109,15 @@ impl Stores {
             }
         });
         let configs: Arc<Store<PodConfigKind>> = expiring.objects(|_| true).index::<ByNamespace>().get();
-        let residents = Residents { configs: Arc::clone(&configs), namespaces: settings.namespaces.clone() };
-        wake_siblings(&residents, set.queue());
+        let own_configs =
+            OwnConfigs { configs: Arc::clone(&configs), namespaces: settings.namespaces.clone() };
+        wake_siblings(&own_configs, set.queue());
         Self {
             settings: Arc::clone(settings),
             pods: set.store(&labelled).index::<ByPodConfig>().on_change(wake_by_pod).get(),
-            nodes: declare_nodes(set, &residents, known),
-            records: declare_records(set, &residents, &settings.namespace, known),
-            residents,
+            nodes: declare_nodes(set, &own_configs, known),
+            records: declare_records(set, &own_configs, &settings.namespace, known),
+            own_configs,
             deployments: set
                 .store(&labelled)
                 .written()
@@ -136,10 +137,10 @@ impl Stores {
         let is_nobody = key.name.is_empty();
         let config = if is_nobody {
             let spec = PodConfigSpec::default();
-            (!self.residents.are_in(&key.namespace))
+            (!self.own_configs.are_in(&key.namespace))
                 .then(|| Arc::new(PodConfig::new(Some(&key.namespace), "", spec)))
         } else {
-            self.configs.get(&key.namespace, &key.name).filter(|config| self.residents.is_one(config))
+            self.configs.get(&key.namespace, &key.name).filter(|config| self.own_configs.is_one(config))
         }?;
         let siblings = self.configs.by::<ByNamespace>(&key.namespace);
         if siblings.iter().any(|sibling| !decisions.contains_key(&ObjectKey::of(&**sibling))) {
@@ -200,7 +201,7 @@ impl Stores {
         };
         Member {
             verdicts: decisions.get(&key).cloned().unwrap_or_default(),
-            is_leaving: config.is_terminating() || !self.residents.is_ours(&key.namespace),
+            is_leaving: config.is_terminating() || !self.own_configs.is_ours(&key.namespace),
             pods: pods.iter().filter(has_network).map(view).collect(),
             config,
         }
@@ -305,9 +306,9 @@ fn wake_by_pod(change: &Change<NetworkedPodKind>, queue: &Queue) {
 }
 
 /// A `PodConfig` that comes, changes its spec, is deleted or has gone adds the others of its namespace: they share pools.
-fn wake_siblings(residents: &Residents, queue: &Arc<Queue>) {
-    let (shown, queue) = (residents.clone(), Arc::clone(queue));
-    residents.configs.subscribe(move |change| {
+fn wake_siblings(own_configs: &OwnConfigs, queue: &Arc<Queue>) {
+    let (shown, queue) = (own_configs.clone(), Arc::clone(queue));
+    own_configs.configs.subscribe(move |change| {
         let part =
             |config: &PodConfig| (config.spec.clone(), config.is_terminating(), config.uid().to_owned());
         let Some(config) = change.object_if(part) else { return };
@@ -316,19 +317,23 @@ fn wake_siblings(residents: &Residents, queue: &Arc<Queue>) {
 }
 
 /// Adds the `PodConfig`s that something concerns, or what is left where there are none.
-fn wake(concerns: &Concerns, residents: &Residents, queue: &Queue) {
+fn wake(concerns: &Concerns, own_configs: &OwnConfigs, queue: &Queue) {
     for namespace in &concerns.namespaces {
-        residents.wake(namespace, "", queue);
+        own_configs.wake(namespace, "", queue);
     }
     if concerns.all {
-        residents.configs.keys().into_iter().for_each(|key| queue.add(key, Priority::Change));
+        own_configs.configs.keys().into_iter().for_each(|key| queue.add(key, Priority::Change));
     }
 }
 
 /// Declares the store of nodes. A node that becomes ready, is not any more, or is gone, adds the `PodConfig`s that have
 /// something there.
-fn declare_nodes(set: &mut StoreSet<'_>, residents: &Residents, known: &Arc<Known>) -> Arc<Store<NodeKind>> {
-    let (residents, known) = (residents.clone(), Arc::clone(known));
+fn declare_nodes(
+    set: &mut StoreSet<'_>,
+    own_configs: &OwnConfigs,
+    known: &Arc<Known>,
+) -> Arc<Store<NodeKind>> {
+    let (own_configs, known) = (own_configs.clone(), Arc::clone(known));
     let nodes = set.store::<NodeKind>(&Selection::ALL).written();
     nodes
         .on_change(move |change, queue| {
@@ -338,7 +343,7 @@ fn declare_nodes(set: &mut StoreSet<'_>, residents: &Residents, known: &Arc<Know
                 // Its report is nobody's.
                 namespaces.insert(String::new());
             }
-            wake(&Concerns { namespaces, ..Concerns::default() }, &residents, queue);
+            wake(&Concerns { namespaces, ..Concerns::default() }, &own_configs, queue);
         })
         .get()
 }
@@ -346,13 +351,13 @@ fn declare_nodes(set: &mut StoreSet<'_>, residents: &Residents, known: &Arc<Know
 /// Declares the store of the records, and keeps in memory what they say.
 fn declare_records(
     set: &mut StoreSet<'_>,
-    residents: &Residents,
+    own_configs: &OwnConfigs,
     namespace: &str,
     known: &Arc<Known>,
 ) -> Arc<Store<NetworkRecordKind>> {
     let store: Arc<Store<NetworkRecordKind>> = set.store(&records(namespace)).written().get();
     let (shown, queue) = (Arc::clone(&store), Arc::clone(set.queue()));
-    let (residents, known) = (residents.clone(), Arc::clone(known));
+    let (own_configs, known) = (own_configs.clone(), Arc::clone(known));
     store.subscribe(move |change| {
         let Some(record) = change.object() else { return };
         let (namespace, name): (&str, Text) = (record.namespace(), record.metadata.name.clone());
@@ -365,7 +370,7 @@ fn declare_records(
             // What cannot be read was removed, so that it can be made again.
             concerns.all = true;
         }
-        wake(&concerns, &residents, &queue);
+        wake(&concerns, &own_configs, &queue);
     });
     store
 }
