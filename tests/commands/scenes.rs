@@ -77,7 +77,6 @@ pub const SCENES: [Scene; 9] = [
                  grep 'a debug build' {own}/performance.md",
                 "these figures are not those of the page",
             ),
-            ("cargo build --release", "cargo build", "a release build takes ten minutes"),
         ],
     },
     Scene {
