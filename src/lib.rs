@@ -13,6 +13,7 @@
 //! - [`netlink`]: links, addresses and routes of network namespaces. It knows nothing of Kubernetes.
 //! - [`capture`]: the packets of this host: counts the connections that it opens. It knows nothing of Kubernetes.
 //! - [`controllers`]: the control loops, one folder for each: what it observes, plans and reports.
+//! - [`loops`]: the table of them.
 //! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
 //! - [`manager`]: start and stop of the process: connections, loops, lease, probes, metrics.
 //! - [`offline`]: `crownlabs plan`, which prints the plans of the same loops without a cluster.
@@ -26,6 +27,7 @@ mod config;
 mod controllers;
 mod explain;
 mod kinds;
+mod loops;
 mod manager;
 mod netlink;
 mod offline;
@@ -63,7 +65,7 @@ pub mod testing {
     pub use crate::clients::mail;
     pub use crate::clients::prometheus;
     pub use crate::config::{ConfigDuration, MailConfig, MailTls, MailTransport};
-    pub use crate::controllers::SshTrackerLoop;
+    pub use crate::controllers::ssh_tracker::SshTrackerLoop;
     pub use crate::runtime::clock;
     pub use crate::runtime::gate::Gate;
     pub use crate::runtime::readiness::Readiness;

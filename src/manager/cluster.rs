@@ -7,7 +7,7 @@ use tracing::info;
 
 use super::start_up::{connect, kubeconfig};
 use crate::config::Config;
-use crate::controllers::{LOOPS, Loop, Place};
+use crate::loops::{LOOPS, Loop, Place};
 use crate::runtime::client::{self, UserReader, Writer};
 use crate::runtime::context::Connections;
 use crate::runtime::gate::Gate;

@@ -10,7 +10,7 @@ use tracing::info;
 
 use super::{process, telemetry};
 use crate::config::Config;
-use crate::controllers::{Exposition, Measure};
+use crate::controllers::setup::{Exposition, Measure};
 use crate::runtime::http_server::{self, Handler, Server, response, text};
 use crate::runtime::queue::Queue;
 use crate::runtime::readiness::Readiness;

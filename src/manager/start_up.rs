@@ -12,7 +12,7 @@ use crate::clients::keycloak::Keycloak;
 use crate::clients::mail::Mailer;
 use crate::clients::prometheus::Prometheus;
 use crate::config::{Config, MailTransport};
-use crate::controllers::Accounts;
+use crate::controllers::accounts::Accounts;
 use crate::runtime::gate::Gate;
 
 /// Ends at the first SIGTERM or SIGINT.

@@ -14,7 +14,8 @@ use tokio::task::JoinSet;
 
 use self::obstacles::Obstacles;
 use crate::config::Config;
-use crate::controllers::{Built, BuiltLoop, LOOPS, Setup};
+use crate::controllers::setup::Setup;
+use crate::loops::{Built, BuiltLoop, LOOPS};
 use crate::manager::start_up;
 use crate::runtime::client::{self, UserReader, Writer};
 use crate::runtime::clock;

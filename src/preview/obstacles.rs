@@ -10,7 +10,7 @@ use crate::api::GROUP;
 use crate::api::crd::crds;
 use crate::config::Config;
 use crate::config::tree;
-use crate::controllers::LOOPS;
+use crate::loops::LOOPS;
 use crate::offline::fields;
 use crate::runtime::apply::{Verb, Write};
 use crate::runtime::definitions::foreign_versions;

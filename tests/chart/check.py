@@ -390,10 +390,10 @@ class Rights(unittest.TestCase):
         for loop in sorted(loops):
             folder = ROOT / "src/controllers" / re.sub("([A-Z])", lambda letter: f"_{letter[0].lower()}", loop)
             read = lambda file: file.read_text().split("#[cfg(test)]")[0]
-            source = read(folder / "stores.rs")
-            for shared in ("ending_stores", "addresses"):
-                if f"shared::{shared}" in source:
-                    source += read(ROOT / f"src/controllers/shared/{shared}.rs")
+            source = read(next(folder.glob("stores.rs"), folder / "stores/mod.rs"))
+            for shared in ("cleanup/stores", "shared/addresses"):
+                if f"controllers::{shared.replace('/', '::')}" in source:
+                    source += read(ROOT / f"src/controllers/{shared}.rs")
             used = {kinds[name] for name in re.findall(r"\b[A-Z]\w+Kind\b", source)}
             # ConfigMaps are watched in the namespace of the daemon alone, for which there is a Role.
             used -= {"/configmaps"}

@@ -8,7 +8,7 @@ use crate::{Source, assert_none, is_rust, sources};
 
 /// The layers. A module imports itself and modules of the rows above its own; those in one row do not import each
 /// other. `lib.rs` and `main.rs` come after all of them and import what they like.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &["api"],
     &["kinds"],
     &["config"],
@@ -16,12 +16,13 @@ const LAYERS: [&[&str]; 9] = [
     &["clients"],
     &["capture", "netlink"],
     &["controllers", "webhook"],
+    &["loops"],
     &["manager", "offline"],
     &["explain", "preview"],
 ];
 
-/// The module below `controllers` that every loop may import.
-const SHARED: &str = "shared";
+/// The modules below `controllers` that every loop may import.
+const SHARED: [&str; 3] = ["accounts", "cleanup", "shared"];
 
 /// The layers that hold data only: they name neither a client of the API server nor the async runtime.
 const DATA_ONLY: [&str; 2] = ["api", "config"];
@@ -211,7 +212,7 @@ fn violations(sources: &[Source]) -> Vec<(String, String)> {
         read.iter().flat_map(|(_, reader)| reader.test_modules.iter().map(Vec::as_slice)).collect();
     let folder = |source: &Source| {
         let (name, _) = source.path.strip_prefix("src/controllers/")?.split_once('/')?;
-        (name != SHARED).then(|| name.to_owned())
+        (!SHARED.contains(&name)).then(|| name.to_owned())
     };
     let loops: BTreeSet<String> = sources.iter().filter_map(folder).collect();
     let mut violations = Vec::new();
@@ -249,9 +250,10 @@ fn forbidden(module: &[String], path: &[String], loops: &BTreeSet<String>) -> Op
             .then(|| format!("{layer} may import only {}", LAYERS[..own].concat().join(", ")));
     }
     let (from, to) = (module.get(1)?, target.get(1)?);
-    let (is_inside, is_loop) = (from == SHARED || loops.contains(from), loops.contains(to));
-    (layer == "controllers" && is_inside && is_loop && from != to)
-        .then(|| format!("{from} may not import from the loop {to}: what two loops share is in {SHARED}"))
+    let (is_inside, is_loop) = (SHARED.contains(&from.as_str()) || loops.contains(from), loops.contains(to));
+    (layer == "controllers" && is_inside && is_loop && from != to).then(|| {
+        format!("{from} may not import from the loop {to}: what loops share is in one of {SHARED:?}")
+    })
 }
 
 #[test]
@@ -275,12 +277,9 @@ fn imports_of_the_layers_above_are_allowed() {
         ("src/kinds/core.rs", "use crate::api::{Kind, names::canonical};"),
         ("src/runtime/plan.rs", "use super::queue; use self::x::Y; use crate::kinds::Pod; use tokio::sync;"),
         ("src/controllers/mod.rs", "pub mod tenant; use self::tenant::Tenants; use crate::clients::http;"),
-        ("src/controllers/tenant/mod.rs", "use crate::controllers::shared::accounts; use super::Table;"),
+        ("src/controllers/tenant/mod.rs", "use crate::controllers::accounts; use super::Table;"),
         ("src/controllers/tenant/plan.rs", "/// [`crate::manager`]\nconst A: &str = \"crate::manager::x\";"),
-        (
-            "src/controllers/shared/accounts.rs",
-            "use crate::controllers::shared::children; pub(crate) fn f() {}",
-        ),
+        ("src/controllers/accounts/mod.rs", "use crate::controllers::shared::children; pub(crate) fn f() {}"),
         (
             "src/webhook/mod.rs",
             "#[cfg(test)]\nmod fixture;\n#[cfg(test)]\nmod tests { use crate::manager::X; }",
@@ -304,7 +303,7 @@ fn imports_of_a_layer_below_or_beside_are_found_with_their_line() {
             "use crate::webhook::view;\nuse super::super::super::manager::Task;",
         ),
         ("src/webhook/server.rs", "#[cfg(test)]\nuse crate::manager::A;\nuse crate::controllers::x;"),
-        ("src/offline.rs", "use crate::manager::Setup;"),
+        ("src/offline/mod.rs", "use crate::manager::Setup;"),
         ("src/runtime/store.rs", "mod inner { use super::super::super::clients::http; }"),
         ("src/unknown.rs", "use crate::api::Kind;"),
     ];
@@ -316,7 +315,7 @@ fn imports_of_a_layer_below_or_beside_are_found_with_their_line() {
         "src/controllers/tenant/setup.rs:1: crate::webhook::view",
         "src/controllers/tenant/setup.rs:2: crate::manager::Task",
         "src/webhook/server.rs:3: crate::controllers::x",
-        "src/offline.rs:1: crate::manager::Setup",
+        "src/offline/mod.rs:1: crate::manager::Setup",
         "src/runtime/store.rs:1: crate::clients::http",
         "src/unknown.rs:1: crate::api::Kind",
     ];

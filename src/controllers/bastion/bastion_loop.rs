@@ -9,7 +9,7 @@ use super::parts::parts;
 use super::secrets::Secrets;
 use super::writer::{Changed, Writer};
 use crate::api::tenant::TenantKind;
-use crate::controllers::{ReplicaDefinition, Setup};
+use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;

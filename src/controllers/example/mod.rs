@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::setup::{Definition, Setup};
 use super::shared::children::{ChildBuilder, ChildMeta, owner};
-use super::{Definition, Setup};
 use crate::kinds::{Namespace, NamespaceKind, ResourceQuota, ResourceQuotaKind};
 use crate::runtime::component::Component;
 use crate::runtime::store::Store;

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::{Observed, PodQuotaReconciler};
 use crate::config::Config;
-use crate::controllers::Setup;
-use crate::controllers::table::build;
+use crate::controllers::setup::Setup;
 use crate::kinds::{Namespace, NamespaceKind, Unread};
+use crate::loops::build;
 use crate::runtime::ObjectKey;
 use crate::runtime::client::{self, USER_AGENT, Writer};
 use crate::runtime::context::Connections;

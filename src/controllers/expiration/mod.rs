@@ -25,4 +25,4 @@ mod tests;
 pub use reconcile::ExpirationReconciler;
 
 /// What plans and reports depend on.
-pub type Settings = crate::controllers::shared::ending::Settings<crate::config::ExpirationConfig>;
+pub type Settings = crate::controllers::cleanup::ending::Settings<crate::config::ExpirationConfig>;

@@ -15,9 +15,9 @@ use crate::api::reason;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
-use crate::controllers::shared::ending::{Ending, EndingKind};
-use crate::controllers::shared::mail_log::Mailed;
-use crate::controllers::shared::promise::{Terms, accepted, later, standing, time};
+use crate::controllers::cleanup::ending::{Ending, EndingKind};
+use crate::controllers::cleanup::mail_log::Mailed;
+use crate::controllers::cleanup::promise::{Terms, accepted, later, standing, time};
 
 /// How an Instance is deleted for its age.
 const KIND: EndingKind = EndingKind {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::Settings;
 use super::observe::Observed;
 use crate::api::reason;
-use crate::controllers::shared::ending::{Effect, link, proceed};
+use crate::controllers::cleanup::ending::{Effect, link, proceed};
 use crate::runtime::component::Component;
 use crate::runtime::plan::{Plan, Removal, Requeue};
 use crate::runtime::problem::Problem;

@@ -4,8 +4,8 @@ use super::observe::Observed;
 use crate::api::instance::Instance;
 use crate::api::labels;
 use crate::api::template::Template;
-use crate::controllers::shared::ending_stores::{Dependencies, Found};
-use crate::controllers::shared::mail_log::Mailed;
+use crate::controllers::cleanup::mail_log::Mailed;
+use crate::controllers::cleanup::stores::{Dependencies, Found};
 
 /// What this loop depends on.
 pub struct Dependence;

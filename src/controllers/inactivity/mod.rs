@@ -27,4 +27,4 @@ mod tests;
 pub use reconcile::InactivityReconciler;
 
 /// What plans and reports depend on.
-pub type Settings = crate::controllers::shared::ending::Settings<crate::config::InactivityConfig>;
+pub type Settings = crate::controllers::cleanup::ending::Settings<crate::config::InactivityConfig>;

@@ -16,9 +16,9 @@ use crate::api::reason;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
-use crate::controllers::shared::ending::{Ending, EndingKind, warnings};
-use crate::controllers::shared::mail_log::Mailed;
-use crate::controllers::shared::promise::{Terms, earlier, standing, time, withdrawn};
+use crate::controllers::cleanup::ending::{Ending, EndingKind, warnings};
+use crate::controllers::cleanup::mail_log::Mailed;
+use crate::controllers::cleanup::promise::{Terms, earlier, standing, time, withdrawn};
 
 /// How old an Instance without a promise may be whose unused time counts from its creation. An older one was there
 /// before the loop: its time counts from now.

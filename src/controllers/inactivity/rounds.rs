@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tokio::sync::Mutex;
 
 use crate::clients::prometheus::{Activity, Prometheus};
-use crate::controllers::shared::promise::{earlier, later};
+use crate::controllers::cleanup::promise::{earlier, later};
 use crate::runtime::clock;
 
 /// The longest time that a round looks back. An Instance that may be unused for longer is judged by what earlier

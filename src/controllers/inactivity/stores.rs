@@ -14,9 +14,9 @@ use crate::api::names::CanonicalName;
 use crate::api::template::{Template, TemplateKind};
 use crate::capture::ConnectionCounter;
 use crate::clients::prometheus::{Activity, Target};
+use crate::controllers::cleanup::mail_log::Mailed;
+use crate::controllers::cleanup::stores::{Dependencies, Found};
 use crate::controllers::shared::addresses::InstanceAddresses;
-use crate::controllers::shared::ending_stores::{Dependencies, Found};
-use crate::controllers::shared::mail_log::Mailed;
 use crate::runtime::store::Store;
 
 /// What this loop depends on.

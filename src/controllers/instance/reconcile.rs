@@ -13,7 +13,7 @@ use super::stores::Stores;
 use crate::api::instance::InstanceKind;
 use crate::api::public_key::canonical;
 use crate::config::{Access, AccessMode, InstanceConfig};
-use crate::controllers::{Definition, Setup};
+use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};

@@ -15,7 +15,7 @@ use super::select::Namespaces;
 use super::service::handler;
 use super::shared::{LIFETIME, Shared};
 use crate::config::InstanceMetricsConfig;
-use crate::controllers::{ReplicaDefinition, Setup};
+use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::runtime::grpc_server::serve;
 use crate::runtime::http_server::bind;
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::claims::{InUse, Verdicts};
 use super::records::{PoolRecord, Record, Report};
-use crate::controllers::shared::pod_network::Link;
+use crate::controllers::pod_network::Link;
 use crate::runtime::ObjectKey;
 
 /// The records by their names, and the decisions.

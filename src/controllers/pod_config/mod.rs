@@ -1,5 +1,5 @@
 //! The leader side of pod networks: which running pods get which additional interfaces, and with which addresses. The nodes
-//! make them (`podConfigNode`); `controllers::shared::pod_network` has what both tell each other.
+//! make them (`podConfigNode`); `controllers::pod_network` has what both tell each other.
 //!
 //! | stage | what |
 //! |---|---|

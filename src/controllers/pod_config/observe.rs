@@ -12,7 +12,7 @@ use super::claims::Verdicts;
 use super::records::{PoolRecord, Report};
 use crate::api::meta::Metadata;
 use crate::api::pod_config::PodConfig;
-use crate::controllers::shared::pod_network::{Allocation, Link, LinkState};
+use crate::controllers::pod_network::{Allocation, Link, LinkState};
 use crate::kinds::{NetworkRecord, Node, SampleDeployment};
 use crate::runtime::finalizer;
 

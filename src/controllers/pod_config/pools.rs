@@ -10,7 +10,7 @@ use super::allocator::{Input, Seen, Slot, Wanted, Without, next};
 use super::observe::{Member, NodeState, Observed, PoolView, Settings, remembered};
 use super::records::{PoolRecord, address};
 use super::validate::Attachment;
-use crate::controllers::shared::pod_network::{Allocation, Link, LinkState};
+use crate::controllers::pod_network::{Allocation, Link, LinkState};
 
 /// The next state of a pool.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use super::report::report;
 use super::stores::{Stores, records};
 use crate::api::pod_config::PodConfigKind;
 use crate::config::Config;
-use crate::controllers::{Definition, Setup};
+use crate::controllers::setup::{Definition, Setup};
 use crate::kinds::NetworkRecordKind;
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::KindInfo;

@@ -11,7 +11,7 @@ use crate::api::condition::{ConditionType, DELETION_BLOCKED, NAME_CONFLICT, READ
 use crate::api::pod_config::{PodConfigKind, PodConfigStatus, PodConfiguration};
 use crate::api::reason;
 use crate::api::shown;
-use crate::controllers::shared::pod_network::{Allocation, Link, LinkState};
+use crate::controllers::pod_network::{Allocation, Link, LinkState};
 use crate::controllers::shared::problems;
 use crate::kinds::{NetworkedPodKind, NodeKind};
 use crate::runtime::ObjectKey;

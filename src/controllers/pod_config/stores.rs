@@ -11,7 +11,7 @@ use super::records::{PoolRecord, Report, address, read, salvage};
 use crate::api::meta::Metadata;
 use crate::api::pod_config::{PodConfig, PodConfigKind, PodConfigSpec};
 use crate::api::text::Text;
-use crate::controllers::shared::pod_network::{RECORD, report_name};
+use crate::controllers::pod_network::{RECORD, report_name};
 use crate::kinds::{
     NetworkRecordKind, NetworkedPod, NetworkedPodKind, NodeKind, SampleDeployment, SampleDeploymentKind,
 };

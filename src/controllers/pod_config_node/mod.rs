@@ -1,6 +1,6 @@
 //! The node side of pod networks: the links of the pods on one node. The leader (`podConfig`) says which address each
 //! attachment of a pod has; this loop makes the links, and reports what it has made
-//! (`controllers/shared/pod_network.rs`).
+//! (`controllers/pod_network.rs`).
 //!
 //! | of the node | what is done |
 //! |---|---|

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ipnet::IpNet;
 
 use super::mark::{LONGEST_NAME, LinkKey, Mark};
-use crate::controllers::shared::pod_network::{Allocation, POOL_KEY, Pool, pool_name};
+use crate::controllers::pod_network::{Allocation, POOL_KEY, Pool, pool_name};
 
 /// A link that a pool asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::records::{Desired, Wanted};
 use super::settle::Settled;
 use super::work::Plugged;
 use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
-use crate::controllers::shared::pod_network::{Link, LinkProblem, LinkState, NODE_KEY, Node};
+use crate::controllers::pod_network::{Link, LinkProblem, LinkState, NODE_KEY, Node};
 
 /// How many links are named of those that should not be there.
 const NAMED: usize = 5;

@@ -20,7 +20,7 @@ use super::records::Desired;
 use super::report::{Sources, leftovers, node_problem, report, unread};
 use super::settle::{Settled, settle};
 use super::work::{Done, Place, Work};
-use crate::controllers::shared::pod_network::{self, LinkProblem, NODE_KEY, Node};
+use crate::controllers::pod_network::{self, LinkProblem, NODE_KEY, Node};
 use crate::netlink::{Event, Events, Namespace, in_thread};
 use crate::runtime::metrics::precise;
 use crate::runtime::replica::Health;

@@ -11,7 +11,7 @@ use super::mark::{LinkKey, Mark};
 use super::plan::{Change, Observed, Plan, Settings, Unknown, plan, problem};
 use super::records::Desired;
 use crate::api::reason::LINK_FAILED;
-use crate::controllers::shared::pod_network::LinkProblem;
+use crate::controllers::pod_network::LinkProblem;
 use crate::netlink::{End, Link, Namespace, NamespaceThread, Socket};
 
 /// How often the plan is made and carried out: a bridge is created, gets its alias and gateways, and is there; one that loses

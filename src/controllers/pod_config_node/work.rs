@@ -13,7 +13,7 @@ use super::mark::{LONGEST_NAME, LinkKey, Mark, Side, names};
 use super::plan::{Inside, Repair, Verdict, problem, verify};
 use super::records::Wanted;
 use crate::api::reason::{LINK_FAILED, NAME_CONFLICT, NAME_TOO_LONG, NETWORK_OVERLAP};
-use crate::controllers::shared::pod_network::LinkProblem;
+use crate::controllers::pod_network::LinkProblem;
 use crate::netlink::{Address, End, Link, Namespace, NamespaceThread, Pair, Socket, announce};
 
 /// How often, and how long apart, it is looked whether packets can pass a link that was just switched on.

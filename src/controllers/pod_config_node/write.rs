@@ -8,7 +8,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::controllers::shared::pod_network::{RECORD, REPORT};
+use crate::controllers::pod_network::{RECORD, REPORT};
 use crate::kinds::{NetworkRecord, NetworkRecordKind, NodeKind};
 use crate::runtime::error::with_sources;
 use crate::runtime::store::Store;

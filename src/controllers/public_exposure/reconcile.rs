@@ -17,7 +17,7 @@ use crate::api::Kind;
 use crate::api::instance::InstanceKind;
 use crate::config::PublicExposureConfig;
 use crate::config::pool::Pool;
-use crate::controllers::{Definition, Setup};
+use crate::controllers::setup::{Definition, Setup};
 use crate::kinds::LoadBalancerServiceKind;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::api::instance::InstanceKind;
 use crate::api::{Kind, labels};
 use crate::capture::ConnectionCounter;
-use crate::controllers::Setup;
+use crate::controllers::setup::Setup;
 use crate::kinds::{Service, ServiceKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::store::{ByController, Change, Index, Store};

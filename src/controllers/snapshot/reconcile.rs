@@ -6,7 +6,7 @@ use super::report::report;
 use super::stores::Stores;
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::config::SnapshotConfig;
-use crate::controllers::{Definition, Setup};
+use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;

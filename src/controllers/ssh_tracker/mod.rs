@@ -9,8 +9,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::setup::{ReplicaDefinition, Setup};
 use super::shared::addresses::InstanceAddresses;
-use super::{ReplicaDefinition, Setup};
 use crate::capture::{Capture, ConnectionCounter, Settings, State, Wanted};
 use crate::config::SshTrackerConfig;
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};

@@ -9,7 +9,7 @@ use super::report::report;
 use super::stores::Stores;
 use crate::api::instance::InstanceKind;
 use crate::config::SubmissionConfig;
-use crate::controllers::{Definition, Setup};
+use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;

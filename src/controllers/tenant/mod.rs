@@ -32,7 +32,7 @@ mod stores;
 pub use reconcile::TenantReconciler;
 
 use crate::config::TenantConfig;
-use crate::controllers::shared::accounts::Known;
+use crate::controllers::accounts::Known;
 use crate::controllers::shared::responsibility::Responsibility;
 use crate::runtime::reconciler;
 

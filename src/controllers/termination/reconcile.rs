@@ -16,7 +16,7 @@ use crate::api::labels;
 use crate::clients::addresses::AddressRules;
 use crate::clients::status_check::{StatusClient, host};
 use crate::config::TerminationConfig;
-use crate::controllers::{Definition, Setup};
+use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::reconciler::{EffectOutcome, Outcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;

@@ -3,9 +3,9 @@
 use super::*;
 use crate::api::lifetime::LifetimeError;
 use crate::config::{ConfigDuration, Undeliverable};
+use crate::controllers::cleanup::contract::{Automation, INTERVAL, Sight, Stage, keep_promises};
+use crate::controllers::cleanup::ending::Ending;
 use crate::controllers::expiration::ExpirationReconciler;
-use crate::controllers::shared::contract::{Automation, INTERVAL, Sight, Stage, keep_promises};
-use crate::controllers::shared::ending::Ending;
 
 /// How many random plans of faults are run; with those of inactivity, 10,000.
 const PLANS: u64 = 3_500;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::api::tenant::Tenant;
-use crate::controllers::shared::delivery::{Managers, Notice};
-use crate::controllers::shared::mail_log::{MailLog, record};
+use crate::controllers::cleanup::delivery::{Managers, Notice};
+use crate::controllers::cleanup::mail_log::{MailLog, record};
 use crate::runtime::component::Component;
 
 const HOUR: i64 = 3_600;

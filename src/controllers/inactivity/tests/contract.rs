@@ -3,9 +3,9 @@
 use super::*;
 use crate::api::lifetime::LifetimeError;
 use crate::config::Undeliverable;
+use crate::controllers::cleanup::contract::{Automation, Round, Sight, Stage, keep_promises};
+use crate::controllers::cleanup::ending::Ending;
 use crate::controllers::inactivity::InactivityReconciler;
-use crate::controllers::shared::contract::{Automation, Round, Sight, Stage, keep_promises};
-use crate::controllers::shared::ending::Ending;
 
 /// How many random plans of faults are run; with those of expiration, 10,000.
 const PLANS: u64 = 6_500;

@@ -21,10 +21,10 @@ use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
 use crate::config::{ConfigDuration, InactivityConfig, Undeliverable};
-use crate::controllers::shared::contract::{INTERVAL, MAX};
-use crate::controllers::shared::ending::Effect;
+use crate::controllers::cleanup::contract::{INTERVAL, MAX};
+use crate::controllers::cleanup::ending::Effect;
+use crate::controllers::cleanup::mail_log::Mailed;
 use crate::controllers::shared::fixtures::running_instance;
-use crate::controllers::shared::mail_log::Mailed;
 use crate::runtime::reconciler::Outcome;
 
 fn at(seconds: i64) -> Timestamp {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::world::{SYSTEM, World};
 use crate::controllers::pod_config::observe::{FINALIZER, LABEL};
-use crate::controllers::shared::pod_network::{LinkProblem, pool_name};
+use crate::controllers::pod_network::{LinkProblem, pool_name};
 
 /// The sample with two attachments that this kind has always had.
 pub const SAMPLE: [&str; 2] = ["pc0 pcbr0 192.168.100.0/24", "pc1 pcbr1 192.168.99.0/24"];

@@ -5,9 +5,7 @@ use serde_json::json;
 use super::cases::SAMPLE;
 use super::world::{SYSTEM, World};
 use crate::controllers::pod_config::records::{LIMIT, text};
-use crate::controllers::shared::pod_network::{
-    LinkProblem, NODE_KEY, Node, RECORD, REPORT, pool_name, report_name,
-};
+use crate::controllers::pod_network::{LinkProblem, NODE_KEY, Node, RECORD, REPORT, pool_name, report_name};
 use crate::runtime::plan::Precondition;
 
 impl World {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::world::{Live, SYSTEM, World};
 use crate::controllers::pod_config::ranges::Range;
 use crate::controllers::pod_config::records::text;
-use crate::controllers::shared::pod_network::{
+use crate::controllers::pod_network::{
     Allocation, Link, LinkState, NODE_KEY, Node, Pool, RECORD, REPORT, report_name,
 };
 

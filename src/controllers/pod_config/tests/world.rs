@@ -13,8 +13,8 @@ use crate::controllers::pod_config::observe::{FINALIZER, LABEL, Observed, Settin
 use crate::controllers::pod_config::plan::plan;
 use crate::controllers::pod_config::report::report;
 use crate::controllers::pod_config::stores::records;
-use crate::controllers::shared::pod_network::{Allocation, LinkProblem, POOL, POOL_KEY, Pool, RECORD};
-use crate::controllers::{Definition, Setup};
+use crate::controllers::pod_network::{Allocation, LinkProblem, POOL, POOL_KEY, Pool, RECORD};
+use crate::controllers::setup::{Definition, Setup};
 use crate::kinds::{NetworkRecordKind, NetworkedPodKind, NodeKind, SampleDeploymentKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::finalizer;

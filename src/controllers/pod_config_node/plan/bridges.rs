@@ -8,7 +8,7 @@ use super::{Change, Observed, Plan, Settings, problem};
 use crate::api::reason::{BRIDGE_CONFLICT, NETWORK_OVERLAP};
 use crate::controllers::pod_config_node::mark::{Mark, bridge_alias, bridge_mac, bridge_namespace};
 use crate::controllers::pod_config_node::records::{Desired, Wanted};
-use crate::controllers::shared::pod_network::LinkProblem;
+use crate::controllers::pod_network::LinkProblem;
 use crate::netlink::{Address, Link, overlap};
 
 /// The namespaces that use a bridge, each with its gateways.

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::controllers::pod_config_node::mark::{LinkKey, Mark, Side};
 use crate::controllers::pod_config_node::plan::{Change, Observed, Plan, Settings, plan};
 use crate::controllers::pod_config_node::records::Desired;
-use crate::controllers::shared::pod_network::pool_name;
+use crate::controllers::pod_network::pool_name;
 use crate::netlink::{Address, Link};
 
 pub fn settings() -> Settings {

@@ -11,7 +11,7 @@ use crate::controllers::pod_config_node::records::Desired;
 use crate::controllers::pod_config_node::report::{Results, Sources, leftovers, report, unread};
 use crate::controllers::pod_config_node::settle::Settled;
 use crate::controllers::pod_config_node::work::Plugged;
-use crate::controllers::shared::pod_network::Node;
+use crate::controllers::pod_network::Node;
 
 fn desired_with(release: bool) -> Desired {
     desired(&[pool("lab", "10.77.0.0/24", &["br0"], &[("p1", "data", "br0", "10.77.0.2", release)])])

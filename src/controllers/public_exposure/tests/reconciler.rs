@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::Config;
 use crate::controllers::public_exposure::reconcile::PublicExposureReconciler;
-use crate::controllers::{Definition, Setup};
+use crate::controllers::setup::{Definition, Setup};
 use crate::kinds::LoadBalancerServiceKind;
 use crate::runtime::component::Component;
 use crate::runtime::gate::Gate;

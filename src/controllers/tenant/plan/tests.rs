@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::api::meta::TextMap;
-use crate::controllers::shared::accounts::Known;
+use crate::controllers::accounts::Known;
 use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
 use crate::controllers::tenant::report::report;
 use crate::runtime::component::Component;

@@ -12,10 +12,10 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::accounts::{self, KEYCLOAK};
 use super::outage::Outage;
 use crate::api::{Kind, Object, reason};
 use crate::clients::keycloak::KeycloakError;
+use crate::controllers::accounts::{self, KEYCLOAK};
 use crate::runtime::ObjectKey;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;

@@ -19,7 +19,7 @@ use ipnet::IpNet;
 use super::mark::{LinkKey, Mark};
 use super::records::Desired;
 use crate::api::reason::Reason;
-use crate::controllers::shared::pod_network::LinkProblem;
+use crate::controllers::pod_network::LinkProblem;
 use crate::netlink::{Address, Link, Mac, Route};
 
 pub use pod::{Inside, Repair, Verdict, verify};

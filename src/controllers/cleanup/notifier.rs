@@ -8,7 +8,7 @@ use crate::api::instance::Instance;
 use crate::api::promise::Promise;
 use crate::clients::mail::Mailer;
 use crate::config::Undeliverable;
-use crate::controllers::Setup;
+use crate::controllers::setup::Setup;
 use crate::runtime::ObjectKey;
 use crate::runtime::reconciler::EffectOutcome;
 

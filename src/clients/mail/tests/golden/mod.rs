@@ -27,12 +27,12 @@ fn hostile() -> [(&'static str, String, String, String); 7] {
 /// The expected bytes of the mail of a kind, with LF at the ends of lines.
 fn expected(kind: MailKind) -> &'static str {
     match kind {
-        MailKind::InactivityWarning => include_str!("golden/inactivity_warning.eml"),
-        MailKind::InactivityStopped => include_str!("golden/inactivity_stopped.eml"),
-        MailKind::DestructionWarning => include_str!("golden/destruction_warning.eml"),
-        MailKind::Destroyed => include_str!("golden/destroyed.eml"),
-        MailKind::ExpirationWarning => include_str!("golden/expiration_warning.eml"),
-        MailKind::Expired => include_str!("golden/expired.eml"),
+        MailKind::InactivityWarning => include_str!("inactivity_warning.eml"),
+        MailKind::InactivityStopped => include_str!("inactivity_stopped.eml"),
+        MailKind::DestructionWarning => include_str!("destruction_warning.eml"),
+        MailKind::Destroyed => include_str!("destroyed.eml"),
+        MailKind::ExpirationWarning => include_str!("expiration_warning.eml"),
+        MailKind::Expired => include_str!("expired.eml"),
     }
 }
 
@@ -47,13 +47,13 @@ fn each_mail_has_the_expected_bytes() {
 #[test]
 fn hostile_names_have_the_expected_bytes() {
     let files = [
-        ("script", include_str!("golden/hostile-script.eml")),
-        ("line-ends", include_str!("golden/hostile-line-ends.eml")),
-        ("dollar", include_str!("golden/hostile-dollar.eml")),
-        ("braces", include_str!("golden/hostile-braces.eml")),
-        ("long", include_str!("golden/hostile-long.eml")),
-        ("emoji", include_str!("golden/hostile-emoji.eml")),
-        ("right-to-left", include_str!("golden/hostile-right-to-left.eml")),
+        ("script", include_str!("hostile-script.eml")),
+        ("line-ends", include_str!("hostile-line-ends.eml")),
+        ("dollar", include_str!("hostile-dollar.eml")),
+        ("braces", include_str!("hostile-braces.eml")),
+        ("long", include_str!("hostile-long.eml")),
+        ("emoji", include_str!("hostile-emoji.eml")),
+        ("right-to-left", include_str!("hostile-right-to-left.eml")),
     ];
     for ((name, value, ..), (file, text)) in hostile().into_iter().zip(files) {
         assert_eq!(name, file);

@@ -13,7 +13,7 @@ use super::claims::InUse;
 use super::ranges::Range;
 use super::validate::{LONGEST, unusable};
 use crate::api::names::check_dns_label;
-use crate::controllers::shared::pod_network::{
+use crate::controllers::pod_network::{
     Allocation, Link, LinkState, NODE_KEY, Node, POOL, POOL_KEY, Pool, RECORD, REPORT, pool_name, report_name,
 };
 use crate::kinds::NetworkRecord;

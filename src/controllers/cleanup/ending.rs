@@ -19,7 +19,7 @@ use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::{Mail, MailKind, Manager, Wording};
 use crate::config::{Config, Undeliverable};
-use crate::controllers::Setup;
+use crate::controllers::setup::Setup;
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::component::Component;

@@ -157,14 +157,14 @@ fn set(document: &mut Value, pointer: &str, value: &Value) {
 /// The objects of the samples, all of which the loops make something of.
 fn samples() -> Vec<Value> {
     let files = [
-        include_str!("../../manifests/samples/00-namespaces.yaml"),
-        include_str!("../../manifests/samples/10-people.yaml"),
-        include_str!("../../manifests/samples/20-templates.yaml"),
-        include_str!("../../manifests/samples/30-instances.yaml"),
-        include_str!("../../manifests/samples/40-storage.yaml"),
-        include_str!("../../manifests/samples/optional/local-vm.yaml"),
-        include_str!("../../manifests/samples/optional/public-exposure.yaml"),
-        include_str!("../../manifests/samples/optional/snapshot.yaml"),
+        include_str!("../../../manifests/samples/00-namespaces.yaml"),
+        include_str!("../../../manifests/samples/10-people.yaml"),
+        include_str!("../../../manifests/samples/20-templates.yaml"),
+        include_str!("../../../manifests/samples/30-instances.yaml"),
+        include_str!("../../../manifests/samples/40-storage.yaml"),
+        include_str!("../../../manifests/samples/optional/local-vm.yaml"),
+        include_str!("../../../manifests/samples/optional/public-exposure.yaml"),
+        include_str!("../../../manifests/samples/optional/snapshot.yaml"),
     ];
     files.iter().flat_map(|text| serde_saphyr::from_multiple::<Value>(text).expect("YAML")).collect()
 }

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use super::ranges::Range;
 use super::records::{Entries, LIMIT, LIMIT_BYTES, text};
-use crate::controllers::shared::pod_network::Allocation;
+use crate::controllers::pod_network::Allocation;
 
 /// The uid of a pod, and the name of an attachment.
 pub type Slot = (String, String);

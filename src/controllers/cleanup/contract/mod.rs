@@ -37,8 +37,8 @@ use crate::api::lifetime::LifetimeError;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::config::Undeliverable;
-use crate::controllers::shared::ending::{Effect, Ending};
-use crate::controllers::shared::mail_log::Mailed;
+use crate::controllers::cleanup::ending::{Effect, Ending};
+use crate::controllers::cleanup::mail_log::Mailed;
 use crate::runtime::reconciler::Reconciler;
 
 /// The time between two warnings, in seconds.

@@ -2,13 +2,23 @@
 //!
 //! Each function reads first and changes only what differs. If nothing differs, nothing is written; if the
 //! process dies in between, the next reconcile continues.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`work`] | the work of a loop in Keycloak, without a worker that waits for it |
+//! | [`outage`] | whether Keycloak answers: the circuit breaker in front of it |
+//! | [`internal_errors`] | a metric of the loops of Tenants and Workspaces |
+
+pub mod internal_errors;
+pub mod outage;
+pub mod work;
 
 use std::collections::BTreeMap;
 
 use crate::api::labels;
 use crate::api::tenant::{ActionMailStatus, Tenant};
 use crate::clients::keycloak::{self, ActionMail, Keycloak, KeycloakError, Role, User, Wanted};
-use crate::controllers::shared::outage::Outage;
+use crate::controllers::accounts::outage::Outage;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 use crate::runtime::readiness::Readiness;

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::entrance::{ByManagedWorkspace, managers};
-use super::references::{ByTemplate, ByTenant, is_exempt, template_key};
-use super::tenancy::foreign_tenant;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenancy::{is_tenant_namespace, tenant_of};
 use crate::api::tenant::{Tenant, TenantKind};
+use crate::controllers::shared::entrance::{ByManagedWorkspace, managers};
+use crate::controllers::shared::references::{ByTemplate, ByTenant, is_exempt, template_key};
+use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{Namespace, NamespaceKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::Priority;

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Definition, Planned};
+use super::Planned;
 use crate::api::Kind;
+use crate::controllers::setup::Definition;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::{Applied, rewritten};
 use crate::runtime::merge;

@@ -1,18 +1,21 @@
 //! The table of control loops, and a loop independent of its type.
 
+mod simulation;
+
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::simulation::simulate;
-use super::{
-    Definition, ReplicaDefinition, Setup, bastion, exam_agent, expiration, image_list, inactivity, instance,
-    instance_metrics, pod_config, pod_config_node, public_exposure, shared_volume, snapshot, ssh_tracker,
-    submission, tenant, termination, web_ssh, workspace,
-};
+use self::simulation::simulate;
 use crate::api::Kind;
 use crate::config::Controllers;
 use crate::config::loops::{Toggle, for_each_loop};
+use crate::controllers::setup::{Definition, ReplicaDefinition, Setup};
+use crate::controllers::{
+    bastion, exam_agent, expiration, image_list, inactivity, instance, instance_metrics, pod_config,
+    pod_config_node, public_exposure, shared_volume, snapshot, ssh_tracker, submission, tenant, termination,
+    web_ssh, workspace,
+};
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Engine;
 use crate::runtime::client::Writer;
@@ -176,7 +179,7 @@ fn leader<R: Definition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> a
     build::<R>(setup, factory).map(Built::Leader)
 }
 
-pub(super) fn build<R: Definition>(
+pub fn build<R: Definition>(
     setup: &mut Setup<'_>,
     factory: &mut StoreFactory,
 ) -> anyhow::Result<Box<dyn BuiltLoop>> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::world::{Dead, World, annotate};
 use super::*;
 use crate::api::labels;
-use crate::controllers::shared::promise::Due;
+use crate::controllers::cleanup::promise::Due;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::reconcile::End;
 

@@ -10,8 +10,8 @@ use crate::api::labels;
 use crate::api::lifetime::Lifetime;
 use crate::api::promise::Promise;
 use crate::clients::mail::{Mail, MailKind, Wording};
-use crate::controllers::shared::delivery::Notice;
-use crate::controllers::shared::mail_log::record;
+use crate::controllers::cleanup::delivery::Notice;
+use crate::controllers::cleanup::mail_log::record;
 
 /// From what to which end an Instance goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

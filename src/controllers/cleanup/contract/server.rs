@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use jiff::Timestamp;
 
 use crate::clients::mail::{Mail, MailError, Refused, Wording};
-use crate::controllers::shared::delivery::Post;
+use crate::controllers::cleanup::delivery::Post;
 
 /// The mail server.
 pub struct Server {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
-use crate::controllers::shared::delivery::tests::notice;
+use crate::controllers::cleanup::delivery::tests::notice;
 use crate::controllers::shared::fixtures::running_instance;
 
 fn at(seconds: i64) -> Timestamp {

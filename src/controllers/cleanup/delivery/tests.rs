@@ -7,8 +7,8 @@ use futures::FutureExt as _;
 
 use super::*;
 use crate::clients::mail::{MailKind, Refused, Wording};
+use crate::controllers::cleanup::mail_log::{Mailed, record};
 use crate::controllers::shared::fixtures::running_instance;
-use crate::controllers::shared::mail_log::{Mailed, record};
 
 /// A mail about the Instance of the fixtures, whose course has three managers.
 pub fn notice(kind: MailKind, number: i64) -> Notice {

@@ -39,7 +39,7 @@ fn the_default_file_reads_back() {
 
 #[test]
 fn the_file_in_the_repository_is_the_default() {
-    let written = include_str!("../../config/crownlabs.yaml");
+    let written = include_str!("../../../config/crownlabs.yaml");
     assert!(
         written == default_document(),
         "config/crownlabs.yaml is out of date: run `crownlabs config default > config/crownlabs.yaml`"
@@ -109,7 +109,7 @@ fn every_key_of_the_default_file_has_a_comment() {
 
 #[test]
 fn the_demonstration_differs_from_the_default_where_it_says() {
-    let demo = Config::parse("demo.yaml", include_str!("../../config/demo.yaml")).unwrap();
+    let demo = Config::parse("demo.yaml", include_str!("../../../config/demo.yaml")).unwrap();
     let mut expected = Config::default();
     expected.server.metrics = ListenAddress(Some(([127, 0, 0, 1], 18080).into()));
     expected.server.health = ListenAddress(Some(([127, 0, 0, 1], 18081).into()));
