@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use crownlabs::testing::{Capture, ConnectionCounter, Settings, State, THREAD, Wanted, program};
+use crownlabs::testing::{Capture, ConnectionCounter, Settings, State, THREAD, Tracked, program};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, MultiHeaders, SockFlag, SockProtocol, SockType, sendmmsg, socket,
 };
@@ -154,8 +154,9 @@ fn ended(tcpdump: &mut Child) -> Result<(f64, f64)> {
 fn refused(figures: &mut Figures, here: &Namespace) -> Result<()> {
     let frames = [tcp("10.1.0.2", 22, 1, |step| step.ack(1))];
     let least = [SockFilter::new(RETURN, 0, 0, 0)];
-    let ours = program(Wanted { port: 22, ipv6: true }, 1600).into_iter().map(SockFilter::from);
-    let ours: Vec<SockFilter> = ours.collect();
+    let ours = program(Tracked { port: 22, ipv6: true }, 1600).into_iter();
+    let ours: Vec<SockFilter> =
+        ours.map(|step| SockFilter::new(step.code, step.jt, step.jf, step.k)).collect();
     let (measured, received) = here.run(|| -> Result<_> {
         let socket = packet_socket(&least)?;
         let measure = |filter: &[SockFilter]| -> Result<f64> {
@@ -201,8 +202,8 @@ struct Tracker {
 impl Tracker {
     fn start(namespace: &Namespace) -> Result<Self> {
         let counter = Arc::new(ConnectionCounter::new("connections", "Connections"));
-        let wanted = Wanted { port: 22, ipv6: true };
-        let settings = Settings { interface: None, wanted, snap_length: 1600 };
+        let tracked = Tracked { port: 22, ipv6: true };
+        let settings = Settings { interface: None, tracked, snap_length: 1600 };
         let capture = namespace.run(|| Capture::start(settings, Arc::clone(&counter)))?;
         let (state, deadline) = (capture.state(), Instant::now() + PATIENCE);
         while *state.borrow() != State::Capturing {

@@ -8,7 +8,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use crownlabs::testing::cri::messages::ContainerStatsFilter;
 use crownlabs::testing::cri::{Cri, DEADLINE};
 
 use crate::harness::{Daemon, Figures, count};
@@ -36,8 +35,7 @@ pub async fn containers(figures: &mut Figures) -> Result<()> {
         let sandbox = node.run_pod(&pod).await?;
         node.run_container(&pod, &sandbox, "app", &["0"]).await?;
     }
-    let stats =
-        Cri::new(node.socket(), DEADLINE).list_container_stats(ContainerStatsFilter::default()).await?;
+    let stats = Cri::new(node.socket(), DEADLINE).list_container_stats().await?;
     ensure!(stats.len() == COUNT, "{} containers", stats.len());
     let (daemon, log) = daemon(&node)?;
     rounds(2, &log).await?;

@@ -13,13 +13,13 @@ mod capture {
 }
 
 use capture::block::Packets;
-use capture::packet::{Wanted, attempt};
+use capture::packet::{Tracked, attempt};
 
 fuzz_target!(|block: &[u8]| {
     let mut packets = 0;
     for packet in Packets::new(block) {
         packets += 1;
-        let _ = attempt(&packet, Wanted { port: 22, ipv6: true });
+        let _ = attempt(&packet, Tracked { port: 22, ipv6: true });
     }
     // Each packet has a header of its own: the next one begins behind this one.
     assert!(packets <= block.len(), "{packets} packets in {} bytes", block.len());

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use super::series::Series;
 use crate::runtime::{ObjectKey, clock};
@@ -19,27 +20,19 @@ pub type Resolver = Arc<dyn Fn(IpAddr) -> Option<ObjectKey> + Send + Sync>;
 /// destinations that are not known have a series; those seen last are kept. A series that is not known is removed when
 /// there was no connection for a day. At most 16,384 are known; a further one is as if it were not.
 ///
-/// An Instance is named, and never by its uid: whoever reads metrics would know by it the URLs of machines that nothing
-/// else protects.
+/// An Instance is named, and never by its uid: the URLs of machines contain it, and nothing else protects them from readers of
+/// metrics.
 pub struct ConnectionCounter {
     family: &'static str,
     help: &'static str,
-    destinations: Mutex<Series<Destination>>,
+    destinations: Mutex<Series<SocketAddr>>,
     instances: Mutex<Series<ObjectKey>>,
     resolver: OnceLock<Resolver>,
 }
 
-/// An address and a port, in the order in which they are rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Destination {
-    address: IpAddr,
-    port: u16,
-}
-
-impl From<SocketAddr> for Destination {
-    fn from(address: SocketAddr) -> Self {
-        Self { address: address.ip().to_canonical(), port: address.port() }
-    }
+/// The destination of a connection. An IPv4 address that is written as one of IPv6 is the same as by itself.
+fn canonical(destination: SocketAddr) -> SocketAddr {
+    SocketAddr::new(destination.ip().to_canonical(), destination.port())
 }
 
 impl ConnectionCounter {
@@ -68,29 +61,28 @@ impl ConnectionCounter {
 
     /// Counts a connection that was seen at that time.
     pub fn count_at(&self, destination: SocketAddr, now: Timestamp) {
-        let destination = Destination::from(destination);
-        let instance = self.resolver.get().and_then(|resolve| resolve(destination.address));
-        locked(&self.destinations).count(&destination, now);
+        let destination = canonical(destination);
+        let instance = self.resolver.get().and_then(|resolve| resolve(destination.ip()));
+        self.destinations.lock().count(&destination, now);
         if let Some(instance) = instance {
-            locked(&self.instances).count(&instance, now);
+            self.instances.lock().count(&instance, now);
         }
     }
 
     /// Makes a destination known.
     pub fn expose(&self, destination: SocketAddr) {
-        locked(&self.destinations).expose(&destination.into());
+        self.destinations.lock().expose(&canonical(destination));
     }
 
     /// Makes a destination unknown: its series stays for a day after its last connection.
     pub fn withdraw(&self, destination: SocketAddr) {
-        locked(&self.destinations).withdraw(&destination.into());
+        self.destinations.lock().withdraw(&canonical(destination));
     }
 
     /// When the last connection to an address, whatever its port, was counted; `None` if that is not known.
     pub fn last_seen(&self, address: IpAddr) -> Option<Timestamp> {
-        let address = address.to_canonical();
-        let at = |port| Destination { address, port };
-        locked(&self.destinations).last(at(0)..=at(u16::MAX))
+        let at = |port| SocketAddr::new(address.to_canonical(), port);
+        self.destinations.lock().last(at(0)..=at(u16::MAX))
     }
 
     /// Appends both families to a text in the format of Prometheus.
@@ -105,11 +97,12 @@ impl ConnectionCounter {
 
     fn render_destinations(&self, out: &mut String, now: Timestamp) -> std::fmt::Result {
         let Self { family, help, .. } = self;
-        let mut series = locked(&self.destinations);
+        let mut series = self.destinations.lock();
         series.expire(now);
         writeln!(out, "# HELP {family} {help}\n# TYPE {family} counter")?;
-        series.render(|Destination { address, port }, count| {
-            let labels = format_args!(r#"destination_ip="{address}",destination_port="{port}""#);
+        series.render(|destination, count| {
+            let (ip, port) = (destination.ip(), destination.port());
+            let labels = format_args!(r#"destination_ip="{ip}",destination_port="{port}""#);
             let _ = writeln!(out, "{family}{{{labels}}} {count}");
         });
         let help = "Number of destinations whose counter gave way to that of another one";
@@ -120,11 +113,11 @@ impl ConnectionCounter {
     fn render_instances(&self, out: &mut String, now: Timestamp, resolver: &Resolver) -> std::fmt::Result {
         let family = format!("bastion_instance_{}", self.family.trim_start_matches("bastion_"));
         // The Instances at the known destinations are known.
-        let addresses: Vec<IpAddr> = locked(&self.destinations).known().map(|known| known.address).collect();
+        let addresses: Vec<IpAddr> = self.destinations.lock().known().map(SocketAddr::ip).collect();
         let mut present: Vec<ObjectKey> =
             addresses.into_iter().filter_map(|address| resolver(address)).collect();
         present.sort();
-        let mut series = locked(&self.instances);
+        let mut series = self.instances.lock();
         let gone: Vec<ObjectKey> =
             series.known().filter(|known| present.binary_search(known).is_err()).cloned().collect();
         for instance in &gone {
@@ -147,9 +140,4 @@ impl ConnectionCounter {
 /// The value of a label in the text format.
 fn escaped(value: &str) -> String {
     value.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n")
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code that can panic runs while series are changed.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

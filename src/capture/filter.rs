@@ -1,24 +1,9 @@
 //! The program that the kernel runs on every packet (classic BPF, `linux/filter.h`). It sees the packet from its IP
 //! header on, as the socket leaves the header of the link away.
 
-use socket2::SockFilter;
+use libc::sock_filter;
 
-use super::packet::{FLAGS, FRAGMENT, IPV4, IPV6, SYN, TCP, Wanted};
-
-/// An instruction: `code`, the number of instructions to skip if the test is true or false, and the operand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Instruction {
-    pub code: u16,
-    pub if_true: u8,
-    pub if_false: u8,
-    pub operand: u32,
-}
-
-impl From<Instruction> for SockFilter {
-    fn from(Instruction { code, if_true, if_false, operand }: Instruction) -> Self {
-        Self::new(code, if_true, if_false, operand)
-    }
-}
+use super::packet::{FLAGS, FRAGMENT, IPV4, IPV6, SYN, TCP, Tracked};
 
 /// A step of the program.
 #[derive(Clone, Copy)]
@@ -47,10 +32,10 @@ const fn known(offset: i32) -> u32 {
     (libc::SKF_AD_OFF + offset).cast_unsigned()
 }
 
-/// The program that passes the first `accepted` bytes of the packets that open a connection that is wanted. Almost all
+/// The program that passes the first `accepted` bytes of the packets that open a connection that is tracked. Almost all
 /// packets of a bastion belong to connections that are open: their flags come before the other tests of TCP.
-pub fn program(wanted: Wanted, accepted: u32) -> Vec<Instruction> {
-    let port = u32::from(wanted.port);
+pub fn program(tracked: Tracked, accepted: u32) -> Vec<sock_filter> {
+    let port = u32::from(tracked.port);
     let head = [
         Run(BYTE, known(libc::SKF_AD_PKTTYPE)),
         Equal(libc::PACKET_OUTGOING.into()),
@@ -86,7 +71,7 @@ pub fn program(wanted: Wanted, accepted: u32) -> Vec<Instruction> {
     let refuse = Run(RETURN, 0);
     let mut steps: Vec<Step> = [&head[..], &ipv4].concat();
     let other_protocol = steps.len();
-    if wanted.ipv6 {
+    if tracked.ipv6 {
         steps.extend(ipv6);
     }
     steps.push(refuse);
@@ -96,12 +81,12 @@ pub fn program(wanted: Wanted, accepted: u32) -> Vec<Instruction> {
         let otherwise = if at == head.len() { other_protocol } else { last };
         let skip =
             u8::try_from(otherwise - at.min(otherwise) - usize::from(at < otherwise)).unwrap_or(u8::MAX);
-        let (code, if_true, if_false, operand) = match *step {
+        let (code, jt, jf, k) = match *step {
             Run(code, operand) => (code, 0, 0, operand),
             Equal(value) => (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, skip, value),
             NoneOf(bits) => (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, skip, 0, bits),
         };
-        Instruction { code: u16::try_from(code).unwrap_or_default(), if_true, if_false, operand }
+        sock_filter { code: u16::try_from(code).unwrap_or_default(), jt, jf, k }
     };
     steps.iter().enumerate().map(instruction).collect()
 }

@@ -25,7 +25,7 @@ mod tests;
 
 pub use counter::ConnectionCounter;
 pub use filter::program;
-pub use packet::Wanted;
+pub use packet::Tracked;
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsFd;
@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use metrics::{Counter, Gauge, counter, gauge};
+use metrics::{Gauge, counter, gauge};
 use tokio::sync::watch;
 
 use self::block::Packets;
@@ -53,7 +53,7 @@ pub struct Settings {
     /// The name of the interface; `None` for all of them.
     pub interface: Option<String>,
     /// Which connections are counted.
-    pub wanted: Wanted,
+    pub tracked: Tracked,
     /// The bytes of a packet that are captured, from 64 to 65,535.
     pub snap_length: u32,
 }
@@ -85,7 +85,10 @@ impl Capture {
     pub fn start(settings: Settings, counter: Arc<ConnectionCounter>) -> io::Result<Self> {
         let (stopped, stop) = io::pipe()?;
         let (sender, state) = watch::channel(State::Starting);
-        let thread = Thread { settings, counter, state: sender, stop: stopped, metrics: Metrics::new() };
+        // All metrics start at zero.
+        gauge!("bastion_ssh_tracker_running").set(0.0);
+        add(Statistics { packets: 0, drops: 0, freezes: 0 });
+        let thread = Thread { settings, counter, state: sender, stop: stopped };
         let thread = thread::Builder::new().name(THREAD.to_owned()).spawn(move || thread.run())?;
         Ok(Self { state, stop, thread })
     }
@@ -103,39 +106,25 @@ impl Capture {
     }
 }
 
-/// What the kernel says of the ring, as metrics.
-struct Metrics {
-    running: Gauge,
-    packets: Counter,
-    drops: Counter,
-    freezes: Counter,
+/// Adds what the kernel says of the ring to the metrics.
+fn add(Statistics { packets, drops, freezes }: Statistics) {
+    counter!("bastion_ssh_tracker_packets_total").increment(packets.into());
+    counter!("bastion_ssh_tracker_drops_total").increment(drops.into());
+    counter!("bastion_ssh_tracker_freezes_total").increment(freezes.into());
 }
 
-impl Metrics {
-    /// The metrics; all start at zero.
-    fn new() -> Self {
-        let metrics = Self {
-            running: gauge!("bastion_ssh_tracker_running"),
-            packets: counter!("bastion_ssh_tracker_packets_total"),
-            drops: counter!("bastion_ssh_tracker_drops_total"),
-            freezes: counter!("bastion_ssh_tracker_freezes_total"),
-        };
-        metrics.running.set(0.0);
-        metrics.add(Statistics { packets: 0, drops: 0, freezes: 0 });
-        metrics
-    }
+/// While it lives, packets are captured: the gauge is 0 however that ends.
+struct Running(Gauge);
 
-    fn add(&self, Statistics { packets, drops, freezes }: Statistics) {
-        self.packets.increment(packets.into());
-        self.drops.increment(drops.into());
-        self.freezes.increment(freezes.into());
+impl Running {
+    fn begin() -> Self {
+        let gauge = gauge!("bastion_ssh_tracker_running");
+        gauge.set(1.0);
+        Self(gauge)
     }
 }
 
-/// The gauge is 0 however the capture ends.
-struct Running<'a>(&'a Gauge);
-
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
         self.0.set(0.0);
     }
@@ -147,7 +136,6 @@ struct Thread {
     counter: Arc<ConnectionCounter>,
     state: watch::Sender<State>,
     stop: PipeReader,
-    metrics: Metrics,
 }
 
 impl Thread {
@@ -178,7 +166,7 @@ impl Thread {
 
     /// Captures until it is asked to stop. The error is the sentence that says why it cannot go on.
     fn capture(&self, repeats: &mut Repeats) -> Result<(), String> {
-        let Settings { interface, wanted, snap_length } = &self.settings;
+        let Settings { interface, tracked, snap_length } = &self.settings;
         let index = match interface {
             None => 0,
             Some(name) => {
@@ -186,10 +174,9 @@ impl Thread {
             }
         };
         let geometry = Geometry::new(*snap_length);
-        let program = program(*wanted, geometry.accepted);
+        let program = program(*tracked, geometry.accepted);
         let mut ring = Ring::open(index, &program, geometry).map_err(|error| self.reason(&error))?;
-        let _running = Running(&self.metrics.running);
-        self.metrics.running.set(1.0);
+        let _running = Running::begin();
         self.set(State::Capturing);
         loop {
             let wake = ring.wait(self.stop.as_fd()).map_err(|error| self.reason(&error))?;
@@ -207,10 +194,10 @@ impl Thread {
 
     /// Counts the connections in the blocks that the kernel has handed over.
     fn count(&self, ring: &mut Ring, repeats: &mut Repeats) {
-        let wanted = self.settings.wanted;
+        let tracked = self.settings.tracked;
         let mut read = |block: &[u8]| {
             let (instant, time) = (Instant::now(), clock::stated());
-            for attempt in Packets::new(block).filter_map(|packet| packet::attempt(&packet, wanted)) {
+            for attempt in Packets::new(block).filter_map(|packet| packet::attempt(&packet, tracked)) {
                 if repeats.is_first(&attempt, instant) {
                     self.counter.count_at(attempt.destination, time);
                 }
@@ -218,7 +205,7 @@ impl Thread {
         };
         while ring.next_block(&mut read) {}
         if let Ok(statistics) = ring.statistics() {
-            self.metrics.add(statistics);
+            add(statistics);
         }
     }
 

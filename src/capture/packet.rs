@@ -31,12 +31,12 @@ pub struct Packet<'a> {
     pub is_tagged: bool,
 }
 
-/// Which connections are looked for.
+/// Which connections are tracked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Tracked {
     /// The TCP port that they are opened to.
     pub port: u16,
-    /// Whether those over IPv6 are looked for.
+    /// Whether those over IPv6 are tracked.
     pub ipv6: bool,
 }
 
@@ -52,16 +52,16 @@ pub struct Attempt {
 }
 
 /// The attempt that a packet is; `None` for any other packet, and for one that is malformed or cut off.
-pub fn attempt(packet: &Packet<'_>, wanted: Wanted) -> Option<Attempt> {
+pub fn attempt(packet: &Packet<'_>, tracked: Tracked) -> Option<Attempt> {
     if !packet.is_outgoing || packet.is_tagged {
         return None;
     }
     let attempt = match packet.protocol {
         IPV4 => over_ipv4(packet)?,
-        IPV6 if wanted.ipv6 => over_ipv6(packet)?,
+        IPV6 if tracked.ipv6 => over_ipv6(packet)?,
         _ => return None,
     };
-    (attempt.destination.port() == wanted.port).then_some(attempt)
+    (attempt.destination.port() == tracked.port).then_some(attempt)
 }
 
 /// RFC 791. Fragments are refused, the first one too: TCP does not let its packets be fragmented.

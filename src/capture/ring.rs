@@ -17,11 +17,12 @@ use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use libc::{c_int, c_short, c_uint, c_void, socklen_t};
+use libc::{c_int, c_uint, c_void, socklen_t};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, SockAddr, SockFilter, Socket, Type};
 
 use super::block;
-use super::filter::Instruction;
 use super::geometry::Geometry;
 
 /// A block that has packets is handed over after this time, in milliseconds, even if it is not full.
@@ -66,11 +67,11 @@ impl Ring {
     ///
     /// # Errors
     /// `PermissionDenied` without the capability `NET_RAW`; `NetworkDown` while the interface is down.
-    pub fn open(interface: c_uint, program: &[Instruction], geometry: Geometry) -> io::Result<Self> {
+    pub fn open(interface: c_uint, program: &[libc::sock_filter], geometry: Geometry) -> io::Result<Self> {
         // A datagram socket leaves the header of the link away, so devices without one (tunnels) are not a special case.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(0)))?;
-        let filter: Vec<SockFilter> = program.iter().copied().map(SockFilter::from).collect();
-        socket.attach_filter(&filter)?;
+        let filter = program.iter().map(|step| SockFilter::new(step.code, step.jt, step.jf, step.k));
+        socket.attach_filter(&filter.collect::<Vec<_>>())?;
         set_option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as c_int))?;
         let request = libc::tpacket_req3 {
             tp_block_size: geometry.block,
@@ -94,13 +95,12 @@ impl Ring {
     /// # Errors
     /// When the kernel refuses to wait, for example because it has no memory.
     pub fn wait(&self, stop: BorrowedFd<'_>) -> io::Result<Wake> {
-        let mut polled = [awaited(stop, 0), awaited(self.socket.as_fd(), libc::POLLIN)];
-        poll(&mut polled, None)?;
-        let [stop, socket] = polled;
-        Ok(match (stop.revents, socket.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL)) {
-            (0, 0) => Wake::Packets,
-            (0, _) => Wake::Error,
-            _ => Wake::Stop,
+        let socket = PollFd::new(self.socket.as_fd(), PollFlags::POLLIN);
+        let [stop, socket] = awaited([PollFd::new(stop, PollFlags::empty()), socket], PollTimeout::NONE)?;
+        Ok(match (stop.is_empty(), PollFlags::POLLIN.contains(socket)) {
+            (true, true) => Wake::Packets,
+            (true, false) => Wake::Error,
+            (false, _) => Wake::Stop,
         })
     }
 
@@ -175,26 +175,22 @@ pub fn interface(name: &str) -> Option<c_uint> {
 
 /// Waits until the other end of a pipe is closed; returns false if that is not so after `limit`.
 pub fn closes(stop: BorrowedFd<'_>, limit: Duration) -> bool {
-    let mut polled = [awaited(stop, 0)];
+    let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
     // Without memory to wait, the caller tries again at once; that ends with the shortage.
-    poll(&mut polled, Some(limit)).is_ok() && polled[0].revents != 0
+    awaited([PollFd::new(stop, PollFlags::empty())], limit).is_ok_and(|[stop]| !stop.is_empty())
 }
 
-/// Hang-ups and errors are always awaited, `events` in addition.
-fn awaited(file: BorrowedFd<'_>, events: c_short) -> libc::pollfd {
-    libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 }
-}
-
-/// Waits for one of some events, or for a signal.
-fn poll(polled: &mut [libc::pollfd], limit: Option<Duration>) -> io::Result<()> {
-    let limit = limit.map_or(-1, |limit| c_int::try_from(limit.as_millis()).unwrap_or(c_int::MAX));
-    let count = polled.len() as libc::nfds_t;
-    // SAFETY: the slice has `count` elements and lives until the call returns.
-    if unsafe { libc::poll(polled.as_mut_ptr(), count, limit) } >= 0 {
-        return Ok(());
+/// Waits for one of some events, or for a signal. Hang-ups and errors are always awaited. Returns what has happened.
+fn awaited<const COUNT: usize>(
+    mut polled: [PollFd<'_>; COUNT],
+    limit: PollTimeout,
+) -> io::Result<[PollFlags; COUNT]> {
+    match poll(&mut polled, limit) {
+        // An event that nix does not know is an error.
+        Ok(_) => Ok(polled.map(|polled| polled.revents().unwrap_or(PollFlags::POLLERR))),
+        Err(Errno::EINTR) => Ok([PollFlags::empty(); COUNT]),
+        Err(error) => Err(error.into()),
     }
-    let error = io::Error::last_os_error();
-    if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
 }
 
 /// Sets an option of a packet socket.

@@ -1,4 +1,4 @@
-//! What the two loops of pod networks tell each other, in ConfigMaps in the daemon's namespace, which no tenant may edit.
+//! The records by which the two loops of pod networks work together: ConfigMaps in the daemon's namespace, which no tenant may edit.
 //!
 //! | object | written by | what it says |
 //! |---|---|---|
@@ -17,12 +17,14 @@
 //! comes only once no report has an entry [`LinkState::Released`] for it any more. A node believes a pool, and the leader a
 //! report, only under the name that [`pool_name`] and [`report_name`] give it. A node keeps a link, and reports it, while no
 //! pool says anything about its range: it cannot know whether the record was lost, or the `PodConfig` is gone. The leader
-//! knows, and makes the pool again from the reports, with what nobody wants to be released.
+//! knows, and makes the pool again from the reports; what no `PodConfig` wants is to be released.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ring::digest;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// The label of all these `ConfigMap`s; its value is [`POOL`] or [`REPORT`].
 pub const RECORD: &str = "crownlabs.polito.it/pod-network";
@@ -34,6 +36,45 @@ pub const REPORT: &str = "report";
 pub const POOL_KEY: &str = "pool";
 /// The key in the data of a report with its [`Node`]. Every other key is the uid of a pod, with a list of [`Link`]s.
 pub const NODE_KEY: &str = "node";
+
+/// The longest name of a link, in bytes (`IFNAMSIZ` of the kernel less the zero byte).
+pub const LONGEST_NAME: usize = 15;
+
+/// Why a text cannot be, or begin, the name of a link (`dev_valid_name` of the kernel, which also takes `%` for a pattern);
+/// `None` if it can.
+pub fn link_name_fault(text: &str) -> Option<&'static str> {
+    if text.is_empty() {
+        return Some("is empty: write a name such as data or labbr0");
+    }
+    if text == "." || text == ".." {
+        return Some("is no name of a link");
+    }
+    let is_refused = |c: char| matches!(c, '/' | ':' | '%') || c.is_whitespace() || c.is_control();
+    text.contains(is_refused).then_some("has a character that no name of a link may have: a slash, colon, percent sign, space or control character")
+}
+
+/// Whether a text can be the name of a link.
+pub fn is_link_name(text: &str) -> bool {
+    link_name_fault(text).is_none() && text.len() <= LONGEST_NAME
+}
+
+/// The data of a merge patch after which a record that has the data `stored` has `data`.
+pub fn difference(stored: &BTreeMap<String, String>, data: &BTreeMap<String, String>) -> Map<String, Value> {
+    let gone = stored.keys().filter(|key| !data.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let changed = data.iter().filter(|(key, text)| stored.get(*key) != Some(text));
+    gone.chain(changed.map(|(key, text)| (key.clone(), Value::from(text.as_str())))).collect()
+}
+
+/// The first `most` of these names, and how many there are in addition.
+pub fn listed<T: AsRef<str>>(names: impl IntoIterator<Item = T>, most: usize) -> String {
+    let mut names = names.into_iter();
+    let first: Vec<T> = names.by_ref().take(most).collect();
+    let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+    match names.count() {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
 
 /// The name of the `ConfigMap` of a pool. No two pools have the same, and it is at most 135 characters long.
 pub fn pool_name(namespace: &str, range: &str) -> String {

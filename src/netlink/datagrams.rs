@@ -113,7 +113,7 @@ impl AsyncSocket for Datagrams {
     }
 }
 
-/// The messages of a datagram, each with its header. What has no proper header is one message, which nobody can read.
+/// The messages of a datagram, each with its header. What has no proper header is one message, which cannot be decoded.
 pub(super) fn messages(mut datagram: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         if datagram.is_empty() {

@@ -1,5 +1,4 @@
-//! Tells of changes of links and their addresses. The messages are read from the socket itself, when somebody asks for the next
-//! ones: a connection of rtnetlink would collect them, without a bound. The kernel keeps as many as the socket's buffer takes,
+//! Events about links and their addresses. The messages are read from the socket itself, when the next ones are asked for: a connection of rtnetlink would collect them, without a bound. The kernel keeps as many as the socket's buffer takes,
 //! and says when there were more.
 
 use std::io;
@@ -27,18 +26,18 @@ pub enum Event {
     Link(Link),
     /// A link has got or lost an address.
     Address(Address),
-    /// There were too many changes to tell of each, or one that cannot be read.
+    /// There were more changes than the socket's buffer takes, or one that cannot be read.
     Lost,
 }
 
-/// Hears of the changes in a namespace.
+/// Receives the events of a namespace.
 pub struct Events {
     socket: TokioSocket,
     buffer: Vec<u8>,
 }
 
 impl Events {
-    /// What hears of the changes in a namespace.
+    /// Begins to receive the events of a namespace.
     pub async fn of(namespace: Namespace) -> io::Result<Self> {
         let runtime = Handle::current();
         let socket = in_thread(move |thread| {
@@ -70,7 +69,7 @@ impl Events {
     }
 }
 
-/// What a message tells; `None` if it is about something else.
+/// The event of a message; `None` if it is about something else.
 fn event(message: &[u8]) -> Option<Event> {
     let Ok(message) = NetlinkMessage::deserialize(message) else { return Some(Event::Lost) };
     match message.payload {

@@ -36,9 +36,9 @@ pub struct Link {
     pub alias: String,
 }
 
-/// One end of a veth pair.
+/// A link that is to be created: a bridge, or one end of a veth pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
+pub struct NewLink {
     /// Its name.
     pub name: String,
     /// Its hardware address.
@@ -49,11 +49,11 @@ pub struct End {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
     /// The end in the namespace of the socket.
-    pub here: End,
+    pub here: NewLink,
     /// The bridge of which that end becomes a port.
     pub master: u32,
     /// The end in the other namespace.
-    pub there: End,
+    pub there: NewLink,
 }
 
 impl From<LinkMessage> for Link {
@@ -110,7 +110,7 @@ impl Socket {
     ///
     /// # Errors
     /// `AlreadyExists` when the name is taken.
-    pub fn create_bridge(&mut self, End { name, mac }: &End) -> io::Result<()> {
+    pub fn create_bridge(&mut self, NewLink { name, mac }: &NewLink) -> io::Result<()> {
         self.create(LinkBridge::new(name).address(mac.0.to_vec()).build())
     }
 
@@ -121,7 +121,7 @@ impl Socket {
     /// `AlreadyExists` when one of the names is taken. Nothing is left then.
     pub fn create_pair(&mut self, pair: &Pair, namespace: &Namespace) -> io::Result<()> {
         let Pair { here, master, there } = pair;
-        // In the same request, so that nobody ever sees the other end elsewhere, or with another hardware address.
+        // In the same request, so that the other end is never elsewhere, and never has another hardware address.
         let peer = LinkUnspec::new_with_name(&there.name)
             .address(there.mac.0.to_vec())
             .setns_by_fd(namespace.as_fd().as_raw_fd())

@@ -9,8 +9,8 @@
 //! | `link.rs` | links: list, create, change, delete |
 //! | `address.rs`, `route.rs` | addresses; which routes lead into a range |
 //! | `mac.rs` | hardware addresses that derive from a text |
-//! | `events.rs` | tells of changes of links |
-//! | `announce.rs` | tells the neighbours who has an address |
+//! | `events.rs` | events about links |
+//! | `announce.rs` | announces an address to the neighbours |
 //!
 //! Sockets belong to the namespace in which they were opened, threads to that which they entered last. So everything
 //! here is done in a plain thread ([`in_thread`]), which ends with its work: no thread of the async runtime ever leaves
@@ -31,8 +31,8 @@ mod tests;
 pub use address::Address;
 pub use announce::announce;
 pub use events::{Event, Events};
-pub use link::{End, Link, Pair};
+pub use link::{Link, NewLink, Pair};
 pub use mac::Mac;
 pub use namespace::{Namespace, NamespaceThread, in_thread};
-pub use route::{Route, overlap};
+pub use route::{Route, gateway, overlap};
 pub use socket::Socket;

@@ -82,7 +82,7 @@ pub async fn in_thread<T: Send + 'static>(
 ) -> io::Result<T> {
     let (sender, receiver) = oneshot::channel();
     thread::Builder::new().name(THREAD.to_owned()).spawn(move || {
-        // Nobody waits for it any more if the process is about to end.
+        // The receiver is gone if the process is about to end.
         let _ = sender.send(work(&mut NamespaceThread::default()));
     })?;
     receiver.await.map_err(|_| io::Error::other("the thread has panicked"))

@@ -53,7 +53,7 @@ impl Socket {
             Datagrams::new(NETLINK_ROUTE)?
         };
         let arrived = socket.arrived();
-        // What nobody has asked for, such as the answer to a request that took too long, is dropped: there is no receiver.
+        // Messages that answer no request that is waited for, such as one that took too long, are dropped: there is no receiver.
         let (mut connection, handle, _) = rtnetlink::from_socket(socket);
         connection.set_forward_done(true);
         Ok(Self { connection, handle, arrived, runtime })

@@ -35,8 +35,8 @@ impl Drop for Made {
     }
 }
 
-fn end(name: &str) -> End {
-    End { name: name.to_owned(), mac: Mac::derived(&[name]) }
+fn end(name: &str) -> NewLink {
+    NewLink { name: name.to_owned(), mac: Mac::derived(&[name]) }
 }
 
 fn address(link: u32, text: &str) -> Address {

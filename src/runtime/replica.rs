@@ -1,9 +1,11 @@
 //! Loops that work for the replica that they run in, elected or not: files, packet capture, servers.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -23,26 +25,53 @@ pub trait ReplicaLoop: Sized + Send + 'static {
     fn run(self, health: Health, stop: Stop) -> impl Future<Output = ()> + Send;
 }
 
+/// What a part of a loop has said last: nothing yet, that it works, or why it does not.
+type Said = Option<Result<(), String>>;
+
 /// Tells the readiness of the replica how a loop fares. Until the first call, it is starting.
 #[derive(Clone)]
 pub struct Health {
     name: &'static str,
     readiness: Readiness,
+    /// What each part of the loop has said last.
+    said: Arc<Mutex<Vec<Said>>>,
+    part: usize,
 }
 
 impl Health {
+    fn new(name: &'static str, readiness: Readiness) -> Self {
+        Self { name, readiness, said: Arc::new(Mutex::new(vec![None])), part: 0 }
+    }
+
+    /// The same for two parts of the loop that do not wait for each other: the loop works once both do.
+    pub fn divided(self) -> [Self; 2] {
+        *self.said.lock() = vec![None, None];
+        [0, 1].map(|part| Self { part, ..self.clone() })
+    }
+
     /// The loop works.
     pub fn ready(&self) {
-        if self.readiness.set(self.name, LoopState::Ready) {
-            info!(controller = self.name, "working");
-        }
+        self.say(Ok(()));
     }
 
     /// The loop does not work; `why` is a sentence that says what is wrong and what would be right.
     pub fn failing(&self, why: impl Into<String>) {
-        let why = why.into();
-        if self.readiness.set(self.name, LoopState::Failing(why.clone())) {
-            warn!(controller = self.name, "{why}");
+        self.say(Err(why.into()));
+    }
+
+    fn say(&self, result: Result<(), String>) {
+        let mut said = self.said.lock();
+        if let Some(own) = said.get_mut(self.part) {
+            *own = Some(result);
+        }
+        let failures = said.iter().flatten().filter_map(|result| Some(result.as_ref().err()?.as_str()));
+        let why = failures.collect::<Vec<_>>().join("; ");
+        if !why.is_empty() {
+            if self.readiness.set(self.name, LoopState::Failing(why.clone())) {
+                warn!(controller = self.name, "{why}");
+            }
+        } else if said.iter().all(Option::is_some) && self.readiness.set(self.name, LoopState::Ready) {
+            info!(controller = self.name, "working");
         }
     }
 }
@@ -96,7 +125,7 @@ impl Replica {
             () = ready => {}
             () = stop.asked() => return,
         }
-        run(Health { name, readiness }, stop).await;
+        run(Health::new(name, readiness), stop).await;
     }
 }
 
@@ -188,6 +217,22 @@ mod tests {
         let begin = tokio::time::Instant::now();
         replicas.finish().await;
         assert!(begin.elapsed() < STOP_LIMIT, "it ends when it is asked to");
+    }
+
+    #[test]
+    fn a_loop_of_two_parts_works_once_both_do() {
+        let readiness = Readiness::default();
+        let [one, other] = Health::new("test", readiness.clone()).divided();
+        let said = || readiness.report_of("test").map(|report| report.1);
+        one.ready();
+        assert_eq!(said(), None, "the other one has said nothing yet");
+        other.failing("no address");
+        one.failing("no answer");
+        assert_eq!(said().as_deref(), Some("[!] test: no answer; no address\n"));
+        one.ready();
+        assert_eq!(said().as_deref(), Some("[!] test: no address\n"));
+        other.ready();
+        assert_eq!(said().as_deref(), Some("[+] test: ready\n"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use etherparse::PacketBuilder;
 
-use super::reference::{PORT, WANTED, outgoing};
+use super::reference::{PORT, TRACKED, outgoing};
 use crate::capture::ConnectionCounter;
 use crate::capture::packet::{IPV4, attempt};
 use crate::capture::repeats::Repeats;
@@ -78,7 +78,7 @@ fn a_packet_allocates_nothing() {
         .collect();
     let mut count = |packets: &[Vec<u8>]| {
         let (now, time) = (Instant::now(), clock::stated());
-        for attempt in packets.iter().filter_map(|bytes| attempt(&outgoing(IPV4, bytes), WANTED)) {
+        for attempt in packets.iter().filter_map(|bytes| attempt(&outgoing(IPV4, bytes), TRACKED)) {
             if repeats.is_first(&attempt, now) {
                 counter.count_at(attempt.destination, time);
             }

@@ -4,13 +4,13 @@ use proptest::prelude::*;
 
 use super::parsing::{mangled, valid};
 use super::reference::outgoing;
-use crate::capture::filter::{Instruction, program};
-use crate::capture::packet::{IPV4, Packet, Wanted, attempt};
+use crate::capture::filter::program;
+use crate::capture::packet::{IPV4, Packet, Tracked, attempt};
 
 const ACCEPTED: u32 = 1600;
 
 /// What the program returns for a packet. A load beyond its end refuses the packet, as in the kernel.
-fn run(program: &[Instruction], packet: &Packet<'_>) -> u32 {
+fn run(program: &[libc::sock_filter], packet: &Packet<'_>) -> u32 {
     let (mut accumulator, mut index, mut at) = (0_u32, 0_u32, 0_usize);
     let byte = |at: u32| packet.bytes.get(at as usize).copied().map(u32::from);
     let half = |at: u32| Some(byte(at)? << 8 | byte(at + 1)?);
@@ -21,7 +21,7 @@ fn run(program: &[Instruction], packet: &Packet<'_>) -> u32 {
         _ => None,
     };
     loop {
-        let Instruction { code, if_true, if_false, operand } = program[at];
+        let libc::sock_filter { code, jt: if_true, jf: if_false, k: operand } = program[at];
         at += 1;
         // The numbers of `linux/bpf_common.h`.
         let test = match code {
@@ -58,34 +58,34 @@ proptest! {
     fn no_packet_that_counts_is_filtered_out(
         (protocol, bytes) in prop_oneof![valid(), mangled()], ipv6: bool, is_outgoing: bool, is_tagged in prop::bool::weighted(0.1),
     ) {
-        let wanted = Wanted { port: 22, ipv6 };
+        let tracked = Tracked { port: 22, ipv6 };
         let packet = Packet { is_outgoing, is_tagged, ..outgoing(protocol, &bytes) };
-        let passed = run(&program(wanted, ACCEPTED), &packet);
+        let passed = run(&program(tracked, ACCEPTED), &packet);
         prop_assert!(passed == 0 || passed == ACCEPTED);
-        prop_assert!(passed == ACCEPTED || attempt(&packet, wanted).is_none());
+        prop_assert!(passed == ACCEPTED || attempt(&packet, tracked).is_none());
     }
 
     #[test]
     fn of_valid_packets_the_filter_passes_no_others((protocol, bytes) in valid(), ipv6: bool) {
-        let wanted = Wanted { port: 22, ipv6 };
+        let tracked = Tracked { port: 22, ipv6 };
         let packet = outgoing(protocol, &bytes);
-        let passed = run(&program(wanted, ACCEPTED), &packet) == ACCEPTED;
+        let passed = run(&program(tracked, ACCEPTED), &packet) == ACCEPTED;
         // The filter leaves the lengths of headers to the parser.
-        prop_assert_eq!(passed, attempt(&packet, wanted).is_some());
+        prop_assert_eq!(passed, attempt(&packet, tracked).is_some());
     }
 }
 
 #[test]
 fn fragments_are_filtered_out() {
-    let wanted = Wanted { port: 22, ipv6: true };
+    let tracked = Tracked { port: 22, ipv6: true };
     let mut bytes = Vec::new();
     let builder = etherparse::PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(40_000, 22, 7, 1000);
     builder.syn().write(&mut bytes, &[]).expect("written");
-    assert_eq!(run(&program(wanted, ACCEPTED), &outgoing(IPV4, &bytes)), ACCEPTED);
+    assert_eq!(run(&program(tracked, ACCEPTED), &outgoing(IPV4, &bytes)), ACCEPTED);
     // More fragments; the second of some; the last one.
     for (high, low) in [(0x20, 0), (0x20, 1), (0, 1)] {
         (bytes[6], bytes[7]) = (high, low);
-        assert_eq!(run(&program(wanted, ACCEPTED), &outgoing(IPV4, &bytes)), 0, "{high:x}{low:x}");
-        assert_eq!(attempt(&outgoing(IPV4, &bytes), wanted), None, "{high:x}{low:x}");
+        assert_eq!(run(&program(tracked, ACCEPTED), &outgoing(IPV4, &bytes)), 0, "{high:x}{low:x}");
+        assert_eq!(attempt(&outgoing(IPV4, &bytes), tracked), None, "{high:x}{low:x}");
     }
 }

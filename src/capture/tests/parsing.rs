@@ -6,9 +6,9 @@ use std::path::Path;
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
-use super::reference::{PORT, WANTED, outgoing, reference};
+use super::reference::{PORT, TRACKED, outgoing, reference};
 use crate::capture::block::Packets;
-use crate::capture::packet::{IPV4, IPV6, Packet, Wanted, attempt};
+use crate::capture::packet::{IPV4, IPV6, Packet, Tracked, attempt};
 
 /// What the fuzzer has found worth keeping.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
@@ -24,7 +24,7 @@ fn what_the_fuzzer_has_kept_is_read_as_by_another_parser() {
     for bytes in packets {
         for protocol in [IPV4, IPV6] {
             assert_eq!(
-                attempt(&outgoing(protocol, &bytes), WANTED),
+                attempt(&outgoing(protocol, &bytes), TRACKED),
                 reference(protocol, &bytes),
                 "{bytes:?}"
             );
@@ -102,26 +102,26 @@ proptest! {
 
     #[test]
     fn the_parser_agrees_with_another_on_valid_packets((protocol, bytes) in valid()) {
-        prop_assert_eq!(attempt(&outgoing(protocol, &bytes), WANTED), reference(protocol, &bytes));
+        prop_assert_eq!(attempt(&outgoing(protocol, &bytes), TRACKED), reference(protocol, &bytes));
     }
 
     #[test]
     fn the_parser_agrees_with_another_on_mangled_packets((protocol, bytes) in mangled()) {
-        prop_assert_eq!(attempt(&outgoing(protocol, &bytes), WANTED), reference(protocol, &bytes));
+        prop_assert_eq!(attempt(&outgoing(protocol, &bytes), TRACKED), reference(protocol, &bytes));
     }
 
     #[test]
     fn the_parser_agrees_with_another_on_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..128)) {
         for protocol in [IPV4, IPV6] {
-            prop_assert_eq!(attempt(&outgoing(protocol, &bytes), WANTED), reference(protocol, &bytes));
+            prop_assert_eq!(attempt(&outgoing(protocol, &bytes), TRACKED), reference(protocol, &bytes));
         }
     }
 
     #[test]
     fn what_is_cut_off_is_never_another_attempt((protocol, bytes) in valid(), end in 0..120_usize) {
-        let whole = attempt(&outgoing(protocol, &bytes), WANTED);
+        let whole = attempt(&outgoing(protocol, &bytes), TRACKED);
         let cut = Packet { bytes: &bytes[..end.min(bytes.len())], ..outgoing(protocol, &bytes) };
-        let found = attempt(&cut, WANTED);
+        let found = attempt(&cut, TRACKED);
         prop_assert!(found.is_none() || found == whole);
         // The headers up to the flags suffice.
         prop_assert!(found == whole || cut.bytes.len() < 74);
@@ -156,16 +156,16 @@ fn packets_of_the_other_direction_tagged_ones_and_other_protocols_are_no_attempt
     let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(40_000, PORT, 7, 1000).syn();
     builder.write(&mut bytes, &[]).expect("written");
     let packet = outgoing(IPV4, &bytes);
-    let found = attempt(&packet, WANTED).expect("an attempt");
+    let found = attempt(&packet, TRACKED).expect("an attempt");
     assert_eq!(found.destination, "10.0.0.2:22".parse().expect("an address"));
     assert_eq!((found.source.port(), found.sequence), (40_000, 7));
-    assert_eq!(attempt(&Packet { is_outgoing: false, ..packet }, WANTED), None);
-    assert_eq!(attempt(&Packet { is_tagged: true, ..packet }, WANTED), None);
-    assert_eq!(attempt(&Packet { protocol: 0x8100, ..packet }, WANTED), None);
-    assert_eq!(attempt(&Packet { protocol: IPV6, ..packet }, WANTED), None);
-    assert_eq!(attempt(&packet, Wanted { port: 2222, ipv6: true }), None);
+    assert_eq!(attempt(&Packet { is_outgoing: false, ..packet }, TRACKED), None);
+    assert_eq!(attempt(&Packet { is_tagged: true, ..packet }, TRACKED), None);
+    assert_eq!(attempt(&Packet { protocol: 0x8100, ..packet }, TRACKED), None);
+    assert_eq!(attempt(&Packet { protocol: IPV6, ..packet }, TRACKED), None);
+    assert_eq!(attempt(&packet, Tracked { port: 2222, ipv6: true }), None);
     assert_eq!(
-        attempt(&Packet { length: bytes.len() - 1, ..packet }, WANTED),
+        attempt(&Packet { length: bytes.len() - 1, ..packet }, TRACKED),
         None,
         "longer than what was sent"
     );
@@ -176,6 +176,6 @@ fn ipv6_can_be_left_out() {
     let mut bytes = Vec::new();
     let builder = PacketBuilder::ipv6([1; 16], [2; 16], 64).tcp(40_000, PORT, 7, 1000).syn();
     builder.write(&mut bytes, &[]).expect("written");
-    assert!(attempt(&outgoing(IPV6, &bytes), WANTED).is_some());
-    assert_eq!(attempt(&outgoing(IPV6, &bytes), Wanted { ipv6: false, ..WANTED }), None);
+    assert!(attempt(&outgoing(IPV6, &bytes), TRACKED).is_some());
+    assert_eq!(attempt(&outgoing(IPV6, &bytes), Tracked { ipv6: false, ..TRACKED }), None);
 }

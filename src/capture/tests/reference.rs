@@ -4,12 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
-use crate::capture::packet::{Attempt, IPV4, IPV6, Packet, Wanted};
+use crate::capture::packet::{Attempt, IPV4, IPV6, Packet, Tracked};
 
 /// The port of SSH.
 pub const PORT: u16 = 22;
 /// All connections to that port.
-pub const WANTED: Wanted = Wanted { port: PORT, ipv6: true };
+pub const TRACKED: Tracked = Tracked { port: PORT, ipv6: true };
 
 /// An outgoing packet without a tag.
 pub fn outgoing(protocol: u16, bytes: &[u8]) -> Packet<'_> {

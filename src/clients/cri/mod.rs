@@ -17,31 +17,31 @@ mod process;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::uri::PathAndQuery;
 use metrics::{counter, histogram};
+use parking_lot::Mutex;
 use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 use tonic_prost::ProstCodec;
+use tracing::info;
 
 use crate::config::runtime_socket;
 use messages::{
-    Container, ContainerFilter, ContainerStats, ContainerStatsFilter, ContainerStatsRequest,
-    ContainerStatsResponse, ContainerStatusRequest, ContainerStatusResponse, ListContainerStatsRequest,
-    ListContainerStatsResponse, ListContainersRequest, ListContainersResponse, ListPodSandboxRequest,
-    ListPodSandboxResponse, PodSandbox, PodSandboxFilter, PodSandboxStatusRequest, PodSandboxStatusResponse,
-    VersionRequest, VersionResponse,
+    ByIdRequest, Container, ContainerFilter, ContainerStats, ContainerStatsResponse,
+    ListContainerStatsRequest, ListContainerStatsResponse, ListContainersRequest, ListContainersResponse,
+    ListPodSandboxRequest, ListPodSandboxResponse, PodSandbox, PodSandboxFilter, VersionResponse,
 };
 
 pub use error::CriError;
 
 /// How long a call may take where nothing else is configured.
 pub const DEADLINE: Duration = Duration::from_secs(5);
-/// How much longer a runtime is told to work on a call than is waited for its answer.
+/// How much longer than this client waits the deadline is that a runtime gets with a call.
 const GRACE: Duration = Duration::from_secs(1);
 /// The longest answer that is read, in bytes: that of the kubelet (`maxMsgSize` of `k8s.io/cri-client`).
 const LONGEST_ANSWER: usize = 16 << 20;
@@ -62,18 +62,44 @@ pub struct Cri {
     channel: Mutex<Option<Channel>>,
 }
 
-/// A method of the service.
-#[derive(Clone, Copy)]
-struct Method {
-    name: &'static str,
-    path: &'static str,
+/// The runtime of this node. It is looked for when it is first needed, and again once it is forgotten because it did not
+/// answer: it may be another one after an upgrade of the node.
+pub struct Runtime {
+    /// Its socket; empty for the first of [`SOCKETS`] that answers.
+    endpoint: String,
+    deadline: Duration,
+    client: Mutex<Option<Arc<Cri>>>,
 }
 
-/// A method of the service by its name.
-macro_rules! method {
-    ($name:literal) => {
-        Method { name: $name, path: concat!("/runtime.v1.RuntimeService/", $name) }
-    };
+impl Runtime {
+    /// The runtime at `endpoint`, as for [`Cri::connect`]. Nothing is sent yet.
+    pub fn new(endpoint: &str, deadline: Duration) -> Self {
+        Self { endpoint: endpoint.to_owned(), deadline, client: Mutex::default() }
+    }
+
+    /// Its client, if it has been found.
+    pub fn known(&self) -> Option<Arc<Cri>> {
+        self.client.lock().clone()
+    }
+
+    /// Its client.
+    ///
+    /// # Errors
+    /// When it has to be looked for, and does not answer.
+    pub async fn client(&self) -> Result<Arc<Cri>, CriError> {
+        if let Some(client) = self.known() {
+            return Ok(client);
+        }
+        let (client, version) = Cri::connect(&self.endpoint, self.deadline).await?;
+        let (name, version) = (version.runtime_name, version.runtime_version);
+        info!(socket = %client.socket().display(), name, version, "the container runtime answers");
+        Ok(Arc::clone(self.client.lock().insert(Arc::new(client))))
+    }
+
+    /// The runtime is looked for again when it is next needed.
+    pub fn forget(&self) {
+        *self.client.lock() = None;
+    }
 }
 
 impl Cri {
@@ -123,107 +149,79 @@ impl Cri {
 
     /// The name and the version of the runtime.
     pub async fn version(&self) -> Result<VersionResponse, CriError> {
-        self.call(method!("Version"), VersionRequest {}).await
+        self.call("Version", ()).await
     }
 
     /// The sandboxes that `filter` selects.
     pub async fn list_pod_sandboxes(&self, filter: PodSandboxFilter) -> Result<Vec<PodSandbox>, CriError> {
         let request = ListPodSandboxRequest { filter: Some(filter) };
-        let answer: ListPodSandboxResponse = self.call(method!("ListPodSandbox"), request).await?;
+        let answer: ListPodSandboxResponse = self.call("ListPodSandbox", request).await?;
         Ok(answer.items)
-    }
-
-    /// The status of a sandbox; with what the runtime adds to it, if `verbose`.
-    pub async fn pod_sandbox_status(
-        &self,
-        id: &str,
-        verbose: bool,
-    ) -> Result<PodSandboxStatusResponse, CriError> {
-        let request = PodSandboxStatusRequest { pod_sandbox_id: id.to_owned(), verbose };
-        self.call(method!("PodSandboxStatus"), request).await
     }
 
     /// The containers that `filter` selects.
     pub async fn list_containers(&self, filter: ContainerFilter) -> Result<Vec<Container>, CriError> {
         let request = ListContainersRequest { filter: Some(filter) };
-        let answer: ListContainersResponse = self.call(method!("ListContainers"), request).await?;
+        let answer: ListContainersResponse = self.call("ListContainers", request).await?;
         Ok(answer.containers)
-    }
-
-    /// The status of a container; with what the runtime adds to it, if `verbose`.
-    pub async fn container_status(
-        &self,
-        id: &str,
-        verbose: bool,
-    ) -> Result<ContainerStatusResponse, CriError> {
-        let request = ContainerStatusRequest { container_id: id.to_owned(), verbose };
-        self.call(method!("ContainerStatus"), request).await
     }
 
     /// What one container uses; `None` where the runtime has not measured it yet.
     pub async fn container_stats(&self, id: &str) -> Result<Option<ContainerStats>, CriError> {
-        let request = ContainerStatsRequest { container_id: id.to_owned() };
-        let answer: ContainerStatsResponse = self.call(method!("ContainerStats"), request).await?;
+        let request = ByIdRequest { id: id.to_owned(), verbose: false };
+        let answer: ContainerStatsResponse = self.call("ContainerStats", request).await?;
         Ok(answer.stats)
     }
 
-    /// What the running containers use that `filter` selects.
-    pub async fn list_container_stats(
-        &self,
-        filter: ContainerStatsFilter,
-    ) -> Result<Vec<ContainerStats>, CriError> {
-        let request = ListContainerStatsRequest { filter: Some(filter) };
-        let answer: ListContainerStatsResponse = self.call(method!("ListContainerStats"), request).await?;
+    /// What the running containers use.
+    pub async fn list_container_stats(&self) -> Result<Vec<ContainerStats>, CriError> {
+        let request = ListContainerStatsRequest { filter: Some(()) };
+        let answer: ListContainerStatsResponse = self.call("ListContainerStats", request).await?;
         Ok(answer.stats)
     }
 
     /// Calls a method, once.
-    async fn call<Q, A>(&self, method: Method, request: Q) -> Result<A, CriError>
+    async fn call<Q, A>(&self, method: &'static str, request: Q) -> Result<A, CriError>
     where
         Q: prost::Message + Send + Sync + 'static,
         A: prost::Message + Default + Send + Sync + 'static,
     {
         let begin = Instant::now();
-        let result = timeout(self.deadline, self.exchange(method, request)).await;
-        histogram!("cri_client_request_duration_seconds", "operation" => method.name).record(begin.elapsed());
+        let exchange = async {
+            let mut grpc = Grpc::new(self.channel()?).max_decoding_message_size(LONGEST_ANSWER);
+            grpc.ready().await.map_err(|error| Status::from_error(Box::new(error)))?;
+            let mut request = Request::new(request);
+            // So that the runtime gives up, too; later than this client, whose error names the socket.
+            request.set_timeout(self.deadline + GRACE);
+            let path = PathAndQuery::from_maybe_shared(format!("/runtime.v1.RuntimeService/{method}"));
+            let path = path.map_err(|error| Status::from_error(Box::new(error)))?;
+            grpc.unary(request, path, ProstCodec::<Q, A>::default()).await
+        };
+        let result = timeout(self.deadline, exchange).await;
+        histogram!("cri_client_request_duration_seconds", "operation" => method).record(begin.elapsed());
         let code = match &result {
             Ok(Ok(_)) => Code::Ok,
             Ok(Err(status)) => status.code(),
             Err(_) => Code::DeadlineExceeded,
         };
         let code = format!("{code:?}");
-        counter!("cri_client_requests_total", "operation" => method.name, "code" => code).increment(1);
+        counter!("cri_client_requests_total", "operation" => method, "code" => code).increment(1);
         match result {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(status)) => Err(CriError::of(&status, self.socket.clone(), method.name)),
+            Ok(Ok(answer)) => Ok(answer.into_inner()),
+            Ok(Err(status)) => Err(CriError::of(&status, self.socket.clone(), method)),
             Err(_) => {
                 // Requests that are not read would add up in the connection, so the next call makes another. Calls that
                 // wait for an answer keep this one.
-                *self.channel.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                *self.channel.lock() = None;
                 let (socket, after) = (self.socket.clone(), self.deadline);
-                Err(CriError::Deadline { socket, method: method.name, after })
+                Err(CriError::Deadline { socket, method, after })
             }
         }
     }
 
-    async fn exchange<Q, A>(&self, method: Method, message: Q) -> Result<A, Status>
-    where
-        Q: prost::Message + Send + Sync + 'static,
-        A: prost::Message + Default + Send + Sync + 'static,
-    {
-        let mut grpc = Grpc::new(self.channel()?).max_decoding_message_size(LONGEST_ANSWER);
-        grpc.ready().await.map_err(|error| Status::from_error(Box::new(error)))?;
-        let mut request = Request::new(message);
-        // So that the runtime gives up, too; later than this client, whose error names the socket.
-        request.set_timeout(self.deadline + GRACE);
-        let path = PathAndQuery::from_static(method.path);
-        let answer = grpc.unary(request, path, ProstCodec::<Q, A>::default()).await?;
-        Ok(answer.into_inner())
-    }
-
     /// The connection, which is made when the first request is sent through it.
     fn channel(&self) -> Result<Channel, Status> {
-        let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut channel = self.channel.lock();
         if let Some(channel) = &*channel {
             return Ok(channel.clone());
         }

@@ -1,10 +1,10 @@
-//! The process of a container or sandbox, which the runtime tells only among what it adds to a status.
+//! The process of a container or sandbox, which the runtime has only in `info` of a verbose status.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::messages::{ContainerState, PodSandboxState};
+use super::messages::{ByIdRequest, CONTAINER_RUNNING, SANDBOX_READY, StatusResponse};
 use super::{Cri, CriError};
 
 /// What containerd and CRI-O write as JSON under `info`, as far as it is read.
@@ -19,12 +19,7 @@ impl Cri {
     /// # Errors
     /// When the container does not run, or the runtime does not answer or does not say it.
     pub async fn container_process(&self, id: &str) -> Result<u32, CriError> {
-        let answer = self.container_status(id, true).await?;
-        let status = answer.status.ok_or_else(|| CriError::NotRunning(format!("container {id}")))?;
-        if status.state != ContainerState::Running as i32 {
-            return Err(CriError::NotRunning(format!("container {id}")));
-        }
-        process(&answer.info).ok_or_else(|| CriError::NoProcess(format!("container {id}")))
+        self.process("ContainerStatus", id, format!("container {id}"), CONTAINER_RUNNING).await
     }
 
     /// The id of the first process of a sandbox that is ready, in the process namespace of the runtime. Its network
@@ -33,12 +28,23 @@ impl Cri {
     /// # Errors
     /// When the sandbox is not ready, or the runtime does not answer or does not say it.
     pub async fn sandbox_process(&self, id: &str) -> Result<u32, CriError> {
-        let answer = self.pod_sandbox_status(id, true).await?;
-        let status = answer.status.ok_or_else(|| CriError::NotRunning(format!("sandbox {id}")))?;
-        if status.state != PodSandboxState::Ready as i32 {
-            return Err(CriError::NotRunning(format!("sandbox {id}")));
+        self.process("PodSandboxStatus", id, format!("sandbox {id}"), SANDBOX_READY).await
+    }
+
+    /// The process of what is called `name` in an error, while it is in this state.
+    async fn process(
+        &self,
+        method: &'static str,
+        id: &str,
+        name: String,
+        state: i32,
+    ) -> Result<u32, CriError> {
+        let request = ByIdRequest { id: id.to_owned(), verbose: true };
+        let StatusResponse { status, info } = self.call(method, request).await?;
+        if status.is_none_or(|status| status.state != state) {
+            return Err(CriError::NotRunning(name));
         }
-        process(&answer.info).ok_or_else(|| CriError::NoProcess(format!("sandbox {id}")))
+        process(&info).ok_or(CriError::NoProcess(name))
     }
 }
 

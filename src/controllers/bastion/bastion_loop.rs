@@ -1,11 +1,11 @@
 //! The loop: its stores, and the two tasks.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::future::join;
+use parking_lot::Mutex;
 
-use super::parts::parts;
 use super::secrets::Secrets;
 use super::writer::{Changed, Writer};
 use crate::api::tenant::TenantKind;
@@ -50,7 +50,7 @@ impl ReplicaLoop for BastionLoop {
     const NAME: &'static str = "bastion";
 
     async fn run(self, health: Health, stop: Stop) {
-        let [keys, pairs] = parts(&health);
+        let [keys, pairs] = health.divided();
         // Both may be left at any point: files are replaced as a whole, and Secrets created as a whole.
         tokio::select! {
             () = stop.asked() => {}

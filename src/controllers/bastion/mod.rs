@@ -7,13 +7,11 @@
 //! | `writer.rs` | keeps that file up to date |
 //! | `key_pairs.rs` | generates host keys, and the key pair of the web terminal |
 //! | `secrets.rs` | keeps them in Secrets, and writes the host keys into a folder |
-//! | `parts.rs` | one state of readiness for both tasks |
 //! | `bastion_loop.rs` | the loop: its stores, and the two tasks |
 
 mod bastion_loop;
 mod key_file;
 mod key_pairs;
-mod parts;
 mod secrets;
 #[cfg(test)]
 mod tests;

@@ -13,10 +13,10 @@ use tokio::time::{sleep, timeout};
 use tracing::info;
 
 use super::key_pairs::{HOST_KEYS, KeyPairs, host_keys, web_ssh_key};
-use super::parts::Part;
 use crate::config::BastionConfig;
 use crate::runtime::error::with_sources;
 use crate::runtime::replace::replace;
+use crate::runtime::replica::Health;
 
 /// How long a request may take.
 const REQUEST: Duration = Duration::from_secs(30);
@@ -40,15 +40,15 @@ pub struct Secrets {
 
 impl Secrets {
     /// Tries until it succeeds. Never returns: what is created once is never changed.
-    pub async fn run(self, part: Part) {
+    pub async fn run(self, health: Health) {
         let mut wait = FIRST_RETRY;
         let mut spares = [None, None];
         while let Err(failure) = self.ensure(&mut spares).await {
-            part.report(Err(failure));
+            health.failing(failure);
             sleep(wait).await;
             wait = (wait * 2).min(LONGEST_RETRY);
         }
-        part.report(Ok(()));
+        health.ready();
         std::future::pending::<()>().await;
     }
 

@@ -2,20 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::gauge;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::info;
 
 use super::key_file::KeyFile;
-use super::parts::Part;
 use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
 use crate::runtime::metrics::precise;
 use crate::runtime::replace::replace;
+use crate::runtime::replica::Health;
 use crate::runtime::store::Store;
 
 /// Changes that follow each other within this time are written together.
@@ -54,34 +55,29 @@ pub struct Changed {
 impl Changed {
     /// Adds a Tenant.
     pub fn add(&self, name: Text) {
-        locked(&self.names).insert(name);
+        self.names.lock().insert(name);
         self.notify.notify_one();
     }
 
     fn take(&self) -> BTreeSet<Text> {
-        std::mem::take(&mut *locked(&self.names))
+        std::mem::take(&mut *self.names.lock())
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind it is whole even if its holder panicked: names and sections are added one by one.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Writer {
     /// Writes the file now and after each burst of changes. Never returns.
-    pub async fn run(self, part: Part) {
+    pub async fn run(self, health: Health) {
         let writer = Arc::new(self);
         let mut wait = FIRST_RETRY;
         loop {
-            match Arc::clone(&writer).write(&part).await {
+            match Arc::clone(&writer).write(&health).await {
                 Ok(()) => {
-                    part.report(Ok(()));
+                    health.ready();
                     wait = FIRST_RETRY;
                     burst(&writer.changed.notify).await;
                 }
                 Err(failure) => {
-                    part.report(Err(failure));
+                    health.failing(failure);
                     sleep(wait).await;
                     wait = (wait * 2).min(LONGEST_RETRY);
                 }
@@ -90,7 +86,7 @@ impl Writer {
     }
 
     /// Writes the file once. The error is a sentence.
-    async fn write(self: Arc<Self>, part: &Part) -> Result<(), String> {
+    async fn write(self: Arc<Self>, health: &Health) -> Result<(), String> {
         let path = self.path.display().to_string();
         // The disk may be slow, and ten thousand Tenants take some milliseconds.
         let mut written = tokio::task::spawn_blocking(move || self.write_now());
@@ -98,7 +94,7 @@ impl Writer {
             ended
         } else {
             let patience = PATIENCE.as_secs();
-            part.report(Err(format!("the disk has not taken {path} for {patience} s: check its volume")));
+            health.failing(format!("the disk has not taken {path} for {patience} s: check its volume"));
             written.await
         };
         match ended {
@@ -112,7 +108,7 @@ impl Writer {
 
     fn write_now(&self) -> std::io::Result<()> {
         let begin = Instant::now();
-        let mut kept = locked(&self.file);
+        let mut kept = self.file.lock();
         // Names that come while the Tenants are read are read again at the next write.
         let mut names = self.changed.take();
         let file = kept.get_or_insert_with(|| {

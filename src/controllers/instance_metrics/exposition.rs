@@ -56,10 +56,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::select::Pod;
-    use super::super::usage::{PodKey, Processor, Sample};
+    use super::super::usage::{Processor, Sample};
     use super::*;
     use crate::api::shown::is_control;
     use crate::properties::{cases, hostile};
+    use crate::runtime::ObjectKey;
 
     /// The values of the labels of a series, as Prometheus reads them.
     fn labels(series: &str) -> Option<Vec<String>> {
@@ -86,7 +87,7 @@ mod tests {
         #[test]
         fn no_name_adds_a_series_or_a_label(namespace in hostile(), name in hostile(), instance in hostile()) {
             let shared = Shared::default();
-            let key = PodKey { namespace: namespace.clone(), name: name.clone() };
+            let key = ObjectKey::new(&namespace, &name);
             let pod = Pod { key, instance: instance.clone(), created: 1 };
             let sample = |at| Sample {
                 container: "one".to_owned(),
@@ -120,7 +121,7 @@ mod tests {
             text
         };
         assert_eq!(text(), "");
-        let key = PodKey { namespace: "tenant-a".to_owned(), name: "pod\"\\".to_owned() };
+        let key = ObjectKey::new("tenant-a", "pod\"\\");
         let sample = |at, used| Sample {
             container: "one".to_owned(),
             pod: Pod { key: key.clone(), instance: "lab".to_owned(), created: 1 },

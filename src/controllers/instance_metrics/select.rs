@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::usage::{Processor, Sample};
 use crate::api::labels::INSTANCE;
-use crate::clients::cri::messages::{Container, ContainerStats, PodSandbox};
-
-use super::usage::{PodKey, Processor, Sample};
+use crate::clients::cri::messages::{Container, ContainerStats, CpuUsage, PodSandbox};
+use crate::runtime::ObjectKey;
 
 /// The label of pods in which KubeVirt runs a machine: what they use is that of the machine as a whole.
 const KUBEVIRT: &str = "kubevirt.io";
@@ -18,45 +18,35 @@ pub const MOST_PODS: usize = 1_024;
 /// A pod of an Instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pod {
-    /// Its name.
-    pub key: PodKey,
+    /// Its namespace and name.
+    pub key: ObjectKey,
     /// The name of the Instance.
     pub instance: String,
     /// When its sandbox was made, in nanoseconds since 1970.
     pub created: i64,
 }
 
-/// The namespaces whose pods are measured: names, or beginnings of names with `*` at the end. Users may make pods with any
-/// labels in their sandboxes, which would count as those of somebody else's Instance.
-#[derive(Debug, Clone)]
-pub struct Namespaces(Vec<String>);
-
-impl Namespaces {
-    /// Those of the configuration.
-    pub fn new(patterns: &[String]) -> Self {
-        Self(patterns.to_vec())
-    }
-
-    fn contain(&self, name: &str) -> bool {
-        self.0.iter().any(|pattern| match pattern.strip_suffix('*') {
-            Some(begin) => name.starts_with(begin),
-            None => name == pattern,
-        })
-    }
+/// Whether one of these patterns names a namespace: they are names, or beginnings of names with `*` at the end.
+fn matches(patterns: &[String], namespace: &str) -> bool {
+    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(begin) => namespace.starts_with(begin),
+        None => namespace == pattern,
+    })
 }
 
-/// The pods of Instances in `namespaces` among these sandboxes, by the id of the sandbox. Of several with the same name, such as one that was
-/// made anew before the runtime has forgotten the one before it, only the newest counts.
-pub fn pods(namespaces: &Namespaces, sandboxes: Vec<PodSandbox>) -> BTreeMap<String, Pod> {
-    let mut newest: BTreeMap<PodKey, (i64, String, String)> = BTreeMap::new();
+/// The pods of Instances in `namespaces` among these sandboxes, by the id of the sandbox. In other namespaces users may make pods with
+/// any labels, which would count as those of another user's Instance. Of several with the same name, such as one that was made anew
+/// before the runtime has forgotten the one before it, only the newest counts.
+pub fn pods(namespaces: &[String], sandboxes: Vec<PodSandbox>) -> BTreeMap<String, Pod> {
+    let mut newest: BTreeMap<ObjectKey, (i64, String, String)> = BTreeMap::new();
     for mut sandbox in sandboxes {
         let Some(metadata) = sandbox.metadata else { continue };
-        let is_ours = namespaces.contain(&metadata.namespace);
+        let is_ours = matches(namespaces, &metadata.namespace);
         if metadata.name.is_empty() || !is_ours || sandbox.labels.contains_key(KUBEVIRT) {
             continue;
         }
         let Some(instance) = sandbox.labels.remove(INSTANCE) else { continue };
-        let key = PodKey { namespace: metadata.namespace, name: metadata.name };
+        let key = ObjectKey::new(metadata.namespace, metadata.name);
         let found = (sandbox.created_at, sandbox.id, instance);
         match newest.get(&key) {
             Some(known) if *known >= found => {}
@@ -92,15 +82,13 @@ pub fn samples(
         let Some(pod) = containers.get(&attributes.id).and_then(|sandbox| pods.get(sandbox)) else {
             continue;
         };
-        let used = |cpu: crate::clients::cri::messages::CpuUsage| {
-            Some(Processor { at: cpu.timestamp, used: cpu.usage_core_nano_seconds?.value })
-        };
+        let used = |cpu: CpuUsage| Some(Processor { at: cpu.timestamp, used: cpu.usage_core_nano_seconds? });
         let sample = Sample {
             container: attributes.id.clone(),
             pod: pod.clone(),
             processor: stats.cpu.and_then(used),
-            memory: stats.memory.and_then(|memory| memory.working_set_bytes).map_or(0, |bytes| bytes.value),
-            disk: stats.writable_layer.and_then(|layer| layer.used_bytes).map_or(0, |bytes| bytes.value),
+            memory: stats.memory.and_then(|memory| memory.working_set_bytes).unwrap_or(0),
+            disk: stats.writable_layer.and_then(|layer| layer.used_bytes).unwrap_or(0),
         };
         samples.insert(attributes.id, sample);
     }
@@ -111,8 +99,7 @@ pub fn samples(
 mod tests {
     use super::*;
     use crate::clients::cri::messages::{
-        ContainerAttributes, ContainerMetadata, CpuUsage, FilesystemUsage, MemoryUsage, PodSandboxMetadata,
-        UInt64Value,
+        ContainerAttributes, ContainerMetadata, FilesystemUsage, MemoryUsage, PodSandboxMetadata,
     };
 
     fn sandbox(
@@ -122,28 +109,24 @@ mod tests {
         created_at: i64,
         labels: &[(&str, &str)],
     ) -> PodSandbox {
-        let metadata = PodSandboxMetadata {
-            name: name.to_owned(),
-            namespace: namespace.to_owned(),
-            ..PodSandboxMetadata::default()
-        };
+        let metadata = PodSandboxMetadata { name: name.to_owned(), namespace: namespace.to_owned() };
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let id = id.to_owned();
-        PodSandbox { id, metadata: Some(metadata), created_at, labels, ..PodSandbox::default() }
+        PodSandbox { id, metadata: Some(metadata), created_at, labels }
     }
 
     fn container(id: &str, sandbox: &str, name: &str) -> Container {
         Container {
             id: id.to_owned(),
             pod_sandbox_id: sandbox.to_owned(),
-            metadata: Some(ContainerMetadata { name: name.to_owned(), attempt: 0 }),
+            metadata: Some(ContainerMetadata { name: name.to_owned() }),
             ..Container::default()
         }
     }
 
     /// The pods in the namespaces `tenant-…` and `exams`.
     fn pods(sandboxes: Vec<PodSandbox>) -> BTreeMap<String, Pod> {
-        super::pods(&Namespaces::new(&["tenant-*", "exams"].map(str::to_owned)), sandboxes)
+        super::pods(&["tenant-*", "exams"].map(str::to_owned), sandboxes)
     }
 
     #[test]
@@ -205,13 +188,10 @@ mod tests {
         let pods = pods(vec![sandbox("a", "tenant-a", "pod", 1, &[(INSTANCE, "lab")])]);
         let containers = containers(&pods, vec![container("one", "a", "app"), container("two", "a", "db")]);
         let stats = |id: &str| ContainerStats {
-            attributes: Some(ContainerAttributes { id: id.to_owned(), ..ContainerAttributes::default() }),
-            cpu: Some(CpuUsage { timestamp: 7, usage_core_nano_seconds: Some(UInt64Value { value: 3 }) }),
-            memory: Some(MemoryUsage { timestamp: 7, working_set_bytes: Some(UInt64Value { value: 4 }) }),
-            writable_layer: Some(FilesystemUsage {
-                timestamp: 7,
-                used_bytes: Some(UInt64Value { value: 5 }),
-            }),
+            attributes: Some(ContainerAttributes { id: id.to_owned() }),
+            cpu: Some(CpuUsage { timestamp: 7, usage_core_nano_seconds: Some(3) }),
+            memory: Some(MemoryUsage { working_set_bytes: Some(4) }),
+            writable_layer: Some(FilesystemUsage { used_bytes: Some(5) }),
         };
         let bare = ContainerStats { cpu: None, memory: None, writable_layer: None, ..stats("two") };
         let twice = stats("one");

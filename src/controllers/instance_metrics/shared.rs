@@ -1,8 +1,8 @@
 //! The last result, which the service and `/metrics` read.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::usage::{Sample, Usage, Usages};
@@ -18,14 +18,14 @@ pub struct Shared(Mutex<Option<(Instant, Usages)>>);
 impl Shared {
     /// Takes the samples of a round.
     pub fn advance(&self, samples: &[Sample]) {
-        let mut last = self.lock();
+        let mut last = self.0.lock();
         let next = last.take().map(|(_, usages)| usages).unwrap_or_default().after(samples);
         *last = Some((Instant::now(), next));
     }
 
     /// Forgets a result that is too old to be given.
     pub fn expire(&self) {
-        let mut last = self.lock();
+        let mut last = self.0.lock();
         last.take_if(|(at, _)| at.elapsed() > LIFETIME);
     }
 
@@ -36,11 +36,7 @@ impl Shared {
 
     /// What `read` makes of the result, while there is one.
     pub fn read<T>(&self, read: impl FnOnce(&Usages) -> T) -> Option<T> {
-        let last = self.lock();
+        let last = self.0.lock();
         last.as_ref().filter(|(at, _)| at.elapsed() <= LIFETIME).map(|(_, usages)| read(usages))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<(Instant, Usages)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

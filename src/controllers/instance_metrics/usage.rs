@@ -3,15 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::select::Pod;
-
-/// The namespace and name of a pod.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PodKey {
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
+use crate::runtime::ObjectKey;
 
 /// The processor time of a container at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +45,7 @@ pub struct Usage {
 pub struct Usages {
     /// The last sample of each container, with its use of processors at that time.
     containers: BTreeMap<String, (Option<Processor>, u32)>,
-    pods: BTreeMap<PodKey, (Pod, Usage)>,
+    pods: BTreeMap<ObjectKey, (Pod, Usage)>,
 }
 
 impl Usages {
@@ -81,7 +73,7 @@ impl Usages {
 
     /// The use of the pod of that name; of the newest, where several namespaces have one.
     pub fn of_pod(&self, name: &str) -> Option<Usage> {
-        let named = self.pods.values().filter(|(pod, _)| pod.key.name == name);
+        let named = self.pods.values().filter(|(pod, _)| *pod.key.name == *name);
         named.max_by_key(|(pod, _)| pod.created).map(|(_, usage)| *usage)
     }
 
@@ -111,7 +103,7 @@ mod tests {
     use super::*;
 
     fn pod(namespace: &str, name: &str, created: i64) -> Pod {
-        let key = PodKey { namespace: namespace.to_owned(), name: name.to_owned() };
+        let key = ObjectKey::new(namespace, name);
         Pod { key, instance: "lab".to_owned(), created }
     }
 

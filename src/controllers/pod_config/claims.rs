@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use ipnet::IpNet;
 
 use super::ranges::Range;
-use super::validate::{Attachment, attachments, shown};
+use super::validate::{Attachment, Verdict, Verdicts, attachments, shown};
 use crate::api::pod_config::PodConfig;
 use crate::api::reason::{self, Reason};
 use crate::api::text::Text;
@@ -17,39 +17,7 @@ use crate::runtime::ObjectKey;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
-/// What is decided about an attachment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// Pods get it.
-    Granted(Attachment),
-    /// Pods get it once what has its range or bridge now is removed; those that have it keep it.
-    Waiting(Attachment, Problem),
-    /// Pods do not get it.
-    Refused(Problem),
-}
-
-impl Verdict {
-    /// The attachment, unless it is refused.
-    pub fn attachment(&self) -> Option<&Attachment> {
-        match self {
-            Self::Granted(attachment) | Self::Waiting(attachment, _) => Some(attachment),
-            Self::Refused(_) => None,
-        }
-    }
-
-    /// What is wrong.
-    pub fn problem(&self) -> Option<&Problem> {
-        match self {
-            Self::Granted(_) => None,
-            Self::Waiting(_, problem) | Self::Refused(problem) => Some(problem),
-        }
-    }
-}
-
-/// What is decided about the attachments of a `PodConfig`, in the order of its spec.
-pub type Verdicts = Vec<Verdict>;
-
-/// A range and a bridge of which the records have links, whoever claims them now.
+/// A range and a bridge of which the records have links, whichever `PodConfig` claims them now.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InUse {
     /// The namespace.
@@ -302,7 +270,10 @@ mod tests {
             all.reverse();
             prop_assert_eq!(&verdicts, &decide(&all, &[], &[]));
             let granted: Vec<_> = verdicts.iter().flat_map(|(key, list)| {
-                list.iter().filter_map(move |verdict| Some((&key.namespace, verdict.attachment()?)))
+                list.iter().filter_map(move |verdict| match verdict {
+                    Verdict::Granted(attachment) | Verdict::Waiting(attachment, _) => Some((&key.namespace, attachment)),
+                    Verdict::Refused(_) => None,
+                })
             }).collect();
             for (place, (namespace, one)) in granted.iter().enumerate() {
                 for (other_namespace, other) in &granted[place + 1..] {

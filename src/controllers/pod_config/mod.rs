@@ -1,5 +1,5 @@
 //! The leader side of pod networks: which running pods get which additional interfaces, and with which addresses. The nodes
-//! make them (`podConfigNode`); `controllers::pod_network` has what both tell each other.
+//! make them (`podConfigNode`); `controllers::pod_network` has the records by which they work together.
 //!
 //! | stage | what |
 //! |---|---|
@@ -11,12 +11,12 @@
 //! No address is kept in memory: each is in the record of its pool before a node reads of it. If the process dies before
 //! that write, the next reconcile allocates again; two writes for the same version of a record cannot both succeed.
 //!
-//! [`ranges`], [`validate`], [`claims`], [`records`], [`allocator`] and [`pools`] are pure functions; [`known`] keeps what
+//! [`ranges`], [`validate`], [`claims`], [`records`], [`allocator`] and [`pools`] are pure functions; [`cache`] keeps what
 //! follows from the stores, so that it is not computed for each reconcile.
 
 mod allocator;
+mod cache;
 mod claims;
-mod known;
 mod observe;
 mod plan;
 mod pools;

@@ -8,12 +8,12 @@ use derive_more::{AsMut, AsRef};
 use ipnet::IpNet;
 use jiff::Timestamp;
 
-use super::claims::Verdicts;
-use super::records::{PoolRecord, Report};
+use super::records::{NodeReport, PoolRecord};
+use super::validate::Validated;
 use crate::api::meta::Metadata;
 use crate::api::pod_config::PodConfig;
 use crate::controllers::pod_network::{Allocation, Link, LinkState};
-use crate::kinds::{NetworkRecord, Node, SampleDeployment};
+use crate::kinds::{NetworkRecord, NetworkedPod, Node, SampleDeployment};
 use crate::runtime::finalizer;
 
 /// On `PodConfig`s: kept until no node has a link of theirs.
@@ -48,14 +48,14 @@ pub struct Observed {
     /// The pools of its namespace: those that are recorded, that are named, or of which a report has links.
     pub pools: Vec<PoolView>,
     /// The reports by node.
-    pub reports: BTreeMap<String, Arc<Report>>,
+    pub reports: BTreeMap<String, Arc<NodeReport>>,
     /// The nodes that are named.
     pub nodes: BTreeMap<String, NodeState>,
     /// The records of reports of nodes that do not exist, by node, that nothing is recorded about.
     pub former: Vec<(String, Arc<NetworkRecord>)>,
     /// Its pods that use the network of their node: metadata alone.
     pub host_network: Vec<Metadata>,
-    /// The Deployment with the name of the sample, whoever owns it.
+    /// The Deployment with the name of the sample, whatever its owner.
     pub sample: Option<Arc<SampleDeployment>>,
     /// All Deployments that it controls.
     pub samples: Vec<Arc<SampleDeployment>>,
@@ -66,25 +66,12 @@ pub struct Observed {
 pub struct Member {
     /// The `PodConfig`.
     pub config: Arc<PodConfig>,
-    /// What is decided about its attachments.
-    pub verdicts: Verdicts,
+    /// What it asks for.
+    pub validated: Validated,
     /// Whether its links are to be removed: it is being deleted, or its namespace is not ours any more.
     pub is_leaving: bool,
-    /// Its pods that have links or are to have some, in the order of their names.
-    pub pods: Vec<PodView>,
-}
-
-/// A pod with the label of a `PodConfig`, which has not ended and has a network of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PodView {
-    /// Its uid.
-    pub uid: String,
-    /// Its name.
-    pub name: String,
-    /// Its node; empty before it is scheduled.
-    pub node: String,
-    /// Whether it is being deleted: then it keeps what it has, and gets nothing more.
-    pub is_ending: bool,
+    /// Its pods that have a network of their own and have not ended, in the order of their names.
+    pub pods: Vec<Arc<NetworkedPod>>,
 }
 
 /// A pool, and its record.
@@ -120,7 +107,7 @@ impl NodeState {
         Self::NotReady(since.map_or(Timestamp::UNIX_EPOCH, |time| time.0))
     }
 
-    /// Whether nobody waits for it any more.
+    /// Whether it is not waited for any more.
     pub fn is_lost(self, grace: jiff::SignedDuration, now: Timestamp) -> bool {
         match self {
             Self::Ready => false,
@@ -136,9 +123,9 @@ impl Member {
         finalizer::holds(&self.config, FINALIZER)
     }
 
-    /// Its pods that are to have all interfaces.
-    pub fn candidates(&self) -> impl Iterator<Item = &PodView> {
-        self.pods.iter().filter(|pod| !pod.is_ending)
+    /// Its pods that are to have all interfaces. One that is being deleted keeps what it has, and gets nothing more.
+    pub fn candidates(&self) -> impl Iterator<Item = &Arc<NetworkedPod>> {
+        self.pods.iter().filter(|pod| !pod.is_terminating())
     }
 }
 
@@ -165,9 +152,9 @@ impl Observed {
     }
 
     /// The link of an attachment of a pod, if it is there as it was allocated.
-    pub fn verified(&self, pod: &PodView, attachment: &str) -> Option<&Link> {
-        let (pool, allocation) = self.allocation(&pod.uid, attachment)?;
-        let link = self.link(&pod.node, &pod.uid, attachment)?;
+    pub fn verified(&self, pod: &NetworkedPod, attachment: &str) -> Option<&Link> {
+        let (pool, allocation) = self.allocation(pod.uid(), attachment)?;
+        let link = self.link(&pod.spec.node_name, pod.uid(), attachment)?;
         let is_as_allocated = link.state == LinkState::Plugged
             && link.pod_config_uid == allocation.pod_config_uid
             && link.bridge == allocation.bridge

@@ -7,14 +7,14 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
-use super::allocator::{Wanted, Without};
-use super::observe::{FINALIZER, Observed, Settings};
+use super::allocator::{AddressRequest, Without};
+use super::observe::{FINALIZER, Member, Observed, Settings};
 use super::pools::{Change, Waits, changes};
-use super::records::{LIMIT, PoolRecord, difference};
+use super::records::{LIMIT, PoolRecord};
 use super::sample::plan_sample;
 use crate::api::pod_config::PodConfigKind;
 use crate::api::reason::{self, Reason};
-use crate::controllers::pod_network::{Allocation, LinkProblem, POOL, RECORD};
+use crate::controllers::pod_network::{Allocation, LinkProblem, POOL, RECORD, difference, listed};
 use crate::controllers::shared::children::owner;
 use crate::kinds::{NetworkRecordKind, NodeKind};
 use crate::runtime::ObjectKey;
@@ -66,14 +66,12 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
         plan.patches.extend(ObjectPatch::of(&observed.config, &wanted));
         plan.requeue_after(Duration::ZERO);
     }
-    if let Some(why) = &observed.config.malformed {
-        let message = format!("the spec cannot be read: {why}");
-        plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_SPEC, message));
+    plan.problems.extend_from_slice(&own.validated.problems);
+    if observed.config.malformed.is_some() {
         return plan;
     }
-    plan.problems.extend(own.verdicts.iter().filter_map(|verdict| verdict.problem().cloned()));
     plan.problems.extend(unserved(observed, &changes));
-    plan.problems.extend(reported(observed));
+    plan.problems.extend(reported(observed, own));
     plan_sample(observed, settings, &mut plan);
     plan
 }
@@ -98,8 +96,10 @@ fn plan_pool(change: &Change<'_>, settings: &Settings, observed: &Observed, plan
         Some(record) if record.is_terminating() => {}
         Some(record) if next.is_unused() => plan.remove.push(Removal::of(&**record, Component::Whole)),
         Some(record) => {
-            let patch = difference(record, &next.data());
-            plan.patches.extend(patch.map(|patch| ObjectPatch::exactly(&**record, patch)));
+            let patch = difference(&record.spec, &next.data());
+            if !patch.is_empty() {
+                plan.patches.push(ObjectPatch::exactly(&**record, json!({"data": patch})));
+            }
         }
     }
 }
@@ -140,12 +140,12 @@ fn plan_nodes(observed: &Observed, waits: &Waits, now: Timestamp, plan: &mut Pla
     let kind = KindInfo::of::<NodeKind>();
     plan.confirm.extend(absent.into_iter().map(|node| (kind, ObjectKey::new("", node.as_str()))));
     if let Some(until) = waits.until {
-        plan.requeue_after(left(until, now));
+        plan.requeue_after(remaining(until, now));
     }
 }
 
 /// The time from now until then.
-fn left(until: Timestamp, now: Timestamp) -> Duration {
+fn remaining(until: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(until.duration_since(now)).unwrap_or_default()
 }
 
@@ -164,10 +164,9 @@ fn leave(observed: &Observed, changes: &[Change<'_>], now: Timestamp, plan: &mut
         return;
     };
     if has_next {
-        let told = deleted.0.checked_add(jiff::SignedDuration::try_from(PATIENCE).unwrap_or_default());
-        let told = told.ok().filter(|told| *told > now);
-        if let Some(told) = told {
-            plan.requeue_after(left(told, now));
+        let patience = jiff::SignedDuration::try_from(PATIENCE).unwrap_or_default();
+        if let Some(late) = deleted.0.checked_add(patience).ok().filter(|late| *late > now) {
+            plan.requeue_after(remaining(late, now));
         }
     } else {
         plan.remove_finalizer = Some(FINALIZER);
@@ -176,18 +175,19 @@ fn leave(observed: &Observed, changes: &[Change<'_>], now: Timestamp, plan: &mut
 
 /// The problems of pods of this `PodConfig` that have no address: one for each pool, attachment and cause.
 fn unserved(observed: &Observed, changes: &[Change<'_>]) -> Vec<Problem> {
-    let mut groups: BTreeMap<(String, String, Without), (&Change<'_>, Vec<&Wanted>)> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, &str, Without), (&Change<'_>, Vec<&str>)> = BTreeMap::new();
     for change in changes {
-        for (wanted, why) in &change.without {
-            if wanted.pod_config_uid == observed.config.uid() {
-                let key = (change.next.range.to_string(), wanted.attachment.clone(), *why);
-                groups.entry(key).or_insert_with(|| (change, Vec::new())).1.push(wanted);
+        for (AddressRequest { allocation, .. }, why) in &change.without {
+            if allocation.pod_config_uid == observed.config.uid() {
+                let key = (change.next.range.to_string(), &*allocation.attachment, *why);
+                groups.entry(key).or_insert_with(|| (change, Vec::new())).1.push(&allocation.pod);
             }
         }
     }
-    let problem = |((range, attachment, why), (change, wanted)): (_, (&Change<'_>, Vec<&Wanted>))| {
-        let pods = pods(wanted.iter().map(|wanted| wanted.pod.as_str()));
-        let begin = format!("attachment {attachment} of {pods}");
+    let problem = |((range, attachment, why), (change, pods)): (_, (&Change<'_>, Vec<&str>))| {
+        let word = if pods.len() == 1 { "pod" } else { "pods" };
+        let begin = format!("attachment {attachment} of {word} {}", listed(pods, 3));
+        let exhausted = |message| Problem::elsewhere(Component::Whole, reason::POOL_EXHAUSTED, message);
         match why {
             Without::Leaving => {
                 let message = format!("{begin}: a former link of the same name is still being removed");
@@ -195,46 +195,33 @@ fn unserved(observed: &Observed, changes: &[Change<'_>]) -> Vec<Problem> {
             }
             Without::Exhausted => {
                 let all = change.next.range.capacity();
-                let message = format!(
+                exhausted(format!(
                     "{begin}: no address of {range} is free, all {all} are in use: choose a larger range, or run fewer pods"
-                );
-                Problem::elsewhere(Component::Whole, reason::POOL_EXHAUSTED, message)
+                ))
             }
-            Without::Full => {
-                let message = format!(
-                    "{begin}: {range} has as many addresses in use as one pool can have, which is {LIMIT}, or fewer where names are long: use a further range"
-                );
-                Problem::elsewhere(Component::Whole, reason::POOL_EXHAUSTED, message)
-            }
+            Without::Full => exhausted(format!(
+                "{begin}: {range} has as many addresses in use as one pool can have, which is {LIMIT}, or fewer where names are long: use a further range"
+            )),
         }
     };
     groups.into_iter().map(problem).collect()
 }
 
-/// The names of the first pods, and how many there are in addition.
-fn pods<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let all: Vec<&str> = names.collect();
-    let first: Vec<&str> = all.iter().take(3).copied().collect();
-    let (word, more) = (if all.len() == 1 { "pod" } else { "pods" }, all.len().saturating_sub(first.len()));
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{word} {}{more}", first.join(", "))
-}
-
 /// What nodes say about the pods of this `PodConfig`.
-fn reported(observed: &Observed) -> Vec<Problem> {
-    let Some(own) = observed.own() else { return Vec::new() };
-    let nodes: BTreeSet<&String> = own.pods.iter().map(|pod| &pod.node).collect();
+fn reported(observed: &Observed, own: &Member) -> Vec<Problem> {
+    let nodes: BTreeSet<&str> = own.pods.iter().map(|pod| &*pod.spec.node_name).collect();
     let of_nodes = nodes.into_iter().filter_map(|node| {
         let problem = observed.reports.get(node)?.node.problem.as_ref()?;
         Some(problem_of(problem, &format!("node {node}")))
     });
     let uid = observed.config.uid();
     let of_links = own.pods.iter().flat_map(|pod| {
-        let links = observed.reports.get(&pod.node).and_then(|report| report.links.get(&pod.uid));
+        let report = observed.reports.get(&*pod.spec.node_name);
+        let links = report.and_then(|report| report.links.get(pod.uid()));
         let own = links.into_iter().flatten().filter(move |link| link.pod_config_uid == uid);
         own.filter_map(move |link| {
             let problem = link.problem.as_ref()?;
-            Some(problem_of(problem, &format!("attachment {} of pod {}", link.attachment, pod.name)))
+            Some(problem_of(problem, &format!("attachment {} of pod {}", link.attachment, pod.name())))
         })
     });
     let mut all: Vec<Problem> = of_nodes.chain(of_links).collect();

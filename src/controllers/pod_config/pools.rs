@@ -6,9 +6,9 @@ use std::net::IpAddr;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::allocator::{Input, Seen, Slot, Wanted, Without, next};
+use super::allocator::{AddressRequest, Input, LiveLink, Slot, Without, next};
 use super::observe::{Member, NodeState, Observed, PoolView, Settings, remembered};
-use super::records::{PoolRecord, address};
+use super::records::{Entries, PoolRecord, address};
 use super::validate::Attachment;
 use crate::controllers::pod_network::{Allocation, Link, LinkState};
 
@@ -20,7 +20,7 @@ pub struct Change<'a> {
     /// What is to be recorded.
     pub next: PoolRecord,
     /// What has no address, and why.
-    pub without: Vec<(Wanted, Without)>,
+    pub without: Vec<(AddressRequest, Without)>,
 }
 
 /// When and by what the state of a node matters.
@@ -32,7 +32,7 @@ pub struct Waits {
     pub absent: BTreeSet<String>,
 }
 
-/// Whether a pool is looked after in a reconcile of this `PodConfig`: it names it, it has allocations there, or nobody else does.
+/// Whether a pool is looked after in a reconcile of this `PodConfig`: it names it, it has allocations there, or no other `PodConfig` does.
 fn concerns(observed: &Observed, view: &PoolView) -> bool {
     let uid = observed.config.uid();
     let names = |member: &Member| attachments(member, &view.pool).next().is_some();
@@ -44,210 +44,190 @@ fn concerns(observed: &Observed, view: &PoolView) -> bool {
 }
 
 /// The attachments of a `PodConfig` that are in a pool, in the order of its spec, each with whether it may begin.
-fn attachments<'a>(member: &'a Member, pool: &'a PoolRecord) -> impl Iterator<Item = (&'a Attachment, bool)> {
-    let verdicts = member.verdicts.iter().filter(|_| !member.is_leaving);
-    verdicts
-        .filter_map(|verdict| Some((verdict.attachment()?, verdict.problem().is_none())))
-        .filter(|(attachment, _)| attachment.range == pool.range)
+fn attachments<'a>(member: &'a Member, pool: &'a PoolRecord) -> impl Iterator<Item = &'a (Attachment, bool)> {
+    let all = member.validated.attachments.iter().filter(|_| !member.is_leaving);
+    all.filter(|(attachment, _)| attachment.range == pool.range)
 }
 
 /// The next states of the pools of the namespace that this `PodConfig` looks after.
 pub fn changes<'a>(observed: &'a Observed, settings: &Settings, now: Timestamp) -> (Vec<Change<'a>>, Waits) {
+    let facts = Facts { observed, grace: settings.grace, now };
     let mut waits = Waits::default();
     let own = observed.pools.iter().filter(|view| concerns(observed, view));
-    let changes = own.map(|view| change(observed, view, &observed.members, settings, now, &mut waits));
-    (changes.collect(), waits)
+    (own.map(|view| facts.change(view, &mut waits)).collect(), waits)
 }
 
-fn change<'a>(
+/// What the next states of pools follow from.
+struct Facts<'a> {
     observed: &'a Observed,
-    view: &'a PoolView,
-    members: &[Member],
-    settings: &Settings,
+    /// After how long a node that is not ready counts as lost.
+    grace: SignedDuration,
     now: Timestamp,
-    waits: &mut Waits,
-) -> Change<'a> {
-    let pool = &view.pool;
-    let wanted = wanted(members, view);
-    let seen = seen(observed, pool, settings, now);
-    let busy = busy(observed, pool, &wanted);
-    let frozen = |uid: &str| {
-        members.iter().any(|member| member.config.malformed.is_some() && member.config.uid() == uid)
-    };
-    let is_gone = |uid: &str, allocation: &Allocation| {
-        is_released(observed, uid, allocation) || is_given_up(observed, members, allocation, settings, now)
-    };
-    let input = Input {
-        range: pool.range,
-        entries: &pool.entries,
-        wanted: &wanted,
-        seen: &seen,
-        busy: &busy,
-        is_frozen: &|allocation| frozen(&allocation.pod_config_uid),
-        is_gone: &is_gone,
-    };
-    let next = next(&input);
-    wait(observed, pool, &next.entries, settings, now, waits);
-    let bridges: BTreeSet<&String> = members
-        .iter()
-        .flat_map(|member| attachments(member, pool).map(|(attachment, _)| &attachment.bridge))
-        .collect();
-    let mut bridges: Vec<String> = bridges.into_iter().cloned().collect();
-    if members.iter().any(|member| frozen(member.config.uid())) {
-        bridges.extend(
-            pool.bridges.iter().filter(|bridge| !bridges.contains(bridge)).cloned().collect::<Vec<_>>(),
-        );
-        bridges.sort();
+}
+
+impl<'a> Facts<'a> {
+    fn change(&self, view: &'a PoolView, waits: &mut Waits) -> Change<'a> {
+        let (pool, members) = (&view.pool, &self.observed.members);
+        let wanted = wanted(members, view);
+        let frozen: BTreeSet<&str> = members
+            .iter()
+            .filter(|member| member.config.malformed.is_some())
+            .map(|member| member.config.uid())
+            .collect();
+        let next = next(&Input {
+            range: pool.range,
+            entries: &pool.entries,
+            wanted: &wanted,
+            live: &self.live(pool),
+            busy: &self.busy(pool, &wanted),
+            is_frozen: &|allocation| frozen.contains(&*allocation.pod_config_uid),
+            is_gone: &|uid, allocation| self.is_released(uid, allocation) || self.is_given_up(allocation),
+        });
+        self.wait(pool, &next.entries, waits);
+        let named = members.iter().flat_map(|member| attachments(member, pool));
+        let mut bridges: BTreeSet<&String> = named.map(|(attachment, _)| &attachment.bridge).collect();
+        if !frozen.is_empty() {
+            bridges.extend(&pool.bridges);
+        }
+        // A pool is made when the first address of it is needed.
+        if view.record.is_none() && next.entries.is_empty() {
+            bridges.clear();
+        }
+        let bridges = bridges.into_iter().cloned().collect();
+        let without = next.without.into_iter();
+        Change {
+            view,
+            without: without.filter_map(|(place, why)| Some((wanted.get(place)?.clone(), why))).collect(),
+            next: PoolRecord { bridges, entries: next.entries, is_damaged: false, ..pool.clone() },
+        }
     }
-    // A pool is made when the first address of it is needed.
-    if view.record.is_none() && next.entries.is_empty() {
-        bridges.clear();
+
+    fn is_lost(&self, node: &str) -> bool {
+        self.observed.node(node).is_lost(self.grace, self.now)
     }
-    let without = next.without.into_iter().filter_map(|(place, why)| Some((wanted.get(place)?.clone(), why)));
-    Change {
-        view,
-        without: without.collect(),
-        next: PoolRecord { bridges, entries: next.entries, is_damaged: false, ..pool.clone() },
+
+    /// The live links in the range of a pool, according to nodes that are not lost.
+    fn live(&self, pool: &PoolRecord) -> Vec<LiveLink> {
+        let reports = self.observed.reports.iter().filter(|(node, _)| !self.is_lost(node));
+        let links = reports.flat_map(|(node, report)| {
+            report.links.iter().flat_map(move |(uid, list)| list.iter().map(move |link| (node, uid, link)))
+        });
+        let in_pool = |link: &Link| {
+            let found = address(link).filter(|_| link.namespace == pool.namespace);
+            found.filter(|(address, _)| pool.range.net().contains(address))
+        };
+        links
+            .filter_map(|(node, uid, link)| {
+                let (address, prefix) = in_pool(link)?;
+                let allocation = Allocation {
+                    pod: link.pod.clone(),
+                    node: node.clone(),
+                    pod_config: link.pod_config.clone(),
+                    pod_config_uid: link.pod_config_uid.clone(),
+                    attachment: link.attachment.clone(),
+                    bridge: link.bridge.clone(),
+                    address,
+                    ending: false,
+                    release: false,
+                };
+                Some(LiveLink { uid: uid.clone(), allocation, is_own: prefix == pool.range.prefix() })
+            })
+            .collect()
+    }
+
+    /// What cannot get an address in a pool yet: it has one in another pool, or its former link is still reported, as released or
+    /// with an address of another pool, whose record may be lost.
+    fn busy(&self, pool: &PoolRecord, wanted: &[AddressRequest]) -> BTreeSet<Slot> {
+        let pools = self.observed.pools.iter().map(|view| &view.pool);
+        let others = pools.filter(|other| other.range != pool.range).flat_map(PoolRecord::allocations);
+        let slots = others.map(|(uid, allocation)| (uid.to_owned(), allocation.attachment.clone()));
+        let is_own = |(address, prefix): (IpAddr, u8)| {
+            pool.range.net().contains(&address) && pool.range.prefix() == prefix
+        };
+        let released = wanted.iter().filter(|wanted| {
+            let Allocation { node, attachment, .. } = &wanted.allocation;
+            self.observed.link(node, &wanted.uid, attachment).is_some_and(|link| {
+                link.state == LinkState::Released || address(link).is_some_and(|found| !is_own(found))
+            })
+        });
+        slots.chain(released.map(AddressRequest::slot)).collect()
+    }
+
+    /// Whether the node of an allocation says that nothing is left of its link. No node has been asked
+    /// about an allocation that is not to be released yet.
+    fn is_released(&self, uid: &str, allocation: &Allocation) -> bool {
+        let link = self.observed.link(&allocation.node, uid, &allocation.attachment);
+        let is_this = |link: &&Link| link.pod_config_uid == allocation.pod_config_uid;
+        allocation.release && link.filter(is_this).is_some_and(|link| link.state == LinkState::Released)
+    }
+
+    /// Whether the node of an allocation is not waited for any more: it is lost; or it has never reported anything, and the `PodConfig`
+    /// has been deleted for as long as a lost node is waited for.
+    fn is_given_up(&self, allocation: &Allocation) -> bool {
+        let members = &self.observed.members;
+        let deleted = members
+            .iter()
+            .find(|member| member.config.uid() == allocation.pod_config_uid)
+            .and_then(|member| member.config.metadata.deletion_timestamp.as_ref());
+        let is_silent = !self.observed.reports.contains_key(&allocation.node)
+            && deleted.is_some_and(|deleted| self.now.duration_since(deleted.0) >= self.grace);
+        is_silent || self.is_lost(&allocation.node)
+    }
+
+    /// Notes what nodes the next state waits for, or does not wait for although they may be there.
+    fn wait(&self, pool: &PoolRecord, next: &Entries, waits: &mut Waits) {
+        let observed = self.observed;
+        for node in next.values().flatten().filter(|left| left.release).map(|left| &left.node) {
+            let not_ready = match observed.node(node) {
+                NodeState::NotReady(since) => Some(since),
+                _ => None,
+            };
+            let deleted = observed.config.metadata.deletion_timestamp.as_ref();
+            let silent = deleted.filter(|_| !observed.reports.contains_key(node)).map(|deleted| deleted.0);
+            for since in not_ready.into_iter().chain(silent) {
+                let at = since.checked_add(self.grace).unwrap_or(Timestamp::MAX).max(self.now);
+                waits.until = Some(waits.until.map_or(at, |earlier| earlier.min(at)));
+            }
+        }
+        let is_kept = |uid: &str, allocation: &Allocation| {
+            next.get(uid).is_some_and(|list| list.iter().any(|kept| kept.address == allocation.address))
+        };
+        let dropped = pool.allocations().filter(|(uid, allocation)| !is_kept(uid, allocation));
+        let absent = dropped.filter(|(_, allocation)| observed.node(&allocation.node) == NodeState::Absent);
+        waits.absent.extend(absent.map(|(_, allocation)| allocation.node.clone()));
     }
 }
 
 /// What pods are to have from a pool, in the order of their names.
-fn wanted(members: &[Member], view: &PoolView) -> Vec<Wanted> {
+fn wanted(members: &[Member], view: &PoolView) -> Vec<AddressRequest> {
     let is_lost = view.record.is_none() || view.pool.is_damaged;
-    let mut wanted: Vec<(&str, usize, Wanted)> = Vec::new();
+    let mut wanted: Vec<(usize, AddressRequest)> = Vec::new();
     for member in members.iter().filter(|member| member.is_held() && member.config.malformed.is_none()) {
         let config = &member.config;
-        let attachments: Vec<_> = attachments(member, &view.pool).collect();
-        for pod in member.pods.iter().filter(|pod| !pod.node.is_empty()) {
-            for (place, (attachment, may_begin)) in attachments.iter().enumerate() {
-                let remembered = || {
-                    remembered(config, &pod.name, &attachment.name, &attachment.bridge).filter(|_| is_lost)
-                };
-                let one = Wanted {
-                    uid: pod.uid.clone(),
-                    pod: pod.name.clone(),
-                    node: pod.node.clone(),
+        for pod in member.pods.iter().filter(|pod| !pod.spec.node_name.is_empty()) {
+            for (place, (attachment, may_begin)) in attachments(member, &view.pool).enumerate() {
+                let remembered = is_lost
+                    .then(|| remembered(config, pod.name(), &attachment.name, &attachment.bridge))
+                    .flatten();
+                let allocation = Allocation {
+                    pod: pod.name().to_owned(),
+                    node: pod.spec.node_name.to_string(),
                     pod_config: config.name().to_owned(),
                     pod_config_uid: config.uid().to_owned(),
                     attachment: attachment.name.clone(),
                     bridge: attachment.bridge.clone(),
-                    may_begin: *may_begin && !pod.is_ending,
-                    ending: pod.is_ending,
-                    remembered: remembered(),
+                    address: view.pool.range.gateway(),
+                    ending: pod.is_terminating(),
+                    release: false,
                 };
-                wanted.push((&pod.name, place, one));
+                let may_begin = *may_begin && !pod.is_terminating();
+                let uid = pod.uid().to_owned();
+                wanted.push((place, AddressRequest { uid, allocation, may_begin, remembered }));
             }
         }
     }
-    wanted.sort_by(|one, other| (one.0, one.1, &one.2.uid).cmp(&(other.0, other.1, &other.2.uid)));
-    wanted.into_iter().map(|(_, _, one)| one).collect()
-}
-
-/// The live links in the range of a pool, according to nodes that are not lost.
-fn seen(observed: &Observed, pool: &PoolRecord, settings: &Settings, now: Timestamp) -> Vec<Seen> {
-    let live = observed.reports.iter().filter(|(node, _)| !observed.node(node).is_lost(settings.grace, now));
-    let links = live.flat_map(|(node, report)| {
-        report.links.iter().flat_map(move |(uid, list)| list.iter().map(move |link| (node, uid, link)))
+    wanted.sort_by(|(place, one), (other_place, other)| {
+        (&one.allocation.pod, place, &one.uid).cmp(&(&other.allocation.pod, other_place, &other.uid))
     });
-    let in_pool = |link: &Link| {
-        let found = address(link).filter(|_| link.namespace == pool.namespace);
-        found.filter(|(address, _)| pool.range.net().contains(address))
-    };
-    links
-        .filter_map(|(node, uid, link)| {
-            let (address, prefix) = in_pool(link)?;
-            let allocation = Allocation {
-                pod: link.pod.clone(),
-                node: node.clone(),
-                pod_config: link.pod_config.clone(),
-                pod_config_uid: link.pod_config_uid.clone(),
-                attachment: link.attachment.clone(),
-                bridge: link.bridge.clone(),
-                address,
-                ending: false,
-                release: false,
-            };
-            Some(Seen { uid: uid.clone(), allocation, is_own: prefix == pool.range.prefix() })
-        })
-        .collect()
-}
-
-/// What cannot get an address in a pool yet: it has one in another pool, or its former link is still reported, as released or
-/// with an address of another pool, whose record may be lost.
-fn busy(observed: &Observed, pool: &PoolRecord, wanted: &[Wanted]) -> BTreeSet<Slot> {
-    let others = observed.pools.iter().map(|view| &view.pool).filter(|other| other.range != pool.range);
-    let slots = others.flat_map(PoolRecord::allocations);
-    let slots = slots.map(|(uid, allocation)| (uid.to_owned(), allocation.attachment.clone()));
-    let is_own = |(address, prefix): (IpAddr, u8)| {
-        pool.range.net().contains(&address) && pool.range.prefix() == prefix
-    };
-    let released = wanted.iter().filter(|wanted| {
-        let link = observed.link(&wanted.node, &wanted.uid, &wanted.attachment);
-        link.is_some_and(|link| {
-            link.state == LinkState::Released || address(link).is_some_and(|found| !is_own(found))
-        })
-    });
-    slots.chain(released.map(|wanted| (wanted.uid.clone(), wanted.attachment.clone()))).collect()
-}
-
-/// Whether the node of an allocation says that nothing is left of its link. What is not to be released yet, nobody has
-/// been asked about.
-fn is_released(observed: &Observed, uid: &str, allocation: &Allocation) -> bool {
-    let link = observed.link(&allocation.node, uid, &allocation.attachment);
-    let is_this = |link: &&Link| link.pod_config_uid == allocation.pod_config_uid;
-    allocation.release && link.filter(is_this).is_some_and(|link| link.state == LinkState::Released)
-}
-
-/// Whether nobody waits for the node of an allocation: it is lost; or it has never reported anything, and the `PodConfig`
-/// has been deleted for as long as a lost node is waited for.
-fn is_given_up(
-    observed: &Observed,
-    members: &[Member],
-    allocation: &Allocation,
-    settings: &Settings,
-    now: Timestamp,
-) -> bool {
-    let deleted = members
-        .iter()
-        .find(|member| member.config.uid() == allocation.pod_config_uid)
-        .and_then(|member| member.config.metadata.deletion_timestamp.as_ref());
-    let is_silent = !observed.reports.contains_key(&allocation.node)
-        && deleted.is_some_and(|deleted| now.duration_since(deleted.0) >= settings.grace);
-    is_silent || observed.node(&allocation.node).is_lost(settings.grace, now)
-}
-
-/// Notes what nodes the next state waits for, or does not wait for although they may be there.
-fn wait(
-    observed: &Observed,
-    pool: &PoolRecord,
-    next: &super::records::Entries,
-    settings: &Settings,
-    now: Timestamp,
-    waits: &mut Waits,
-) {
-    let left = next.values().flatten().filter(|allocation| allocation.release);
-    let mut until = |since: Timestamp, grace: SignedDuration| {
-        let at = since.checked_add(grace).unwrap_or(Timestamp::MAX).max(now);
-        waits.until = Some(waits.until.map_or(at, |earlier| earlier.min(at)));
-    };
-    for allocation in left {
-        if let NodeState::NotReady(since) = observed.node(&allocation.node) {
-            until(since, settings.grace);
-        }
-        if let Some(deleted) = observed
-            .config
-            .metadata
-            .deletion_timestamp
-            .as_ref()
-            .filter(|_| !observed.reports.contains_key(&allocation.node))
-        {
-            until(deleted.0, settings.grace);
-        }
-    }
-    let is_kept = |uid: &str, allocation: &Allocation| {
-        next.get(uid).is_some_and(|list| list.iter().any(|kept| kept.address == allocation.address))
-    };
-    let dropped = pool.allocations().filter(|(uid, allocation)| !is_kept(uid, allocation));
-    let absent = dropped.filter(|(_, allocation)| observed.node(&allocation.node) == NodeState::Absent);
-    waits.absent.extend(absent.map(|(_, allocation)| allocation.node.clone()));
+    wanted.into_iter().map(|(_, one)| one).collect()
 }

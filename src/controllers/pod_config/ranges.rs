@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+use crate::netlink::{gateway, overlap};
+
 /// The longest prefixes that leave an address for the bridge and one for a pod.
 const LONGEST: (u8, u8) = (30, 126);
 
@@ -56,7 +58,7 @@ impl Range {
 
     /// The first usable address, which the bridge has.
     pub fn gateway(&self) -> IpAddr {
-        self.address(number(self.0.network()) + 1)
+        gateway(&self.0)
     }
 
     /// Whether a pod can have this address: it is in the range, and neither that of the network, nor the bridge's, nor the
@@ -128,11 +130,6 @@ fn number(address: IpAddr) -> u128 {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits(),
     }
-}
-
-/// Whether an address is in both: of two networks that share one, one contains the other.
-fn overlap(one: &IpNet, other: &IpNet) -> bool {
-    one.contains(other) || other.contains(one)
 }
 
 #[cfg(test)]

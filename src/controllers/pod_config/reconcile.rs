@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use super::known::Known;
+use super::cache::Cache;
 use super::observe::{FINALIZER, Observed, Settings};
 use super::plan::plan;
 use super::report::report;
@@ -20,20 +20,17 @@ use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
 /// Reconciles `PodConfig`s.
-pub struct PodConfigReconciler {
-    stores: Stores,
-    settings: Arc<Settings>,
-}
+pub struct PodConfigReconciler(Stores);
 
 impl Definition for PodConfigReconciler {
     const EVENT_SOURCE: &'static str = "PodConfig";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let settings = Arc::new(settings(setup.config)?);
-        let known = Arc::new(Known::default());
-        let stores = Stores::declare(set, &settings, &known);
-        setup.expositions.push(Box::new(move |text| known.render(text)));
-        Ok((Self { stores, settings: Arc::clone(&settings) }, settings))
+        let cache = Arc::new(Cache::default());
+        let stores = Stores::declare(set, &settings, &cache);
+        setup.expositions.push(Box::new(move |text| cache.render(text)));
+        Ok((Self(stores), settings))
     }
 }
 
@@ -63,10 +60,10 @@ impl Reconciler for PodConfigReconciler {
 
     /// The records: a watch may be late, and an address that another replica has allocated must not be allocated again.
     fn read_first(&self) -> Vec<(KindInfo, Selection)> {
-        vec![(KindInfo::of::<NetworkRecordKind>(), records(&self.settings.namespace))]
+        vec![(KindInfo::of::<NetworkRecordKind>(), records(&self.0.settings.namespace))]
     }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        self.stores.observe(key)
+        self.0.observe(key)
     }
 }

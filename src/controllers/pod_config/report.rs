@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::observe::{Member, Observed, PodView};
+use super::observe::{Member, Observed};
 use super::plan::PATIENCE;
 use super::sample::{SAMPLE, conflict};
 use crate::api::condition::{ConditionType, DELETION_BLOCKED, NAME_CONFLICT, READY, STALLED};
 use crate::api::pod_config::{PodConfigKind, PodConfigStatus, PodConfiguration};
 use crate::api::reason;
 use crate::api::shown;
-use crate::controllers::pod_network::{Allocation, Link, LinkState};
+use crate::controllers::pod_network::{Allocation, Link, LinkState, listed};
 use crate::controllers::shared::problems;
-use crate::kinds::{NetworkedPodKind, NodeKind};
+use crate::kinds::{NetworkedPod, NetworkedPodKind, NodeKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::events::{EventNote, EventType, Regarding};
@@ -44,7 +44,7 @@ pub fn report(
     now: Timestamp,
 ) -> Report<PodConfigKind> {
     let config = &observed.config;
-    let unchanged = || Report::new(config.status.clone(), left(observed));
+    let unchanged = || Report::new(config.status.clone(), orphaned(observed));
     let Some(own) = observed.own() else { return unchanged() };
     if config.is_terminating() {
         return leaving(observed, now);
@@ -59,16 +59,22 @@ pub fn report(
             *problem = conflict(observed);
         }
     }
-    let entries = entries(observed, own);
-    let (all, full) =
-        (own.candidates().count(), own.candidates().filter(|pod| is_full(observed, own, pod)).count());
-    let phase = phase(own, all, full);
+    let pods = verified(observed, own);
+    let is_full = |links: &[&Link]| links.len() == own.validated.attachments.len();
+    let full = pods.iter().filter(|(_, links)| is_full(links)).count();
+    let entries = pods.iter().filter(|(_, links)| !links.is_empty()).map(|(pod_name, links)| {
+        let config_list = links.iter().map(|link| link.text()).collect();
+        PodConfiguration { pod_name: (*pod_name).to_owned(), config_list }
+    });
+    let entries: Vec<PodConfiguration> = entries.collect();
+    let phase = phase(own, pods.len(), full);
     let notes = notes(observed);
-    let ready = ready(own, phase, (all, full), &problems, &notes);
+    let ready = ready(own, phase, (pods.len(), full), &problems, &notes);
     let mut events = problems::events(&old.conditions, &problems);
-    events.extend(news(observed, own, &entries));
+    let full = pods.iter().filter(|(_, links)| is_full(links)).map(|(name, _)| *name);
+    events.extend(news(observed, full, &entries));
     events.extend(noted(observed, notes));
-    events.extend(left(observed));
+    events.extend(orphaned(observed));
     let mut status = PodConfigStatus { phase: phase.to_owned(), pod_configurations: entries, ..old.clone() };
     status.observed_generation = config.metadata.generation;
     let well = "Addresses, records and the sample are as they should be";
@@ -76,28 +82,19 @@ pub fn report(
     Report::new(status, events)
 }
 
-/// The pods that have verified interfaces, with a text for each, in the order of the spec.
-fn entries(observed: &Observed, own: &Member) -> Vec<PodConfiguration> {
-    let entry = |pod: &PodView| {
-        let attachments = own.verdicts.iter().filter_map(|verdict| verdict.attachment());
-        let links = attachments.filter_map(|attachment| observed.verified(pod, &attachment.name));
-        let config_list: Vec<String> = links.map(Link::text).collect();
-        (!config_list.is_empty()).then(|| PodConfiguration { pod_name: pod.name.clone(), config_list })
+/// The pods that are to have all interfaces, each with those links that are as they were allocated, in the order of the spec.
+fn verified<'a>(observed: &'a Observed, own: &'a Member) -> Vec<(&'a str, Vec<&'a Link>)> {
+    let links = |pod: &'a NetworkedPod| {
+        let attachments = own.validated.attachments.iter();
+        attachments.filter_map(|(attachment, _)| observed.verified(pod, &attachment.name)).collect()
     };
-    own.candidates().filter_map(entry).collect()
-}
-
-/// Whether a pod has all interfaces that are not refused.
-fn is_full(observed: &Observed, own: &Member, pod: &PodView) -> bool {
-    let mut attachments = own.verdicts.iter().filter_map(|verdict| verdict.attachment());
-    attachments.all(|attachment| observed.verified(pod, &attachment.name).is_some())
+    own.candidates().map(|pod| (pod.name(), links(pod))).collect()
 }
 
 fn phase(own: &Member, all: usize, full: usize) -> &'static str {
-    let is_refused = own.verdicts.iter().any(|verdict| verdict.problem().is_some());
     match all {
         0 => phase::UNSET,
-        _ if full < all || is_refused || own.config.malformed.is_some() => phase::CONFIGURING,
+        _ if full < all || !own.validated.problems.is_empty() => phase::CONFIGURING,
         _ => phase::CONFIGURED,
     }
 }
@@ -119,7 +116,7 @@ fn ready(
         phase::UNSET => "no pod is to have interfaces".to_owned(),
         _ => format!("{full} of {all} pods have all their interfaces"),
     };
-    let is_less = phase != phase::UNSET && own.verdicts.iter().any(|verdict| verdict.attachment().is_none());
+    let is_less = phase != phase::UNSET && own.validated.is_refused;
     let said = if is_less { format!("{said} but those that are refused") } else { said };
     let see = if worst.is_some() { "; see condition Reconciled" } else { "" };
     let notes: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
@@ -132,7 +129,8 @@ fn ready(
     )
 }
 
-/// Something that is left alone, and is no fault of the object. The condition `Ready` repeats it, so that it is told once.
+/// Something that is left alone, and is no fault of the object. The condition `Ready` repeats it, so that its event is published
+/// once.
 struct Note {
     text: String,
     event: EventNote,
@@ -172,23 +170,26 @@ fn notes(observed: &Observed) -> Vec<Note> {
 /// The events of those notes that the stored condition does not repeat yet.
 fn noted(observed: &Observed, notes: Vec<Note>) -> impl Iterator<Item = EventNote> {
     let ready = observed.config.status.conditions.iter().find(|condition| condition.type_ == READY);
-    let told = ready.map(|condition| condition.message.as_str()).unwrap_or_default();
-    notes.into_iter().filter(move |note| !told.contains(&note.text)).map(|note| note.event)
+    let published = ready.map(|condition| condition.message.as_str()).unwrap_or_default();
+    notes.into_iter().filter(move |note| !published.contains(&note.text)).map(|note| note.event)
 }
 
 /// The events about pods that have got all their interfaces, or have them no longer.
-fn news(observed: &Observed, own: &Member, entries: &[PodConfiguration]) -> Vec<EventNote> {
+fn news<'a>(
+    observed: &Observed,
+    full: impl Iterator<Item = &'a str>,
+    entries: &[PodConfiguration],
+) -> Vec<EventNote> {
     let old = &observed.config.status.pod_configurations;
     let lists = |name: &str, all: &[PodConfiguration]| {
         all.iter().find(|entry| entry.pod_name == name).map_or(0, |entry| entry.config_list.len())
     };
-    let full = own.candidates().filter(|pod| is_full(observed, own, pod));
-    let new = full.filter(|pod| lists(&pod.name, old) < lists(&pod.name, entries));
-    let configured = new.filter_map(|pod| {
-        let entry = entries.iter().find(|entry| entry.pod_name == pod.name)?;
-        Some(format!("pod {} has its interfaces: {}", pod.name, entry.config_list.join(", ")))
+    let new = full.filter(|name| lists(name, old) < lists(name, entries));
+    let configured = new.filter_map(|name| {
+        let entry = entries.iter().find(|entry| entry.pod_name == name)?;
+        Some(format!("pod {name} has its interfaces: {}", entry.config_list.join(", ")))
     });
-    let mut events = told(reason::CONFIGURED, configured.collect());
+    let mut events = counted(reason::CONFIGURED, configured.collect());
     let gone = old.iter().filter(|entry| !entries.iter().any(|now| now.pod_name == entry.pod_name));
     events.extend(released(gone));
     events
@@ -196,11 +197,11 @@ fn news(observed: &Observed, own: &Member, entries: &[PodConfiguration]) -> Vec<
 
 fn released<'a>(gone: impl Iterator<Item = &'a PodConfiguration>) -> Vec<EventNote> {
     let messages = gone.map(|entry| format!("pod {} has no interfaces any more", entry.pod_name));
-    told(reason::RELEASED, messages.collect())
+    counted(reason::RELEASED, messages.collect())
 }
 
 /// These messages as events, of which the last one counts those that are too many.
-fn told(reason: reason::Reason, mut messages: Vec<String>) -> Vec<EventNote> {
+fn counted(reason: reason::Reason, mut messages: Vec<String>) -> Vec<EventNote> {
     let more = messages.len().saturating_sub(NAMED);
     messages.truncate(NAMED);
     messages.extend((more > 0).then(|| format!("and so it is for {more} more pods")));
@@ -212,13 +213,13 @@ fn leaving(observed: &Observed, now: Timestamp) -> Report<PodConfigKind> {
     let config = &observed.config;
     let old = &config.status;
     let mut events = released(old.pod_configurations.iter());
-    events.extend(left(observed));
+    events.extend(orphaned(observed));
     let mut observations =
         vec![Observation::new(READY, false, reason::DELETING, "The PodConfig is being deleted")];
     if let Some(message) = blocked(observed, now) {
-        let told = old.conditions.iter().find(|condition| condition.type_ == DELETION_BLOCKED);
+        let former = old.conditions.iter().find(|condition| condition.type_ == DELETION_BLOCKED);
         let message = shown::message(&message);
-        if told.is_none_or(|told| told.message != message) {
+        if former.is_none_or(|former| former.message != message) {
             events.push(EventNote::warning(reason::LINKS_LEFT, &*message));
         }
         observations.push(Observation::new(DELETION_BLOCKED, true, reason::LINKS_LEFT, message));
@@ -237,9 +238,9 @@ fn leaving(observed: &Observed, now: Timestamp) -> Report<PodConfigKind> {
     Report::new(status, events)
 }
 
-/// The events about nodes that have links of `PodConfig`s which do not exist: of those, no status can tell. One object of each
-/// namespace tells them, or what is reconciled in its place.
-fn left(observed: &Observed) -> Vec<EventNote> {
+/// The events about nodes that have links of `PodConfig`s which do not exist: no status names those. The reconcile of one
+/// object of each namespace publishes them, or the one of its leftovers.
+fn orphaned(observed: &Observed) -> Vec<EventNote> {
     let held = observed.members.iter().filter(|member| member.is_held());
     let first = held.min_by_key(|member| member.config.name()).map_or("", |member| member.config.uid());
     if first != observed.config.uid() {
@@ -259,7 +260,7 @@ fn left(observed: &Observed) -> Vec<EventNote> {
         let message = format!(
             "links of PodConfigs of namespace {} that do not exist any more are still to be removed here, by podConfigNode: {}",
             observed.config.namespace(),
-            listed(links.iter().map(String::as_str))
+            listed(links, NAMED)
         );
         let (kind, key) = (KindInfo::of::<NodeKind>(), ObjectKey::new("", node));
         // As the kubelet does, whose events are found by that.
@@ -267,15 +268,6 @@ fn left(observed: &Observed) -> Vec<EventNote> {
         EventNote { regarding, ..EventNote::warning(reason::LINKS_LEFT, message) }
     };
     nodes.into_iter().map(note).collect()
-}
-
-/// The first of these, and how many there are in addition.
-fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let all: Vec<&str> = names.collect();
-    let first: Vec<&str> = all.iter().take(NAMED).copied().collect();
-    let more = all.len().saturating_sub(first.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", first.join(", "))
 }
 
 /// Which nodes still have links, if that takes long.
@@ -293,7 +285,7 @@ fn blocked(observed: &Observed, now: Timestamp) -> Option<String> {
     }
     let (silent, late): (BTreeSet<&str>, BTreeSet<&str>) =
         nodes.iter().partition(|node| !observed.reports.contains_key(**node));
-    let list = |nodes: &BTreeSet<&str>| listed(nodes.iter().copied());
+    let list = |nodes: &BTreeSet<&str>| listed(nodes, NAMED);
     let why = late.iter().filter_map(|node| {
         let problem = observed.reports.get(*node)?.node.problem.as_ref()?;
         Some(format!("node {node}: {}", problem.message))

@@ -15,7 +15,7 @@ use crate::runtime::problem::Problem;
 /// The component of the Deployment in plans.
 pub const SAMPLE: Component = Component::Part("sample");
 
-/// Plans the sample Deployment: it is made and kept as it should be, or removed when nobody asks for it any more.
+/// Plans the sample Deployment: it is made and kept as it should be, or removed when its `PodConfig` does not ask for it any more.
 pub fn plan_sample(observed: &Observed, settings: &Settings, plan: &mut Plan) {
     let spec = observed.config.spec.sample_deployment.as_ref().filter(|sample| sample.create);
     let name = spec.map(|sample| sample.name.as_str());
@@ -74,7 +74,7 @@ fn deployment(observed: &Observed, settings: &Settings, name: &str) -> crate::ru
     // The selector cannot be changed, so it is written at the creation alone.
     let selector = json!({"spec": {"selector": {"matchLabels": labels}}});
     desired.manifest = desired.manifest.map(|manifest| manifest.merged(&selector));
-    // One that the store does not hold has lost its label, or is somebody else's.
+    // One that the store does not hold has lost its label, or has another owner.
     desired.known_by = Some(labels);
     desired.members.clear();
     desired

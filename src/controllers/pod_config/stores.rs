@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::claims::{InUse, Verdicts, decide};
-use super::known::{Concerns, Known};
-use super::observe::{FINALIZER, LABEL, Member, NodeState, Observed, PodView, PoolView, Settings};
+use super::cache::{Cache, Concerns};
+use super::claims::{InUse, decide};
+use super::observe::{FINALIZER, LABEL, Member, NodeState, Observed, PoolView, Settings};
 use super::ranges::Range;
-use super::records::{PoolRecord, Report, address, read, salvage};
+use super::records::{NodeReport, PoolRecord, address, read, salvage};
+use super::validate::{Verdicts, validate};
 use crate::api::meta::Metadata;
 use crate::api::pod_config::{PodConfig, PodConfigKind, PodConfigSpec};
 use crate::api::text::Text;
@@ -24,8 +25,8 @@ use crate::runtime::watch::Selection;
 
 /// The stores of the loop.
 pub struct Stores {
-    settings: Arc<Settings>,
-    configs: Arc<Store<PodConfigKind>>,
+    /// The settings of the loop.
+    pub settings: Arc<Settings>,
     own_configs: OwnConfigs,
     /// Pods with the label, in all namespaces.
     pods: Arc<Store<NetworkedPodKind>>,
@@ -34,7 +35,7 @@ pub struct Stores {
     records: Arc<Store<NetworkRecordKind>>,
     /// Deployments with the label.
     deployments: Arc<Store<SampleDeploymentKind>>,
-    known: Arc<Known>,
+    cache: Arc<Cache>,
     queue: Arc<Queue>,
 }
 
@@ -84,8 +85,8 @@ impl OwnConfigs {
     /// Adds all `PodConfig`s of a namespace but that of this name, or what is left there.
     fn wake(&self, namespace: &str, but: &str, queue: &Queue) {
         let others = self.configs.keys_by::<ByNamespace>(namespace).into_iter();
-        let nobody = (!self.are_in(namespace)).then(|| leftovers(namespace));
-        for key in others.filter(|key| *key.name != *but).chain(nobody) {
+        let leftovers = (!self.are_in(namespace)).then(|| leftovers(namespace));
+        for key in others.filter(|key| *key.name != *but).chain(leftovers) {
             queue.add(key, Priority::Change);
         }
     }
@@ -97,10 +98,10 @@ pub fn records(namespace: &str) -> Selection {
 }
 
 impl Stores {
-    /// Declares the stores. `known` is updated with them.
-    pub fn declare(set: &mut StoreSet<'_>, settings: &Arc<Settings>, known: &Arc<Known>) -> Self {
+    /// Declares the stores. `cache` is updated with them.
+    pub fn declare(set: &mut StoreSet<'_>, settings: &Arc<Settings>, cache: &Arc<Cache>) -> Self {
         let (all, labelled) = (Selection::ALL, Selection::labelled(LABEL));
-        let changed = Arc::clone(known);
+        let changed = Arc::clone(cache);
         // Before a change adds anything to the queue, decisions about it are out of date.
         let expiring = set.store(&all).written().on_change(move |change: &Change<PodConfigKind>, _| {
             let part = |config: &PodConfig| (config.spec.clone(), config.uid().to_owned());
@@ -109,14 +110,13 @@ impl Stores {
             }
         });
         let configs: Arc<Store<PodConfigKind>> = expiring.objects(|_| true).index::<ByNamespace>().get();
-        let own_configs =
-            OwnConfigs { configs: Arc::clone(&configs), namespaces: settings.namespaces.clone() };
+        let own_configs = OwnConfigs { configs, namespaces: settings.namespaces.clone() };
         wake_siblings(&own_configs, set.queue());
         Self {
             settings: Arc::clone(settings),
             pods: set.store(&labelled).index::<ByPodConfig>().on_change(wake_by_pod).get(),
-            nodes: declare_nodes(set, &own_configs, known),
-            records: declare_records(set, &own_configs, &settings.namespace, known),
+            nodes: declare_nodes(set, &own_configs, cache),
+            records: declare_records(set, &own_configs, &settings.namespace, cache),
             own_configs,
             deployments: set
                 .store(&labelled)
@@ -124,9 +124,8 @@ impl Stores {
                 .index::<ByController>()
                 .wakes_controller::<PodConfigKind>()
                 .get(),
-            known: Arc::clone(known),
+            cache: Arc::clone(cache),
             queue: Arc::clone(set.queue()),
-            configs,
         }
     }
 
@@ -134,26 +133,29 @@ impl Stores {
     /// has no finalizer of ours. Under the key of [`leftovers`], what is left in a namespace, if there is anything.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let mut decisions = self.decisions(key);
-        let is_nobody = key.name.is_empty();
-        let config = if is_nobody {
+        let is_leftovers = key.name.is_empty();
+        let config = if is_leftovers {
             let spec = PodConfigSpec::default();
             (!self.own_configs.are_in(&key.namespace))
                 .then(|| Arc::new(PodConfig::new(Some(&key.namespace), "", spec)))
         } else {
-            self.configs.get(&key.namespace, &key.name).filter(|config| self.own_configs.is_one(config))
+            self.own_configs
+                .configs
+                .get(&key.namespace, &key.name)
+                .filter(|config| self.own_configs.is_one(config))
         }?;
-        let siblings = self.configs.by::<ByNamespace>(&key.namespace);
+        let siblings = self.own_configs.configs.by::<ByNamespace>(&key.namespace);
         if siblings.iter().any(|sibling| !decisions.contains_key(&ObjectKey::of(&**sibling))) {
             // One has come just now.
-            self.known.expire();
+            self.cache.expire();
             decisions = self.decisions(key);
         }
         let members: Vec<Member> =
             siblings.into_iter().map(|sibling| self.member(sibling, &decisions)).collect();
-        let (known, reports) = self.known.all();
+        let (known, reports) = self.cache.all();
         let former = self.former(&known, &reports);
         let pools = self.pools(key, &members, known, &reports);
-        if is_nobody && pools.is_empty() && former.is_empty() {
+        if is_leftovers && pools.is_empty() && former.is_empty() {
             return None;
         }
         let nodes = self.nodes_of(&members, &pools, &reports);
@@ -172,15 +174,13 @@ impl Stores {
         })
     }
 
-    /// What is decided about ranges and bridges. Others about whom something else is decided now are added to the queue.
+    /// What is decided about ranges and bridges. The other `PodConfig`s about which the decision has changed are added to the queue.
     fn decisions(&self, key: &ObjectKey) -> Arc<HashMap<ObjectKey, Verdicts>> {
-        let (decisions, changed) = self.known.decisions(|in_use: &[InUse]| {
-            let all = self.configs.keys().into_iter();
-            let all: Vec<(ObjectKey, Arc<PodConfig>)> = all
-                .filter_map(|key| Some((key.clone(), self.configs.get(&key.namespace, &key.name)?)))
-                .collect();
-            let all: Vec<(ObjectKey, &PodConfig)> =
-                all.iter().map(|(key, config)| (key.clone(), &**config)).collect();
+        let (decisions, changed) = self.cache.decisions(|in_use: &[InUse]| {
+            let configs = &self.own_configs.configs;
+            let keys = configs.keys().into_iter();
+            let all: Vec<_> = keys.filter_map(|key| configs.get(&key.namespace, &key.name)).collect();
+            let all: Vec<_> = all.iter().map(|config| (ObjectKey::of(&**config), &**config)).collect();
             decide(&all, &self.settings.reserved, in_use)
         });
         for other in changed.into_iter().filter(|other| other != key) {
@@ -192,17 +192,11 @@ impl Stores {
     fn member(&self, config: Arc<PodConfig>, decisions: &HashMap<ObjectKey, Verdicts>) -> Member {
         let key = ObjectKey::of(&*config);
         let pods = self.pods.by::<ByPodConfig>(&key);
-        let has_network = |pod: &&Arc<NetworkedPod>| !pod.spec.host_network && !has_ended(pod);
-        let view = |pod: &Arc<NetworkedPod>| PodView {
-            uid: pod.uid().to_owned(),
-            name: pod.name().to_owned(),
-            node: pod.spec.node_name.to_string(),
-            is_ending: pod.is_terminating(),
-        };
+        let has_network = |pod: &Arc<NetworkedPod>| !pod.spec.host_network && !has_ended(pod);
         Member {
-            verdicts: decisions.get(&key).cloned().unwrap_or_default(),
+            validated: validate(&config, decisions.get(&key).map_or(&[], Vec::as_slice)),
             is_leaving: config.is_terminating() || !self.own_configs.is_ours(&key.namespace),
-            pods: pods.iter().filter(has_network).map(view).collect(),
+            pods: pods.into_iter().filter(has_network).collect(),
             config,
         }
     }
@@ -221,7 +215,7 @@ impl Stores {
         key: &ObjectKey,
         members: &[Member],
         known: Vec<PoolRecord>,
-        reports: &BTreeMap<String, Arc<Report>>,
+        reports: &BTreeMap<String, Arc<NodeReport>>,
     ) -> Vec<PoolView> {
         let namespace = key.namespace.as_str();
         let mut pools: BTreeMap<Range, PoolRecord> = known
@@ -229,8 +223,8 @@ impl Stores {
             .filter(|pool| pool.namespace == namespace)
             .map(|pool| (pool.range, pool))
             .collect();
-        let verdicts = members.iter().flat_map(|member| &member.verdicts);
-        let named = verdicts.filter_map(|verdict| verdict.attachment()).map(|attachment| attachment.range);
+        let named = members.iter().flat_map(|member| &member.validated.attachments);
+        let named = named.map(|(attachment, _)| attachment.range);
         let links = reports.values().flat_map(|report| report.links.values().flatten());
         let live = links.filter(|link| link.namespace == namespace && address(link).is_some());
         let live = live.filter_map(|link| Range::parse(&link.address).ok());
@@ -255,7 +249,7 @@ impl Stores {
     fn former(
         &self,
         pools: &[PoolRecord],
-        reports: &BTreeMap<String, Arc<Report>>,
+        reports: &BTreeMap<String, Arc<NodeReport>>,
     ) -> Vec<(String, Arc<crate::kinds::NetworkRecord>)> {
         let gone: Vec<&String> = reports.keys().filter(|node| self.nodes.get("", node).is_none()).collect();
         if gone.is_empty() {
@@ -274,14 +268,15 @@ impl Stores {
         &self,
         members: &[Member],
         pools: &[PoolView],
-        reports: &BTreeMap<String, Arc<Report>>,
+        reports: &BTreeMap<String, Arc<NodeReport>>,
     ) -> BTreeMap<String, NodeState> {
-        let of_pods = members.iter().flat_map(|member| &member.pods).map(|pod| &pod.node);
-        let of_pools =
-            pools.iter().flat_map(|view| view.pool.allocations()).map(|(_, allocation)| &allocation.node);
-        let names: BTreeSet<&String> = of_pods.chain(of_pools).chain(reports.keys()).collect();
-        let state = |name: &String| NodeState::of(self.nodes.get("", name).as_deref());
-        names.into_iter().map(|name| (name.clone(), state(name))).collect()
+        let of_pods = members.iter().flat_map(|member| &member.pods).map(|pod| &*pod.spec.node_name);
+        let allocations = pools.iter().flat_map(|view| view.pool.allocations());
+        let of_pools = allocations.map(|(_, allocation)| allocation.node.as_str());
+        let names = of_pods.chain(of_pools).chain(reports.keys().map(String::as_str));
+        let names: BTreeSet<&str> = names.collect();
+        let state = |name: &str| NodeState::of(self.nodes.get("", name).as_deref());
+        names.into_iter().map(|name| (name.to_owned(), state(name))).collect()
     }
 }
 
@@ -331,16 +326,16 @@ fn wake(concerns: &Concerns, own_configs: &OwnConfigs, queue: &Queue) {
 fn declare_nodes(
     set: &mut StoreSet<'_>,
     own_configs: &OwnConfigs,
-    known: &Arc<Known>,
+    cache: &Arc<Cache>,
 ) -> Arc<Store<NodeKind>> {
-    let (own_configs, known) = (own_configs.clone(), Arc::clone(known));
+    let (own_configs, cache) = (own_configs.clone(), Arc::clone(cache));
     let nodes = set.store::<NodeKind>(&Selection::ALL).written();
     nodes
         .on_change(move |change, queue| {
             let Some(node) = change.object_if(|node| NodeState::of(Some(node))) else { return };
-            let mut namespaces = known.namespaces_on(node.name());
+            let mut namespaces = cache.namespaces_on(node.name());
             if change.new.is_none() {
-                // Its report is nobody's.
+                // Its report is removed under the key of no namespace.
                 namespaces.insert(String::new());
             }
             wake(&Concerns { namespaces, ..Concerns::default() }, &own_configs, queue);
@@ -353,17 +348,17 @@ fn declare_records(
     set: &mut StoreSet<'_>,
     own_configs: &OwnConfigs,
     namespace: &str,
-    known: &Arc<Known>,
+    cache: &Arc<Cache>,
 ) -> Arc<Store<NetworkRecordKind>> {
     let store: Arc<Store<NetworkRecordKind>> = set.store(&records(namespace)).written().get();
     let (shown, queue) = (Arc::clone(&store), Arc::clone(set.queue()));
-    let (own_configs, known) = (own_configs.clone(), Arc::clone(known));
+    let (own_configs, cache) = (own_configs.clone(), Arc::clone(cache));
     store.subscribe(move |change| {
         let Some(record) = change.object() else { return };
         let (namespace, name): (&str, Text) = (record.namespace(), record.metadata.name.clone());
-        let mut concerns = known.take(&name, || read(&*shown.get(namespace, &name)?));
+        let mut concerns = cache.take(&name, || read(&*shown.get(namespace, &name)?));
         if change.origin.is_some() && !concerns.is_loss {
-            // Who has written it knows of it, and nobody waits for it.
+            // The reconcile that has written it has planned with it, and frees nothing that another one waits for.
             return;
         }
         if concerns == Concerns::default() && change.origin.is_none() && change.new.is_none() {

@@ -1,17 +1,17 @@
-//! What is wrong with an attachment by itself: its name, its bridge, the type of its link, its range.
+//! What a `PodConfig` asks for. What is wrong with an attachment by itself (its name, its bridge, the type of its link, its range)
+//! is found here; what others have already, in [`super::claims`].
 
 use std::collections::BTreeSet;
 
 use super::ranges::Range;
-use crate::api::pod_config::{NetworkAttachment, PodConfigSpec};
+use crate::api::pod_config::{NetworkAttachment, PodConfig, PodConfigSpec};
 use crate::api::reason;
+use crate::controllers::pod_network::{LONGEST_NAME, link_name_fault};
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
 /// The most attachments of one `PodConfig`: more than any pod has, and few enough to name them in a message.
 pub const LIMIT: usize = 64;
-/// The longest name of a link, in bytes (`IFNAMSIZ` of the kernel less the zero byte).
-pub const LONGEST: usize = 15;
 /// How much of a user's text a message repeats, in characters.
 const SHOWN: usize = 40;
 
@@ -24,6 +24,51 @@ pub struct Attachment {
     pub bridge: String,
     /// The range.
     pub range: Range,
+}
+
+/// What is decided about an attachment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Pods get it.
+    Granted(Attachment),
+    /// Pods get it once what has its range or bridge now is removed; those that have it keep it.
+    Waiting(Attachment, Problem),
+    /// Pods do not get it.
+    Refused(Problem),
+}
+
+/// What is decided about the attachments of a `PodConfig`, in the order of its spec.
+pub type Verdicts = Vec<Verdict>;
+
+/// What a `PodConfig` asks for, once it was checked: plan and report take it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Validated {
+    /// The attachments that its pods get, in the order of its spec, each with whether further pods may get it now.
+    pub attachments: Vec<(Attachment, bool)>,
+    /// Whether there are others, which they do not get.
+    pub is_refused: bool,
+    /// What is wrong with its spec, or in its way.
+    pub problems: Vec<Problem>,
+}
+
+/// What a `PodConfig` asks for, about whose attachments this is decided.
+pub fn validate(config: &PodConfig, verdicts: &[Verdict]) -> Validated {
+    let mut validated = Validated::default();
+    if let Some(why) = &config.malformed {
+        let message = format!("the spec cannot be read: {why}");
+        validated.problems.push(Problem::fault(Component::Whole, reason::INVALID_SPEC, message));
+    }
+    for verdict in verdicts {
+        let (attachment, problem) = match verdict {
+            Verdict::Granted(attachment) => (Some((attachment.clone(), true)), None),
+            Verdict::Waiting(attachment, problem) => (Some((attachment.clone(), false)), Some(problem)),
+            Verdict::Refused(problem) => (None, Some(problem)),
+        };
+        validated.is_refused |= attachment.is_none();
+        validated.attachments.extend(attachment);
+        validated.problems.extend(problem.cloned());
+    }
+    validated
 }
 
 /// The attachments of a `PodConfig`, in order, or what is wrong with each.
@@ -53,14 +98,14 @@ fn check<'a>(
         let message = format!("{path}.{field} {} {why}", shown(text));
         Problem::fault(Component::Whole, reason::INVALID_ATTACHMENT, message)
     };
-    if let Some(why) = unusable(name) {
+    if let Some(why) = link_name_fault(name) {
         return Err(invalid("name", name, why));
     }
-    if name.len() + 2 > LONGEST {
+    if name.len() + 2 > LONGEST_NAME {
         // With an `h` before it and at least one digit of a process ID behind it.
         let message = format!(
             "{path}.name {} is too long: with the process ID of the pod, the names of its links have at most \
-             {LONGEST} bytes; use at most 7 characters",
+             {LONGEST_NAME} bytes; use at most 7 characters",
             shown(name)
         );
         return Err(Problem::fault(Component::Whole, reason::NAME_TOO_LONG, message));
@@ -68,10 +113,10 @@ fn check<'a>(
     if !names.insert(name) {
         return Err(invalid("name", name, "is the name of an attachment before it: give each its own"));
     }
-    if let Some(why) = unusable(master) {
+    if let Some(why) = link_name_fault(master) {
         return Err(invalid("master", master, why));
     }
-    if master.len() > LONGEST {
+    if master.len() > LONGEST_NAME {
         return Err(invalid(
             "master",
             master,
@@ -88,19 +133,6 @@ fn check<'a>(
         Problem::fault(Component::Whole, reason::INVALID_CIDR, message)
     })?;
     Ok(Attachment { name: name.clone(), bridge: master.clone(), range })
-}
-
-/// Why a text cannot be, or begin, the name of a link (`dev_valid_name` of the kernel, which also takes `%` for a pattern);
-/// `None` if it can.
-pub fn unusable(text: &str) -> Option<&'static str> {
-    if text.is_empty() {
-        return Some("is empty: write a name such as data or labbr0");
-    }
-    if text == "." || text == ".." {
-        return Some("is no name of a link");
-    }
-    let is_refused = |c: char| matches!(c, '/' | ':' | '%') || c.is_whitespace() || c.is_control();
-    text.contains(is_refused).then_some("has a character that no name of a link may have: a slash, colon, percent sign, space or control character")
 }
 
 /// A text of a user in quotation marks, cut off and without control characters.

@@ -4,8 +4,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The wait after the first failure, doubled up to the second.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+/// The longest wait after a failure.
+pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// The wait after a failure that follows so many others: a second, doubled each time up to `longest`.
+pub fn backoff(failures: u32, longest: Duration) -> Duration {
+    Duration::from_secs(1 << failures.min(16)).min(longest)
+}
 
 /// When something is due, and how often in a row it has failed.
 #[derive(Default)]
@@ -30,7 +35,7 @@ impl Due {
 
     /// It failed, and is due again after a while.
     pub fn failed(&mut self) {
-        self.after(RETRY.0.saturating_mul(1 << self.failures.min(16)).min(RETRY.1));
+        self.after(backoff(self.failures, LONGEST_WAIT));
         self.failures += 1;
     }
 }

@@ -3,26 +3,15 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::clients::cri::messages::{
-    ContainerFilter, ContainerState, ContainerStateValue, PodSandboxFilter, PodSandboxState,
-    PodSandboxStateValue,
-};
-use crate::clients::cri::{Cri, CriError, DEADLINE};
+use crate::clients::cri::messages::{CONTAINER_RUNNING, ContainerFilter, PodSandboxFilter, SANDBOX_READY};
+use crate::clients::cri::{Cri, CriError, Runtime};
 use crate::netlink::Namespace;
 
 /// The label with the uid of the pod that the kubelet gives to sandboxes and containers.
 const POD_UID: &str = "io.kubernetes.pod.uid";
 /// How often a process is looked for that ends while its namespace is opened.
 const ATTEMPTS: usize = 3;
-
-/// The container runtime of this node.
-pub struct Runtime {
-    /// The socket, or empty for the first usual one that answers.
-    endpoint: String,
-    client: Mutex<Option<Arc<Cri>>>,
-}
 
 /// A process of a pod.
 pub struct Located {
@@ -61,75 +50,48 @@ enum Holder {
     Sandbox(String),
 }
 
-impl Runtime {
-    /// The runtime at that socket. Nothing is sent yet.
-    pub fn new(endpoint: String) -> Self {
-        Self { endpoint, client: Mutex::default() }
-    }
+/// Asks the runtime for its version.
+///
+/// # Errors
+/// When it does not answer, as the end of a sentence.
+pub async fn probe(runtime: &Runtime) -> Result<(), String> {
+    let answer = match runtime.known() {
+        Some(client) => client.version().await.map(drop),
+        None => runtime.client().await.map(drop),
+    };
+    answer.map_err(|error| {
+        runtime.forget();
+        error.to_string()
+    })
+}
 
-    /// Asks the runtime for its version.
-    ///
-    /// # Errors
-    /// When it does not answer, as the end of a sentence.
-    pub async fn probe(&self) -> Result<(), String> {
-        let known = self.known();
-        let answer = match &known {
-            Some(client) => client.version().await.map(drop),
-            None => self.client().await.map(drop),
+/// A process of the pod, and its namespace: of its containers that run, the one that was started first; without any,
+/// that of the sandbox.
+///
+/// # Errors
+/// When there is none, or it is not known.
+pub async fn locate(runtime: &Runtime, pod_uid: &str, proc: &Path) -> Result<Located, NotLocated> {
+    let client = runtime.client().await?;
+    for _ in 0..ATTEMPTS {
+        let (holder, process) = holder(&client, pod_uid).await?;
+        let path = namespace_path(proc, process);
+        let namespace = match Namespace::open(&path) {
+            Ok(namespace) => namespace,
+            // It has ended meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(NotLocated::Failed(format!("{}: {error}", path.display()))),
         };
-        answer.map_err(|error| {
-            self.forget();
-            error.to_string()
-        })
-    }
-
-    /// A process of the pod, and its namespace: of its containers that run, the one that was started first; without any,
-    /// that of the sandbox.
-    ///
-    /// # Errors
-    /// When there is none, or it is not known.
-    pub async fn locate(&self, pod_uid: &str, proc: &Path) -> Result<Located, NotLocated> {
-        let client = self.client().await.inspect_err(|_| self.forget())?;
-        for _ in 0..ATTEMPTS {
-            let (holder, process) = holder(&client, pod_uid).await?;
-            let path = namespace_path(proc, process);
-            let namespace = match Namespace::open(&path) {
-                Ok(namespace) => namespace,
-                // It has ended meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(NotLocated::Failed(format!("{}: {error}", path.display()))),
-            };
-            // The number may have been given to another process before the namespace was opened. What the runtime says now it
-            // would say of another process, too, but then of another number.
-            let again = match &holder {
-                Holder::Container(id) => client.container_process(id).await,
-                Holder::Sandbox(id) => client.sandbox_process(id).await,
-            };
-            if again.is_ok_and(|again| again == process) {
-                return Ok(Located { process, namespace });
-            }
+        // The number may have been given to another process before the namespace was opened. What the runtime says now it
+        // would say of another process, too, but then of another number.
+        let again = match &holder {
+            Holder::Container(id) => client.container_process(id).await,
+            Holder::Sandbox(id) => client.sandbox_process(id).await,
+        };
+        if again.is_ok_and(|again| again == process) {
+            return Ok(Located { process, namespace });
         }
-        Err(NotLocated::NotRunning)
     }
-
-    fn known(&self) -> Option<Arc<Cri>> {
-        self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The next call looks for the runtime again.
-    fn forget(&self) {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    async fn client(&self) -> Result<Arc<Cri>, CriError> {
-        if let Some(client) = self.known() {
-            return Ok(client);
-        }
-        let (client, _) = Cri::connect(&self.endpoint, DEADLINE).await?;
-        let client = Arc::new(client);
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&client));
-        Ok(client)
-    }
+    Err(NotLocated::NotRunning)
 }
 
 /// The path of the network namespace of a process.
@@ -140,9 +102,8 @@ pub fn namespace_path(proc: &Path, process: u32) -> PathBuf {
 /// What of a pod has a process, and which.
 async fn holder(client: &Cri, pod_uid: &str) -> Result<(Holder, u32), NotLocated> {
     let labels = BTreeMap::from([(POD_UID.to_owned(), pod_uid.to_owned())]);
-    let running = ContainerStateValue { state: ContainerState::Running as i32 };
     let filter = ContainerFilter {
-        state: Some(running),
+        state: Some(CONTAINER_RUNNING),
         label_selector: labels.clone(),
         ..ContainerFilter::default()
     };
@@ -155,9 +116,7 @@ async fn holder(client: &Cri, pod_uid: &str) -> Result<(Holder, u32), NotLocated
             Err(error) => return Err(error.into()),
         }
     }
-    let ready = PodSandboxStateValue { state: PodSandboxState::Ready as i32 };
-    let filter =
-        PodSandboxFilter { state: Some(ready), label_selector: labels, ..PodSandboxFilter::default() };
+    let filter = PodSandboxFilter { state: Some(SANDBOX_READY), label_selector: labels };
     let sandboxes = client.list_pod_sandboxes(filter).await?;
     let newest = sandboxes.into_iter().max_by_key(|sandbox| sandbox.created_at);
     let sandbox = newest.ok_or(NotLocated::NotRunning)?;

@@ -1,5 +1,5 @@
-//! What says that a link is ours, and for which allocation it is: its alias, which survives everything but the link, and
-//! until it has one, its hardware address, which derives from the same texts.
+//! How a link of ours and its allocation are recognised: by its alias, which survives everything but the link, and until it has
+//! one, by its hardware address, which derives from the same texts.
 
 use std::fmt;
 
@@ -7,8 +7,6 @@ use ipnet::IpNet;
 
 use crate::netlink::Mac;
 
-/// The longest name of a link, in bytes (`IFNAMSIZ` without the zero at its end).
-pub const LONGEST_NAME: usize = 15;
 /// The longest alias of a link, in bytes (`IFALIASZ` without the zero at its end, and the one with which it is sent).
 const LONGEST_ALIAS: usize = 254;
 /// What the alias of a bridge begins with.
@@ -78,7 +76,7 @@ impl Mark {
         self.alias(Side::Node).len() <= LONGEST_ALIAS
     }
 
-    /// The hardware address of an end. That in the pod belongs to the IP address, whoever has it: what neighbours know of an
+    /// The hardware address of an end. That in the pod belongs to the IP address, whichever pod has it: what neighbours know of an
     /// address stays right after a new sandbox, and when the next pod gets it. That on the node belongs to the allocation, so
     /// that a link without alias is recognised by it.
     pub fn mac(&self, side: Side) -> Mac {
@@ -125,6 +123,7 @@ pub fn process_of(attachment: &str, host_name: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::pod_network::LONGEST_NAME;
 
     pub(super) fn mark(net: &str) -> Mark {
         Mark {

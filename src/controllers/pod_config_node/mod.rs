@@ -8,7 +8,7 @@
 //! | an allocation that is released | the pair is deleted; that needs neither the pod nor the container runtime |
 //! | a bridge that an allocation needs | created, with the gateways of its ranges; deleted once no pool names it and no link uses it |
 //! | a link that was changed | repaired, at once if the node's end shows it, else within `resync` |
-//! | a link or bridge of somebody else | left alone, whatever its name |
+//! | a foreign link or bridge | left alone, whatever its name |
 //!
 //! | file | what it has |
 //! |---|---|

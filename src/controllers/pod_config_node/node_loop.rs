@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::locate::Runtime;
 use super::plan::Settings;
 use super::running::Running;
-use super::write::Report;
+use super::write::ReportWriter;
+use crate::clients::cri::{DEADLINE, Runtime};
 use crate::config::PodConfigNodeConfig;
 use crate::controllers::pod_network::{POOL, RECORD, report_name};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
@@ -25,9 +25,9 @@ const NODE_NAME: &str = "NODE_NAME";
 pub struct PodConfigNodeLoop {
     /// The records of all pools.
     pub(super) pools: Arc<Store<NetworkRecordKind>>,
-    /// Told of each change of a pool or of the report.
+    /// Notified at each change of a pool or of the report.
     pub(super) changed: Arc<Notify>,
-    pub(super) report: Option<Report>,
+    pub(super) report: Option<ReportWriter>,
     pub(super) runtime: Arc<Runtime>,
     pub(super) settings: Arc<Settings>,
     pub(super) config: PodConfigNodeConfig,
@@ -45,16 +45,23 @@ impl ReplicaDefinition for PodConfigNodeLoop {
              variable {NODE_NAME} by the downward API (spec.nodeName)"
         );
         let changed = Arc::new(Notify::new());
-        let (pools_changed, report_changed) = (Arc::clone(&changed), Arc::clone(&changed));
-        let (namespaced, name) = (namespace.clone(), report_name(&node));
-        let pools = Selection::label(RECORD, POOL).within(namespace.clone());
-        let pools = set.store(&pools).on_change(move |_, _| pools_changed.notify_one()).get();
-        let own = Selection::named(name.clone()).within(namespaced);
-        let store = set.store(&own).on_change(move |_, _| report_changed.notify_one()).get();
-        let report =
-            setup.ungated.clone().map(|client| Report { client, store, namespace, name, node: node.clone() });
+        let name = report_name(&node);
+        let mut store = |selection: Selection| {
+            let changed = Arc::clone(&changed);
+            let store = set.store::<NetworkRecordKind>(&selection.within(namespace.clone()));
+            store.on_change(move |_, _| changed.notify_one()).get()
+        };
+        let pools = store(Selection::label(RECORD, POOL));
+        let store = store(Selection::named(name.clone()));
+        let report = setup.ungated.clone().map(|client| ReportWriter {
+            client,
+            store,
+            namespace,
+            name,
+            node: node.clone(),
+        });
         let settings = Settings { node, allowed_bridges: config.allowed_bridges.iter().cloned().collect() };
-        let runtime = Arc::new(Runtime::new(config.runtime_endpoint.clone()));
+        let runtime = Arc::new(Runtime::new(&config.runtime_endpoint, DEADLINE));
         Ok(Self { pools, changed, report, runtime, settings: Arc::new(settings), config })
     }
 }

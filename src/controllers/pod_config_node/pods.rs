@@ -5,18 +5,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::due::{LONGEST_WAIT, backoff};
 use super::locate::{Located, NotLocated};
 use super::mark::{LinkKey, Mark, process_of};
-use super::plan::problem;
-use super::records::{Desired, Wanted};
+use super::plan::{Plan, problem};
+use super::records::{Desired, DesiredLink};
 use super::report::Results;
-use super::settle::Settled;
-use super::work::{Done, Item, Plugged};
+use super::work::{Done, Plugged, PodLink, PodProcess};
 use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
-use crate::netlink::Link;
 
-/// The wait after the first failure, doubled up to the second.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 /// A pod that has no process yet is looked at after this time at the latest.
 const NOT_RUNNING: Duration = Duration::from_secs(4);
 
@@ -26,8 +23,8 @@ pub const AT_WORK: usize = 4;
 /// See [`AT_WORK`].
 pub const ASKED: usize = 8;
 
-/// What was verified: the links, each with its bridge, and the node's end with whether packets can pass.
-type Seen = Vec<(Mark, u32, Option<(u32, bool)>)>;
+/// A link as it was verified: with its bridge, and the node's end with whether packets can pass.
+type Verified = (Mark, u32, Option<(u32, bool)>);
 
 /// What is done for a pod at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,7 +49,7 @@ struct Pod {
     /// Whether the runtime has to be asked.
     ask: bool,
     /// What was verified; `None` if anything is to be done.
-    verified: Option<Seen>,
+    verified: Option<Vec<Verified>>,
     /// Not before this time.
     retry: Option<Instant>,
     failures: u32,
@@ -72,10 +69,8 @@ pub struct Pods {
 pub enum Step {
     /// Ask the container runtime.
     Ask,
-    /// Work on the links in the namespace of this process, if the pods' ends are there.
-    Try(Vec<Item>, u32),
-    /// Work on the links in this namespace.
-    Work(Vec<Item>, Located),
+    /// Work on the links.
+    Work(Vec<PodLink>, PodProcess),
 }
 
 impl Pods {
@@ -102,22 +97,17 @@ impl Pods {
     }
 
     /// Finds out for which pods something is to do.
-    pub fn look(&mut self, desired: &Desired, settled: &Settled) {
-        let mut all: BTreeSet<&str> = BTreeSet::new();
-        for (key, _) in
-            desired.wanted.iter().filter(|(key, wanted)| can_be_made(key, wanted, desired, settled))
-        {
-            all.insert(&key.pod_uid);
-        }
+    pub fn look(&mut self, desired: &Desired, settled: &Plan) {
+        let possible =
+            desired.wanted.iter().filter(|(key, wanted)| can_be_made(key, wanted, desired, settled));
+        let all: BTreeSet<&str> = possible.map(|(key, _)| key.pod_uid.as_str()).collect();
         self.known.retain(|uid, pod| pod.doing != Doing::Nothing || all.contains(uid.as_str()));
         self.results.retain(|key, _| {
             let wanted = desired.wanted.get(key);
             wanted.is_some_and(|wanted| !wanted.is_ending || settled.ends.contains_key(key))
         });
         for uid in &all {
-            if !self.known.contains_key(*uid) {
-                self.known.insert((*uid).to_owned(), Pod::default());
-            }
+            self.known.entry((*uid).to_owned()).or_default();
         }
         let is_due = |uid: &&str| {
             let pod = self.known.get(*uid);
@@ -136,17 +126,16 @@ impl Pods {
     }
 
     /// What can be begun now, which counts as begun.
-    pub fn begin(&mut self, desired: &Desired, settled: &Settled, now: Instant) -> Vec<(String, Step)> {
-        let count =
-            |pods: &BTreeMap<String, Pod>, doing| pods.values().filter(|pod| pod.doing == doing).count();
+    pub fn begin(&mut self, desired: &Desired, settled: &Plan, now: Instant) -> Vec<(String, Step)> {
         let mut steps = Vec::new();
         if self.queue.is_empty() {
             return steps;
         }
-        let (mut working, mut asking) =
-            (count(&self.known, Doing::Working), count(&self.known, Doing::Asking));
+        let count = |doing| self.known.values().filter(|pod| pod.doing == doing).count();
+        let (mut workers, mut askers) =
+            (AT_WORK.saturating_sub(count(Doing::Working)), ASKED.saturating_sub(count(Doing::Asking)));
         for uid in std::mem::take(&mut self.queue) {
-            if working >= AT_WORK && asking >= ASKED {
+            if workers == 0 && askers == 0 {
                 self.queue.push_back(uid);
                 continue;
             }
@@ -159,19 +148,17 @@ impl Pods {
             let known = pod.process.or_else(|| process(&links));
             let may_try = known.filter(|_| !pod.ask && links.iter().all(|link| link.host.is_some()));
             let is_work = pod.located.is_some() || may_try.is_some();
-            if is_work && working >= AT_WORK || !is_work && asking >= ASKED {
+            let free = if is_work { &mut workers } else { &mut askers };
+            if *free == 0 {
                 self.queue.push_back(uid);
                 continue;
             }
+            *free -= 1;
             pod.retry = None;
-            let items = || links.iter().map(Candidate::item).collect();
-            let step = match (pod.located.take(), may_try) {
-                (Some(located), _) => Step::Work(items(), located),
-                (None, Some(process)) => Step::Try(items(), process),
-                (None, None) => Step::Ask,
-            };
-            pod.doing = if matches!(step, Step::Ask) { Doing::Asking } else { Doing::Working };
-            *(if pod.doing == Doing::Asking { &mut asking } else { &mut working }) += 1;
+            let located = pod.located.take().map(PodProcess::Located);
+            let process = located.or_else(|| may_try.map(PodProcess::Recalled));
+            let step = process.map_or(Step::Ask, |process| Step::Work(links, process));
+            pod.doing = if is_work { Doing::Working } else { Doing::Asking };
             steps.push((uid, step));
         }
         steps
@@ -197,10 +184,10 @@ impl Pods {
             Err(NotLocated::NotRunning) => (None, NOT_RUNNING),
             Err(NotLocated::Unavailable(why)) => (
                 Some(problem(RUNTIME_UNAVAILABLE, format!("the container runtime cannot be asked: {why}"))),
-                RETRY.1,
+                LONGEST_WAIT,
             ),
             Err(NotLocated::Failed(why)) => {
-                (Some(problem(LINK_FAILED, format!("the pod's process is not known: {why}"))), RETRY.1)
+                (Some(problem(LINK_FAILED, format!("the pod's process is not known: {why}"))), LONGEST_WAIT)
             }
         };
         pod.fail(now, longest);
@@ -232,10 +219,12 @@ impl Pods {
         if reasons.is_empty() {
             (pod.process, pod.failures) = (Some(process), 0);
             let plugged = links.iter().filter_map(|(_, result)| result.as_ref().ok());
-            pod.verified = Some(plugged.map(seen_of).collect());
+            let verified =
+                |plugged: &Plugged| (plugged.mark.clone(), plugged.bridge.1, Some((plugged.host.1, true)));
+            pod.verified = Some(plugged.map(verified).collect());
         } else {
             pod.verified = None;
-            pod.fail(now, RETRY.1);
+            pod.fail(now, LONGEST_WAIT);
         }
         let is_other = links.iter().any(|(key, result)| self.results.get(key) != Some(result));
         self.results.extend(links);
@@ -245,39 +234,22 @@ impl Pods {
 
 impl Pod {
     /// Whether these links were verified, and nothing has changed since.
-    fn is_verified(&self, links: &[Candidate<'_>]) -> bool {
-        let seen = self.verified.as_ref().filter(|seen| seen.len() == links.len());
-        seen.is_some_and(|seen| links.iter().zip(seen).all(|(link, seen)| link.is(seen)))
+    fn is_verified(&self, links: &[PodLink]) -> bool {
+        let now = |PodLink { wanted, host, master }: &PodLink| {
+            let host = host.as_ref().map(|host| (host.index, host.is_operational));
+            (wanted.mark.clone(), *master, host)
+        };
+        self.verified.as_ref().is_some_and(|verified| links.iter().map(now).eq(verified.iter().cloned()))
     }
 
     fn fail(&mut self, now: Instant, longest: Duration) {
-        let wait = RETRY.0.saturating_mul(1 << self.failures.min(16)).min(longest);
+        self.retry = Some(now + backoff(self.failures, longest));
         self.failures += 1;
-        self.retry = Some(now + wait);
-    }
-}
-
-/// A link that can be made or verified.
-struct Candidate<'s> {
-    wanted: &'s Wanted,
-    host: Option<&'s Link>,
-    master: u32,
-}
-
-impl Candidate<'_> {
-    fn item(&self) -> Item {
-        Item { wanted: self.wanted.clone(), host: self.host.cloned(), master: self.master }
-    }
-
-    /// Whether it is as it was seen.
-    fn is(&self, (mark, master, host): &(Mark, u32, Option<(u32, bool)>)) -> bool {
-        let now = self.host.map(|host| (host.index, host.is_operational));
-        self.wanted.mark == *mark && self.master == *master && now == *host
     }
 }
 
 /// Whether a link can be made or verified.
-fn can_be_made(key: &LinkKey, wanted: &Wanted, desired: &Desired, settled: &Settled) -> bool {
+fn can_be_made(key: &LinkKey, wanted: &DesiredLink, desired: &Desired, settled: &Plan) -> bool {
     !settled.problems.contains_key(key)
         && !desired.unreadable_pods.contains(&key.pod_uid)
         && settled.bridges.contains_key(&wanted.bridge)
@@ -285,23 +257,18 @@ fn can_be_made(key: &LinkKey, wanted: &Wanted, desired: &Desired, settled: &Sett
 }
 
 /// The links of a pod that can be made or verified.
-fn candidates<'s>(uid: &str, desired: &'s Desired, settled: &'s Settled) -> Vec<Candidate<'s>> {
+fn candidates(uid: &str, desired: &Desired, settled: &Plan) -> Vec<PodLink> {
     let first = LinkKey { pod_uid: uid.to_owned(), attachment: String::new() };
     let of_pod = desired.wanted.range(first..).take_while(|(key, _)| key.pod_uid == uid);
-    let found = of_pod.filter_map(|(key, wanted)| {
+    let found = of_pod.filter(|(key, wanted)| can_be_made(key, wanted, desired, settled));
+    let link = |(key, wanted): (&LinkKey, &DesiredLink)| {
         let master = *settled.bridges.get(&wanted.bridge)?;
-        let host = settled.ends.get(key);
-        can_be_made(key, wanted, desired, settled).then_some(Candidate { wanted, host, master })
-    });
-    found.collect()
+        Some(PodLink { wanted: wanted.clone(), host: settled.ends.get(key).cloned(), master })
+    };
+    found.filter_map(link).collect()
 }
 
 /// The process in the names of links that are there.
-fn process(links: &[Candidate<'_>]) -> Option<u32> {
-    links.iter().find_map(|link| process_of(&link.wanted.mark.key.attachment, &link.host?.name))
-}
-
-/// What is seen of a link that is as it should be.
-fn seen_of(plugged: &Plugged) -> (Mark, u32, Option<(u32, bool)>) {
-    (plugged.mark.clone(), plugged.bridge.1, Some((plugged.host.1, true)))
+fn process(links: &[PodLink]) -> Option<u32> {
+    links.iter().find_map(|link| process_of(&link.wanted.mark.key.attachment, &link.host.as_ref()?.name))
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 
-use super::mark::{LONGEST_NAME, LinkKey, Mark};
-use crate::controllers::pod_network::{Allocation, POOL_KEY, Pool, pool_name};
+use super::mark::{LinkKey, Mark};
+use crate::controllers::pod_network::{Allocation, POOL_KEY, Pool, is_link_name, pool_name};
 
 /// A link that a pool asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct DesiredLink {
     /// The allocation, by which the link is known.
     pub mark: Mark,
     /// The name of the pod.
@@ -26,9 +26,9 @@ pub struct Wanted {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Desired {
     /// The links that are to be there.
-    pub wanted: BTreeMap<LinkKey, Wanted>,
+    pub wanted: BTreeMap<LinkKey, DesiredLink>,
     /// The links that are to be removed, so that their addresses become free.
-    pub released: BTreeMap<LinkKey, Wanted>,
+    pub released: BTreeMap<LinkKey, DesiredLink>,
     /// The bridges that pools name, whether or not this node needs them: by the namespaces that do, the gateways.
     pub bridges: BTreeMap<String, BTreeMap<String, BTreeSet<IpNet>>>,
     /// The pools that could be read: namespace and range. What they do not name is not wanted; nothing is known of others.
@@ -48,14 +48,14 @@ impl Desired {
         let mut desired = Self::default();
         for (name, data) in pools {
             match read_pool(name, data) {
-                Ok((pool, range)) => desired.add(node, &pool, range, data),
+                Ok((pool, range)) => desired.add(node, name, &pool, range, data),
                 Err(reason) => desired.unreadable.push(format!("ConfigMap {name}: {reason}")),
             }
         }
         desired
     }
 
-    fn add(&mut self, node: &str, pool: &Pool, range: IpNet, data: &BTreeMap<String, String>) {
+    fn add(&mut self, node: &str, name: &str, pool: &Pool, range: IpNet, data: &BTreeMap<String, String>) {
         self.pools.insert((pool.namespace.clone(), range));
         let gateway = IpNet::new(pool.gateway, range.prefix_len()).ok();
         for bridge in &pool.bridges {
@@ -63,26 +63,22 @@ impl Desired {
             users.entry(pool.namespace.clone()).or_default().extend(gateway);
         }
         for (pod_uid, text) in data.iter().filter(|(key, _)| *key != POOL_KEY) {
-            let allocations = match serde_json::from_str::<Vec<Allocation>>(text) {
-                Ok(allocations) => allocations,
-                Err(error) => {
-                    self.unreadable_pods.insert(pod_uid.clone());
-                    let name = pool_name(&pool.namespace, &pool.range);
-                    self.unreadable.push(format!("ConfigMap {name}, key {pod_uid}: {error}"));
-                    continue;
-                }
+            let mut unreadable = |why: &str| {
+                self.unreadable_pods.insert(pod_uid.clone());
+                self.unreadable.push(format!("ConfigMap {name}, key {pod_uid}: {why}"));
             };
+            let allocations = serde_json::from_str::<Vec<Allocation>>(text).unwrap_or_else(|error| {
+                unreadable(&error.to_string());
+                Vec::new()
+            });
             for allocation in allocations.into_iter().filter(|allocation| allocation.node == node) {
-                let release = allocation.release;
-                let Some(wanted) = wanted(pool, range, pod_uid, allocation) else {
-                    self.unreadable_pods.insert(pod_uid.clone());
-                    let name = pool_name(&pool.namespace, &pool.range);
-                    self.unreadable
-                        .push(format!("ConfigMap {name}, key {pod_uid}: no such link can be made"));
-                    continue;
-                };
-                let links = if release { &mut self.released } else { &mut self.wanted };
-                links.entry(wanted.mark.key.clone()).or_insert(wanted);
+                let links = if allocation.release { &mut self.released } else { &mut self.wanted };
+                match desired_link(pool, range, pod_uid, allocation) {
+                    Some(link) => {
+                        links.entry(link.mark.key.clone()).or_insert(link);
+                    }
+                    None => unreadable("no such link can be made"),
+                }
             }
         }
     }
@@ -106,7 +102,7 @@ fn read_pool(name: &str, data: &BTreeMap<String, String>) -> Result<(Pool, IpNet
 }
 
 /// The link for an allocation; `None` if none can be made.
-fn wanted(pool: &Pool, range: IpNet, pod_uid: &str, allocation: Allocation) -> Option<Wanted> {
+fn desired_link(pool: &Pool, range: IpNet, pod_uid: &str, allocation: Allocation) -> Option<DesiredLink> {
     let Allocation {
         pod,
         pod_config,
@@ -123,11 +119,5 @@ fn wanted(pool: &Pool, range: IpNet, pod_uid: &str, allocation: Allocation) -> O
     // The bridge of a link that is to be removed may not be named any more.
     let is_sound = is_link_name(&key.attachment) && (release || pool.bridges.contains(&bridge));
     let mark = Mark { namespace: pool.namespace.clone(), pod_config_uid, key, net };
-    (is_sound && mark.fits()).then_some(Wanted { mark, pod, pod_config, bridge, is_ending })
-}
-
-/// Whether the kernel takes this as the name of a link (`dev_valid_name`), and it can be part of an alias.
-fn is_link_name(text: &str) -> bool {
-    let is_fine = |c: char| !c.is_whitespace() && !c.is_control() && c != '/' && c != ':';
-    !text.is_empty() && text.len() <= LONGEST_NAME && text != "." && text != ".." && text.chars().all(is_fine)
+    (is_sound && mark.fits()).then_some(DesiredLink { mark, pod, pod_config, bridge, is_ending })
 }

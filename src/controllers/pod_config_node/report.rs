@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mark::{LinkKey, Mark};
-use super::plan::{Unknown, problem};
-use super::records::{Desired, Wanted};
-use super::settle::Settled;
+use super::plan::{Plan, Unknown, problem};
+use super::records::{Desired, DesiredLink};
 use super::work::Plugged;
 use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
-use crate::controllers::pod_network::{Link, LinkProblem, LinkState, NODE_KEY, Node};
+use crate::controllers::pod_network::{Link, LinkProblem, LinkState, NODE_KEY, Node, listed};
 
 /// How many links are named of those that should not be there.
 const NAMED: usize = 5;
@@ -20,8 +19,8 @@ pub type Results = BTreeMap<LinkKey, Result<Plugged, LinkProblem>>;
 pub struct Sources<'s> {
     /// What is asked for.
     pub desired: &'s Desired,
-    /// The node's ends.
-    pub settled: &'s Settled,
+    /// The node's ends: the plan that was carried out.
+    pub settled: &'s Plan,
     /// What was made.
     pub results: &'s Results,
     /// The pods whose links are being changed.
@@ -90,14 +89,14 @@ impl Sources<'_> {
             other => {
                 let (pod_config, pod) = other.map(|link| (link.pod_config, link.pod)).unwrap_or_default();
                 let (mark, bridge) = (mark.clone(), bridge.clone());
-                let wanted = Wanted { mark, pod, pod_config, bridge, is_ending: false };
+                let wanted = DesiredLink { mark, pod, pod_config, bridge, is_ending: false };
                 let (host_link, bridge) = (name.clone(), wanted.bridge.clone());
                 Link { host_link, address, bridge, ..pending(&wanted, None) }
             }
         }
     }
 
-    fn wanted(&self, wanted: &Wanted) -> Link {
+    fn wanted(&self, wanted: &DesiredLink) -> Link {
         let key = &wanted.mark.key;
         if let Some(problem) = self.settled.problems.get(key) {
             return pending(wanted, Some(problem.clone()));
@@ -120,7 +119,7 @@ impl Sources<'_> {
     }
 
     /// What the stored report says of a link that is plugged, if nothing speaks against it.
-    fn kept(&self, wanted: &Wanted) -> Option<Link> {
+    fn kept(&self, wanted: &DesiredLink) -> Option<Link> {
         let key = &wanted.mark.key;
         let end = self.settled.ends.get(key)?;
         let stored = self.before(&key.pod_uid).into_iter().find(|link| link.attachment == key.attachment)?;
@@ -133,7 +132,7 @@ impl Sources<'_> {
         is_right.then_some(now)
     }
 
-    fn released(&self, released: &Wanted) -> Link {
+    fn released(&self, released: &DesiredLink) -> Link {
         let key = &released.mark.key;
         let is_left = self.settled.left.contains(key)
             || self.settled.ends.contains_key(key)
@@ -147,7 +146,7 @@ impl Sources<'_> {
 }
 
 /// A link that is not plugged.
-fn pending(wanted: &Wanted, problem: Option<LinkProblem>) -> Link {
+fn pending(wanted: &DesiredLink, problem: Option<LinkProblem>) -> Link {
     Link {
         namespace: wanted.mark.namespace.clone(),
         pod_config: wanted.pod_config.clone(),
@@ -164,7 +163,7 @@ fn pending(wanted: &Wanted, problem: Option<LinkProblem>) -> Link {
 }
 
 /// A link that is plugged.
-fn link(wanted: &Wanted, plugged: &Plugged) -> Link {
+fn link(wanted: &DesiredLink, plugged: &Plugged) -> Link {
     Link {
         state: LinkState::Plugged,
         pod_link: plugged.pod_link.clone(),
@@ -175,8 +174,8 @@ fn link(wanted: &Wanted, plugged: &Plugged) -> Link {
     }
 }
 
-/// What is still on the node although nobody asks for it, or cannot be told from that; `None` if nothing is.
-pub fn leftovers(desired: &Desired, settled: &Settled) -> Option<String> {
+/// The links and bridges that are still on the node although no pool asks for them, or may not; `None` if there are none.
+pub fn leftovers(desired: &Desired, settled: &Plan) -> Option<String> {
     let unreadable = desired.unreadable.iter().cloned();
     let unknown =
         settled.unknown.values().map(|Unknown { name, mark: Mark { net, namespace, .. }, .. }| {
@@ -191,25 +190,18 @@ pub fn leftovers(desired: &Desired, settled: &Settled) -> Option<String> {
         (
             "records of pod networks cannot be read, and their links stay as they are, until the leader has made them \
              again, or somebody has deleted what is no record of a PodConfig: ",
-            listed(unreadable),
+            listed(unreadable, NAMED),
         ),
         (
             "links are kept of which no record says whether they are wanted, until the leader (podConfig) does: ",
-            listed(unknown),
+            listed(unknown, NAMED),
         ),
-        ("links that are to be removed are still there: ", listed(left)),
-        ("bridges that no PodConfig uses are still there: ", listed(kept)),
+        ("links that are to be removed are still there: ", listed(left, NAMED)),
+        ("bridges that no PodConfig uses are still there: ", listed(kept, NAMED)),
     ];
-    let said = sentences.into_iter().filter_map(|(begin, names)| Some(format!("{begin}{}", names?)));
+    let said = sentences.into_iter().filter(|(_, names)| !names.is_empty());
+    let said = said.map(|(begin, names)| format!("{begin}{names}"));
     Some(said.collect::<Vec<_>>().join("; ")).filter(|said| !said.is_empty())
-}
-
-/// The first of these, and how many there are in addition; `None` if there are none.
-fn listed(names: impl Iterator<Item = String>) -> Option<String> {
-    let all: Vec<String> = names.collect();
-    let (first, more) = (all.get(..NAMED).unwrap_or(&all), all.len().saturating_sub(NAMED));
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!all.is_empty()).then(|| format!("{}{more}", first.join(", ")))
 }
 
 /// The problem of the node as a whole.

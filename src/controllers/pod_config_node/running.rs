@@ -12,14 +12,15 @@ use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
 use super::due::Due;
-use super::locate::{Located, NotLocated, namespace_path};
+use super::locate::{Located, NotLocated, locate, probe};
 use super::mark::{Mark, bridge_namespace};
 use super::node_loop::PodConfigNodeLoop;
+use super::plan::Plan;
 use super::pods::{Pods, Step};
 use super::records::Desired;
 use super::report::{Sources, leftovers, node_problem, report, unread};
-use super::settle::{Settled, settle};
-use super::work::{Done, Place, Work};
+use super::settle::settle;
+use super::work::{Done, work};
 use crate::controllers::pod_network::{self, LinkProblem, NODE_KEY, Node};
 use crate::netlink::{Event, Events, Namespace, in_thread};
 use crate::runtime::metrics::precise;
@@ -48,7 +49,8 @@ pub struct Running {
     health: Health,
     node_namespace: PathBuf,
     desired: Arc<Desired>,
-    settled: Option<Settled>,
+    /// The plan that was carried out last.
+    settled: Option<Plan>,
     pods: Pods,
     events: Option<Events>,
     tasks: JoinSet<Ended>,
@@ -62,7 +64,7 @@ pub struct Running {
     is_probed: bool,
     /// Why the links of the node cannot be read.
     node_problem: Option<String>,
-    /// Why changes of links are not heard of.
+    /// Why the kernel's events about links are not received.
     events_problem: Option<String>,
     /// Why the report could not be written.
     report_problem: Option<String>,
@@ -105,7 +107,7 @@ impl Running {
                     self.settling.after(Duration::ZERO);
                     self.reporting.after(REPORT);
                 }
-                events = next_events(self.events.as_mut()) => self.heard(events),
+                events = next_events(self.events.as_mut()) => self.links_changed(events),
                 Some(ended) = self.tasks.join_next() => match ended {
                     Ok(ended) => self.ended(ended),
                     Err(error) => warn!(%error, "a task has panicked, which is a defect of the daemon"),
@@ -145,7 +147,7 @@ impl Running {
         }
         if self.probing.take() {
             let runtime = Arc::clone(&self.own.runtime);
-            self.tasks.spawn(async move { Ended::Probed(runtime.probe().await) });
+            self.tasks.spawn(async move { Ended::Probed(probe(&runtime).await) });
         }
         if self.settling.take() {
             self.settle().await;
@@ -162,7 +164,7 @@ impl Running {
         }
     }
 
-    /// Brings the node to what is desired, and tells how it fares.
+    /// Brings the node to what is desired, and reports its readiness.
     async fn settle(&mut self) {
         if self.events.is_none() {
             // Before the links are read, so that no change is missed.
@@ -197,35 +199,29 @@ impl Running {
                 self.settling.failed();
             }
         }
-        self.tell();
+        self.report_health();
         self.reporting.after(REPORT);
     }
 
     fn begin(&mut self, uid: String, step: Step) {
-        let node_namespace = self.node_namespace.clone();
-        let (items, place, process) = match step {
+        let (proc, node_namespace) = (self.proc(), self.node_namespace.clone());
+        match step {
             Step::Ask => {
-                let (runtime, proc) = (Arc::clone(&self.own.runtime), self.proc());
+                let runtime = Arc::clone(&self.own.runtime);
                 self.tasks.spawn(async move {
-                    let answer = runtime.locate(&uid, &proc).await;
+                    let answer = locate(&runtime, &uid, &proc).await;
                     Ended::Located(uid, answer)
                 });
-                return;
             }
-            Step::Try(items, process) => {
-                (items, Place::Perhaps(namespace_path(&self.proc(), process)), process)
+            Step::Work(links, process) => {
+                let number = process.number();
+                self.tasks.spawn(async move {
+                    let done = in_thread(move |thread| work(thread, &links, process, &proc, &node_namespace));
+                    // A thread that cannot be started, or panics, is as good as a process that has ended.
+                    Ended::Worked(uid, number, done.await.unwrap_or(Done::Ask))
+                });
             }
-            Step::Work(items, located) => {
-                let process = located.process;
-                (items, Place::Known(located), process)
-            }
-        };
-        let work = Work { items, place, node_namespace };
-        self.tasks.spawn(async move {
-            // A thread that cannot be started, or panics, is as good as a process that has ended.
-            let done = in_thread(move |thread| work.run(thread)).await.unwrap_or(Done::Ask);
-            Ended::Worked(uid, process, done)
-        });
+        }
     }
 
     fn proc(&self) -> PathBuf {
@@ -246,7 +242,7 @@ impl Running {
                         self.settling.after(Duration::ZERO);
                     }
                 }
-                self.tell();
+                self.report_health();
             }
             Ended::Located(uid, answer) => {
                 if let Err(NotLocated::Unavailable(_)) = &answer
@@ -274,15 +270,15 @@ impl Running {
                     Some(_) => self.reporting.failed(),
                     None => self.reporting.failures = 0,
                 }
-                self.tell();
+                self.report_health();
                 return;
             }
         }
         self.reporting.after(REPORT);
     }
 
-    /// Looks at the links again if what was heard may concern them.
-    fn heard(&mut self, events: std::io::Result<Vec<Event>>) {
+    /// Plans the links again if these events may concern them.
+    fn links_changed(&mut self, events: std::io::Result<Vec<Event>>) {
         let Ok(events) = events else {
             self.events = None;
             self.settling.failed();
@@ -347,8 +343,8 @@ impl Running {
         serde_json::from_str::<Node>(stored.get(NODE_KEY)?).ok()?.problem
     }
 
-    /// Tells the readiness of the process.
-    fn tell(&self) {
+    /// Reports the readiness of the loop.
+    fn report_health(&self) {
         if let Some(why) = &self.node_problem {
             self.health.failing(why.clone());
         } else if let Some(why) = &self.runtime_problem {
@@ -367,7 +363,7 @@ impl Running {
     }
 }
 
-/// The next changes of links; pending where nothing hears of them.
+/// The next events about links; pending where none are received.
 async fn next_events(events: Option<&mut Events>) -> std::io::Result<Vec<Event>> {
     match events {
         Some(events) => events.next().await,

@@ -8,36 +8,17 @@ use metrics::counter;
 use tracing::{debug, info, warn};
 
 use super::mark::{LinkKey, Mark};
-use super::plan::{Change, Observed, Plan, Settings, Unknown, plan, problem};
+use super::plan::{Change, Observed, Plan, Settings, plan, problem};
 use super::records::Desired;
 use crate::api::reason::LINK_FAILED;
 use crate::controllers::pod_network::LinkProblem;
-use crate::netlink::{End, Link, Namespace, NamespaceThread, Socket};
+use crate::netlink::{Namespace, NamespaceThread, NewLink, Socket};
 
 /// How often the plan is made and carried out: a bridge is created, gets its alias and gateways, and is there; one that loses
 /// its last port goes after that. The rest is for what changes meanwhile.
 const ROUNDS: usize = 6;
 
-/// The node as it is once the plan was carried out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settled {
-    /// The node's ends of the links that are wanted.
-    pub ends: BTreeMap<LinkKey, Link>,
-    /// Those of which no pool says anything.
-    pub unknown: BTreeMap<LinkKey, Unknown>,
-    /// The bridges into which links may be plugged.
-    pub bridges: BTreeMap<String, u32>,
-    /// See [`Plan::kept`].
-    pub kept: BTreeMap<String, String>,
-    /// What keeps a link from being made or removed.
-    pub problems: BTreeMap<LinkKey, LinkProblem>,
-    /// The links that should be gone and are not.
-    pub left: BTreeSet<LinkKey>,
-    /// Whether something failed that is to be tried again.
-    pub has_failed: bool,
-}
-
-/// Brings the node to what is desired. The links of the pods in `busy` are left alone.
+/// Brings the node to what is desired, and returns the plan that is left. The links of the pods in `busy` are left alone.
 ///
 /// # Errors
 /// When the links cannot be read.
@@ -47,15 +28,16 @@ pub fn settle(
     desired: &Desired,
     settings: &Settings,
     busy: &BTreeSet<String>,
-) -> io::Result<Settled> {
+) -> io::Result<Plan> {
     let mut socket = thread.socket(&Namespace::open(path)?)?;
     let mut failed = BTreeMap::new();
     let mut has_failed = false;
     let mut round = 0;
     loop {
-        let plan = planned(&mut socket, desired, settings, busy)?;
+        let mut plan = planned(&mut socket, desired, settings, busy)?;
         if plan.changes.is_empty() || has_failed || round == ROUNDS {
-            return Ok(settled(plan, failed, has_failed));
+            plan.finish(failed, has_failed);
+            return Ok(plan);
         }
         round += 1;
         for change in &plan.changes {
@@ -72,22 +54,23 @@ pub fn settle(
     }
 }
 
-fn settled(plan: Plan, failed: BTreeMap<LinkKey, LinkProblem>, has_failed: bool) -> Settled {
-    let Plan { changes, ends, unknown, bridges, mut kept, mut problems, .. } = plan;
-    let mut left = BTreeSet::new();
-    for change in changes {
-        match change {
-            Change::DeletePair { mark, .. } => {
-                left.insert(mark.key);
+impl Plan {
+    /// Notes what is left after it was carried out: its last changes, and what failed.
+    fn finish(&mut self, failed: BTreeMap<LinkKey, LinkProblem>, has_failed: bool) {
+        for change in &self.changes {
+            match change {
+                Change::DeletePair { mark, .. } => {
+                    self.left.insert(mark.key.clone());
+                }
+                Change::DeleteBridge { name, .. } => {
+                    self.kept.insert(name.clone(), "cannot be removed".to_owned());
+                }
+                _ => {}
             }
-            Change::DeleteBridge { name, .. } => {
-                kept.insert(name, "cannot be removed".to_owned());
-            }
-            _ => {}
         }
+        self.problems.extend(failed);
+        self.has_failed = has_failed;
     }
-    problems.extend(failed);
-    Settled { ends, unknown, bridges, kept, problems, left, has_failed }
 }
 
 /// The plan of the node as it is now. Routes are read only where something is to be made.
@@ -123,7 +106,7 @@ fn carry_out(socket: &mut Socket, change: &Change) -> io::Result<()> {
             Ok(())
         }
         Change::CreateBridge { name, mac } => {
-            socket.create_bridge(&End { name: name.clone(), mac: *mac })?;
+            socket.create_bridge(&NewLink { name: name.clone(), mac: *mac })?;
             info!(bridge = name, "a bridge is made");
             Ok(())
         }

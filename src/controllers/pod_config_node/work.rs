@@ -1,56 +1,56 @@
 //! Makes, verifies and repairs the links of one pod, in a thread that enters its namespace.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
 use metrics::counter;
 use tracing::{debug, info};
 
-use super::locate::Located;
-use super::mark::{LONGEST_NAME, LinkKey, Mark, Side, names};
-use super::plan::{Inside, Repair, Verdict, problem, verify};
-use super::records::Wanted;
+use super::locate::{Located, namespace_path};
+use super::mark::{LinkKey, Mark, Side, names};
+use super::plan::{Observed, Repair, Verdict, overlapped, problem, verify};
+use super::records::DesiredLink;
 use crate::api::reason::{LINK_FAILED, NAME_CONFLICT, NAME_TOO_LONG, NETWORK_OVERLAP};
-use crate::controllers::pod_network::LinkProblem;
-use crate::netlink::{Address, End, Link, Namespace, NamespaceThread, Pair, Socket, announce};
+use crate::controllers::pod_network::{LONGEST_NAME, LinkProblem};
+use crate::netlink::{Address, Link, Namespace, NamespaceThread, NewLink, Pair, Socket, announce};
 
 /// How often, and how long apart, it is looked whether packets can pass a link that was just switched on.
 const LOOKS: (u32, Duration) = (25, Duration::from_millis(2));
 
-/// Links of a pod.
-pub struct Work {
-    /// The links.
-    pub items: Vec<Item>,
-    /// Where the pod is.
-    pub place: Place,
-    /// The path of the network namespace of the node.
-    pub node_namespace: PathBuf,
-}
-
-/// A link of a pod.
+/// A link of a pod that can be made or verified.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub struct PodLink {
     /// What is wanted.
-    pub wanted: Wanted,
+    pub wanted: DesiredLink,
     /// The node's end as it was seen last.
     pub host: Option<Link>,
     /// The number of the bridge.
     pub master: u32,
 }
 
-/// Where a pod is.
-pub enum Place {
-    /// In the namespace at this path, if the pods' ends of its links are there.
-    Perhaps(PathBuf),
-    /// In this namespace: the container runtime has said so.
-    Known(Located),
+/// The process of a pod by which its network namespace is found.
+pub enum PodProcess {
+    /// The one that the links are named after, or that was located before. It may have ended, and the number may be another's: only
+    /// where the pods' ends of the links are there, it is the pod's.
+    Recalled(u32),
+    /// The one that the container runtime has named just now.
+    Located(Located),
+}
+
+impl PodProcess {
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        match self {
+            Self::Recalled(process) | Self::Located(Located { process, .. }) => *process,
+        }
+    }
 }
 
 /// What has become of the links of a pod.
 pub enum Done {
-    /// The pod is not where it was perhaps, or a link has to be made: the container runtime has to be asked.
+    /// The recalled process is not the pod's any more, or a link has to be made: the container runtime has to be asked.
     Ask,
     /// Each link is plugged, or there is a problem.
     Links(Vec<(LinkKey, Result<Plugged, LinkProblem>)>),
@@ -77,36 +77,46 @@ struct Sides<'t> {
     here: Socket,
     there: Socket,
     pod: Namespace,
+    /// The process of the pod if links may be made: the container runtime has named it just now.
+    process: Option<u32>,
 }
 
-impl Work {
-    /// Does the work. It is repeatable: what is there already is only looked at.
-    pub fn run(self, thread: &mut NamespaceThread) -> Done {
-        let Self { items, place, node_namespace } = self;
-        match Self::open(thread, place, &node_namespace) {
-            Ok(Some((mut sides, process))) => sides.links(&items, process),
-            Ok(None) => Done::Ask,
-            Err(message) => {
-                let failed = |item: Item| (item.wanted.mark.key, Err(problem(LINK_FAILED, message.clone())));
-                Done::Links(items.into_iter().map(failed).collect())
-            }
-        }
+/// Makes, verifies and repairs links of a pod. It is repeatable: what is there already is only looked at.
+pub fn work(
+    thread: &mut NamespaceThread,
+    links: &[PodLink],
+    process: PodProcess,
+    proc: &Path,
+    node_namespace: &Path,
+) -> Done {
+    match Sides::open(thread, process, proc, node_namespace) {
+        Ok(Some(mut sides)) => sides.links(links),
+        Ok(None) => Done::Ask,
+        Err(message) => failed(links, message),
     }
+}
 
-    /// Opens both namespaces; returns the process if links may be made. The error is a sentence.
-    #[allow(clippy::type_complexity, reason = "a pair, perhaps, is plain")]
-    fn open<'t>(
+/// No link of a pod is there, for the same reason.
+fn failed(links: &[PodLink], message: String) -> Done {
+    let found = problem(LINK_FAILED, message);
+    Done::Links(links.iter().map(|link| (link.key(), Err(found.clone()))).collect())
+}
+
+impl<'t> Sides<'t> {
+    /// Opens both namespaces; `None` if the process has to be located first. The error is a sentence.
+    fn open(
         thread: &'t mut NamespaceThread,
-        place: Place,
+        process: PodProcess,
+        proc: &Path,
         node_namespace: &Path,
-    ) -> Result<Option<(Sides<'t>, Option<u32>)>, String> {
+    ) -> Result<Option<Self>, String> {
         let failed = |error: io::Error| {
             format!("the network namespace {} cannot be used: {error}", node_namespace.display())
         };
         let node = Namespace::open(node_namespace).map_err(failed)?;
-        let (pod, process) = match place {
-            Place::Known(Located { process, namespace }) => (namespace, Some(process)),
-            Place::Perhaps(path) => match Namespace::open(&path) {
+        let (pod, process) = match process {
+            PodProcess::Located(Located { process, namespace }) => (namespace, Some(process)),
+            PodProcess::Recalled(process) => match Namespace::open(&namespace_path(proc, process)) {
                 Ok(namespace) => (namespace, None),
                 Err(_) => return Ok(None),
             },
@@ -119,22 +129,17 @@ impl Work {
         // The thread stays in the pod's namespace, from which it announces addresses.
         let there =
             thread.socket(&pod).map_err(|error| format!("the pod's network cannot be entered: {error}"))?;
-        Ok(Some((Sides { thread, here, there, pod }, process)))
+        Ok(Some(Self { thread, here, there, pod, process }))
     }
-}
 
-impl Sides<'_> {
-    fn links(&mut self, items: &[Item], process: Option<u32>) -> Done {
+    fn links(&mut self, items: &[PodLink]) -> Done {
         let inside = match self.inside(items) {
             Ok(inside) => inside,
-            Err(error) => {
-                let found = problem(LINK_FAILED, format!("the links of the pod cannot be read: {error}"));
-                return Done::Links(items.iter().map(|item| (item.key(), Err(found.clone()))).collect());
-            }
+            Err(error) => return failed(items, format!("the links of the pod cannot be read: {error}")),
         };
         let mut done = Vec::new();
         for item in items {
-            match self.link(item, &inside, process) {
+            match self.link(item, &inside) {
                 Ok(Some(plugged)) => done.push((item.key(), Ok(plugged))),
                 Ok(None) => return Done::Ask,
                 Err(problem) => done.push((item.key(), Err(problem))),
@@ -143,33 +148,28 @@ impl Sides<'_> {
         Done::Links(done)
     }
 
-    fn inside(&mut self, items: &[Item]) -> io::Result<Inside> {
+    fn inside(&mut self, items: &[PodLink]) -> io::Result<Observed> {
         let ranges: Vec<_> = items.iter().map(|item| item.wanted.mark.net.trunc()).collect();
-        Ok(Inside {
+        Ok(Observed {
             links: self.there.links()?,
             addresses: self.there.addresses()?,
-            routes: self.there.routes_into(&ranges)?,
+            routes: Some(self.there.routes_into(&ranges)?),
         })
     }
 
-    /// Makes or verifies a link; `None` if it has to be made and the process is not known.
-    fn link(
-        &mut self,
-        item: &Item,
-        inside: &Inside,
-        process: Option<u32>,
-    ) -> Result<Option<Plugged>, LinkProblem> {
+    /// Makes or verifies a link; `None` if it has to be made and the process is not located.
+    fn link(&mut self, item: &PodLink, inside: &Observed) -> Result<Option<Plugged>, LinkProblem> {
         let mark = &item.wanted.mark;
         let failed = |error: io::Error| problem(LINK_FAILED, format!("the link cannot be changed: {error}"));
         let host = self.host(item, &inside.links).map_err(failed)?;
         let verdict = host.as_ref().map(|host| (host, verify(mark, host, &inside.links, &inside.addresses)));
         let range = mark.net.trunc();
-        let overlap = inside.overlapped(&range).map(|what| {
+        let overlap = overlapped(inside, &range).map(|what| {
             let message =
                 format!("{range} is a network that the pod has already, by {what}: choose another range");
             problem(NETWORK_OVERLAP, message)
         });
-        let (host, end, repairs) = match (verdict, process) {
+        let (host, end, repairs) = match (verdict, self.process) {
             (Some((host, Verdict::Repair(end, repairs))), _) => (host.clone(), end, repairs),
             (_, None) => return Ok(None),
             (rebuilt, Some(process)) => {
@@ -194,7 +194,7 @@ impl Sides<'_> {
 
     /// The node's end as it is now. What was seen may be gone, and its number another's; and a link may have been made since:
     /// then the pod's end leads to it.
-    fn host(&mut self, item: &Item, inside: &[Link]) -> io::Result<Option<Link>> {
+    fn host(&mut self, item: &PodLink, inside: &[Link]) -> io::Result<Option<Link>> {
         let mark = &item.wanted.mark;
         let is_end = |link: &Link, side: Side| {
             link.alias == mark.alias(side) || link.alias.is_empty() && link.mac == Some(mark.mac(side))
@@ -209,7 +209,7 @@ impl Sides<'_> {
     }
 
     /// Makes a pair; returns both ends.
-    fn make(&mut self, item: &Item, process: u32) -> Result<(Link, Link), LinkProblem> {
+    fn make(&mut self, item: &PodLink, process: u32) -> Result<(Link, Link), LinkProblem> {
         let (mark, attachment) = (&item.wanted.mark, &item.wanted.mark.key.attachment);
         let (there, here) = names(attachment, process);
         if here.len() > LONGEST_NAME {
@@ -221,9 +221,9 @@ impl Sides<'_> {
             return Err(problem(NAME_TOO_LONG, message));
         }
         let pair = Pair {
-            here: End { name: here.clone(), mac: mark.mac(Side::Node) },
+            here: NewLink { name: here.clone(), mac: mark.mac(Side::Node) },
             master: item.master,
-            there: End { name: there.clone(), mac: mark.mac(Side::Pod) },
+            there: NewLink { name: there.clone(), mac: mark.mac(Side::Pod) },
         };
         let failed =
             |error: io::Error| problem(LINK_FAILED, format!("the link {here} cannot be made: {error}"));
@@ -273,7 +273,7 @@ impl Sides<'_> {
 }
 
 /// Whether a link may be made where its range overlaps something of the pod, or nothing.
-fn may_be_made(wanted: &Wanted, overlap: Option<&LinkProblem>) -> Result<(), LinkProblem> {
+fn may_be_made(wanted: &DesiredLink, overlap: Option<&LinkProblem>) -> Result<(), LinkProblem> {
     if wanted.is_ending {
         let message = "the pod is being deleted, so its link, which is not as it should be, is not made anew";
         return Err(problem(LINK_FAILED, message));
@@ -281,7 +281,7 @@ fn may_be_made(wanted: &Wanted, overlap: Option<&LinkProblem>) -> Result<(), Lin
     overlap.cloned().map_or(Ok(()), Err)
 }
 
-impl Item {
+impl PodLink {
     /// The link.
     pub fn key(&self) -> LinkKey {
         self.wanted.mark.key.clone()

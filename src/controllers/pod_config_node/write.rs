@@ -8,7 +8,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::controllers::pod_network::{RECORD, REPORT};
+use crate::controllers::pod_network::{RECORD, REPORT, difference};
 use crate::kinds::{NetworkRecord, NetworkRecordKind, NodeKind};
 use crate::runtime::error::with_sources;
 use crate::runtime::store::Store;
@@ -16,7 +16,7 @@ use crate::runtime::watch;
 
 /// Writes the report of a node.
 #[derive(Clone)]
-pub struct Report {
+pub struct ReportWriter {
     /// A client that sends writes without the lease: each node has a report of its own.
     pub client: Client,
     /// The stored report.
@@ -29,7 +29,7 @@ pub struct Report {
     pub node: String,
 }
 
-impl Report {
+impl ReportWriter {
     /// The report as it is stored.
     pub fn stored(&self) -> Option<Arc<NetworkRecord>> {
         self.store.get(&self.namespace, &self.name)
@@ -40,8 +40,8 @@ impl Report {
         let api = Api::<ConfigMap>::namespaced(self.client.clone(), &self.namespace);
         let written = match self.stored() {
             Some(stored) => {
-                let patch = difference(&stored, &data);
-                api.patch(&self.name, &PatchParams::default(), &Patch::Merge(patch)).await
+                let patch = Patch::Merge(patch(&stored, &data));
+                api.patch(&self.name, &PatchParams::default(), &patch).await
             }
             None => api.create(&PostParams::default(), &self.first(data).await?).await,
         };
@@ -84,18 +84,13 @@ impl Report {
 }
 
 /// The patch that makes a stored report what it should be, for the version that was seen.
-fn difference(stored: &NetworkRecord, data: &BTreeMap<String, String>) -> Value {
-    let differing = data.iter().filter(|(key, text)| stored.spec.get(*key) != Some(text));
-    let mut patch: BTreeMap<&str, Value> =
-        differing.map(|(key, text)| (key.as_str(), Value::from(text.as_str()))).collect();
-    let gone = stored.spec.keys().filter(|key| !data.contains_key(*key));
-    patch.extend(gone.map(|key| (key.as_str(), Value::Null)));
+fn patch(stored: &NetworkRecord, data: &BTreeMap<String, String>) -> Value {
     json!({
         "metadata": {
             "uid": stored.uid(),
             "resourceVersion": stored.resource_version(),
             "labels": {RECORD: REPORT},
         },
-        "data": patch,
+        "data": difference(&stored.spec, data),
     })
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::setup::{ReplicaDefinition, Setup};
 use super::shared::addresses::InstanceAddresses;
-use crate::capture::{Capture, ConnectionCounter, Settings, State, Wanted};
+use crate::capture::{Capture, ConnectionCounter, Settings, State, Tracked};
 use crate::config::SshTrackerConfig;
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
@@ -43,7 +43,7 @@ impl ReplicaDefinition for SshTrackerLoop {
         }
         let settings = Settings {
             interface: (interface != "any").then_some(interface),
-            wanted: Wanted { port, ipv6 },
+            tracked: Tracked { port, ipv6 },
             snap_length: snaplen,
         };
         Ok(Self::new(settings, counter))

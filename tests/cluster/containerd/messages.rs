@@ -133,6 +133,25 @@ pub struct ContainerId {
     pub container_id: String,
 }
 
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct PodSandboxStatusResponse {
+    #[prost(message, optional, tag = "1")]
+    pub status: Option<PodSandboxStatus>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct PodSandboxStatus {
+    #[prost(message, optional, tag = "5")]
+    pub network: Option<PodSandboxNetworkStatus>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct PodSandboxNetworkStatus {
+    /// The address of the pod.
+    #[prost(string, tag = "1")]
+    pub ip: String,
+}
+
 /// Asks for the use of one container.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ContainerStatsRequest {

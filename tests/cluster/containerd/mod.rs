@@ -33,8 +33,8 @@ pub use messages::ContainerStats;
 use messages::{
     ContainerConfig, ContainerId, ContainerMetadata, ContainerStatsRequest, ContainerStatsResponse,
     CreateContainerRequest, Empty, ImageSpec, ImageStatusRequest, ImageStatusResponse, LinuxPodSandboxConfig,
-    LinuxSandboxSecurityContext, NamespaceOption, PodSandboxConfig, PodSandboxMetadata, RunPodSandboxRequest,
-    RunPodSandboxResponse, SandboxId,
+    LinuxSandboxSecurityContext, NamespaceOption, PodSandboxConfig, PodSandboxMetadata,
+    PodSandboxStatusResponse, RunPodSandboxRequest, RunPodSandboxResponse, SandboxId,
 };
 
 /// How long a call may take on a machine that does something else, too.
@@ -276,6 +276,13 @@ impl Containerd {
         let request = SandboxId { pod_sandbox_id: sandbox.to_owned() };
         let _: Empty = self.call("RuntimeService/RemovePodSandbox", request).await?;
         Ok(())
+    }
+
+    /// The address of a pod; `None` where it has that of the node.
+    pub async fn pod_ip(&self, sandbox: &str) -> Result<Option<String>> {
+        let request = SandboxId { pod_sandbox_id: sandbox.to_owned() };
+        let answer: PodSandboxStatusResponse = self.call("RuntimeService/PodSandboxStatus", request).await?;
+        Ok(answer.status.and_then(|status| status.network).map(|network| network.ip))
     }
 
     /// What a container uses, if that has been measured.

@@ -24,7 +24,7 @@ fn float(number: u64) -> f64 {
 /// The processor time of a container and the moment, in nanoseconds.
 fn processor(stats: &ContainerStats) -> (u64, u64) {
     let cpu = stats.cpu.expect("measured");
-    let used = cpu.usage_core_nano_seconds.expect("measured").value;
+    let used = cpu.usage_core_nano_seconds.expect("measured");
     (used, cpu.timestamp.try_into().expect("after 1970"))
 }
 
@@ -59,8 +59,8 @@ async fn the_numbers_are_those_of_the_runtime() {
 
     until("the same memory and files", async || {
         let (stats, found) = (stats().await, ask(&daemon, "busy").await.ok()?);
-        let memory = stats.memory?.working_set_bytes?.value;
-        let disk = stats.writable_layer?.used_bytes?.value;
+        let memory = stats.memory?.working_set_bytes?;
+        let disk = stats.writable_layer?.used_bytes?;
         println!("memory: {}, {memory}; files: {}, {disk}", found.mem_bytes, found.disk_bytes);
         let near = |found: u64, expected: u64| is_near(float(found), float(expected));
         let is_there = memory >= 64 << 20 && disk >= 16 << 20;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crownlabs::testing::cri::messages::{ContainerFilter, ContainerStatsFilter, PodSandboxFilter};
+use crownlabs::testing::cri::messages::{ContainerFilter, PodSandboxFilter};
 use crownlabs::testing::cri::{Cri, CriError, DEADLINE};
 
 use crate::instance_metrics::until;
@@ -57,7 +57,7 @@ async fn pods_and_containers_are_found_with_their_processes() {
     assert_ne!(of_node.trim(), of_sandbox.display().to_string());
     assert_ne!(of_node.trim(), network("self").display().to_string());
 
-    let stats = client.list_container_stats(ContainerStatsFilter::default()).await.expect("stats");
+    let stats = client.list_container_stats().await.expect("stats");
     let ids: Vec<_> = stats.iter().map(|stats| stats.attributes.clone().expect("attributes").id).collect();
     assert_eq!(ids, std::slice::from_ref(&container));
     let one = client.container_stats(&container).await.expect("stats").expect("measured");
@@ -70,7 +70,7 @@ async fn pods_and_containers_are_found_with_their_processes() {
     let error = client.sandbox_process(&sandbox).await.expect_err("it does not run");
     assert_eq!(error, CriError::NotRunning(format!("sandbox {sandbox}")));
     node.remove_pod(&sandbox).await.expect("removed");
-    let error = client.pod_sandbox_status(&sandbox, false).await.expect_err("it is gone");
+    let error = client.sandbox_process(&sandbox).await.expect_err("it is gone");
     assert!(error.is_not_found(), "{error}");
 }
 
@@ -105,8 +105,7 @@ async fn two_nodes_do_not_meet() {
         let client = Cri::new(node.socket(), DEADLINE);
         let found = client.list_pod_sandboxes(PodSandboxFilter::default()).await.expect("sandboxes");
         assert_eq!(found.len(), 1);
-        let status = client.pod_sandbox_status(&found[0].id, false).await.expect("its status");
-        let ip = status.status.and_then(|status| status.network).expect("a network").ip;
+        let ip = node.pod_ip(&found[0].id).await.expect("its status").expect("a network");
         assert!(ip.starts_with(range), "{ip}");
     }
 }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crownlabs::testing::cri::messages::{
-    Container, ContainerState, ContainerStatus, ContainerStatusRequest, ContainerStatusResponse,
-    ListContainersRequest, ListContainersResponse, ListPodSandboxRequest, ListPodSandboxResponse, PodSandbox,
-    PodSandboxStatus, PodSandboxStatusRequest, PodSandboxStatusResponse, VersionResponse,
+    ByIdRequest, CONTAINER_RUNNING, Container, ListContainersRequest, ListContainersResponse,
+    ListPodSandboxRequest, ListPodSandboxResponse, PodSandbox, SANDBOX_READY, Status, StatusResponse,
+    VersionResponse,
 };
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body_util::{BodyExt as _, Collected, StreamBody};
@@ -154,20 +154,13 @@ fn reply(script: &Script, method: &str, message: &[u8]) -> Option<Vec<u8>> {
         "ListContainers" => {
             let filter = ListContainersRequest::decode(message).ok()?.filter.unwrap_or_default();
             let all = script.containers.keys().filter(|uid| selected(&filter.label_selector, uid));
-            let containers = all.map(|uid| Container {
-                id: uid.clone(),
-                state: ContainerState::Running as i32,
-                labels: labels(uid),
-                ..Container::default()
-            });
+            let containers = all.map(|uid| Container { id: uid.clone(), ..Container::default() });
             Some(ListContainersResponse { containers: containers.collect() }.encode_to_vec())
         }
         "ContainerStatus" => {
-            let id = ContainerStatusRequest::decode(message).ok()?.container_id;
-            let process = script.containers.get(&id)?;
-            let status =
-                ContainerStatus { id, state: ContainerState::Running as i32, ..ContainerStatus::default() };
-            Some(ContainerStatusResponse { status: Some(status), info: info(*process) }.encode_to_vec())
+            let process = script.containers.get(&ByIdRequest::decode(message).ok()?.id)?;
+            let status = Some(Status { state: CONTAINER_RUNNING });
+            Some(StatusResponse { status, info: info(*process) }.encode_to_vec())
         }
         "ListPodSandbox" => {
             let filter = ListPodSandboxRequest::decode(message).ok()?.filter.unwrap_or_default();
@@ -177,10 +170,9 @@ fn reply(script: &Script, method: &str, message: &[u8]) -> Option<Vec<u8>> {
             Some(ListPodSandboxResponse { items: items.collect() }.encode_to_vec())
         }
         "PodSandboxStatus" => {
-            let id = PodSandboxStatusRequest::decode(message).ok()?.pod_sandbox_id;
-            let process = script.sandboxes.get(&id)?;
-            let status = PodSandboxStatus { id, ..PodSandboxStatus::default() };
-            Some(PodSandboxStatusResponse { status: Some(status), info: info(*process) }.encode_to_vec())
+            let process = script.sandboxes.get(&ByIdRequest::decode(message).ok()?.id)?;
+            let status = Some(Status { state: SANDBOX_READY });
+            Some(StatusResponse { status, info: info(*process) }.encode_to_vec())
         }
         _ => None,
     }

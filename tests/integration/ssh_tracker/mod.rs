@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crownlabs::testing::{Capture, ConnectionCounter, Settings, State, Wanted};
+use crownlabs::testing::{Capture, ConnectionCounter, Settings, State, Tracked};
 
 use crate::lab::wait_until;
 use cluster::network::{Namespace, Sender, syn};
@@ -23,7 +23,11 @@ const LAST: &str = "10.99.0.1";
 
 /// The settings of a capture of port 22, of all devices or one.
 fn settings(interface: Option<&str>, ipv6: bool) -> Settings {
-    Settings { interface: interface.map(str::to_owned), wanted: Wanted { port: 22, ipv6 }, snap_length: 1600 }
+    Settings {
+        interface: interface.map(str::to_owned),
+        tracked: Tracked { port: 22, ipv6 },
+        snap_length: 1600,
+    }
 }
 
 /// A capture in a namespace, with its counter.

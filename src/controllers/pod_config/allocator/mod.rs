@@ -16,32 +16,20 @@ pub type Slot = (String, String);
 
 /// An attachment that a pod is to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct AddressRequest {
     /// The uid of the pod.
     pub uid: String,
-    /// What is recorded, but for the address.
-    pub pod: String,
-    /// See [`Allocation::node`].
-    pub node: String,
-    /// See [`Allocation::pod_config`].
-    pub pod_config: String,
-    /// See [`Allocation::pod_config_uid`].
-    pub pod_config_uid: String,
-    /// See [`Allocation::attachment`].
-    pub attachment: String,
-    /// See [`Allocation::bridge`].
-    pub bridge: String,
+    /// What is recorded for it, but for the address, which has no meaning.
+    pub allocation: Allocation,
     /// Whether it may get an address now; if not, it only keeps the one that it has.
     pub may_begin: bool,
-    /// See [`Allocation::ending`].
-    pub ending: bool,
     /// The address that the status of the `PodConfig` says it has had, for records that were lost.
     pub remembered: Option<IpAddr>,
 }
 
 /// A live link in a report, whose address is in the range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct LiveLink {
     /// The uid of its pod.
     pub uid: String,
     /// What was allocated, as far as the link shows it.
@@ -57,9 +45,9 @@ pub struct Input<'a> {
     /// What is recorded.
     pub entries: &'a Entries,
     /// What pods are to have from this pool, in the order in which they get addresses.
-    pub wanted: &'a [Wanted],
+    pub wanted: &'a [AddressRequest],
     /// The live links in the range, according to the reports of nodes that are not lost.
-    pub seen: &'a [Seen],
+    pub live: &'a [LiveLink],
     /// What has an allocation in another pool, or is still reported as released: it gets no address before that is gone.
     pub busy: &'a BTreeSet<Slot>,
     /// Whether an allocation stays as it is, because what its `PodConfig` asks for cannot be read.
@@ -88,30 +76,21 @@ pub struct Next {
     pub without: Vec<(usize, Without)>,
 }
 
-impl Wanted {
+impl AddressRequest {
     /// Whether an allocation for this pod is for this.
     fn is_for(&self, allocation: &Allocation) -> bool {
         !allocation.release
-            && allocation.attachment == self.attachment
-            && allocation.pod_config_uid == self.pod_config_uid
+            && allocation.attachment == self.allocation.attachment
+            && allocation.pod_config_uid == self.allocation.pod_config_uid
     }
 
     fn allocation(&self, address: IpAddr) -> Allocation {
-        Allocation {
-            pod: self.pod.clone(),
-            node: self.node.clone(),
-            pod_config: self.pod_config.clone(),
-            pod_config_uid: self.pod_config_uid.clone(),
-            attachment: self.attachment.clone(),
-            bridge: self.bridge.clone(),
-            address,
-            ending: self.ending,
-            release: false,
-        }
+        Allocation { address, ..self.allocation.clone() }
     }
 
-    fn slot(&self) -> Slot {
-        (self.uid.clone(), self.attachment.clone())
+    /// What it is for.
+    pub fn slot(&self) -> Slot {
+        (self.uid.clone(), self.allocation.attachment.clone())
     }
 }
 
@@ -155,7 +134,7 @@ fn size(uid: &str, allocation: &Allocation) -> usize {
 
 /// The next state of a pool.
 pub fn next(input: &Input<'_>) -> Next {
-    let mut wanted: BTreeMap<&str, Vec<&Wanted>> = BTreeMap::new();
+    let mut wanted: BTreeMap<&str, Vec<&AddressRequest>> = BTreeMap::new();
     for one in input.wanted {
         wanted.entry(&one.uid).or_default().push(one);
     }
@@ -182,8 +161,12 @@ pub fn next(input: &Input<'_>) -> Next {
 
 /// Records live links that the record does not have, because it was lost: with the address that they have, for the pod if
 /// it is to have one, else to be released. What cannot be recorded keeps its address from others all the same.
-fn restore<'w>(input: &Input<'_>, find: &dyn Fn(&str, &Allocation) -> Option<&'w Wanted>, draft: &mut Draft) {
-    for Seen { uid, allocation, is_own } in input.seen {
+fn restore<'w>(
+    input: &Input<'_>,
+    find: &dyn Fn(&str, &Allocation) -> Option<&'w AddressRequest>,
+    draft: &mut Draft,
+) {
+    for LiveLink { uid, allocation, is_own } in input.live {
         let address = allocation.address;
         let slot = (uid.clone(), allocation.attachment.clone());
         let is_known =
@@ -202,14 +185,14 @@ fn restore<'w>(input: &Input<'_>, find: &dyn Fn(&str, &Allocation) -> Option<&'w
 /// Gives addresses to what has none: the remembered ones first, then the lowest free ones.
 fn serve(input: &Input<'_>, draft: &mut Draft) -> Vec<(usize, Without)> {
     let mut without = Vec::new();
-    let mut open: Vec<(usize, &Wanted)> = Vec::new();
+    let mut open: Vec<(usize, &AddressRequest)> = Vec::new();
     for (place, wanted) in input.wanted.iter().enumerate() {
         let list = draft.entries.get(&wanted.uid);
         let has_own = list.is_some_and(|list| list.iter().any(|allocation| wanted.is_for(allocation)));
         if has_own {
             continue;
         }
-        if input.busy.contains(&wanted.slot()) || draft.has(&wanted.uid, &wanted.attachment) {
+        if input.busy.contains(&wanted.slot()) || draft.has(&wanted.uid, &wanted.allocation.attachment) {
             without.push((place, Without::Leaving));
             continue;
         }

@@ -2,19 +2,19 @@
 
 use super::*;
 
-fn wanted(uid: &str, attachment: &str) -> Wanted {
-    Wanted {
-        uid: uid.to_owned(),
+fn wanted(uid: &str, attachment: &str) -> AddressRequest {
+    let allocation = Allocation {
         pod: format!("pod-{uid}"),
         node: "n1".to_owned(),
         pod_config: "net".to_owned(),
         pod_config_uid: "c".to_owned(),
         attachment: attachment.to_owned(),
         bridge: "br0".to_owned(),
-        may_begin: true,
+        address: address(1),
         ending: false,
-        remembered: None,
-    }
+        release: false,
+    };
+    AddressRequest { uid: uid.to_owned(), allocation, may_begin: true, remembered: None }
 }
 
 fn address(last: u8) -> IpAddr {
@@ -25,8 +25,8 @@ fn address(last: u8) -> IpAddr {
 /// others have none.
 fn state(
     entries: &Entries,
-    wanted: &[Wanted],
-    seen: &[Seen],
+    wanted: &[AddressRequest],
+    seen: &[LiveLink],
     busy: &[(&str, &str)],
     gone: &[&str],
 ) -> (Vec<String>, Vec<(usize, Without)>) {
@@ -35,7 +35,7 @@ fn state(
         range: Range::parse("10.1.0.0/29").expect("a range"),
         entries,
         wanted,
-        seen,
+        live: seen,
         busy: &busy,
         is_frozen: &|allocation| allocation.pod_config_uid == "frozen",
         is_gone: &|uid, _| gone.contains(&uid),
@@ -58,8 +58,8 @@ fn pool(uids: &[&str]) -> Entries {
     list.collect()
 }
 
-fn seen(uid: &str, last: u8) -> Seen {
-    Seen { uid: uid.to_owned(), allocation: wanted(uid, "x").allocation(address(last)), is_own: true }
+fn seen(uid: &str, last: u8) -> LiveLink {
+    LiveLink { uid: uid.to_owned(), allocation: wanted(uid, "x").allocation(address(last)), is_own: true }
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_live_link_keeps_its_address_whatever_the_record_says() {
     // That of a pod that is to have it, of one that is not, and one that cannot be recorded.
     let (lines, _) = state(&Entries::new(), &all, &[seen("b", 2), seen("z", 3)], &[], &[]);
     assert_eq!(lines, ["a x 10.1.0.4", "b x 10.1.0.2", "z x 10.1.0.3!"]);
-    let other = Seen { is_own: false, ..seen("z", 2) };
+    let other = LiveLink { is_own: false, ..seen("z", 2) };
     assert_eq!(state(&Entries::new(), &all, &[other], &[], &[]).0, ["a x 10.1.0.3", "b x 10.1.0.4"]);
     assert_eq!(state(&Entries::new(), &all, &[seen("a", 1)], &[], &[]).0, ["a x 10.1.0.2", "b x 10.1.0.3"]);
     let lines = state(&pool(&["a"]), &all, &[seen("a", 3)], &[], &[]).0;
@@ -102,7 +102,8 @@ fn a_live_link_keeps_its_address_whatever_the_record_says() {
 
 #[test]
 fn what_is_remembered_comes_before_what_is_free() {
-    let remembered = |uid: &str, last: u8| Wanted { remembered: Some(address(last)), ..wanted(uid, "x") };
+    let remembered =
+        |uid: &str, last: u8| AddressRequest { remembered: Some(address(last)), ..wanted(uid, "x") };
     let all =
         [wanted("a", "x"), remembered("b", 2), remembered("c", 2), remembered("d", 1), remembered("e", 7)];
     let (lines, _) = state(&Entries::new(), &all, &[], &[], &[]);
@@ -111,7 +112,11 @@ fn what_is_remembered_comes_before_what_is_free() {
 
 #[test]
 fn what_may_not_begin_keeps_what_it_has_and_what_cannot_be_read_stays() {
-    let all = ["a", "b"].map(|uid| Wanted { may_begin: false, bridge: "br1".to_owned(), ..wanted(uid, "x") });
+    let all = ["a", "b"].map(|uid| {
+        let mut wanted = AddressRequest { may_begin: false, ..wanted(uid, "x") };
+        wanted.allocation.bridge = "br1".to_owned();
+        wanted
+    });
     let mut entries = pool(&["a", "z"]);
     entries.get_mut("z").expect("there")[0].pod_config_uid = "frozen".to_owned();
     assert_eq!(
@@ -122,7 +127,7 @@ fn what_may_not_begin_keeps_what_it_has_and_what_cannot_be_read_stays() {
 
 #[test]
 fn a_range_has_an_end() {
-    let all: Vec<Wanted> =
+    let all: Vec<AddressRequest> =
         ["a", "b", "c"].iter().flat_map(|uid| ["x", "y"].map(|name| wanted(uid, name))).collect();
     let (lines, without) = state(&Entries::new(), &all, &[], &[], &[]);
     assert_eq!((lines.len(), without), (5, vec![(5, Without::Exhausted)]));
@@ -130,19 +135,19 @@ fn a_range_has_an_end() {
 
 #[test]
 fn a_record_has_room_for_so_many_bytes() {
-    let long = |number: usize| Wanted {
-        pod: "p".repeat(253),
-        node: "n".repeat(253),
-        pod_config: "c".repeat(253),
-        ..wanted(&format!("{number:036}"), "x")
+    let long = |number: usize| {
+        let mut wanted = wanted(&format!("{number:036}"), "x");
+        let Allocation { pod, node, pod_config, .. } = &mut wanted.allocation;
+        (*pod, *node, *pod_config) = ("p".repeat(253), "n".repeat(253), "c".repeat(253));
+        wanted
     };
-    let all: Vec<Wanted> = (0..LIMIT).map(long).collect();
+    let all: Vec<AddressRequest> = (0..LIMIT).map(long).collect();
     let none = BTreeSet::new();
     let next = next(&Input {
         range: Range::parse("10.0.0.0/16").expect("a range"),
         entries: &Entries::new(),
         wanted: &all,
-        seen: &[],
+        live: &[],
         busy: &none,
         is_frozen: &|_| false,
         is_gone: &|_, _| false,

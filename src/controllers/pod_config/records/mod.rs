@@ -7,14 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use super::claims::InUse;
 use super::ranges::Range;
-use super::validate::{LONGEST, unusable};
 use crate::api::names::check_dns_label;
 use crate::controllers::pod_network::{
-    Allocation, Link, LinkState, NODE_KEY, Node, POOL, POOL_KEY, Pool, RECORD, REPORT, pool_name, report_name,
+    Allocation, Link, LinkState, NODE_KEY, Node, POOL, POOL_KEY, Pool, RECORD, REPORT, is_link_name,
+    pool_name, report_name,
 };
 use crate::kinds::NetworkRecord;
 
@@ -32,7 +30,41 @@ pub enum Record {
     /// A pool.
     Pool(PoolRecord),
     /// The report of a node.
-    Report(Arc<Report>),
+    Report(Arc<NodeReport>),
+}
+
+impl Record {
+    /// The pool that it is.
+    pub fn pool(&self) -> Option<&PoolRecord> {
+        if let Self::Pool(pool) = self { Some(pool) } else { None }
+    }
+
+    /// The report that it is.
+    pub fn report(&self) -> Option<&NodeReport> {
+        if let Self::Report(report) = self { Some(report) } else { None }
+    }
+
+    /// The ranges and bridges of which it has links. Those of a report count too: the record of their pool may be lost.
+    pub fn in_use(&self) -> BTreeSet<InUse> {
+        match self {
+            Self::Pool(pool) => {
+                let of = |allocation: &Allocation| InUse {
+                    namespace: pool.namespace.clone(),
+                    range: pool.range,
+                    bridge: allocation.bridge.clone(),
+                };
+                pool.allocations().map(|(_, allocation)| of(allocation)).collect()
+            }
+            Self::Report(report) => {
+                let live = report.links.values().flatten().filter(|link| address(link).is_some());
+                let of = |link: &Link| {
+                    let range = Range::parse(&link.address).ok()?;
+                    Some(InUse { namespace: link.namespace.clone(), range, bridge: link.bridge.clone() })
+                };
+                live.filter_map(of).collect()
+            }
+        }
+    }
 }
 
 /// A pool as it is recorded.
@@ -52,7 +84,7 @@ pub struct PoolRecord {
 
 /// What a node reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct NodeReport {
     /// The node.
     pub node: Node,
     /// What it has made of its allocations, by the uid of their pod.
@@ -107,7 +139,7 @@ fn entries(record: &NetworkRecord, range: &Range) -> (Entries, bool) {
 }
 
 /// A report, if it has the name of its node. Links that cannot be read are left out.
-fn read_report(record: &NetworkRecord) -> Option<Report> {
+fn read_report(record: &NetworkRecord) -> Option<NodeReport> {
     let node: Node = serde_json::from_str(record.spec.get(NODE_KEY)?).ok()?;
     if record.name() != report_name(&node.node) {
         return None;
@@ -118,26 +150,12 @@ fn read_report(record: &NetworkRecord) -> Option<Report> {
         list.retain(is_sound);
         Some((uid.clone(), list))
     });
-    Some(Report { links: links.collect(), node })
+    Some(NodeReport { links: links.collect(), node })
 }
 
 /// Whether there can be such a link. What a report says may become the name of a record, and the path of a request.
 fn is_sound(link: &Link) -> bool {
-    check_dns_label(&link.namespace).is_ok()
-        && unusable(&link.attachment).is_none()
-        && link.attachment.len() <= LONGEST
-}
-
-impl Report {
-    /// The ranges and the bridges of the links that are there.
-    pub fn in_use(&self) -> BTreeSet<InUse> {
-        let live = self.links.values().flatten().filter(|link| address(link).is_some());
-        let of = |link: &Link| {
-            let range = Range::parse(&link.address).ok()?;
-            Some(InUse { namespace: link.namespace.clone(), range, bridge: link.bridge.clone() })
-        };
-        live.filter_map(of).collect()
-    }
+    check_dns_label(&link.namespace).is_ok() && is_link_name(&link.attachment)
 }
 
 /// The address of a link that is there, and its prefix length.
@@ -168,19 +186,9 @@ impl PoolRecord {
             .flat_map(|(uid, list)| list.iter().map(move |allocation| (uid.as_str(), allocation)))
     }
 
-    /// Whether there is nothing in it, and nobody names it.
+    /// Whether it has no allocation, and no `PodConfig` names it.
     pub fn is_unused(&self) -> bool {
         self.entries.is_empty() && self.bridges.is_empty()
-    }
-
-    /// The range and the bridges of which it has links.
-    pub fn in_use(&self) -> BTreeSet<InUse> {
-        let of = |allocation: &Allocation| InUse {
-            namespace: self.namespace.clone(),
-            range: self.range,
-            bridge: allocation.bridge.clone(),
-        };
-        self.allocations().map(|(_, allocation)| of(allocation)).collect()
     }
 
     /// The data of its record.
@@ -200,16 +208,6 @@ impl PoolRecord {
 pub fn text<T: serde::Serialize>(value: &T) -> String {
     // The types of records have text keys and no fallible serialisers: the only two causes of an error.
     serde_json::to_string(value).unwrap_or_default()
-}
-
-/// The merge patch after which a record has this data; `None` if it has.
-pub fn difference(record: &NetworkRecord, data: &BTreeMap<String, String>) -> Option<Value> {
-    let gone =
-        record.spec.keys().filter(|key| !data.contains_key(*key)).map(|key| (key.clone(), Value::Null));
-    let changed = data.iter().filter(|(key, text)| record.spec.get(*key) != Some(text));
-    let changed = changed.map(|(key, text)| (key.clone(), Value::from(text.as_str())));
-    let patch: serde_json::Map<String, Value> = gone.chain(changed).collect();
-    (!patch.is_empty()).then(|| json!({"data": patch}))
 }
 
 #[cfg(test)]

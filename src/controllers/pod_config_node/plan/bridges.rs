@@ -7,9 +7,9 @@ use ipnet::IpNet;
 use super::{Change, Observed, Plan, Settings, problem};
 use crate::api::reason::{BRIDGE_CONFLICT, NETWORK_OVERLAP};
 use crate::controllers::pod_config_node::mark::{Mark, bridge_alias, bridge_mac, bridge_namespace};
-use crate::controllers::pod_config_node::records::{Desired, Wanted};
+use crate::controllers::pod_config_node::records::{Desired, DesiredLink};
 use crate::controllers::pod_network::LinkProblem;
-use crate::netlink::{Address, Link, overlap};
+use crate::netlink::{Address, Link, gateway};
 
 /// The namespaces that use a bridge, each with its gateways.
 type Users = BTreeMap<String, BTreeSet<IpNet>>;
@@ -18,7 +18,7 @@ type Users = BTreeMap<String, BTreeSet<IpNet>>;
 enum Bridge<'o> {
     /// Ours, or about to be made (`None`), for this namespace.
     Ours(Option<&'o Link>, String),
-    /// Somebody else's that we may use.
+    /// A foreign one that the configuration allows.
     Allowed(&'o Link),
     /// Not to be used.
     Refused(LinkProblem),
@@ -33,7 +33,8 @@ pub(super) fn plan(
 ) {
     let view = View { observed, desired, settings };
     for (name, users) in &desired.bridges {
-        let links: Vec<&Wanted> = desired.wanted.values().filter(|wanted| wanted.bridge == *name).collect();
+        let links: Vec<&DesiredLink> =
+            desired.wanted.values().filter(|wanted| wanted.bridge == *name).collect();
         match view.bridge(name, users) {
             Bridge::Refused(problem) => {
                 plan.problems.extend(links.iter().map(|wanted| (wanted.mark.key.clone(), problem.clone())));
@@ -66,8 +67,8 @@ pub(super) fn plan(
 }
 
 /// Plugs those pairs in that are plugged in elsewhere, or nowhere.
-fn plug(master: u32, links: &[&Wanted], busy: &BTreeSet<String>, plan: &mut Plan) {
-    for Wanted { mark, .. } in links {
+fn plug(master: u32, links: &[&DesiredLink], busy: &BTreeSet<String>, plan: &mut Plan) {
+    for DesiredLink { mark, .. } in links {
         let is_busy = busy.contains(&mark.key.pod_uid) || plan.problems.contains_key(&mark.key);
         if let Some(end) = plan.ends.get(&mark.key).filter(|end| end.master != master && !is_busy) {
             plan.changes.push(Change::SetMaster { index: end.index, master, key: mark.key.clone() });
@@ -76,7 +77,7 @@ fn plug(master: u32, links: &[&Wanted], busy: &BTreeSet<String>, plan: &mut Plan
 }
 
 /// Whether there is or will be a link, so that its bridge is needed.
-fn can_be_there(wanted: &Wanted, plan: &Plan) -> bool {
+fn can_be_there(wanted: &DesiredLink, plan: &Plan) -> bool {
     let key = &wanted.mark.key;
     !plan.problems.contains_key(key) && (!wanted.is_ending || plan.ends.contains_key(key))
 }
@@ -152,7 +153,7 @@ impl<'o> View<'o> {
     }
 
     /// Refuses links whose range is used elsewhere on the node, unless there are links of that range already.
-    fn refuse_overlaps(&self, bridge: u32, links: &[&Wanted], plan: &mut Plan) {
+    fn refuse_overlaps(&self, bridge: u32, links: &[&DesiredLink], plan: &mut Plan) {
         let gateways = |range: &IpNet| {
             let found = |address: &&Address| address.link == bridge && address.net.trunc() == *range;
             self.observed.addresses.iter().any(|address| found(&address) && is_gateway(&address.net))
@@ -179,21 +180,8 @@ impl<'o> View<'o> {
     /// The address or route of the node on a link other than this bridge that a range overlaps, in words; an error where the
     /// routes were not read yet.
     fn overlap(&self, bridge: u32, range: &IpNet, plan: &mut Plan) -> Result<Option<String>, ()> {
-        let name = |index: u32| {
-            let found = self.observed.links.iter().find(|link| link.index == index);
-            found.map_or_else(|| "no link".to_owned(), |link| format!("the link {}", link.name))
-        };
-        let mut others = self.observed.addresses.iter().filter(|address| address.link != bridge);
-        if let Some(found) = others.find(|address| overlap(&address.net, range)) {
-            return Ok(Some(format!("the address {} on {}", found.net, name(found.link))));
-        }
-        let Some(routes) = &self.observed.routes else {
-            plan.routes.push(range.trunc());
-            return Err(());
-        };
-        let mut others = routes.iter().filter(|route| route.link != bridge || bridge == 0);
-        let found = others.find(|route| overlap(&route.range, range));
-        Ok(found.map(|route| format!("the route to {} by {}", route.range, name(route.link))))
+        let found = self.observed.overlap(range, "the", |index| index == bridge && bridge != 0);
+        found.inspect_err(|()| plan.routes.push(range.trunc()))
     }
 
     /// Deletes the bridges of ours that no pool names, and that have no ports. Those that lose their last port now go when the
@@ -219,11 +207,8 @@ impl<'o> View<'o> {
     }
 }
 
-/// Whether an address is the first of its range that a host can have, as the gateways on bridges of ours are: the one after
-/// that of the range itself. Others were given to them by somebody else.
+/// Whether an address is the first of its range that a host can have, as the gateways on bridges of ours are. An administrator may have
+/// given them others.
 fn is_gateway(net: &IpNet) -> bool {
-    match net {
-        IpNet::V4(net) => net.addr().to_bits() == net.network().to_bits().saturating_add(1),
-        IpNet::V6(net) => net.addr().to_bits() == net.network().to_bits().saturating_add(1),
-    }
+    net.addr() == gateway(net)
 }

@@ -11,7 +11,7 @@ use crate::netlink::{Link, Mac};
 enum Fate {
     /// It is for a link that is wanted.
     Stays,
-    /// Nobody wants it.
+    /// No pool asks for it.
     Goes,
     /// It is not known whether it is wanted.
     Unknown,
@@ -38,8 +38,7 @@ pub(super) fn plan(observed: &Observed, desired: &Desired, busy: &BTreeSet<Strin
             }
             Fate::Goes => plan.changes.push(Change::DeletePair { index, mark }),
             Fate::Unknown => {
-                let bridge = observed.links.iter().find(|bridge| bridge.index == link.master);
-                let bridge = bridge.map(|bridge| bridge.name.clone()).unwrap_or_default();
+                let bridge = observed.link(link.master).map(|bridge| bridge.name.clone()).unwrap_or_default();
                 let unknown = Unknown { mark: mark.clone(), name: link.name.clone(), bridge };
                 plan.unknown.insert(mark.key, unknown);
             }
@@ -47,8 +46,8 @@ pub(super) fn plan(observed: &Observed, desired: &Desired, busy: &BTreeSet<Strin
     }
 }
 
-/// The marks of the allocations, by the hardware address of the node's end: whoever dies between creating a link and giving it
-/// its alias leaves one without.
+/// The marks of the allocations, by the hardware address of the node's end: a process that ends between
+/// creating a link and giving it its alias leaves one without.
 fn known(desired: &Desired) -> BTreeMap<Mac, &Mark> {
     let all = desired.wanted.values().chain(desired.released.values());
     all.map(|wanted| (wanted.mark.mac(Side::Node), &wanted.mark)).collect()

@@ -20,19 +20,47 @@ use super::mark::{LinkKey, Mark};
 use super::records::Desired;
 use crate::api::reason::Reason;
 use crate::controllers::pod_network::LinkProblem;
-use crate::netlink::{Address, Link, Mac, Route};
+use crate::netlink::{Address, Link, Mac, Route, overlap};
 
-pub use pod::{Inside, Repair, Verdict, verify};
+pub use pod::{Repair, Verdict, overlapped, verify};
 
-/// The links of the node.
+/// The links of the node, or of a pod.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
     /// All links.
     pub links: Vec<Link>,
     /// All addresses.
     pub addresses: Vec<Address>,
-    /// The routes into the ranges of [`Plan::routes`]; `None` if they were not read.
+    /// The routes into certain ranges: on the node into those of [`Plan::routes`]; `None` if they were not read.
     pub routes: Option<Vec<Route>>,
+}
+
+impl Observed {
+    /// The link of that number.
+    pub fn link(&self, index: u32) -> Option<&Link> {
+        self.links.iter().find(|link| link.index == index)
+    }
+
+    /// The address or route that a range overlaps, in words with `article` before the link, on a link other than those that
+    /// `is_left_out` names; an error where the routes were not read.
+    fn overlap(
+        &self,
+        range: &IpNet,
+        article: &str,
+        is_left_out: impl Fn(u32) -> bool,
+    ) -> Result<Option<String>, ()> {
+        let name = |index: u32| {
+            self.link(index)
+                .map_or_else(|| "no link".to_owned(), |link| format!("{article} link {}", link.name))
+        };
+        let mut addresses = self.addresses.iter().filter(|address| !is_left_out(address.link));
+        if let Some(found) = addresses.find(|address| overlap(&address.net, range)) {
+            return Ok(Some(format!("the address {} on {}", found.net, name(found.link))));
+        }
+        let mut routes = self.routes.as_ref().ok_or(())?.iter().filter(|route| !is_left_out(route.link));
+        let found = routes.find(|route| overlap(&route.range, range));
+        Ok(found.map(|route| format!("the route to {} by {}", route.range, name(route.link))))
+    }
 }
 
 /// What does not change while the process runs.
@@ -102,7 +130,7 @@ pub enum Change {
     RemoveGateway(Address),
 }
 
-/// What is to be done.
+/// What is to be done, or, once it was carried out, what is left of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The changes, in this order.
@@ -115,10 +143,14 @@ pub struct Plan {
     pub unknown: BTreeMap<LinkKey, Unknown>,
     /// The bridges into which links may be plugged.
     pub bridges: BTreeMap<String, u32>,
-    /// The bridges of ours that nobody names any more and that stay, each with the reason, as the end of a sentence.
+    /// The bridges of ours that no pool names any more and that stay, each with the reason, as the end of a sentence.
     pub kept: BTreeMap<String, String>,
-    /// What keeps a link from being made.
+    /// What keeps a link from being made or removed.
     pub problems: BTreeMap<LinkKey, LinkProblem>,
+    /// The links that should be gone and are not although it was carried out.
+    pub left: BTreeSet<LinkKey>,
+    /// Whether something failed that is to be tried again.
+    pub has_failed: bool,
 }
 
 /// The node's end of a link of which no pool says anything.

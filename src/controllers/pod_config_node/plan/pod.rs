@@ -2,39 +2,14 @@
 
 use ipnet::IpNet;
 
+use super::Observed;
 use crate::controllers::pod_config_node::mark::{Mark, Side, process_of};
-use crate::netlink::{Address, Link, Route, overlap};
+use crate::netlink::{Address, Link};
 
-/// What there is in the namespace of a pod.
-#[derive(Debug, Clone, Default)]
-pub struct Inside {
-    /// All links.
-    pub links: Vec<Link>,
-    /// All addresses.
-    pub addresses: Vec<Address>,
-    /// The routes into the ranges of its attachments.
-    pub routes: Vec<Route>,
-}
-
-impl Inside {
-    /// The network that the pod has by others, such as its primary one, which a range overlaps: in words.
-    pub fn overlapped(&self, range: &IpNet) -> Option<String> {
-        let is_ours = |index: u32| {
-            let link = self.links.iter().find(|link| link.index == index);
-            link.is_some_and(|link| Mark::read(&link.alias).is_some())
-        };
-        let name = |index: u32| {
-            let link = self.links.iter().find(|link| link.index == index);
-            link.map_or_else(|| "no link".to_owned(), |link| format!("its link {}", link.name))
-        };
-        let mut addresses = self.addresses.iter().filter(|address| !is_ours(address.link));
-        if let Some(found) = addresses.find(|address| overlap(&address.net, range)) {
-            return Some(format!("the address {} on {}", found.net, name(found.link)));
-        }
-        let mut routes = self.routes.iter().filter(|route| !is_ours(route.link));
-        let found = routes.find(|route| overlap(&route.range, range))?;
-        Some(format!("the route to {} by {}", found.range, name(found.link)))
-    }
+/// The network that a pod has by others, such as its primary one, which a range overlaps: in words.
+pub fn overlapped(inside: &Observed, range: &IpNet) -> Option<String> {
+    let is_ours = |index| inside.link(index).is_some_and(|link| Mark::read(&link.alias).is_some());
+    inside.overlap(range, "its", is_ours).ok().flatten()
 }
 
 /// What is to be done with a pair.

@@ -6,10 +6,9 @@ use serde_json::{Value, json};
 
 use super::kernel::*;
 use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
-use crate::controllers::pod_config_node::plan::{Unknown, problem};
+use crate::controllers::pod_config_node::plan::{Plan, Unknown, problem};
 use crate::controllers::pod_config_node::records::Desired;
 use crate::controllers::pod_config_node::report::{Results, Sources, leftovers, report, unread};
-use crate::controllers::pod_config_node::settle::Settled;
 use crate::controllers::pod_config_node::work::Plugged;
 use crate::controllers::pod_network::Node;
 
@@ -20,7 +19,7 @@ fn desired_with(release: bool) -> Desired {
 /// What is reported of the only attachment.
 fn of(
     desired: &Desired,
-    settled: &Settled,
+    settled: &Plan,
     results: &Results,
     busy: &[&str],
     stored: &BTreeMap<String, String>,
@@ -52,7 +51,7 @@ fn a_link_is_plugged_once_it_was_verified_and_released_once_it_is_gone() {
     let (wanted, none) = (desired_with(false), BTreeMap::new());
     let key = key("p1", "data");
     let settled =
-        Settled { ends: BTreeMap::from([(key.clone(), end(6, &plugged().mark, 5))]), ..Settled::default() };
+        Plan { ends: BTreeMap::from([(key.clone(), end(6, &plugged().mark, 5))]), ..Plan::default() };
     let nothing = Results::new();
     let pending = of(&wanted, &settled, &nothing, &[], &none);
     assert_eq!((&pending["state"], &pending["problem"]), (&json!("pending"), &Value::Null));
@@ -71,7 +70,7 @@ fn a_link_is_plugged_once_it_was_verified_and_released_once_it_is_gone() {
     let failed = |reason| Results::from([(key.clone(), Err(problem(reason, "a sentence")))]);
     assert_eq!(of(&wanted, &settled, &failed(RUNTIME_UNAVAILABLE), &[], &stored), shown);
     assert_eq!(of(&wanted, &settled, &failed(LINK_FAILED), &[], &stored)["state"], "pending");
-    let gone = Settled::default();
+    let gone = Plan::default();
     assert_eq!(of(&wanted, &gone, &nothing, &[], &stored)["state"], "pending");
     let message = &of(&wanted, &gone, &failed(RUNTIME_UNAVAILABLE), &[], &stored)["problem"]["message"];
     assert_eq!(message, "a sentence");
@@ -79,11 +78,11 @@ fn a_link_is_plugged_once_it_was_verified_and_released_once_it_is_gone() {
     let released = desired_with(true);
     assert_eq!(of(&released, &settled, &verified, &[], &stored)["state"], "pending");
     assert_eq!(of(&released, &gone, &verified, &["p1"], &stored)["state"], "pending", "it is being changed");
-    let left = Settled { left: BTreeSet::from([key.clone()]), ..Settled::default() };
+    let left = Plan { left: BTreeSet::from([key.clone()]), ..Plan::default() };
     assert_eq!(of(&released, &left, &verified, &[], &stored)["state"], "pending");
     assert_eq!(of(&released, &gone, &verified, &[], &stored)["state"], "released");
     // No pool says anything about it: what was said stays for the leader.
-    let unknown = Settled { unknown: BTreeMap::from([(key, unknown())]), ..Settled::default() };
+    let unknown = Plan { unknown: BTreeMap::from([(key, unknown())]), ..Plan::default() };
     assert_eq!(of(&Desired::default(), &unknown, &nothing, &[], &stored), shown);
     // Nothing was said, or something else: then the link says what it is.
     let told = json!({
@@ -102,26 +101,26 @@ fn a_link_is_plugged_once_it_was_verified_and_released_once_it_is_gone() {
 #[test]
 fn what_should_not_be_there_is_told() {
     let none = Desired::default();
-    assert_eq!(leftovers(&desired_with(true), &Settled::default()), None);
+    assert_eq!(leftovers(&desired_with(true), &Plan::default()), None);
     let all = (0..7).map(|number| (key(&format!("p{number}"), "data"), unknown())).collect();
-    let said = leftovers(&none, &Settled { unknown: all, ..Settled::default() }).expect("a sentence");
+    let said = leftovers(&none, &Plan { unknown: all, ..Plan::default() }).expect("a sentence");
     let named = "hdata4711 with 10.77.0.2/24 of namespace lab";
     assert!(said.contains(&format!(" leader (podConfig) does: {named}, ")), "{said}");
     assert!(said.ends_with(&format!("{named} and 2 more")), "{said}");
     let left = BTreeSet::from([key("p1", "data")]);
     let problems = BTreeMap::from([(key("p1", "data"), problem(LINK_FAILED, "no"))]);
-    let said = leftovers(&none, &Settled { problems, left, ..Settled::default() });
+    let said = leftovers(&none, &Plan { problems, left, ..Plan::default() });
     let expected = "links that are to be removed are still there: data of the pod with uid p1 (no)";
     assert_eq!(said.as_deref(), Some(expected));
     let kept = BTreeMap::from([("br0".to_owned(), "cannot be removed".to_owned())]);
-    let said = leftovers(&none, &Settled { kept, ..Settled::default() }).expect("a sentence");
+    let said = leftovers(&none, &Plan { kept, ..Plan::default() }).expect("a sentence");
     assert!(
         said.ends_with("bridges that no PodConfig uses are still there: br0, which cannot be removed"),
         "{said}"
     );
     let (name, mut data) = pool("lab", "10.77.0.0/24", &["br0"], &[]);
     data.insert("p1".to_owned(), "nonsense".to_owned());
-    let said = leftovers(&desired(&[(name, data)]), &Settled::default()).expect("a sentence");
+    let said = leftovers(&desired(&[(name, data)]), &Plan::default()).expect("a sentence");
     assert!(said.contains("key p1"), "{said}");
 }
 

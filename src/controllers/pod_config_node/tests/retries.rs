@@ -9,22 +9,21 @@ use super::kernel::*;
 use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE, Reason};
 use crate::controllers::pod_config_node::locate::{Located, NotLocated};
 use crate::controllers::pod_config_node::mark::Mark;
-use crate::controllers::pod_config_node::plan::problem;
+use crate::controllers::pod_config_node::plan::{Plan, problem};
 use crate::controllers::pod_config_node::pods::{ASKED, AT_WORK, Pods, Step};
 use crate::controllers::pod_config_node::records::Desired;
-use crate::controllers::pod_config_node::settle::Settled;
-use crate::controllers::pod_config_node::work::{Done, Plugged};
+use crate::controllers::pod_config_node::work::{Done, Plugged, PodProcess};
 use crate::netlink::Namespace;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The pods p1, p2, …, each with a link, and a node with the bridge.
-fn wanted(count: usize) -> (Desired, Settled) {
+fn wanted(count: usize) -> (Desired, Plan) {
     let pods: Vec<(String, String)> =
         (1..=count).map(|number| (format!("p{number:02}"), format!("10.77.0.{}", number + 1))).collect();
     let allocations: Vec<_> =
         pods.iter().map(|(pod, address)| (pod.as_str(), "data", "br0", address.as_str(), false)).collect();
-    let settled = Settled { bridges: BTreeMap::from([("br0".to_owned(), 5)]), ..Settled::default() };
+    let settled = Plan { bridges: BTreeMap::from([("br0".to_owned(), 5)]), ..Plan::default() };
     (desired(&[pool("lab", "10.77.0.0/24", &["br0"], &allocations)]), settled)
 }
 
@@ -52,18 +51,14 @@ fn refused() -> Done {
 }
 
 /// What is begun for which pod, where it is one that asks, works on what may be there, or on what is known.
-fn begun(
-    pods: &mut Pods,
-    (desired, settled): &(Desired, Settled),
-    now: Instant,
-) -> Vec<(String, &'static str)> {
+fn begun(pods: &mut Pods, (desired, settled): &(Desired, Plan), now: Instant) -> Vec<(String, &'static str)> {
     let steps = pods.begin(desired, settled, now).into_iter();
     let named = steps.map(|(uid, step)| {
         let name = match step {
             Step::Ask => "ask",
-            Step::Try(_, 4711) => "try",
-            Step::Try(..) => "try another",
-            Step::Work(..) => "work",
+            Step::Work(_, PodProcess::Recalled(4711)) => "try",
+            Step::Work(_, PodProcess::Recalled(_)) => "try another",
+            Step::Work(_, PodProcess::Located(_)) => "work",
         };
         (uid, name)
     });
@@ -75,7 +70,7 @@ fn one(name: &'static str) -> Vec<(String, &'static str)> {
 }
 
 /// The waits after each of these many failures in a row, each made by `fail` once the pod is looked at again.
-fn waits(count: usize, mut fail: impl FnMut(&mut Pods, &(Desired, Settled), Instant)) -> Vec<u64> {
+fn waits(count: usize, mut fail: impl FnMut(&mut Pods, &(Desired, Plan), Instant)) -> Vec<u64> {
     let (world, mut now, mut pods) = (wanted(1), Instant::now(), Pods::default());
     pods.look(&world.0, &world.1);
     let mut waits = Vec::new();

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::kernel::*;
 use crate::controllers::pod_config_node::mark::{Side, bridge_alias, bridge_mac};
-use crate::controllers::pod_config_node::plan::{Change, Inside, Observed, Repair, Verdict, plan, verify};
+use crate::controllers::pod_config_node::plan::{
+    Change, Observed, Repair, Verdict, overlapped, plan, verify,
+};
 use crate::controllers::pod_config_node::records::Desired;
 use crate::netlink::{Link, Mac, Route};
 
@@ -231,8 +233,8 @@ fn a_range_that_the_pod_has_already_is_found() {
         (vec![], vec![route("10.64.0.0/10", 2)], Some("the route to 10.64.0.0/10 by its link eth0")),
         (vec![], vec![route("10.77.0.128/25", 0)], Some("the route to 10.77.0.128/25 by no link")),
     ] {
-        let inside = Inside { links: links.clone(), addresses, routes };
-        assert_eq!(inside.overlapped(&range).as_deref(), expected, "{inside:?}");
+        let inside = Observed { links: links.clone(), addresses, routes: Some(routes) };
+        assert_eq!(overlapped(&inside, &range).as_deref(), expected, "{inside:?}");
     }
 }
 

@@ -1,19 +1,21 @@
-//! What the loop keeps in memory besides the stores, all of which follows from them: the records, read once for each
+//! The memory of the loop besides the stores, all of which follows from them: the records, read once for each
 //! change, and what is decided about ranges and bridges.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::claims::{InUse, Verdicts};
-use super::records::{PoolRecord, Record, Report};
-use crate::controllers::pod_network::Link;
+use parking_lot::Mutex;
+
+use super::claims::InUse;
+use super::records::{NodeReport, PoolRecord, Record};
+use super::validate::Verdicts;
 use crate::runtime::ObjectKey;
 
 /// The records by their names, and the decisions.
 #[derive(Default)]
-pub struct Known {
+pub struct Cache {
     records: Mutex<BTreeMap<String, Arc<Record>>>,
     decisions: Mutex<Arc<HashMap<ObjectKey, Verdicts>>>,
     /// Whether something has changed since that decisions depend on.
@@ -27,25 +29,25 @@ pub struct Concerns {
     pub namespaces: BTreeSet<String>,
     /// All.
     pub all: bool,
-    /// Whether something is gone that somebody may wait for: an allocation, or an entry of a report.
+    /// Whether something is gone that a pod may wait for: an allocation, or an entry of a report.
     pub is_loss: bool,
 }
 
-impl Known {
+impl Cache {
     /// Takes a record, which `shown` reads from the store while no other change is taken, so that of two concurrent changes
     /// the later one counts.
     pub fn take(&self, name: &str, shown: impl FnOnce() -> Option<Record>) -> Concerns {
-        let mut records = locked(&self.records);
+        let mut records = self.records.lock();
         let new = shown();
         let old = match &new {
             Some(record) => records.insert(name.to_owned(), Arc::new(record.clone())),
             None => records.remove(name),
         };
-        let concerns = concerns(old.as_deref(), new.as_ref());
+        let in_use = |record: Option<&Record>| record.map(Record::in_use).unwrap_or_default();
         if in_use(old.as_deref()) != in_use(new.as_ref()) {
-            self.is_stale.store(true, Ordering::SeqCst);
+            self.expire();
         }
-        concerns
+        concerns(old.as_deref(), new.as_ref())
     }
 
     /// Notes that decisions may change.
@@ -58,13 +60,13 @@ impl Known {
         &self,
         decide: impl FnOnce(&[InUse]) -> HashMap<ObjectKey, Verdicts>,
     ) -> (Arc<HashMap<ObjectKey, Verdicts>>, Vec<ObjectKey>) {
-        let mut decisions = locked(&self.decisions);
+        let mut decisions = self.decisions.lock();
         // Cleared before anything is read: what changes meanwhile is read the next time.
         if !self.is_stale.swap(false, Ordering::SeqCst) {
             return (Arc::clone(&decisions), Vec::new());
         }
         let in_use: BTreeSet<InUse> =
-            locked(&self.records).values().flat_map(|record| in_use(Some(record))).collect();
+            self.records.lock().values().flat_map(|record| record.in_use()).collect();
         let new = Arc::new(decide(&in_use.into_iter().collect::<Vec<_>>()));
         let changed = new.iter().filter(|(key, verdicts)| decisions.get(*key) != Some(*verdicts));
         let changed = changed.map(|(key, _)| key.clone()).collect();
@@ -73,9 +75,9 @@ impl Known {
     }
 
     /// All records: pools, and reports by node.
-    pub fn all(&self) -> (Vec<PoolRecord>, BTreeMap<String, Arc<Report>>) {
+    pub fn all(&self) -> (Vec<PoolRecord>, BTreeMap<String, Arc<NodeReport>>) {
         let (mut pools, mut reports) = (Vec::new(), BTreeMap::new());
-        for record in locked(&self.records).values() {
+        for record in self.records.lock().values() {
             match &**record {
                 Record::Pool(pool) => pools.push(pool.clone()),
                 Record::Report(report) => {
@@ -89,7 +91,7 @@ impl Known {
     /// The namespaces that have something on a node, by their pools or its report.
     pub fn namespaces_on(&self, node: &str) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        for record in locked(&self.records).values() {
+        for record in self.records.lock().values() {
             match &**record {
                 Record::Pool(pool) => {
                     let has = pool.allocations().any(|(_, allocation)| allocation.node == node);
@@ -106,7 +108,7 @@ impl Known {
 
     /// Appends the metrics of the pools, in the format of Prometheus.
     pub fn render(&self, text: &mut String) {
-        let records = locked(&self.records);
+        let records = self.records.lock();
         let name = ADDRESSES.0;
         let _ = write!(text, "# HELP {name} {}\n# TYPE {name} gauge\n", ADDRESSES.1);
         for record in records.values() {
@@ -130,54 +132,29 @@ pub const ADDRESSES: (&str, &str) = (
     "Addresses for pods in the range of a namespace that are used, and that are free",
 );
 
-/// The ranges and bridges of which a record has links. Those of a report count too: the record of their pool may be lost.
-fn in_use(record: Option<&Record>) -> BTreeSet<InUse> {
-    match record {
-        Some(Record::Pool(pool)) => pool.in_use(),
-        Some(Record::Report(report)) => report.in_use(),
-        None => BTreeSet::new(),
-    }
-}
-
+/// Which `PodConfig`s it concerns that a record has become another one.
 fn concerns(old: Option<&Record>, new: Option<&Record>) -> Concerns {
     let mut concerns = Concerns::default();
     if old == new {
         return concerns;
     }
-    let pool = |record: Option<&Record>| match record {
-        Some(Record::Pool(pool)) => Some(pool.clone()),
-        _ => None,
-    };
-    let (before, now) = (pool(old), pool(new));
-    concerns.namespaces.extend([&before, &now].into_iter().flatten().map(|pool| pool.namespace.clone()));
+    let [before, now] = [old, new].map(|record| record.and_then(Record::pool));
+    concerns.namespaces.extend([before, now].into_iter().flatten().map(|pool| pool.namespace.clone()));
     concerns.is_loss = before.is_some_and(|before| {
-        let is_kept =
-            |uid: &str| now.as_ref().is_some_and(|now| now.entries.get(uid) == before.entries.get(uid));
-        before.entries.keys().any(|uid| !is_kept(uid))
+        before.entries.iter().any(|(uid, list)| now.and_then(|now| now.entries.get(uid)) != Some(list))
     });
-    let report = |record: Option<&Record>| match record {
-        Some(Record::Report(report)) => Some(Arc::clone(report)),
-        _ => None,
-    };
-    let (old, new) = (report(old), report(new));
-    let problem =
-        |report: &Option<Arc<Report>>| report.as_ref().and_then(|report| report.node.problem.clone());
-    concerns.all = old.is_some() != new.is_some() || problem(&old) != problem(&new);
-    let none = BTreeMap::new();
-    let [old, new] = [&old, &new].map(|report| report.as_ref().map_or(&none, |report| &report.links));
-    let uids: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let [before, now] = [old, new].map(|record| record.and_then(Record::report));
+    let [former, problem] = [before, now].map(|report| report.map(|report| &report.node.problem));
+    concerns.all = former != problem;
+    let uids: BTreeSet<&String> =
+        [before, now].into_iter().flatten().flat_map(|report| report.links.keys()).collect();
     for uid in uids {
-        let (before, now) = (old.get(uid), new.get(uid));
-        let all: Vec<&Link> = [before, now].into_iter().flatten().flatten().collect();
+        let [before, now] = [before, now].map(|report| report.and_then(|report| report.links.get(uid)));
         if before != now {
             concerns.is_loss = true;
-            concerns.namespaces.extend(all.into_iter().map(|link| link.namespace.clone()));
+            let links = [before, now].into_iter().flatten().flatten();
+            concerns.namespaces.extend(links.map(|link| link.namespace.clone()));
         }
     }
     concerns
-}
-
-/// The content of a mutex. No code that can panic runs between two changes of it.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
