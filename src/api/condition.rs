@@ -2,10 +2,10 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
 use super::text::{Text, word};
-use super::wire;
+use super::wire::{self, resource_part_without_default};
 
 word!(
     /// A type of condition: one of the constants of this module.
@@ -64,36 +64,25 @@ condition_types! {
 }
 
 /// One aspect of the state of an object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part_without_default)]
 pub struct Condition {
     /// Type of the condition in `CamelCase`, for example `Ready`.
     #[serde(rename = "type")]
     #[schemars(length(min = 1, max = 316))]
-    #[serde(deserialize_with = "Text::deserialize_interned")]
-    #[schemars(with = "String")]
     pub type_: Text,
     /// Whether the condition holds: `True`, `False` or `Unknown`.
     #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
-    #[serde(deserialize_with = "Text::deserialize_interned")]
-    #[schemars(with = "String")]
     pub status: Text,
     /// Reason for the status as one word in `CamelCase`, for example `TemplateNotFound`.
-    #[serde(deserialize_with = "Text::deserialize_interned")]
-    #[schemars(with = "String")]
     pub reason: Text,
     /// Explanation of the status as a sentence.
     #[schemars(length(max = 32768))]
-    #[serde(deserialize_with = "Text::deserialize_interned")]
-    #[schemars(with = "String")]
     pub message: Text,
     /// Time at which the status last changed.
     #[schemars(schema_with = "wire::date_time")]
     pub last_transition_time: Time,
     /// Value of `metadata.generation` for which the condition was set.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, range(min = 0))]
+    #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
 }
 

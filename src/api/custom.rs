@@ -46,7 +46,7 @@ pub const CATEGORY: &str = "crownlabs";
 pub struct Rule {
     /// The expression, which is true for what is accepted.
     pub rule: &'static str,
-    /// What the user is told otherwise.
+    /// The message to the user otherwise.
     pub message: &'static str,
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
 use super::quantity::RawQuantity;
 use super::reference::GenericRef;
-use super::wire::{self, wire_enum};
+use super::wire::{self, Optional, resource_part, resource_part_without_default, wire_enum};
 
 wire_enum!(
     /// The type of an environment.
@@ -49,9 +49,7 @@ wire_enum!(
 );
 
 /// A virtual machine or container of each instance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part_without_default)]
 pub struct Environment {
     /// Name of the environment, unique in the template, for example `desktop`. It is part of the names of
     /// the objects that are created if the template has several environments.
@@ -88,25 +86,17 @@ pub struct Environment {
     pub rewrite_url: bool,
     /// Storage class of the disk of a persistent environment. Default: empty, the default class of the
     /// cluster.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub storage_class_name: String,
+    pub storage_class_name: Optional<String>,
     /// Whether the personal volume of the user (MyDrive) is mounted at `/media/mydrive`. Defaults to true.
     #[schemars(extend("default" = true))]
     pub mount_my_drive_volume: bool,
     /// Startup options of a container. Default: none. Only used by types `Container` and `Standalone`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default)]
     pub container_startup_options: Option<ContainerStartupOptions>,
     /// Shared volumes to mount. Default: none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
-    pub shared_volume_mounts: Vec<SharedVolumeMount>,
+    pub shared_volume_mounts: Optional<Vec<SharedVolumeMount>>,
     /// Labels of the nodes that the environment may run on, for example `{gpu: "true"}`. It replaces the
     /// node selector of the template. If it is present and empty, the node selector of the instance is
     /// used. Default: absent, that of the template.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default)]
     pub node_selector: Option<BTreeMap<String, String>>,
     /// Processor cores, memory and disk of the environment. Required.
     pub resources: EnvironmentResources,
@@ -134,34 +124,25 @@ impl Default for Environment {
 }
 
 /// Startup options of a container.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct ContainerStartupOptions {
     /// URL of an archive that is downloaded and unpacked before the application starts. Default: empty, no
     /// archive. An instance may name another one (`spec.contentUrls`).
-    #[serde(rename = "sourceArchiveURL", skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub source_archive_url: String,
+    #[serde(rename = "sourceArchiveURL")]
+    pub source_archive_url: Optional<String>,
     /// Path at which the volume with the unpacked archive and the user's work is mounted in the
     /// application's container. Default: `/media/data`.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub content_path: String,
+    pub content_path: Optional<String>,
     /// Arguments of the container's entry point, for example `["--fullscreen"]`. Default: those of the
     /// image.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
-    pub startup_args: Vec<String>,
+    pub startup_args: Optional<Vec<String>>,
     /// Whether `contentPath` is also the working directory of the application. Defaults to false.
     #[schemars(default)]
     pub enforce_workdir: bool,
 }
 
 /// A shared volume that is mounted into an environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct SharedVolumeMount {
     /// `SharedVolume` to mount, for example `{name: materials, namespace: workspace-netlab}`.
     pub shared_volume: GenericRef,
@@ -172,9 +153,7 @@ pub struct SharedVolumeMount {
 }
 
 /// Resources of an environment.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct EnvironmentResources {
     /// Number of processor cores, at least 1: the CPU limit, and the cores that a virtual machine sees.
     #[serde(deserialize_with = "wire::integer")]
@@ -189,11 +168,7 @@ pub struct EnvironmentResources {
     /// overhead.
     pub memory: RawQuantity,
     /// Size of the disk, for example `10Gi`. Required if the environment is persistent, otherwise ignored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default)]
     pub disk: Option<RawQuantity>,
     /// Extended resources by name, for example `{nvidia.com/gpu: "1"}`. Default: none.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(default)]
-    pub other_resources: BTreeMap<String, RawQuantity>,
+    pub other_resources: Optional<BTreeMap<String, RawQuantity>>,
 }

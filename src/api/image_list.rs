@@ -1,12 +1,12 @@
 //! Image lists: what a registry offers to templates.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
-use super::condition::{self, Condition};
+use super::condition::Condition;
 use super::custom::{Column, CustomResource};
 use super::object::kind;
-use super::wire;
+use super::wire::{Optional, resource_part};
 
 kind!(
     /// An `ImageList` as it is stored in the API server.
@@ -25,24 +25,18 @@ impl CustomResource for ImageListKind {
 }
 
 /// Content of the registry.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct ImageListSpec {
     /// Host of the registry as it appears in names of images, for example `registry.example.org`. Required.
     pub registry_name: String,
     /// Project in the registry that contains the images, for example `crownlabs`. Default: empty, none.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub project_base_name: String,
+    pub project_base_name: Optional<String>,
     /// Images in the registry; the list may be empty. Required.
     pub images: Vec<ImageListItem>,
 }
 
 /// An image of a registry.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct ImageListItem {
     /// Name of the image without the registry, for example `machines/ubuntu`.
     pub name: String,
@@ -51,16 +45,10 @@ pub struct ImageListItem {
 }
 
 /// Observed state of the image list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct ImageListStatus {
     /// Time at which the registry was last read, while the list is stale; absent while it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, schema_with = "wire::date_time")]
     pub last_success_time: Option<Time>,
     /// Conditions of the image list.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default, schema_with = "condition::list_schema")]
-    pub conditions: Vec<Condition>,
+    pub conditions: Optional<Vec<Condition>>,
 }

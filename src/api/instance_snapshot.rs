@@ -1,12 +1,12 @@
 //! Snapshots: container images made from the disks of stopped virtual machines.
 
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
-use super::condition::{self, Condition};
+use super::condition::Condition;
 use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON, Rule};
 use super::object::kind;
 use super::reference::GenericRef;
-use super::wire::{self, wire_enum};
+use super::wire::{Optional, resource_part, wire_enum};
 
 kind!(
     /// An `InstanceSnapshot` as it is stored in the API server.
@@ -51,18 +51,14 @@ wire_enum!(
 );
 
 /// Desired state of the snapshot.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct InstanceSnapshotSpec {
     /// Instance to make the image from, for example `{name: server-1}`. Required. It must be stopped and in
     /// the namespace of the snapshot.
     pub instance_ref: GenericRef,
     /// Environment of the instance, for example `{name: server}`; it must be a persistent virtual machine.
     /// Default: the first environment of the template.
-    #[serde(skip_serializing_if = "wire::is_default")]
-    #[schemars(default)]
-    pub environment_ref: GenericRef,
+    pub environment_ref: Optional<GenericRef>,
     /// Name of the image, without registry and tag, for example `lab-1`. Required. The image is pushed as
     /// `REGISTRY/TENANT/NAME:TIME`; the condition `Ready` has the full name.
     #[schemars(length(min = 1))]
@@ -70,21 +66,16 @@ pub struct InstanceSnapshotSpec {
 }
 
 /// Observed state of the snapshot.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct InstanceSnapshotStatus {
     /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
     /// been looked at yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, range(min = 0))]
+    #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
     /// Phase of the snapshot. `Pending`: it waits, for example for the virtual machine to shut down.
     /// `Processing`: the image is being made. `Completed`: the image is in the registry. `Failed`: no image
     /// was made. Empty: not looked at yet. The condition `Ready` has the reason.
     pub phase: SnapshotPhase,
     /// Conditions of the snapshot: `Ready`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default, schema_with = "condition::list_schema")]
-    pub conditions: Vec<Condition>,
+    pub conditions: Optional<Vec<Condition>>,
 }

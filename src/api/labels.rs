@@ -105,7 +105,7 @@ pub const MIRRORED_PVC_NAMESPACE: &str = "crownlabs.polito.it/mirrored-pvc-names
 /// valid: Kubernetes allows 63 characters after the slash, so names of up to 53 characters.
 pub fn workspace_role(workspace: &str) -> Option<String> {
     let key = format!("{WORKSPACE_PREFIX}{workspace}");
-    super::names::LabelValue::new(key.strip_prefix(PREFIX)?).is_ok().then_some(key)
+    super::names::check_label_value(key.strip_prefix(PREFIX)?).is_ok().then_some(key)
 }
 
 // Annotations. Times are in RFC 3339.

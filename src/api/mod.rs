@@ -28,7 +28,7 @@ pub mod tenancy;
 pub mod tenant;
 pub mod text;
 pub mod usage;
-mod wire;
+pub(crate) mod wire;
 pub mod workspace;
 
 pub use condition::Condition;

@@ -2,40 +2,14 @@
 //! create.
 
 use std::fmt;
-use std::ops::Deref;
 
+use derive_more::Deref;
 use serde::Serialize;
 
-/// The canonical form of a name, with dashes instead of dots, from which the names of an object's children
-/// are formed: the names of Services, for example, must not have dots.
-fn canonical(name: &str) -> String {
-    name.replace('.', "-")
-}
-
-/// Why a text is not a valid name.
+/// Why a text is not a valid name: which text, and what it breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NameError {
-    /// The text is longer than Kubernetes allows.
-    #[error("{what} {text:?} has {} characters, at most {limit} are allowed", .text.len())]
-    TooLong {
-        /// What the text should be: `name` or `label value`.
-        what: &'static str,
-        /// The text.
-        text: String,
-        /// The maximum number of characters.
-        limit: usize,
-    },
-    /// The text has characters that Kubernetes does not allow in such a name.
-    #[error("{what} {text:?} must {must}")]
-    Malformed {
-        /// What the text should be: `name` or `label value`.
-        what: &'static str,
-        /// The text.
-        text: String,
-        /// The rule that the text breaks, after "must".
-        must: &'static str,
-    },
-}
+#[error("{0}")]
+pub struct NameError(String);
 
 /// The rule of Kubernetes for one type of name.
 struct Rule {
@@ -48,12 +22,13 @@ struct Rule {
 impl Rule {
     fn check(&self, text: &str) -> Result<(), NameError> {
         let Self { what, limit, must, .. } = *self;
-        if text.len() > limit {
-            Err(NameError::TooLong { what, text: text.to_owned(), limit })
+        let length = text.len();
+        if length > limit {
+            Err(NameError(format!("{what} {text:?} has {length} characters, at most {limit} are allowed")))
         } else if (self.matches)(text) {
             Ok(())
         } else {
-            Err(NameError::Malformed { what, text: text.to_owned(), must })
+            Err(NameError(format!("{what} {text:?} must {must}")))
         }
     }
 }
@@ -102,83 +77,43 @@ const LABEL_VALUE: Rule = Rule {
     must: "be empty, or consist of letters, digits, dashes, underscores and dots, and begin and end with a letter or digit",
 };
 
-/// Whether objects of most kinds can have this name, see [`ObjectName`].
+/// Whether objects of most kinds can have this name: at most 253 characters, dots allowed.
 pub fn check_object_name(text: &str) -> Result<(), NameError> {
     OBJECT_NAME.check(text)
 }
 
-/// Whether a namespace can have this name, see [`DnsLabel`].
+/// Whether a namespace, Service, port or container can have this name: at most 63 characters, no dots.
 pub fn check_dns_label(text: &str) -> Result<(), NameError> {
     DNS_LABEL.check(text)
+}
+
+/// Whether a text can be the value of a label: at most 63 characters, upper case and underscores allowed.
+pub fn check_label_value(text: &str) -> Result<(), NameError> {
+    LABEL_VALUE.check(text)
 }
 
 /// Whether a text is the key of a label, as `IsQualifiedName` of apimachinery checks it: a name, optionally
 /// after a DNS name and a slash.
 pub fn is_label_key(text: &str) -> bool {
-    let is_name = |name: &str| !name.is_empty() && LabelValue::new(name).is_ok();
+    let is_name = |name: &str| !name.is_empty() && check_label_value(name).is_ok();
     match text.split_once('/') {
-        Some((prefix, name)) => ObjectName::new(prefix).is_ok() && is_name(name),
+        Some((prefix, name)) => check_object_name(prefix).is_ok() && is_name(name),
         None => is_name(text),
     }
 }
 
-/// Declares a type for texts that follow a rule.
-macro_rules! checked_text {
-    ($(#[$doc:meta])* $name:ident, $rule:expr) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(String);
-
-        impl $name {
-            /// Validates a text; the error says which rule it breaks.
-            pub fn new(text: impl Into<String>) -> Result<Self, NameError> {
-                let text = text.into();
-                $rule.check(&text)?;
-                Ok(Self(text))
-            }
-
-            /// The text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(&self.0)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(name: $name) -> Self {
-                name.0
-            }
-        }
-    };
-}
-
-checked_text!(
-    /// The name of an object: at most 253 characters, dots allowed.
-    ObjectName, OBJECT_NAME
-);
-checked_text!(
-    /// The name of a namespace, Service, port or container: at most 63 characters, no dots.
-    DnsLabel, DNS_LABEL
-);
-checked_text!(
-    /// The value of a label: at most 63 characters, upper case and underscores allowed.
-    LabelValue, LABEL_VALUE
-);
-
 /// A name in canonical form, with dashes instead of dots, from which the names of an object's children are
 /// formed. A type of its own, because the name of the object and the values of labels keep their dots.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+///
+/// The text, `<c>` below, is also the name of the children of an Instance with one environment.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deref, Serialize)]
+#[deref(forward)]
 pub struct CanonicalName(String);
 
 impl CanonicalName {
     /// The canonical form of an object's name.
     pub fn of(name: &str) -> Self {
-        Self(canonical(name))
+        Self(name.replace('.', "-"))
     }
 
     /// `<c>-<environment>`: the name of the children of an Instance with several environments.
@@ -224,21 +159,6 @@ impl CanonicalName {
 
     fn with(&self, suffix: &str) -> Self {
         Self(format!("{}-{suffix}", self.0))
-    }
-}
-
-impl From<&str> for CanonicalName {
-    fn from(name: &str) -> Self {
-        Self::of(name)
-    }
-}
-
-/// The text, `<c>` above. It is also the name of the children of an Instance with one environment.
-impl Deref for CanonicalName {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
     }
 }
 
@@ -289,22 +209,22 @@ mod tests {
             ("é", false, false, false),
         ];
         for (text, object, label, value) in cases {
-            assert_eq!(ObjectName::new(text).is_ok(), object, "object {text:?}");
-            assert_eq!(DnsLabel::new(text).is_ok(), label, "label {text:?}");
-            assert_eq!(LabelValue::new(text).is_ok(), value, "value {text:?}");
+            assert_eq!(check_object_name(text).is_ok(), object, "object {text:?}");
+            assert_eq!(check_dns_label(text).is_ok(), label, "label {text:?}");
+            assert_eq!(check_label_value(text).is_ok(), value, "value {text:?}");
         }
     }
 
     #[test]
     fn names_have_a_limit() {
         let long = "a".repeat(64);
-        assert!(DnsLabel::new(&long[1..]).is_ok());
-        assert!(LabelValue::new(&long[1..]).is_ok());
-        assert!(ObjectName::new("a".repeat(253)).is_ok());
-        assert!(ObjectName::new("a".repeat(254)).is_err());
-        let error = LabelValue::new(&*long).unwrap_err().to_string();
+        assert!(check_dns_label(&long[1..]).is_ok());
+        assert!(check_label_value(&long[1..]).is_ok());
+        assert!(check_object_name(&"a".repeat(253)).is_ok());
+        assert!(check_object_name(&"a".repeat(254)).is_err());
+        let error = check_label_value(&long).unwrap_err().to_string();
         assert_eq!(error, format!("label value {long:?} has 64 characters, at most 63 are allowed"));
-        let error = DnsLabel::new("A").unwrap_err().to_string();
+        let error = check_dns_label("A").unwrap_err().to_string();
         assert!(error.starts_with("name \"A\" must consist of lower-case letters"), "{error}");
     }
 }

@@ -2,59 +2,39 @@
 //! before which nothing happens.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
-use super::wire;
+use super::wire::{self, Optional, resource_part};
 
 /// Warnings that were accepted by the mail server, and the deadline that they name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct Promise {
     /// Time from which the time of the template counts: that of the last use, of the creation, or of the stop.
     /// The time of the last use is up to a day late while the instance is used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, schema_with = "wire::date_time")]
     pub since: Option<Time>,
     /// What `since` is known from: `start` (the instance was started or changed), `annotation` (another operator
     /// wrote it), or the source of metrics that saw the use: `ingress`, `ssh` or `webSsh`.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub witness: String,
+    pub witness: Optional<String>,
     /// Generation of the instance that `since` belongs to: a change of the spec counts as a use.
-    #[serde(skip_serializing_if = "wire::is_default", deserialize_with = "wire::integer")]
-    #[schemars(default)]
-    pub generation: i64,
+    #[serde(deserialize_with = "wire::integer")]
+    pub generation: Optional<i64>,
     /// Number of warnings that the mail server has accepted since then.
-    #[serde(skip_serializing_if = "wire::is_default", deserialize_with = "wire::integer")]
-    #[schemars(default)]
-    pub warnings: i64,
+    #[serde(deserialize_with = "wire::integer")]
+    pub warnings: Optional<i64>,
     /// Time at which the mail server accepted the last warning.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, schema_with = "wire::date_time")]
     pub last_warning: Option<Time>,
     /// Deadline in the warning that is being sent; absent once the mail server has accepted it. After the deadline:
     /// the time until which the last mail is tried.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, schema_with = "wire::date_time")]
     pub sending: Option<Time>,
     /// Time at which the mail server last refused the warning for good, also without any text of the user; absent once a
     /// mail to the tenant was accepted. It is sent again an hour later.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, schema_with = "wire::date_time")]
     pub undeliverable: Option<Time>,
     /// Time from which the next warning is due, if nothing withdraws it before; absent once all warnings were accepted,
     /// and where nobody is warned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, schema_with = "wire::date_time")]
     pub next_warning: Option<Time>,
     /// Time before which the instance is not stopped or deleted; absent until a warning was accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, schema_with = "wire::date_time")]
     pub deadline: Option<Time>,
     /// Time at which the mail server accepted the mail that the deadline has passed; the instance is stopped or
     /// deleted after it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, schema_with = "wire::date_time")]
     pub final_mail: Option<Time>,
 }

@@ -2,21 +2,18 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
+
+use super::wire::{Optional, resource_part};
 
 /// A reference to another object.
-#[derive(
-    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(default)]
-#[schemars(!default)]
+#[apply(resource_part)]
+#[derive(PartialOrd, Ord, Hash)]
 pub struct GenericRef {
     /// Name of the object.
     pub name: String,
     /// Namespace of the object. Default: empty, for cluster-scoped objects.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub namespace: String,
+    pub namespace: Optional<String>,
 }
 
 impl GenericRef {

@@ -1,12 +1,12 @@
 //! Shared volumes: NFS folders of a course, which Templates mount into their environments.
 
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
-use super::condition::{self, Condition};
+use super::condition::Condition;
 use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
 use super::object::kind;
 use super::quantity::RawQuantity;
-use super::wire::wire_enum;
+use super::wire::{Optional, resource_part, wire_enum};
 
 kind!(
     /// A `SharedVolume` as it is stored in the API server.
@@ -49,9 +49,7 @@ wire_enum!(
 );
 
 /// Desired state of the shared volume.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct SharedVolumeSpec {
     /// Name shown to users, for example `Course materials`. Required.
     pub pretty_name: String,
@@ -60,36 +58,23 @@ pub struct SharedVolumeSpec {
 }
 
 /// Observed state of the shared volume.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct SharedVolumeStatus {
     /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
     /// been looked at yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, range(min = 0))]
+    #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
     /// Host name or IP address of the NFS server.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub server_address: String,
+    pub server_address: Optional<String>,
     /// Path that the NFS server exports.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub export_path: String,
+    pub export_path: Optional<String>,
     /// Name of the `PersistentVolume` that is bound to the claim.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub pv_name: String,
+    pub pv_name: Optional<String>,
     /// Phase of the volume. `Pending`: its claim waits for storage. `Provisioning`: the folder is being
     /// prepared. `Ready`: it can be mounted. `ResourceQuotaExceeded`: the quota of the namespace does not
     /// allow it. `Error`: it cannot be prepared. `Deleting`: it is deleted as soon as nothing uses it.
     /// Empty: not looked at yet. The conditions have the reason.
-    #[serde(skip_serializing_if = "SharedVolumePhase::is_empty")]
-    #[schemars(default)]
-    pub phase: SharedVolumePhase,
+    pub phase: Optional<SharedVolumePhase>,
     /// Conditions of the volume: `Ready`, `Reconciled`, and `DeletionBlocked` if it is deleted while in use.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default, schema_with = "condition::list_schema")]
-    pub conditions: Vec<Condition>,
+    pub conditions: Optional<Vec<Condition>>,
 }

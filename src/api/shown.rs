@@ -69,6 +69,12 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// What another server says, on one line of at most 300 characters.
+pub fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(300).collect()
+}
+
 /// How many characters a whole message has at most.
 const MOST_OF_MESSAGE: usize = 1_000;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
-use super::condition::{self, Condition};
+use super::condition::Condition;
 use super::custom::{AGE, Column, CustomResource};
 pub use super::environment::{
     ContainerStartupOptions, Environment, EnvironmentMode, EnvironmentResources, EnvironmentType,
@@ -12,6 +12,7 @@ pub use super::environment::{
 };
 use super::object::kind;
 use super::reference::GenericRef;
+use super::wire::{Optional, resource_part, resource_part_without_default};
 
 /// A node selector: labels that a node must have, by key.
 pub type Selector = BTreeMap<String, String>;
@@ -45,9 +46,7 @@ impl CustomResource for TemplateKind {
 }
 
 /// Desired state of the template.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part_without_default)]
 pub struct TemplateSpec {
     /// Name shown to users, for example `Network laboratory`. Required.
     pub pretty_name: String,
@@ -75,8 +74,6 @@ pub struct TemplateSpec {
     /// Labels of the nodes that the instances may run on, for example `{disk: fast}`; an environment may
     /// have its own. If it is present and empty, each instance may choose its nodes. Default: absent, any
     /// node.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default)]
     pub node_selector: Option<Selector>,
     /// Whether instances may expose ports on a public IP address (`spec.publicExposure` of the instance).
     /// Defaults to false.
@@ -106,24 +103,19 @@ impl Default for TemplateSpec {
 
 /// Times after which instances are stopped and deleted: `never`, or digits and one of `s`, `m`, `h`,
 /// `d`. If a field is absent, the older field of the template with the same purpose applies.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct Cleanup {
     /// Age at which an instance is deleted, whether it is used or not, for example `30d`. Default: the
     /// value of `spec.deleteAfter`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, extend("pattern" = CLEANUP_PATTERN))]
+    #[schemars(extend("pattern" = CLEANUP_PATTERN))]
     pub delete_after_creation: Option<String>,
     /// Time without use after which an instance is stopped, or deleted if it is not persistent, for
     /// example `24h`. Default: the value of `spec.inactivityTimeout`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, extend("pattern" = CLEANUP_PATTERN))]
+    #[schemars(extend("pattern" = CLEANUP_PATTERN))]
     pub stop_after_inactivity: Option<String>,
     /// Time after which a persistent instance that stays stopped is deleted, for example `90d`. Default:
     /// `never`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, extend("pattern" = CLEANUP_PATTERN))]
+    #[schemars(extend("pattern" = CLEANUP_PATTERN))]
     pub delete_after_inactivity: Option<String>,
 }
 
@@ -198,14 +190,10 @@ fn either<'a>(newer: Option<&'a str>, older: &'a str) -> &'a str {
 }
 
 /// Observed state of the template.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct TemplateStatus {
     /// Conditions of the template.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default, schema_with = "condition::list_schema")]
-    pub conditions: Vec<Condition>,
+    pub conditions: Optional<Vec<Condition>>,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Whose namespace is whose: an Instance in the namespace of a Tenant is for that Tenant.
+//! The Tenants of namespaces: an Instance in the namespace of a Tenant is for that Tenant.
 //!
 //! The Tenant of an Instance decides what its machine may do: mount volumes for writing, and let its SSH keys in. Users
 //! write the name of the Tenant themselves, so it counts only where the namespace says the same.
@@ -16,7 +16,7 @@ pub fn tenant_of<T: Kind>(namespace: &Object<T>) -> Option<&str> {
     namespace.label(labels::NAME).filter(|name| !name.is_empty())
 }
 
-/// What is wrong if an Instance that names the Tenant `named` is in a namespace of the Tenant `owner`.
+/// The fault of an Instance that names the Tenant `named` in a namespace of the Tenant `owner`; `None` if they are the same.
 pub fn mismatch(named: &str, namespace: &str, owner: &str) -> Option<String> {
     (named != owner).then(|| {
         format!(

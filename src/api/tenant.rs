@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
-use super::condition::{self, Condition};
+use super::condition::Condition;
 use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
 use super::object::kind;
 use super::quantity::RawQuantity;
-use super::wire::{self, wire_enum};
+use super::wire::{self, Optional, resource_part, wire_enum};
 use super::workspace::{NameCreated, SubscriptionStatus, WorkspaceQuota};
 
 kind!(
@@ -50,9 +50,7 @@ wire_enum!(
 const EMAIL_PATTERN: &str = r"^[a-zA-Z0-9.!#$%&'*+\/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$";
 
 /// Desired state of the tenant.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct TenantSpec {
     /// First name of the user. Required.
     pub first_name: String,
@@ -64,34 +62,24 @@ pub struct TenantSpec {
     pub email: String,
     /// Time of the last login, in RFC 3339. The personal namespace is removed if it is empty and the last
     /// login is too long ago. Default: absent, never logged in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, schema_with = "wire::date_time")]
     pub last_login: Option<Time>,
     /// Workspaces that the tenant is enrolled in, or wants to be, each with a role, for example
     /// `[{name: netlab, role: user}]`. Default: none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
-    pub workspaces: Vec<TenantWorkspace>,
+    pub workspaces: Optional<Vec<TenantWorkspace>>,
     /// SSH public keys that can log in to the virtual machines of the tenant, one entry for each, in the
     /// format of OpenSSH: `ssh-ed25519 AAAA… name`. Default: none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
-    pub public_keys: Vec<String>,
+    pub public_keys: Optional<Vec<String>>,
     /// Whether the tenant gets a sandbox: a namespace in which the user can try Kubernetes. Defaults to
     /// false.
     #[schemars(default)]
     pub create_sandbox: bool,
     /// Quota of the tenant. It replaces the sum over the workspaces and `personalWorkspace`, and is not
     /// limited by the caps of the configuration. Default: absent, the sum is used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default)]
     pub quota: Option<TenantQuota>,
     /// Quota of the personal workspace, in which the tenant can create templates of his or her own; it is
     /// added to that of the workspaces. Default: absent, no personal workspace. Only used where the
     /// configuration enables personal workspaces.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default)]
     pub personal_workspace: Option<WorkspaceQuota>,
 }
 
@@ -103,9 +91,7 @@ impl TenantSpec {
 }
 
 /// Enrolment in a workspace.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct TenantWorkspace {
     /// Name of the workspace, for example `netlab`.
     pub name: String,
@@ -115,9 +101,7 @@ pub struct TenantWorkspace {
 }
 
 /// Resources that a tenant may use at the same time.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct TenantQuota {
     /// Processor cores, for example `8` or `500m`.
     pub cpu: RawQuantity,
@@ -130,14 +114,11 @@ pub struct TenantQuota {
 }
 
 /// Observed state of the tenant.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct TenantStatus {
     /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
     /// been looked at yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, range(min = 0))]
+    #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
     /// Personal namespace, which holds the instances of the tenant.
     pub personal_namespace: NameCreated,
@@ -145,13 +126,9 @@ pub struct TenantStatus {
     pub sandbox_namespace: NameCreated,
     /// Names of the workspaces that the tenant cannot be enrolled in: they do not exist, or do not accept
     /// the role.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
-    pub failing_workspaces: Vec<String>,
+    pub failing_workspaces: Optional<Vec<String>>,
     /// State of the subscriptions to external services, by the name of the service: `Ok` or `Failed`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(default)]
-    pub subscriptions: BTreeMap<String, SubscriptionStatus>,
+    pub subscriptions: Optional<BTreeMap<String, SubscriptionStatus>>,
     /// State of the account in Keycloak.
     pub keycloak: KeycloakStatus,
     /// Whether everything that belongs to the tenant is in place; if not, the condition `Reconciled` says
@@ -161,19 +138,13 @@ pub struct TenantStatus {
     #[schemars(default, skip_serializing_if = "wire::no_default")]
     pub quota: TenantQuota,
     /// Whether the personal workspace is in place; absent if there never was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default)]
     pub personal_workspace_created: Option<bool>,
     /// Conditions of the tenant: `Ready`, `Reconciled` and `Enrolled`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default, schema_with = "condition::list_schema")]
-    pub conditions: Vec<Condition>,
+    pub conditions: Optional<Vec<Condition>>,
 }
 
 /// Observed state of an account in Keycloak.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct KeycloakStatus {
     /// Whether the account exists; `name` is the identifier of the account.
     pub user_created: NameCreated,
@@ -184,15 +155,11 @@ pub struct KeycloakStatus {
     pub user_synchronized: bool,
     /// Last mail with the link to set a password and confirm the address; absent until the mail server has
     /// accepted one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default)]
     pub action_mail: Option<ActionMailStatus>,
 }
 
 /// Mail that the mail server has accepted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct ActionMailStatus {
     /// Identifier of the account in Keycloak.
     pub user: String,

@@ -56,9 +56,9 @@ impl Text {
         &self.0
     }
 
-    /// Reads a text and interns it; `null` is empty. For `#[serde(deserialize_with = …)]`.
-    pub fn deserialize_interned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize_with(deserializer, Self::interned)
+    /// Reads a text that no other object has, and so is not interned; `null` is empty. For `#[serde(deserialize_with = …)]`.
+    pub fn deserialize_unshared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize_with(deserializer, |text| Self::from(text))
     }
 
     /// Reads a text as `read` makes it; `null` is empty.
@@ -66,7 +66,7 @@ impl Text {
         deserializer: D,
         read: impl Fn(&str) -> Self,
     ) -> Result<Self, D::Error> {
-        deserializer.deserialize_option(TextVisitor(read))
+        deserializer.deserialize_any(TextVisitor(read))
     }
 }
 
@@ -145,23 +145,14 @@ impl Serialize for Text {
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize_with(deserializer, |text| Self::from(text))
-    }
-}
-
-/// A text that is interned when it is read.
-pub struct Interned(pub Text);
-
-impl<'de> Deserialize<'de> for Interned {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Text::deserialize_interned(deserializer).map(Self)
+        Self::deserialize_with(deserializer, Self::interned)
     }
 }
 
 /// Reads a text without a copy of it in between; `null` is empty.
 struct TextVisitor<R>(R);
 
-impl<'de, R: Fn(&str) -> Text> Visitor<'de> for TextVisitor<R> {
+impl<R: Fn(&str) -> Text> Visitor<'_> for TextVisitor<R> {
     type Value = Text;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -174,14 +165,6 @@ impl<'de, R: Fn(&str) -> Text> Visitor<'de> for TextVisitor<R> {
 
     fn visit_unit<E>(self) -> Result<Text, E> {
         Ok(Text::default())
-    }
-
-    fn visit_none<E>(self) -> Result<Text, E> {
-        Ok(Text::default())
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Text, D::Error> {
-        deserializer.deserialize_str(self)
     }
 }
 

@@ -105,7 +105,7 @@ impl Limits<'_> {
     }
 }
 
-/// What an Instance uses; one that asks for less than nothing uses nothing.
+/// The amount that an Instance uses; one that asks for less than nothing uses nothing.
 fn amount(raw: &RawQuantity) -> Quantity {
     Some(quantity(raw)).filter(|amount| !amount.is_negative()).unwrap_or_default()
 }

@@ -1,12 +1,44 @@
-//! How fields of custom resources are decoded and encoded: enumerations, integers that may be text, and
-//! fields that are left out.
+//! Decoding and encoding of the parts of custom resources: structs, enumerations, integers that may be text, and fields
+//! that are left out.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserializer, Error, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::quantity::Quantity;
+
+/// A field that need not be there, and is not written while it has its default value. It is the type itself; the name is
+/// what [`resource_part`] and `foreign_part` look for.
+pub type Optional<T> = T;
+
+/// Makes a struct a part of a custom resource, such as its spec. Keys are in `camelCase`. Any field may be absent when an
+/// object is read, which then has its default value there; the schema asks for all but those whose type is an [`Optional`] or
+/// an [`Option`].
+macro_rules! resource_part {
+    ($($item:tt)*) => {
+        $crate::api::wire::resource_part_without_default! { #[derive(Default)] $($item)* }
+    };
+}
+pub(crate) use resource_part;
+
+/// The same for a struct that implements `Default` itself.
+macro_rules! resource_part_without_default {
+    ($($item:tt)*) => {
+        #[serde_with::apply(
+            Option => #[serde(skip_serializing_if = "Option::is_none")] #[schemars(default)],
+            Option<Time> => #[schemars(schema_with = "crate::api::wire::date_time")],
+            Optional => #[serde(skip_serializing_if = "crate::api::wire::is_default")] #[schemars(default)],
+            Optional<Vec<Condition>> => #[schemars(schema_with = "crate::api::condition::list_schema")],
+            Text => #[schemars(with = "String")],
+        )]
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(rename_all = "camelCase", default)]
+        #[schemars(!default)]
+        $($item)*
+    };
+}
+pub(crate) use resource_part_without_default;
 
 /// Declares an enumeration of texts. A text that is not in it is kept in `Other`, so that one unknown value
 /// does not make the whole object unreadable, and a control loop can report it. The schema only has the
@@ -134,16 +166,70 @@ impl<T: TryFrom<i64>> Visitor<'_> for IntegerVisitor<T> {
     }
 }
 
+/// Reads the first elements of a list, or `null`: at most so many, and of those after them the first that is needed.
+pub(crate) fn first<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    most: usize,
+    is_needed: fn(&T) -> bool,
+) -> Result<Vec<T>, D::Error> {
+    deserializer.deserialize_any(FirstVisitor { most, is_needed })
+}
+
+struct FirstVisitor<T> {
+    most: usize,
+    is_needed: fn(&T) -> bool,
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list")
+    }
+
+    fn visit_unit<E>(self) -> Result<Vec<T>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut first: Vec<T> = Vec::new();
+        while let Some(element) = list.next_element::<T>()? {
+            if first.len() < self.most || first.len() == self.most && (self.is_needed)(&element) {
+                first.push(element);
+            }
+        }
+        Ok(first)
+    }
+}
+
+/// Reads a map into its entries, in their order, and also those whose key is there twice.
+pub(crate) fn pairs<'de, D: Deserializer<'de>, K: Deserialize<'de>, V: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<(K, V)>, D::Error> {
+    deserializer.deserialize_map(PairsVisitor(PhantomData))
+}
+
+struct PairsVisitor<K, V>(PhantomData<(K, V)>);
+
+impl<'de, K: Deserialize<'de>, V: Deserialize<'de>> Visitor<'de> for PairsVisitor<K, V> {
+    type Value = Vec<(K, V)>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<(K, V)>, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = map.next_entry()? {
+            pairs.push(pair);
+        }
+        Ok(pairs)
+    }
+}
+
 /// The value of an absent boolean whose default is true.
 pub(crate) const fn on() -> bool {
     true
-}
-
-/// Whether a boolean is false; for `skip_serializing_if`.
-// The signature is that of `skip_serializing_if`.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-pub(crate) const fn is_off(value: &bool) -> bool {
-    !*value
 }
 
 /// Whether a field has its default value; for `skip_serializing_if`.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
-use super::condition::{self, Condition};
+use super::condition::Condition;
 use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
 use super::object::kind;
 use super::quantity::RawQuantity;
-use super::wire::{self, wire_enum};
+use super::wire::{self, Optional, resource_part, wire_enum};
 
 kind!(
     /// A Workspace as it is stored in the API server.
@@ -52,26 +52,20 @@ wire_enum!(
 );
 
 /// Desired state of the workspace.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct WorkspaceSpec {
     /// Name shown to users, for example `Network laboratory`. Required.
     pub pretty_name: String,
     /// Whether users can enrol themselves. `withApproval`: they ask, and a manager approves. `immediate`:
     /// they are enrolled as soon as they ask. Default: empty, they cannot.
-    #[serde(skip_serializing_if = "AutoEnroll::is_empty")]
-    #[schemars(default)]
-    pub auto_enroll: AutoEnroll,
+    pub auto_enroll: Optional<AutoEnroll>,
     /// Resources that this workspace adds to the quota of each enrolled tenant. Required.
     pub quota: WorkspaceQuota,
 }
 
 /// Resources that a workspace adds to the quota of each enrolled tenant, or a personal workspace to that of its
 /// tenant.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct WorkspaceQuota {
     /// Processor cores, for example `8` or `500m`.
     pub cpu: RawQuantity,
@@ -82,53 +76,36 @@ pub struct WorkspaceQuota {
     #[schemars(range(min = 1))]
     pub instances: i64,
     /// Total storage that claims may request, for example `100Gi`. Default: absent, not limited.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default)]
     pub disk: Option<RawQuantity>,
     /// Extended resources by name, for example `{nvidia.com/gpu: "1"}`. Default: none.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(default)]
-    pub other_resources: BTreeMap<String, RawQuantity>,
+    pub other_resources: Optional<BTreeMap<String, RawQuantity>>,
 }
 
 /// Observed state of the workspace.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct WorkspaceStatus {
     /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
     /// been looked at yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(default, range(min = 0))]
+    #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
     /// Namespace of the workspace, which holds its templates and shared volumes.
     #[schemars(default, skip_serializing_if = "wire::no_default")]
     pub namespace: NameCreated,
     /// State of the subscriptions to external services, by the name of the service, for example
     /// `{keycloak: Ok}`. `Failed` also if the service is not configured.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(default)]
-    pub subscription: BTreeMap<String, SubscriptionStatus>,
+    pub subscription: Optional<BTreeMap<String, SubscriptionStatus>>,
     /// Whether everything that belongs to the workspace is in place; if not, the condition `Reconciled`
     /// says why.
-    #[serde(skip_serializing_if = "wire::is_off")]
-    #[schemars(default)]
-    pub ready: bool,
+    pub ready: Optional<bool>,
     /// Conditions of the workspace: `Ready` and `Reconciled`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default, schema_with = "condition::list_schema")]
-    pub conditions: Vec<Condition>,
+    pub conditions: Optional<Vec<Condition>>,
 }
 
 /// An object that has a name as soon as it is created.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
-#[schemars(!default)]
+#[apply(resource_part)]
 pub struct NameCreated {
     /// Whether it exists.
     pub created: bool,
     /// Name of the object; absent if it does not exist.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub name: String,
+    pub name: Optional<String>,
 }

@@ -8,7 +8,7 @@ use super::duration::ConfigDuration;
 use super::exposure::PortRange;
 use super::pool::Pool;
 use crate::api::image::{is_repository, is_tag};
-use crate::api::names::{DnsLabel, LabelValue, ObjectName, is_label_key};
+use crate::api::names::{check_dns_label, check_label_value, check_object_name, is_label_key};
 use crate::api::quantity::Quantity;
 
 /// A format of text values.
@@ -66,12 +66,12 @@ pub(super) const SERVER_URL: Format = Format::new(
 pub(super) const DNS_LABEL: Format = Format::new(
     "crownlabs-dns-label",
     "at most 63 lower-case letters, digits and dashes, with a letter or digit at both ends",
-    |text| DnsLabel::new(text).is_ok(),
+    |text| check_dns_label(text).is_ok(),
 );
 pub(super) const OBJECT_NAME: Format = Format::new(
     "crownlabs-object-name",
     "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends",
-    |text| ObjectName::new(text).is_ok(),
+    |text| check_object_name(text).is_ok(),
 );
 pub(super) const LABEL_KEY: Format = Format::new(
     "crownlabs-label-key",
@@ -82,7 +82,7 @@ pub(super) const LABEL_VALUE: Format = Format::new(
     "crownlabs-label-value",
     "the value of a label: at most 63 letters, digits, dashes, underscores and dots, with a letter or \
      digit at both ends",
-    |text| LabelValue::new(text).is_ok(),
+    |text| check_label_value(text).is_ok(),
 );
 pub(super) const IMAGE_NAME: Format = Format::new(
     "crownlabs-image-name",
@@ -106,7 +106,7 @@ pub(super) const OPTIONAL_NAME: Format = Format::new(
     "crownlabs-optional-name",
     "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends, or \"\" \
      for none",
-    |text| text.is_empty() || ObjectName::new(text).is_ok(),
+    |text| text.is_empty() || check_object_name(text).is_ok(),
 );
 pub(super) const QUANTITY: Format =
     Format::new("crownlabs-quantity", "an amount such as 500m, 1Gi or 50G, not below 0", |text| {
@@ -178,8 +178,8 @@ pub(super) fn find(name: &str) -> Option<&'static Format> {
 
 /// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.
 fn is_host(text: &str) -> bool {
-    ObjectName::new(text).is_ok()
-        && text.split('.').all(|label| DnsLabel::new(label).is_ok())
+    check_object_name(text).is_ok()
+        && text.split('.').all(|label| check_dns_label(label).is_ok())
         && text.parse::<IpAddr>().is_err()
 }
 

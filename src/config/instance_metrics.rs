@@ -11,7 +11,7 @@ use super::formats::Format;
 use super::rules::Rule;
 use super::runtime_endpoint::RUNTIME_ENDPOINT;
 use super::types::ListenAddress;
-use crate::api::names::DnsLabel;
+use crate::api::names::check_dns_label;
 
 /// What Instances in containers use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +52,7 @@ const NAMESPACES: Format = Format::new(
     "the name of a namespace, or the beginning of names with * at the end, such as tenant-*",
     |text| {
         let begin = text.strip_suffix('*').map(|begin| format!("{begin}x"));
-        DnsLabel::new(begin.as_deref().unwrap_or(text)).is_ok()
+        check_dns_label(begin.as_deref().unwrap_or(text)).is_ok()
     },
 );
 

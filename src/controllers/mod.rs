@@ -13,7 +13,7 @@
 //! |---|---|
 //! | [`setup`] | what a loop is built from |
 //! | [`accounts`] | the work of Tenants and Workspaces in Keycloak |
-//! | [`cleanup`] | how the loops of inactivity and expiration end an Instance: warnings, promises, mails |
+//! | [`cleanup`] | the ending of Instances by the loops of inactivity and expiration: warnings, promises, mails |
 //! | [`pod_network`] | what the two loops of pod networks tell each other |
 //! | [`shared`] | the rest |
 

@@ -1,4 +1,4 @@
-//! Who runs what in a course.
+//! The Instances of a course as a table.
 
 use std::fmt::Write;
 

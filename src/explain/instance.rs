@@ -1,4 +1,4 @@
-//! Why an Instance is in its state, and what comes next.
+//! The reasons for the state of an Instance, and its next steps.
 
 use std::fmt::Write;
 
@@ -15,10 +15,10 @@ use crate::api::template::Template;
 const NEEDED: [&str; 3] = ["Ready", "Reconciled", "PublicExposureReady"];
 /// The conditions that say what is in its way while they hold.
 const HINDERING: [&str; 3] = ["Stalled", "NameConflict", "TenantMismatch"];
-/// How the message of `Ready` ends where another condition says more.
+/// The end of the message of `Ready` where another condition says more.
 const REFERENCE: &str = "ee condition Reconciled";
 
-/// What is known of an Instance.
+/// The facts about an Instance.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// The Instance.
@@ -29,7 +29,7 @@ pub struct Facts<'a> {
     pub managers: Option<&'a [String]>,
 }
 
-/// What an Instance waits for, on which object and since when, what happens to it next, and who may end it.
+/// The text of `crownlabs why`: the objects that an Instance waits for, its next steps, and the users who may end it.
 pub fn why(facts: &Facts<'_>, now: Timestamp) -> String {
     let mut text = String::new();
     head(&mut text, facts, now);
@@ -49,7 +49,7 @@ fn section(text: &mut String, heading: &str, lines: Vec<String>) {
     }
 }
 
-/// What it is, whose, and in which state.
+/// Its name, its Tenant and its state.
 fn head(text: &mut String, Facts { instance, .. }: &Facts<'_>, now: Timestamp) {
     let (spec, status) = (&instance.spec, &instance.status);
     let template = &spec.template_ref;
@@ -89,7 +89,7 @@ fn head(text: &mut String, Facts { instance, .. }: &Facts<'_>, now: Timestamp) {
     }
 }
 
-/// What it is in need of, and what is in its way.
+/// The conditions that keep it from being ready.
 fn waits(status: &InstanceStatus, now: Timestamp) -> Vec<String> {
     let is_wait = |condition: &&Condition| {
         let type_ = &*condition.type_;
@@ -109,13 +109,13 @@ fn waits(status: &InstanceStatus, now: Timestamp) -> Vec<String> {
     lines
 }
 
-/// What a condition says, why, and since when.
+/// The message of a condition, its reason and its time.
 fn sentence(condition: &Condition, now: Timestamp) -> String {
     let Condition { type_, reason, message, last_transition_time, .. } = condition;
     format!("{message} ({type_}: {reason}, for {})", span(last_transition_time, now))
 }
 
-/// What the automation is going to do, and what it has done.
+/// The next steps of the automation, and its last ones.
 fn next(Facts { instance, template, .. }: &Facts<'_>, now: Timestamp) -> Vec<String> {
     let status = &instance.status;
     let is_other = |condition: &&Condition| {
@@ -165,7 +165,7 @@ fn next(Facts { instance, template, .. }: &Facts<'_>, now: Timestamp) -> Vec<Str
     lines
 }
 
-/// Who may end it.
+/// The users who may end it.
 fn enders(Facts { instance, managers, .. }: &Facts<'_>) -> Vec<String> {
     let tenant = format!("{}, its Tenant", instance.spec.tenant_ref.name);
     let managers = match managers {

@@ -15,7 +15,6 @@ use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::names;
 use crate::api::template::{Template, TemplateKind};
-
 use crate::api::tenant::{Role, Tenant, TenantKind};
 use crate::api::{Kind, Object};
 use crate::manager::start_up;
@@ -24,12 +23,10 @@ use crate::runtime::clock;
 use crate::runtime::gate::Gate;
 use crate::runtime::plan::KindInfo;
 
-/// Objects in one page of a list.
-const PAGE: u32 = 500;
 /// How long all requests of a command may take.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// What an Instance waits for, and what happens to it next. `name` is its namespace and name, with a slash between them.
+/// The text of `crownlabs why` for an Instance. `name` is its namespace and name, with a slash between them.
 ///
 /// # Errors
 /// When there is no such Instance, or the cluster cannot be read.
@@ -45,7 +42,7 @@ pub async fn why(name: &str, kubeconfig: Option<&Path>) -> anyhow::Result<String
         let template = get::<TemplateKind>(&client, &reference.namespace, &reference.name).await.ok();
         let course = template.as_ref().map(|template| template.spec.workspace_ref.name.clone());
         let managers = match course {
-            Some(course) => list::<TenantKind>(&client, "", "").await.ok().map(|all| managers(&all, &course)),
+            Some(course) => list::<TenantKind>(&client, "").await.ok().map(|all| managers(&all, &course)),
             None => None,
         };
         let facts = Facts { instance: &instance, template: template.as_ref(), managers: managers.as_deref() };
@@ -54,7 +51,7 @@ pub async fn why(name: &str, kubeconfig: Option<&Path>) -> anyhow::Result<String
     .await
 }
 
-/// Who runs what in a course: a table.
+/// The text of `crownlabs status` for a course: a table of its Instances.
 ///
 /// # Errors
 /// When the cluster cannot be read.
@@ -62,8 +59,9 @@ pub async fn status(workspace: &str, kubeconfig: Option<&Path>) -> anyhow::Resul
     names::check_dns_label(workspace).with_context(|| format!("{workspace:?} is no Workspace"))?;
     within(async {
         let client = connect(kubeconfig).await?;
-        let selector = format!("{}%3D{workspace}", labels::WORKSPACE.replace('/', "%2F"));
-        let instances: Vec<Instance> = list::<InstanceKind>(&client, "", &selector).await?;
+        let label = labels::WORKSPACE.replace('/', "%2F");
+        let query = format!("&labelSelector={label}%3D{workspace}");
+        let instances: Vec<Instance> = list::<InstanceKind>(&client, &query).await?;
         let mut templates: BTreeMap<(String, String), Option<Template>> = BTreeMap::new();
         let mut rows = Vec::new();
         for instance in &instances {
@@ -80,7 +78,7 @@ pub async fn status(workspace: &str, kubeconfig: Option<&Path>) -> anyhow::Resul
     .await
 }
 
-/// Those who manage a course, as their specs say.
+/// The managers of a course, by their specs.
 fn managers(tenants: &[Tenant], course: &str) -> Vec<String> {
     let manages = |tenant: &&Tenant| {
         tenant.spec.workspaces.iter().any(|entry| entry.name == course && entry.role == Role::Manager)
@@ -101,30 +99,19 @@ async fn get<K: Kind>(client: &Client, namespace: &str, name: &str) -> anyhow::R
     names::check_dns_label(namespace).with_context(|| format!("{namespace:?} is no namespace"))?;
     names::check_object_name(name).with_context(|| format!("{name:?} is no name of {}", K::KIND))?;
     let path = format!("{}/{name}", KindInfo::of::<K>().path(namespace));
-    let read = async { Ok::<_, anyhow::Error>(serde_json::from_value(request(client, &path).await?)?) };
+    // In two steps, since the stores read objects from values, too: once more from text would be much code.
+    let read = async {
+        let value: Value = client.request(Request::get(path).body(Vec::new())?).await?;
+        Ok::<_, anyhow::Error>(serde_json::from_value(value)?)
+    };
     read.await.with_context(|| format!("{} {namespace}/{name} cannot be read", K::KIND))
 }
 
-/// The objects with a label; all where `selector` is empty. It is part of a path, so it must be encoded.
-async fn list<K: Kind>(client: &Client, namespace: &str, selector: &str) -> anyhow::Result<Vec<Object<K>>> {
-    let (mut objects, mut next) = (Vec::new(), String::new());
-    loop {
-        let path = KindInfo::of::<K>().path(namespace);
-        let path = format!("{path}?limit={PAGE}&labelSelector={selector}{next}");
-        let page =
-            request(client, &path).await.with_context(|| format!("the {} cannot be listed", K::PLURAL));
-        let mut page = page?;
-        for item in page["items"].as_array_mut().into_iter().flatten() {
-            objects.push(serde_json::from_value(item.take())?);
-        }
-        match page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default() {
-            "" => return Ok(objects),
-            token => next = format!("&continue={token}"),
-        }
-    }
-}
-
-/// An answer. It is read in two steps, since the stores read objects from values, too: once more from text would be much code.
-async fn request(client: &Client, path: &str) -> anyhow::Result<Value> {
-    Ok(client.request(Request::get(path).body(Vec::new())?).await?)
+/// The objects with a label; all where `query` is empty. It is part of a path, so it must be encoded.
+async fn list<K: Kind>(client: &Client, query: &str) -> anyhow::Result<Vec<Object<K>>> {
+    let mut objects = Vec::new();
+    let read = |item| objects.push(serde_json::from_value(item));
+    let listed = client::each_listed(client, &KindInfo::of::<K>().path(""), query, read).await;
+    listed.with_context(|| format!("the {} cannot be listed", K::PLURAL))?;
+    Ok(objects.into_iter().collect::<Result<_, _>>()?)
 }

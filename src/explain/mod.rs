@@ -1,4 +1,4 @@
-//! `crownlabs why` and `crownlabs status`: what an Instance waits for and what will happen to it, and who runs what in a course.
+//! `crownlabs why` and `crownlabs status`: the state of an Instance and its next steps, and the Instances of a course.
 //! The sentences are those of conditions and events; the functions that choose and order them are pure.
 
 pub mod course;

@@ -1,21 +1,18 @@
 //! Configurations of admission webhooks.
 
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
-use super::{Unread, kind};
+use super::{Unread, foreign_part, kind};
 
 /// The fields that we read of the client configuration of a webhook.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct WebhookClientConfig {
     /// The certificates of the authorities that the API server trusts, in PEM, still in base64.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_bundle: Option<String>,
 }
 
 /// The fields that we read of a webhook.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct WebhookEntry {
     /// The name of the webhook.
     pub name: String,
@@ -24,8 +21,7 @@ pub struct WebhookEntry {
 }
 
 /// The fields that we read of a webhook configuration.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct WebhookEntries {
     /// The webhooks of the configuration.
     pub webhooks: Vec<WebhookEntry>,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use macro_rules_attribute::apply;
+use serde::Deserializer;
 
-use super::{Unread, kind};
+use super::{Unread, foreign_part, kept, kind};
 use crate::api::meta::TextMap;
 
 /// The fields that we read of a condition that another controller sets.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct ForeignCondition {
     /// The type of the condition.
     #[serde(rename = "type")]
@@ -26,11 +26,10 @@ kind!(/// A Namespace, of which only the metadata is read: its labels say whethe
     NamespaceKind, Namespace, "", "v1", "Namespace", "namespaces", namespaced: false, Unread, Unread);
 
 /// The fields that we read of the spec of a Service.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct ServiceSpec {
     /// The IP address inside the cluster that the API server has assigned.
-    #[serde(rename = "clusterIP", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "clusterIP")]
     pub cluster_ip: Option<String>,
 }
 kind!(/// A Service.
@@ -48,8 +47,7 @@ kind!(/// A `PersistentVolumeClaim`, of which only the metadata is read.
     "persistentvolumeclaims", namespaced: true, Unread, Unread);
 
 /// The fields that we read of the spec of a Deployment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct DeploymentSpec {
     /// The desired number of pods; 1 is the default of the API server.
     pub replicas: Option<i32>,
@@ -57,33 +55,28 @@ pub struct DeploymentSpec {
     pub template: PodTemplate,
 }
 /// The fields that we read of the pods of a Deployment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct PodTemplate {
     /// Their spec.
     pub spec: PodVolumes,
 }
 /// The volumes of the pods of a Deployment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct PodVolumes {
     /// The shared volumes. All others are dropped while decoding.
     #[serde(deserialize_with = "shared_volumes")]
     pub volumes: Vec<PodVolume>,
 }
 /// A volume on NFS.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct PodVolume {
     /// Its name in the pod.
     pub name: String,
-    /// What is mounted.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The export that is mounted.
     pub nfs: Option<NfsSource>,
 }
 /// An export of an NFS server.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct NfsSource {
     /// The server.
     pub server: String,
@@ -91,18 +84,16 @@ pub struct NfsSource {
     pub path: String,
 }
 
-/// What the names of shared volumes in the pod of an Instance begin with; their number follows.
+/// The beginning of the names of shared volumes in the pod of an Instance; their number follows.
 pub const SHARED_VOLUME_NAME: &str = "nfs";
 
 fn shared_volumes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PodVolume>, D::Error> {
-    let mut volumes = Option::<Vec<PodVolume>>::deserialize(deserializer)?.unwrap_or_default();
-    volumes.retain(|volume| volume.name.starts_with(SHARED_VOLUME_NAME) && volume.nfs.is_some());
-    volumes.shrink_to_fit();
-    Ok(volumes)
+    kept(deserializer, |volume: &PodVolume| {
+        volume.name.starts_with(SHARED_VOLUME_NAME) && volume.nfs.is_some()
+    })
 }
 /// The fields that we read of the status of a Deployment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct DeploymentStatus {
     /// The number of pods that are ready.
     pub ready_replicas: Option<i32>,
@@ -113,27 +104,22 @@ pub struct DeploymentStatus {
 }
 
 fn replica_failure<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
-    let mut conditions = Option::<Vec<ForeignCondition>>::deserialize(deserializer)?.unwrap_or_default();
-    conditions.retain(|condition| condition.type_ == "ReplicaFailure");
-    Ok(conditions)
+    kept(deserializer, |condition: &ForeignCondition| condition.type_ == "ReplicaFailure")
 }
 kind!(/// A Deployment.
     DeploymentKind, Deployment, "apps", "v1", "Deployment", "deployments", namespaced: true,
     DeploymentSpec, DeploymentStatus);
 
 /// The fields that we read of the spec of a Pod.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct PodSpec {
     /// The name of the node that the pod is scheduled to.
     pub node_name: Option<String>,
     /// The labels that the node must have.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub node_selector: Option<BTreeMap<String, String>>,
 }
 /// The fields that we read of the status of a Pod.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: Option<String>,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 use serde_json::Value;
 
-use super::kind;
+use super::{foreign_part, kind};
+use crate::api::wire::Optional;
 
 /// The fields that we read of the spec of a Service of type `LoadBalancer`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct LoadBalancerServiceSpec {
     /// The type of the Service: `LoadBalancer`, unless somebody changed it.
     #[serde(rename = "type")]
@@ -19,13 +19,11 @@ pub struct LoadBalancerServiceSpec {
     /// The ports of the Service.
     pub ports: Vec<ServicePort>,
     /// The families of its addresses, `IPv4` or `IPv6`. The first one cannot be changed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ip_families: Vec<String>,
+    pub ip_families: Optional<Vec<String>>,
 }
 
 /// A port of a Service.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct ServicePort {
     /// The name of the port.
     pub name: String,
@@ -38,24 +36,21 @@ pub struct ServicePort {
 }
 
 /// The fields that we read of its status.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct LoadBalancerServiceStatus {
-    /// What the load balancer has reported.
+    /// The report of the load balancer.
     pub load_balancer: LoadBalancerStatus,
 }
 
-/// What a load balancer has reported.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+/// The report of a load balancer.
+#[apply(foreign_part)]
 pub struct LoadBalancerStatus {
     /// The addresses at which the Service can be reached.
     pub ingress: Vec<LoadBalancerIngress>,
 }
 
 /// An address of a load balancer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct LoadBalancerIngress {
     /// The IP address; empty if there is only a host name.
     pub ip: String,

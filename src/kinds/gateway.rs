@@ -1,20 +1,18 @@
 //! Kinds of the Gateway API.
 
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
-use super::{ForeignCondition, Unread, kind};
+use super::{ForeignCondition, Unread, foreign_part, kind};
 
 /// The state of a route at one Gateway.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct RouteParentStatus {
     /// The conditions that the Gateway's controller sets: `Accepted`, `ResolvedRefs`.
     pub conditions: Vec<ForeignCondition>,
 }
 
 /// The fields that we read of the status of an `HTTPRoute`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct HttpRouteStatus {
     /// One entry for each Gateway.
     pub parents: Vec<RouteParentStatus>,

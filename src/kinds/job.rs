@@ -1,61 +1,52 @@
 //! Jobs: the arguments of their containers, their result, and their pods.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::{Deserialize, Deserializer, Serialize};
+use macro_rules_attribute::apply;
+use serde::Deserializer;
 
-use super::{ForeignCondition, Unread, kind};
+use super::{ForeignCondition, Unread, foreign_part, kept, kind};
+use crate::api::wire::Optional;
 
 /// The fields that we read of a container.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct JobContainer {
     /// The arguments of its entry point.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<String>,
+    pub args: Optional<Vec<String>>,
 }
 
 /// The fields that we read of the spec of a Job's pods.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct JobPod {
     /// The containers of the pod.
     pub containers: Vec<JobContainer>,
 }
 
 /// The fields that we read of a pod template.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct JobTemplate {
     /// The spec of the pods.
     pub spec: JobPod,
 }
 
 /// The fields that we read of the spec of a Job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct JobSpec {
     /// The template of its pods.
     pub template: JobTemplate,
 }
 
 /// The fields that we read of the status of a Job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct JobStatus {
     /// The number of its pods that are pending or running.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<i32>,
     /// The number of its pods that have succeeded.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub succeeded: Option<i32>,
     /// The number of its pods that have failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<i32>,
     /// The time at which the Job controller started the Job.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Time>,
     /// The time at which the Job was complete.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
     /// The conditions `Complete` and `Failed`, if they are true. All others are dropped while decoding.
     #[serde(deserialize_with = "ends")]
@@ -72,9 +63,9 @@ fn conditions_with<'de, D: Deserializer<'de>>(
     types: &[&str],
     status: &str,
 ) -> Result<Vec<ForeignCondition>, D::Error> {
-    let mut conditions = Option::<Vec<ForeignCondition>>::deserialize(deserializer)?.unwrap_or_default();
-    conditions.retain(|condition| types.contains(&condition.type_.as_str()) && condition.status == status);
-    Ok(conditions)
+    kept(deserializer, |condition: &ForeignCondition| {
+        types.contains(&condition.type_.as_str()) && condition.status == status
+    })
 }
 kind!(/// A Job.
     JobKind, Job, "batch", "v1", "Job", "jobs", namespaced: true, JobSpec, JobStatus, encoded: true);
@@ -97,20 +88,17 @@ pub enum JobEnd<'a> {
 }
 
 /// The fields that we read of the status of a pod of a Job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct PodOfJobStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: String,
     /// The condition `PodScheduled`, if it is false. All others are dropped while decoding.
-    #[serde(deserialize_with = "unscheduled", skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<ForeignCondition>,
+    #[serde(deserialize_with = "unscheduled")]
+    pub conditions: Optional<Vec<ForeignCondition>>,
     /// The init containers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub init_container_statuses: Vec<ContainerStatus>,
+    pub init_container_statuses: Optional<Vec<ContainerStatus>>,
     /// The containers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub container_statuses: Vec<ContainerStatus>,
+    pub container_statuses: Optional<Vec<ContainerStatus>>,
 }
 
 fn unscheduled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
@@ -118,35 +106,29 @@ fn unscheduled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Foreign
 }
 
 /// The fields that we read of the status of a container.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct ContainerStatus {
     /// The name of the container.
     pub name: String,
-    /// What it does now.
+    /// Its state now.
     pub state: ContainerState,
-    /// How it ended before it was started again.
+    /// Its state before it was started again.
     pub last_state: ContainerState,
 }
 
 /// The state of a container: one of these, or none.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct ContainerState {
     /// It waits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<ContainerWaiting>,
     /// It runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Unread>,
     /// It has ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub terminated: Option<ContainerTerminated>,
 }
 
 /// Why a container waits.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct ContainerWaiting {
     /// The reason, as one word.
     pub reason: String,
@@ -154,9 +136,8 @@ pub struct ContainerWaiting {
     pub message: String,
 }
 
-/// How a container has ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// The end of a container.
+#[apply(foreign_part)]
 pub struct ContainerTerminated {
     /// Its exit code.
     pub exit_code: i32,

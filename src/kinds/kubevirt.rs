@@ -1,57 +1,50 @@
 //! Kinds of KubeVirt and of CDI, its importer of disks.
 
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 use serde_json::Value;
 
-use super::{ForeignCondition, Unread, kind};
+use super::{ForeignCondition, Unread, foreign_part, kind};
+use crate::api::wire::Optional;
 
 /// The fields that we read of the devices of a virtual machine.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct Devices {
     /// The network interfaces, with all their fields: we write the list back with a fixed MAC address.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub interfaces: Vec<Value>,
+    pub interfaces: Optional<Vec<Value>>,
 }
 
 /// The fields that we read of a domain, the hardware of a virtual machine.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct Domain {
     /// The devices of the virtual machine.
     pub devices: Devices,
 }
 
 /// The fields that we read of the spec in a template.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct MachineSpec {
     /// The hardware of the virtual machine.
     pub domain: Domain,
 }
 
 /// The fields that we read of the template of a `VirtualMachine`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct MachineTemplate {
     /// The spec of the `VirtualMachineInstance`.
     pub spec: MachineSpec,
 }
 
 /// The fields that we read of the spec of a `VirtualMachine`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct VirtualMachineSpec {
     /// Whether the virtual machine should run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<bool>,
     /// The template of its `VirtualMachineInstance`.
     pub template: MachineTemplate,
 }
 
 /// The fields that we read of the status of a `VirtualMachine`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct VirtualMachineStatus {
     /// The state for users: `Provisioning`, `Starting`, `Running`, …
     pub printable_status: String,
@@ -65,8 +58,7 @@ kind!(/// A `VirtualMachine`: a persistent virtual machine, running or stopped.
     namespaced: true, VirtualMachineSpec, VirtualMachineStatus);
 
 /// A network interface of a running virtual machine.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct MachineInterface {
     /// The name of the interface in the spec.
     pub name: String,
@@ -75,8 +67,7 @@ pub struct MachineInterface {
 }
 
 /// The fields that we read of the status of a `VirtualMachineInstance`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct VirtualMachineInstanceStatus {
     /// `Pending`, `Scheduling`, `Scheduled`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: String,
@@ -90,8 +81,7 @@ kind!(/// A `VirtualMachineInstance`: a running virtual machine.
     "virtualmachineinstances", namespaced: true, Unread, VirtualMachineInstanceStatus);
 
 /// The fields that we read of the status of a `DataVolume`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct DataVolumeStatus {
     /// `Pending`, `ImportInProgress`, `Succeeded`, `Failed`, …
     pub phase: String,

@@ -1,29 +1,27 @@
-//! What the leader side of pod networks reads of Kubernetes' own kinds.
+//! Kubernetes' own kinds that the leader side of pod networks reads.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::{Deserialize, Deserializer, Serialize};
+use macro_rules_attribute::apply;
+use serde::Deserializer;
 
-use super::{Unread, kind};
+use super::{Unread, foreign_part, kept, kind};
 use crate::api::text::Text;
+use crate::api::wire::Optional;
 
 /// The fields that we read of the spec of a pod with additional interfaces.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct NetworkedPodSpec {
     /// The name of the node that the pod is scheduled to; empty before.
-    #[serde(deserialize_with = "Text::deserialize_interned")]
     pub node_name: Text,
     /// Whether it uses the network of its node.
     pub host_network: bool,
 }
 /// The fields that we read of its status.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct NetworkedPodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
-    #[serde(deserialize_with = "Text::deserialize_interned")]
     pub phase: Text,
 }
 kind!(/// A pod that may have additional interfaces.
@@ -31,8 +29,7 @@ kind!(/// A pod that may have additional interfaces.
     NetworkedPodSpec, NetworkedPodStatus);
 
 /// The condition `Ready` of a node.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct NodeReady {
     /// Always `Ready`: all others are dropped while decoding.
     #[serde(rename = "type")]
@@ -44,8 +41,7 @@ pub struct NodeReady {
 }
 /// The fields that we read of the status of a node: whether it is ready. What its kubelet writes besides, such as a
 /// heartbeat, changes nothing here.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct NodeReadiness {
     /// The condition `Ready`, if there is one.
     #[serde(deserialize_with = "ready")]
@@ -53,9 +49,7 @@ pub struct NodeReadiness {
 }
 
 fn ready<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeReady>, D::Error> {
-    let mut conditions = Option::<Vec<NodeReady>>::deserialize(deserializer)?.unwrap_or_default();
-    conditions.retain(|condition| condition.type_ == "Ready");
-    Ok(conditions)
+    kept(deserializer, |condition: &NodeReady| condition.type_ == "Ready")
 }
 kind!(/// A node, of which only the readiness is read.
     NodeKind, Node, "", "v1", "Node", "nodes", namespaced: false, Unread, NodeReadiness);
@@ -66,8 +60,7 @@ kind!(/// A `ConfigMap` with a record of pod networks. Its `spec` is the field `
 
 /// The fields that we read of the spec of a sample Deployment: those that we write, but for its selector, which nobody can
 /// change.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct SampleSpec {
     /// The number of pods.
     pub replicas: Option<i32>,
@@ -75,8 +68,7 @@ pub struct SampleSpec {
     pub template: SampleTemplate,
 }
 /// The pods of a sample Deployment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct SampleTemplate {
     /// Their metadata.
     pub metadata: SampleLabels,
@@ -84,31 +76,27 @@ pub struct SampleTemplate {
     pub spec: SamplePod,
 }
 /// The metadata of the pods of a sample Deployment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct SampleLabels {
     /// Their labels.
     pub labels: BTreeMap<String, String>,
 }
 /// The spec of the pods of a sample Deployment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct SamplePod {
     /// The service account.
     pub service_account_name: String,
     /// Whether they get its token.
     pub automount_service_account_token: Option<bool>,
     /// Whether they use the network of their node.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub host_network: bool,
+    pub host_network: Optional<bool>,
     /// As whom they run.
     pub security_context: SamplePodSecurity,
     /// Their containers.
     pub containers: Vec<SampleContainer>,
 }
 /// As whom the pods of a sample Deployment run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct SamplePodSecurity {
     /// Whether root is refused.
     pub run_as_non_root: Option<bool>,
@@ -120,8 +108,7 @@ pub struct SamplePodSecurity {
     pub sysctls: Vec<BTreeMap<String, String>>,
 }
 /// A container of a sample Deployment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct SampleContainer {
     /// Its name.
     pub name: String,
@@ -129,19 +116,17 @@ pub struct SampleContainer {
     pub image: String,
     /// When the image is pulled.
     pub image_pull_policy: String,
-    /// What it runs.
+    /// Its command.
     pub command: Vec<String>,
-    /// What it may do.
+    /// Its rights.
     pub security_context: SampleContainerSecurity,
 }
-/// What a container of a sample Deployment may do.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// The rights of a container of a sample Deployment.
+#[apply(foreign_part)]
 pub struct SampleContainerSecurity {
     /// Whether it may get more rights than it began with.
     pub allow_privilege_escalation: Option<bool>,
     /// Whether it runs as the kernel's equal.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub privileged: Option<bool>,
     /// The capabilities that are added and dropped.
     pub capabilities: BTreeMap<String, Vec<String>>,

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 use serde_json::Value;
 
-use super::{Unread, kind};
+use super::{Unread, foreign_part, kind};
+use crate::api::wire::Optional;
 
 /// The fields that we read of the spec of a `ResourceQuota`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct ResourceQuotaSpec {
     /// The limit of each resource by its name, for example `limits.cpu`.
     pub hard: BTreeMap<String, String>,
@@ -21,8 +21,7 @@ kind!(/// A `ResourceQuota`.
     ResourceQuotaSpec, Unread, encoded: true);
 
 /// What a `ResourceQuota` allows and what is used of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct QuotaUsage {
     /// The limit of each resource by its name, as it is enforced now.
     pub hard: BTreeMap<String, String>,
@@ -34,8 +33,7 @@ kind!(/// A `ResourceQuota` of an administrator, of which only the use is read.
     Unread, QuotaUsage, encoded: true);
 
 /// The fields that we read of the spec of a `LimitRange`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct LimitRangeSpec {
     /// Default and maximum requests and limits for each type of object.
     pub limits: Value,
@@ -45,24 +43,21 @@ kind!(/// A `LimitRange`.
     LimitRangeSpec, Unread, encoded: true);
 
 /// The fields that we read of the spec of a `NetworkPolicy`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct NetworkPolicySpec {
     /// The pods that the policy applies to.
     pub pod_selector: Value,
     /// The traffic that these pods accept.
     pub ingress: Value,
     /// Which traffic the policy is about: `Ingress`, `Egress` or both.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub policy_types: Vec<String>,
+    pub policy_types: Optional<Vec<String>>,
 }
 kind!(/// A `NetworkPolicy`.
     NetworkPolicyKind, NetworkPolicy, "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies",
     namespaced: true, NetworkPolicySpec, Unread, encoded: true);
 
 /// The fields that we read of a role.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct Rules {
     /// What the role allows.
     pub rules: Value,
@@ -72,8 +67,7 @@ kind!(/// A `ClusterRole`.
     namespaced: false, Rules, Unread, body: "", encoded: true);
 
 /// The fields that we read of a role binding.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct Binding {
     /// The role. The API server does not allow it to be changed.
     pub role_ref: Value,
@@ -88,25 +82,21 @@ kind!(/// A `RoleBinding`.
     namespaced: true, Binding, Unread, body: "", encoded: true);
 
 /// The fields that we read of the spec of a claim for an NFS volume.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct NfsClaimSpec {
     /// The storage that the claim requests.
     pub resources: Requests,
     /// The name of the volume that the claim is bound to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_name: Option<String>,
 }
 /// Requested resources.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct Requests {
     /// The amount of each resource by its name, for example `storage`.
     pub requests: BTreeMap<String, String>,
 }
 /// The fields that we read of the status of a claim.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct NfsClaimStatus {
     /// `Pending`, `Bound` or `Lost`.
     pub phase: Option<String>,
@@ -116,15 +106,13 @@ kind!(/// A `PersistentVolumeClaim` for an NFS volume: a personal or shared volu
     NfsClaimSpec, NfsClaimStatus, encoded: true);
 
 /// The fields that we read of the spec of a `PersistentVolume`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[apply(foreign_part)]
 pub struct VolumeSpec {
     /// The source of the volume, if it is provided by a CSI driver.
     pub csi: Option<VolumeSource>,
 }
 /// The source of a CSI volume.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[apply(foreign_part)]
 pub struct VolumeSource {
     /// The attributes that the CSI driver has set; for NFS, `server` and `share` among them.
     pub volume_attributes: BTreeMap<String, String>,

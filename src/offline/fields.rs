@@ -35,7 +35,7 @@ pub struct UnknownField {
     pub kind: String,
     /// The path of the field.
     pub path: String,
-    /// What is wrong, with the object and the path of the field.
+    /// The fault, with the object and the path of the field.
     pub message: String,
 }
 
@@ -62,7 +62,7 @@ pub fn unknown(document: &Node, definitions: &[CustomResourceDefinition]) -> Vec
         "" => format!("{kind} {}", name("name")),
         namespace => format!("{kind} {namespace}/{}", name("name")),
     };
-    let mut found = Found { kind, object, fields: Vec::new() };
+    let mut found = UnknownFields { kind, object, fields: Vec::new() };
     found.node("", document, schema);
     if let Some(Content::Map(entries)) = document.get("metadata").map(|metadata| &metadata.content) {
         for entry in entries.iter().filter(|entry| !METADATA.contains(&&*entry.key)) {
@@ -73,15 +73,15 @@ pub fn unknown(document: &Node, definitions: &[CustomResourceDefinition]) -> Vec
     found.fields
 }
 
-/// What has been found in one object.
-struct Found<'a> {
+/// The unknown fields of one object.
+struct UnknownFields<'a> {
     kind: &'a str,
     /// Kind, namespace and name of the object.
     object: String,
     fields: Vec<UnknownField>,
 }
 
-impl Found<'_> {
+impl UnknownFields<'_> {
     /// Compares a value with its schema. What is wrong in another way is for the API server to say.
     fn node(&mut self, path: &str, node: &Node, schema: &JSONSchemaProps) {
         match &node.content {

@@ -1,4 +1,4 @@
-//! `crownlabs plan`: what the loops would make for the custom resources in files, without a
+//! `crownlabs plan`: the objects that the loops would make for the custom resources in files, without a
 //! cluster. The plan is the very function that `run` uses; only the stores are filled from files.
 
 pub mod fields;
@@ -30,12 +30,12 @@ use crate::runtime::merge;
 use crate::runtime::plan::to_value;
 use crate::runtime::store::StoreFactory;
 
-/// What `crownlabs plan` prints.
+/// The output of `crownlabs plan`.
 #[derive(Debug, Default)]
 pub struct Output {
     /// The objects: each custom resource as it would be labelled, followed by what is made for it.
     pub objects: Vec<Value>,
-    /// What cannot be made, and what was not looked at, a sentence each.
+    /// Objects that cannot be made, or were not looked at, a sentence each.
     pub messages: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ struct Planning<'a> {
     /// The loops of cluster-scoped kinds: what Workspaces and Tenants get, Instances need.
     of_cluster: Vec<Box<dyn BuiltLoop>>,
     in_namespaces: Vec<Box<dyn BuiltLoop>>,
-    /// What was not looked at.
+    /// Objects that were not looked at, a sentence each.
     messages: Vec<String>,
 }
 

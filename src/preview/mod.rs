@@ -1,4 +1,4 @@
-//! What the daemon would write in a live cluster: `crownlabs plan --kubeconfig` and `crownlabs takeover check`. Loops and
+//! The writes of the daemon in a live cluster: `crownlabs plan --kubeconfig` and `crownlabs takeover check`. Loops and
 //! stores are those of `run`; the gate is closed for ever, so nothing but reads can be sent.
 
 mod obstacles;
@@ -32,7 +32,7 @@ const LIST: Duration = Duration::from_secs(5);
 /// The time between two looks at the lists.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What is to be printed, and whether there is nothing to say.
+/// The text that is printed, and whether there are no findings.
 #[derive(Debug)]
 pub struct Findings {
     /// For people.
@@ -41,14 +41,14 @@ pub struct Findings {
     pub is_clean: bool,
 }
 
-/// What the loops would write in a cluster now: what a reconcile of each object writes, and, where Keycloak or Prometheus
+/// The writes of the loops in a cluster now: those of a reconcile of each object, and, where Keycloak or Prometheus
 /// answer from here and the answer changes the plan, the reconcile after it. What follows from writes is not looked at.
 ///
 /// # Errors
 /// When the cluster cannot be read.
 pub async fn changes(config: &Config, kubeconfig: Option<&Path>) -> anyhow::Result<Findings> {
     let live = Live::connect(kubeconfig).await?;
-    let Seen { previews, messages } = live.preview(config).await?;
+    let Previews { previews, messages } = live.preview(config).await?;
     let is_clean = previews.iter().all(|preview| preview.writes.is_empty() && preview.later.is_empty());
     Ok(Findings { text: text::changes(&previews, &messages), is_clean })
 }
@@ -59,7 +59,7 @@ pub async fn changes(config: &Config, kubeconfig: Option<&Path>) -> anyhow::Resu
 /// When the cluster cannot be read.
 pub async fn takeover(config: &Config, kubeconfig: Option<&Path>) -> anyhow::Result<Findings> {
     let live = Live::connect(kubeconfig).await?;
-    let Seen { previews, messages } = live.preview(config).await?;
+    let Previews { previews, messages } = live.preview(config).await?;
     let obstacles = Obstacles::find(&live.client, config, &previews).await;
     Ok(Findings { text: text::takeover(&obstacles, &previews, &messages), is_clean: obstacles.is_empty() })
 }
@@ -71,10 +71,10 @@ struct Live {
     users: UserReader,
 }
 
-/// What was seen in it.
-struct Seen {
+/// The previews of its objects.
+struct Previews {
     previews: Vec<Previewed>,
-    /// What was not looked at, a sentence each.
+    /// The loops that were not looked at, a sentence each.
     messages: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ impl Live {
     }
 
     /// Fills the stores of the loops that are enabled, and asks each loop what it would write.
-    async fn preview(&self, config: &Config) -> anyhow::Result<Seen> {
+    async fn preview(&self, config: &Config) -> anyhow::Result<Previews> {
         let gate = Gate::closed();
         let mut setup = Setup::new(config, gate.clone());
         setup.accounts = start_up::accounts(config, &gate)?;
@@ -128,7 +128,7 @@ impl Live {
                     .push(format!("the {name} loop would wait for CRDs that are not installed: {missing}"));
             }
         }
-        Ok(Seen { previews, messages })
+        Ok(Previews { previews, messages })
     }
 }
 

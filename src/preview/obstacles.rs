@@ -1,8 +1,7 @@
-//! What stands in the way of the daemon in a cluster that the Go operators run.
+//! Obstacles to the daemon in a cluster that the Go operators run.
 
 use std::collections::BTreeMap;
 
-use http::Request;
 use kube::Client;
 use serde_json::Value;
 
@@ -13,12 +12,11 @@ use crate::config::tree;
 use crate::loops::LOOPS;
 use crate::offline::fields;
 use crate::runtime::apply::{Verb, Write};
+use crate::runtime::client::each_listed;
 use crate::runtime::definitions::foreign_versions;
 use crate::runtime::error::with_sources;
 use crate::runtime::preview::Previewed;
 
-/// Objects in one page of a list.
-const PAGE: u32 = 500;
 /// The images of the Go operators, by the last part of their names, and the loops that do the same work.
 const OPERATORS: [(&str, &[&str]); 10] = [
     (
@@ -46,7 +44,7 @@ const WEBHOOKS: [(&str, &str); 2] = [
 /// The Service of the daemon's own webhooks, in any namespace.
 const OWN_SERVICE: &str = "crownlabs-webhook";
 
-/// What stands in the way, a sentence each.
+/// The obstacles, a sentence each.
 #[derive(Debug, Default)]
 pub struct Obstacles {
     /// Operators that run and do what an enabled loop does.
@@ -59,7 +57,7 @@ pub struct Obstacles {
     dropped: Vec<String>,
     /// Writes that end something that users have.
     interruptions: Vec<String>,
-    /// What could not be read: no obstacle, but not known to be none.
+    /// Lists that could not be read: no obstacle, but not known to be none.
     pub unread: Vec<String>,
 }
 
@@ -86,7 +84,7 @@ impl Obstacles {
         found
     }
 
-    /// What was found, with a heading for each sort.
+    /// The obstacles, with a heading for each sort.
     pub fn sections(&self) -> [(&'static str, &[String]); 5] {
         [
             ("These run and do the same work; stop them before the daemon starts:", &self.operators),
@@ -164,26 +162,13 @@ impl Obstacles {
 
     /// The objects of a list, as JSON; none where the kind is not served.
     async fn read(&mut self, client: &Client, path: &str) -> Vec<Value> {
-        let (mut objects, mut next) = (Vec::new(), String::new());
-        loop {
-            let uri = format!("{path}?limit={PAGE}{next}");
-            let request = Request::get(&uri).body(Vec::new());
-            let mut list: Value = match client.request(request.unwrap_or_default()).await {
-                Ok(list) => list,
-                Err(kube::Error::Api(status)) if status.code == 404 => return objects,
-                Err(error) => {
-                    self.unread.push(format!("{path}: {}", with_sources(&error)));
-                    return objects;
-                }
-            };
-            if let Some(items) = list["items"].as_array_mut() {
-                objects.append(items);
-            }
-            match list.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default() {
-                "" => return objects,
-                token => next = format!("&continue={token}"),
-            }
+        let mut objects = Vec::new();
+        match each_listed(client, path, "", |object| objects.push(object)).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => self.unread.push(format!("{path}: {}", with_sources(&error))),
+            Ok(()) => {}
         }
+        objects
     }
 }
 
@@ -230,7 +215,7 @@ fn webhook(kind: &str, object: &Value) -> Option<String> {
     Some(format!("{kind} {}, answered by {service}", name_of(object)))
 }
 
-/// What a write ends that somebody has.
+/// The interruption that a write causes for its users.
 fn interruption(write: &Write) -> Option<String> {
     let what = match (write.verb, write.kind.kind) {
         (Verb::Delete, _) => "is deleted",

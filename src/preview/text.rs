@@ -27,7 +27,7 @@ pub fn changes(previews: &[Previewed], messages: &[String]) -> String {
     text
 }
 
-/// What stands in the way, and the writes that matter to users: statuses only if they change what they had.
+/// The obstacles, and the writes that matter to users: statuses only if they change what they had.
 pub fn takeover(obstacles: &Obstacles, previews: &[Previewed], messages: &[String]) -> String {
     let mut text = String::new();
     for (heading, found) in obstacles.sections() {
@@ -65,7 +65,7 @@ fn only_adds(write: &Write) -> bool {
         && write.body["status"].as_object().is_some_and(|status| !status.keys().any(is_known))
 }
 
-/// A heading with lines below it, if there are any.
+/// A heading with lines below it, if there are lines.
 fn lines<'a>(text: &mut String, heading: &str, lines: impl Iterator<Item = &'a String>) {
     let mut lines = lines.peekable();
     if lines.peek().is_none() {

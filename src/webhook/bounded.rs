@@ -10,6 +10,8 @@ use std::ops::Deref;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use crate::api::wire::first;
+
 /// The most values that an object may have: each text, number, list and map counts as one.
 pub const MOST_VALUES: usize = 20_000;
 
@@ -55,30 +57,7 @@ const MOST_TEXTS: usize = 5_000;
 
 /// Reads a list of texts, or null.
 pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    struct Texts;
-    impl<'de> Visitor<'de> for Texts {
-        type Value = Vec<String>;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("a list of texts")
-        }
-
-        fn visit_unit<E>(self) -> Result<Vec<String>, E> {
-            Ok(Vec::new())
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<String>, A::Error> {
-            let mut texts = Vec::new();
-            while texts.len() < MOST_TEXTS
-                && let Some(text) = items.next_element()?
-            {
-                texts.push(text);
-            }
-            while items.next_element::<IgnoredAny>()?.is_some() {}
-            Ok(texts)
-        }
-    }
-    deserializer.deserialize_any(Texts)
+    first(deserializer, MOST_TEXTS, |_| false)
 }
 
 /// Which members are left out.

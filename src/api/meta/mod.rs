@@ -6,17 +6,17 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use ring::digest;
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::labels;
-use super::text::{Interned, Text};
+use super::text::Text;
+use super::wire::first;
 
 /// The annotation in which `kubectl apply` keeps a copy of the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -89,10 +89,9 @@ pub struct Metadata {
     #[serde(deserialize_with = "read_labels", skip_serializing_if = "TextMap::is_empty")]
     pub labels: TextMap,
     /// The name; empty when the object has none yet.
-    #[serde(deserialize_with = "Text::deserialize_interned")]
     pub name: Text,
     /// The namespace; empty for cluster-scoped objects.
-    #[serde(deserialize_with = "Text::deserialize_interned", skip_serializing_if = "is_empty")]
+    #[serde(skip_serializing_if = "is_empty")]
     pub namespace: Text,
     /// Owners.
     #[serde(deserialize_with = "read_owners", skip_serializing_if = "<[Owner]>::is_empty")]
@@ -101,61 +100,28 @@ pub struct Metadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<ResourceVersion>,
     /// The uid; empty when the object does not come from an API server.
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(deserialize_with = "Text::deserialize_unshared", skip_serializing_if = "is_empty")]
     pub uid: Text,
 }
 
 fn read_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TextMap, D::Error> {
-    deserializer.deserialize_option(TextMapVisitor(OF_ANNOTATIONS))
+    deserializer.deserialize_any(TextMapVisitor(OF_ANNOTATIONS))
 }
 
 fn read_labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TextMap, D::Error> {
-    deserializer.deserialize_option(TextMapVisitor(OF_LABELS))
+    deserializer.deserialize_any(TextMapVisitor(OF_LABELS))
 }
 
 fn read_finalizers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Text]>, D::Error> {
-    deserializer.deserialize_option(FirstVisitor(|_| false, PhantomData))
+    Ok(first(deserializer, MOST, |_| false)?.into_boxed_slice())
 }
 
 fn read_owners<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Owner]>, D::Error> {
-    deserializer.deserialize_option(FirstVisitor(|owner: &Owner| owner.controller, PhantomData))
+    Ok(first(deserializer, MOST, |owner: &Owner| owner.controller)?.into_boxed_slice())
 }
 
 fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
     Text::deserialize_with(deserializer, |text| Text::interned(&kept(text, LONGEST_NAME)))
-}
-
-/// Reads the first [`MOST`] elements of a list, or `null`, and of those after them the first that is needed.
-struct FirstVisitor<T>(fn(&T) -> bool, PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
-    type Value = Box<[T]>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list")
-    }
-
-    fn visit_unit<E>(self) -> Result<Box<[T]>, E> {
-        Ok(Box::default())
-    }
-
-    fn visit_none<E>(self) -> Result<Box<[T]>, E> {
-        Ok(Box::default())
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Box<[T]>, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Box<[T]>, A::Error> {
-        let mut first: Vec<T> = Vec::new();
-        while let Some(element) = list.next_element::<T>()? {
-            if first.len() < MOST || first.len() == MOST && (self.0)(&element) {
-                first.push(element);
-            }
-        }
-        Ok(first.into_boxed_slice())
-    }
 }
 
 fn is_empty(text: &Text) -> bool {
@@ -252,13 +218,13 @@ impl Serialize for ResourceVersion {
 
 impl<'de> Deserialize<'de> for ResourceVersion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::from(&*Text::deserialize(deserializer)?))
+        Ok(Self::from(&*Text::deserialize_unshared(deserializer)?))
     }
 }
 
 /// Text by key, such as labels, annotations or the data of a Secret, in the order of the keys.
 ///
-/// What is read of the API server is bounded: of a value that is too long the digest is kept, and if there are too many
+/// A map that is read from the API server is bounded: of a value that is too long the digest is kept, and if there are too many
 /// entries, those whose keys begin with [`labels::PREFIX`] are kept first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextMap(Box<[(Text, Text)]>);
@@ -303,7 +269,7 @@ impl Serialize for TextMap {
 
 impl<'de> Deserialize<'de> for TextMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_option(TextMapVisitor(OF_DATA))
+        deserializer.deserialize_any(TextMapVisitor(OF_DATA))
     }
 }
 
@@ -341,18 +307,10 @@ impl<'de> Visitor<'de> for TextMapVisitor {
         Ok(TextMap::default())
     }
 
-    fn visit_none<E>(self) -> Result<TextMap, E> {
-        Ok(TextMap::default())
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<TextMap, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TextMap, A::Error> {
         let Bounds { value: longest, total } = self.0;
         let (mut entries, mut sum): (Vec<(Text, Text)>, usize) = (Vec::new(), 0);
-        while let Some(Interned(key)) = map.next_key()? {
+        while let Some(key) = map.next_key::<Text>()? {
             if key == LAST_APPLIED {
                 map.next_value::<IgnoredAny>()?;
                 continue;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Quantity, QuantityError};
 
@@ -13,7 +13,7 @@ pub const PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)
 
 /// A quantity as it is stored in an object: any text, because one invalid amount must not make the whole
 /// object unreadable. It is read from a text or a number, and written as text; the default is `0`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct RawQuantity(String);
 
 impl RawQuantity {
@@ -49,12 +49,6 @@ impl From<&str> for RawQuantity {
 impl From<&Quantity> for RawQuantity {
     fn from(quantity: &Quantity) -> Self {
         Self(quantity.to_string())
-    }
-}
-
-impl Serialize for RawQuantity {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tonic::{Code, Status};
 
+use crate::api::shown::one_line;
 use crate::runtime::error::with_sources;
 
 /// Why the container runtime did not do what it was asked for. The messages are ends of sentences.
@@ -55,19 +56,13 @@ impl CriError {
     /// cannot be made or breaks.
     pub(super) fn of(status: &Status, socket: PathBuf, method: &'static str) -> Self {
         if let Some(source) = status.source() {
-            return Self::Unreachable { socket, reason: bounded(&with_sources(source)) };
+            return Self::Unreachable { socket, reason: one_line(&with_sources(source)) };
         }
-        Self::Refused { method, code: status.code(), message: bounded(status.message()) }
+        Self::Refused { method, code: status.code(), message: one_line(status.message()) }
     }
 
     /// Whether the runtime says that there is no such container or sandbox.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { code: Code::NotFound, .. })
     }
-}
-
-/// A text of the runtime's on one line of at most 300 characters.
-fn bounded(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(300).collect()
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a call to Keycloak, in words for an administrator. Nothing of a request's body
+//! The errors of a call to Keycloak, in words for an administrator. Nothing of a request's body
 //! is ever repeated, because it may hold a secret or the data of a person.
 
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::operation::Operation;
 use crate::api::labels::ADOPT_ACCOUNT;
 use crate::api::reason::{self, Reason};
+use crate::api::shown::one_line;
 use crate::clients::http::{Answer, HttpError};
 
 /// A call that did not succeed.
@@ -17,19 +18,19 @@ pub enum KeycloakError {
     /// The server gives no answer.
     #[error("Keycloak cannot be reached at {url}: {problem}")]
     Unreachable {
-        /// Where it should be.
+        /// The configured URL.
         url: String,
-        /// What happened instead.
+        /// The error of the connection.
         problem: HttpError,
     },
     /// The server answers that it cannot now (408, 429, 5xx).
     #[error("Keycloak cannot {} now: {said}", operation.words())]
     Unavailable {
-        /// What was asked for.
+        /// The operation.
         operation: Operation,
         /// The status of the answer.
         status: StatusCode,
-        /// What it says.
+        /// The words of the answer.
         said: String,
     },
     /// The client's credentials, or its token, are not accepted.
@@ -40,7 +41,7 @@ pub enum KeycloakError {
     Unauthorized {
         /// The client.
         client: String,
-        /// What it says.
+        /// The words of the answer.
         said: String,
     },
     /// The service account lacks a role.
@@ -51,7 +52,7 @@ pub enum KeycloakError {
     Forbidden {
         /// The client.
         client: String,
-        /// What was asked for.
+        /// The operation.
         operation: Operation,
     },
     /// The realm, the client with the roles, the user or the role does not exist.
@@ -60,28 +61,28 @@ pub enum KeycloakError {
     /// Another account has this name or e-mail address, or another role this name.
     #[error("Keycloak cannot {}: {said}", operation.words())]
     Conflict {
-        /// What was asked for.
+        /// The operation.
         operation: Operation,
-        /// What it says.
+        /// The words of the answer.
         said: String,
     },
     /// Keycloak refuses what it was asked for, and will again.
     #[error("Keycloak refuses to {}: {said}", operation.words())]
     Rejected {
-        /// What was asked for.
+        /// The operation.
         operation: Operation,
-        /// What it says.
+        /// The words of the answer.
         said: String,
     },
     /// The mail server did not take the mail.
     #[error("Keycloak could not send the mail: check the e-mail settings of the realm and the mail server")]
     MailNotSent,
-    /// What answers is not Keycloak, or not as we know it.
+    /// The answer is not one of Keycloak, or not as we know it.
     #[error("the answer to \"{}\" is not Keycloak's: {problem}; check url and compatibilityMode", operation.words())]
     BadAnswer {
-        /// What was asked for.
+        /// The operation.
         operation: Operation,
-        /// What is wrong with the answer.
+        /// The fault of the answer.
         problem: String,
     },
     /// The file with the client's secret cannot be used.
@@ -89,7 +90,7 @@ pub enum KeycloakError {
     SecretUnreadable {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the file.
         problem: String,
     },
     /// Somebody else has an account of that name.
@@ -178,7 +179,7 @@ impl KeycloakError {
     }
 }
 
-/// What Keycloak says when it refuses: one of the first three, or a list.
+/// The body of a refusal of Keycloak: one of the first three, or a list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Refusal {
@@ -209,7 +210,7 @@ impl Refusal {
     pub(super) fn said(&self, status: StatusCode) -> String {
         if !self.errors.is_empty() {
             let all: Vec<String> = self.errors.iter().map(|error| error.said(status)).collect();
-            return bounded(&all.join("; "));
+            return one_line(&all.join("; "));
         }
         let text = match (&self.error_message, &self.error, &self.description) {
             (Some(message), ..) => message.clone(),
@@ -218,16 +219,10 @@ impl Refusal {
             (None, None, _) => format!("HTTP {status}"),
         };
         match &self.field {
-            Some(field) => bounded(&format!("{field}: {text}")),
-            None => bounded(&text),
+            Some(field) => one_line(&format!("{field}: {text}")),
+            None => one_line(&text),
         }
     }
-}
-
-/// A text of the server's on one line of at most 300 characters.
-fn bounded(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(300).collect()
 }
 
 #[cfg(test)]

@@ -36,12 +36,12 @@ pub use error::KeycloakError;
 pub use operation::Operation;
 pub use roles::{Role, description};
 pub use settings::Settings;
-pub use users::{ActionMail, RequiredAction, User, UserUpdate, Wanted, difference, is_reserved};
+pub use users::{ActionMail, RequiredAction, User, UserUpdate, WantedUser, difference, is_reserved};
 
 /// The crate's client. It is made for each attempt, with the token of that attempt.
 type Admin = KeycloakAdmin<Token>;
 
-/// What a changing call of the crate ends in.
+/// The result of a changing call of the crate.
 type Changed = Result<DefaultResponse, CrateError>;
 
 /// A client of one realm. Clones share connections, the token and the identifier of the roles' client.

@@ -36,13 +36,38 @@ pub enum Operation {
 }
 
 impl Operation {
-    pub(super) fn method(self) -> Method {
+    /// Its method, its name in metrics, and the operation in words, behind "Keycloak cannot".
+    fn row(self) -> (Method, &'static str, &'static str) {
         match self {
-            Self::FindUser | Self::RolesClient | Self::FindRole | Self::UserRoles => Method::GET,
-            Self::Token | Self::CreateUser | Self::CreateRole | Self::AddRoles => Method::POST,
-            Self::UpdateUser | Self::SendMail | Self::UpdateRole => Method::PUT,
-            Self::DeleteUser | Self::DeleteRole | Self::RemoveRoles => Method::DELETE,
+            Self::Token => (Method::POST, "token", "get a token"),
+            Self::FindUser => (Method::GET, "find_user", "find a user"),
+            Self::CreateUser => (Method::POST, "create_user", "create a user"),
+            Self::UpdateUser => (Method::PUT, "update_user", "update a user"),
+            Self::SendMail => (Method::PUT, "send_action_mail", "send a mail to a user"),
+            Self::DeleteUser => (Method::DELETE, "delete_user", "delete a user"),
+            Self::RolesClient => (Method::GET, "roles_client", "find the client that holds the roles"),
+            Self::FindRole => (Method::GET, "role", "find a role"),
+            Self::CreateRole => (Method::POST, "create_role", "create a role"),
+            Self::UpdateRole => (Method::PUT, "update_role_description", "update a role"),
+            Self::DeleteRole => (Method::DELETE, "delete_role", "delete a role"),
+            Self::UserRoles => (Method::GET, "user_roles", "list the roles of a user"),
+            Self::AddRoles => (Method::POST, "add_roles", "give roles to a user"),
+            Self::RemoveRoles => (Method::DELETE, "remove_roles", "take roles from a user"),
         }
+    }
+
+    pub(super) fn method(self) -> Method {
+        self.row().0
+    }
+
+    /// The value of the `operation` label.
+    pub(super) fn label(self) -> &'static str {
+        self.row().1
+    }
+
+    /// The operation, behind "Keycloak cannot".
+    pub(super) fn words(self) -> &'static str {
+        self.row().2
     }
 
     /// Whether it changes something in the realm.
@@ -50,52 +75,12 @@ impl Operation {
         self.method() != Method::GET && self != Self::Token
     }
 
-    /// What Keycloak answers with 404 where the object does not exist, if that is no error.
+    /// The words of Keycloak, with 404, where the object does not exist, if that is no error.
     pub(super) fn absent(self) -> Option<&'static str> {
         match self {
             Self::DeleteUser => Some("User not found"),
             Self::FindRole | Self::DeleteRole => Some("Could not find role"),
             _ => None,
-        }
-    }
-
-    /// The value of the `operation` label.
-    pub(super) fn label(self) -> &'static str {
-        match self {
-            Self::Token => "token",
-            Self::FindUser => "find_user",
-            Self::CreateUser => "create_user",
-            Self::UpdateUser => "update_user",
-            Self::SendMail => "send_action_mail",
-            Self::DeleteUser => "delete_user",
-            Self::RolesClient => "roles_client",
-            Self::FindRole => "role",
-            Self::CreateRole => "create_role",
-            Self::UpdateRole => "update_role_description",
-            Self::DeleteRole => "delete_role",
-            Self::UserRoles => "user_roles",
-            Self::AddRoles => "add_roles",
-            Self::RemoveRoles => "remove_roles",
-        }
-    }
-
-    /// The operation, behind "Keycloak cannot".
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Self::Token => "get a token",
-            Self::FindUser => "find a user",
-            Self::CreateUser => "create a user",
-            Self::UpdateUser => "update a user",
-            Self::SendMail => "send a mail to a user",
-            Self::DeleteUser => "delete a user",
-            Self::RolesClient => "find the client that holds the roles",
-            Self::FindRole => "find a role",
-            Self::CreateRole => "create a role",
-            Self::UpdateRole => "update a role",
-            Self::DeleteRole => "delete a role",
-            Self::UserRoles => "list the roles of a user",
-            Self::AddRoles => "give roles to a user",
-            Self::RemoveRoles => "take roles from a user",
         }
     }
 

@@ -21,7 +21,7 @@ pub struct Role {
     pub description: String,
 }
 
-/// What we read of a client.
+/// The members of a client that we read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Client {

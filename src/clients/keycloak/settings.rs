@@ -1,4 +1,4 @@
-//! How to reach a realm: the server, and the client whose service account we use.
+//! The settings of a realm: the server, and the client whose service account we use.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::config::KeycloakConfig;
 
-/// How to reach a realm. The secret is not in it, only its file.
+/// The settings of a realm. The secret is not in it, only its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The URL of the server.

@@ -365,9 +365,9 @@ fn certificates_that_cannot_be_read_are_named() {
     );
 }
 
-fn wanted() -> Wanted {
+fn wanted() -> WantedUser {
     let text = str::to_owned;
-    Wanted {
+    WantedUser {
         username: text("ada.rossi"),
         email: text("ada@example.org"),
         first_name: text("Ada"),

@@ -22,7 +22,7 @@ const MARGIN: Duration = Duration::from_secs(30);
 /// A token. It has no `Debug`, because it is a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Token {
-    /// What stands behind `Bearer`.
+    /// The text behind `Bearer`.
     pub text: String,
     /// When it ends.
     expires: Instant,
@@ -41,7 +41,7 @@ impl KeycloakTokenSupplier for Token {
     }
 }
 
-/// What the token endpoint answers. It has no `Debug`, because it is a secret.
+/// The answer of the token endpoint. It has no `Debug`, because it is a secret.
 #[derive(Deserialize)]
 struct Grant {
     access_token: String,
@@ -85,7 +85,7 @@ pub(super) struct Tokens {
 #[derive(Default)]
 struct State {
     token: Option<Token>,
-    /// What the last renewal ended in, if it failed.
+    /// The error of the last renewal, if it failed.
     failure: Option<KeycloakError>,
 }
 

@@ -1,4 +1,4 @@
-//! What the sources have seen in a window of time.
+//! The uses that the sources have seen in a window of time.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ pub struct Target<'a> {
     pub address: &'a str,
 }
 
-/// What the sources have seen in a window of time.
+/// The uses that the sources have seen in a window of time.
 #[derive(Debug, Clone)]
 pub struct Activity {
     /// The beginning of the window. Uses in the two steps before it may be reported too.
@@ -34,7 +34,7 @@ pub struct Activity {
     pub(super) sources: Vec<SourceActivity>,
 }
 
-/// What one source has seen.
+/// The uses that one source has seen.
 #[derive(Debug, Clone)]
 pub(super) struct SourceActivity {
     pub name: &'static str,

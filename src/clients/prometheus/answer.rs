@@ -1,21 +1,21 @@
 //! The answers of Prometheus' query API, decoded into what is read of them.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use super::error::QueryError;
+use crate::api::wire::pairs;
 use crate::clients::http::Answer;
 
 /// A series of an instant vector.
 #[derive(Debug, Deserialize)]
 pub(super) struct Sample<'a> {
-    #[serde(borrow, rename = "metric")]
-    labels: Labels<'a>,
+    /// In the order of the answer.
+    #[serde(borrow, rename = "metric", deserialize_with = "pairs")]
+    labels: Vec<(Text<'a>, Text<'a>)>,
     #[serde(borrow)]
     value: (f64, Text<'a>),
 }
@@ -48,37 +48,10 @@ struct Data<'a> {
 #[derive(Debug, Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Labels in the order of the answer.
-#[derive(Debug)]
-struct Labels<'a>(Vec<(Text<'a>, Text<'a>)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Labels<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("labels")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut labels = Vec::new();
-                while let Some(label) = map.next_entry()? {
-                    labels.push(label);
-                }
-                Ok(Labels(labels))
-            }
-        }
-        deserializer.deserialize_map(Collect)
-    }
-}
-
 impl Sample<'_> {
     /// The value of a label; empty if it is not there, as in `PromQL`.
     pub fn label(&self, name: &str) -> &str {
-        self.labels.0.iter().find(|(label, _)| label.0 == name).map_or("", |(_, value)| &value.0)
+        self.labels.iter().find(|(label, _)| label.0 == name).map_or("", |(_, value)| &value.0)
     }
 
     /// The value of the series.

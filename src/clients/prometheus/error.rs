@@ -1,9 +1,10 @@
-//! What goes wrong with Prometheus.
+//! The errors of queries of Prometheus.
 
 use std::path::PathBuf;
 
 use http::StatusCode;
 
+use crate::api::shown::one_line;
 use crate::clients::http::{HttpError, SetupError};
 use crate::config::TemplateError;
 
@@ -21,7 +22,7 @@ pub enum PrometheusSetupError {
     Template {
         /// The key of the query.
         key: &'static str,
-        /// What is wrong with it.
+        /// The fault.
         error: TemplateError,
     },
 }
@@ -34,7 +35,7 @@ pub(super) enum QueryError {
     Token {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         problem: String,
     },
     /// The server cannot be reached.
@@ -44,7 +45,7 @@ pub(super) enum QueryError {
     #[error("it says that it is not healthy (HTTP {0})")]
     Unhealthy(StatusCode),
     /// Prometheus refuses the query, or gives up on it.
-    #[error("the query is refused: {}", bounded(.0))]
+    #[error("the query is refused: {}", one_line(.0))]
     Refused(String),
     /// Somebody else answers, such as a proxy.
     #[error("the answer is HTTP {0}")]
@@ -62,10 +63,4 @@ impl QueryError {
     pub fn is_of_the_server(&self) -> bool {
         !matches!(self, Self::Refused(_) | Self::NotAVector(_))
     }
-}
-
-/// A text of the server's on one line of at most 300 characters.
-fn bounded(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(300).collect()
 }

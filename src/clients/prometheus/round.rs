@@ -36,7 +36,7 @@ impl Round<'_> {
         }
     }
 
-    /// What a source has seen.
+    /// The uses that a source has seen.
     pub async fn source(&self, source: &Source, grid: &Grid) -> SourceActivity {
         let mut activity = SourceActivity::new(source.name, source.labels.len());
         let result = async {

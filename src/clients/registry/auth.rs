@@ -1,4 +1,4 @@
-//! How a registry is logged in at: by user and password (RFC 7617), or by tokens of a service that a challenge names (RFC
+//! The login at a registry: by user and password (RFC 7617), or by tokens of a service that a challenge names (RFC
 //! 6750, and the token authentication of the distribution project).
 
 use base64::Engine as _;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 /// The longest parameter of a challenge, in bytes.
 const LONGEST_PARAMETER: usize = 1_024;
 
-/// Who logs in. It has no `Debug`, because it is a secret.
+/// The credentials of a login. It has no `Debug`, because it is a secret.
 #[derive(Clone)]
 pub(super) struct Login(Option<HeaderValue>);
 
@@ -28,7 +28,7 @@ impl Login {
     }
 }
 
-/// Where tokens come from.
+/// The service that issues tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TokenService {
     /// Its URL.
@@ -37,12 +37,12 @@ pub(super) struct TokenService {
     pub service: Option<String>,
 }
 
-/// What a registry asks for with `Bearer`.
+/// The challenge of a registry with `Bearer`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Challenge {
-    /// Where the token comes from.
+    /// The service that issues the token.
     pub tokens: TokenService,
-    /// What the token is to be for, if the challenge says so.
+    /// The scope of the token, if the challenge has one.
     pub scope: Option<String>,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<Challenge> {
     })
 }
 
-/// What a token service answers. It has no `Debug`, because it is a secret.
+/// The answer of a token service. It has no `Debug`, because it is a secret.
 #[derive(Deserialize)]
 struct Grant {
     #[serde(default)]

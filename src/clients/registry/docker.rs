@@ -13,7 +13,7 @@ use super::listing::{Collection, Listing, is_repository_name};
 use super::names::{Bounded, MOST, codes, object};
 use super::session::{Reader, Reply, Session};
 
-/// What a token for the catalogue is for.
+/// The scope of a token for the catalogue.
 const CATALOG: &str = "registry:catalog:*";
 
 #[derive(Deserialize)]

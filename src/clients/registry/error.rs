@@ -1,4 +1,4 @@
-//! Why there is no list.
+//! The errors of a query of a registry.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub enum QueryError {
     Settings {
         /// The key of the registry's entry.
         key: &'static str,
-        /// What is wrong.
+        /// The fault.
         problem: String,
     },
     /// There is no answer, or no whole one.
@@ -25,7 +25,7 @@ pub enum QueryError {
     NoAnswer {
         /// The method and path.
         request: String,
-        /// What happened.
+        /// The error.
         error: HttpError,
     },
     /// All requests together take too long.
@@ -67,21 +67,21 @@ pub enum QueryError {
         request: String,
         /// The scheme, host and port.
         to: String,
-        /// What would be right.
+        /// The advice to the administrator.
         advice: &'static str,
     },
-    /// What was answered cannot be used.
+    /// The answer cannot be used.
     #[error("{request}: {problem}")]
     BadAnswer {
         /// The method and path.
         request: String,
-        /// What is wrong with it.
+        /// The fault of the answer.
         problem: String,
     },
     /// There is more than a list may have.
     #[error("there are more than {bound} {what}: name a project that has fewer, or delete some")]
     TooMany {
-        /// What there is too much of.
+        /// The things of which there are too many.
         what: String,
         /// How many there may be.
         bound: usize,

@@ -13,16 +13,16 @@ const LONGEST_REPOSITORY: usize = 255;
 /// A tag that is always left out: a machine with it would be another one whenever the image changes.
 const LATEST: &str = "latest";
 
-/// What a registry offers.
+/// The images that a registry offers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Listing {
     /// The images, sorted by name.
     pub images: Vec<ImageListItem>,
-    /// What was left out although it was there.
+    /// The numbers of repositories and tags that were left out.
     pub left_out: LeftOut,
 }
 
-/// What was left out because it has a name that no registry may have.
+/// The numbers of repositories and tags that were left out because no registry may have their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LeftOut {
     /// The number of repositories.

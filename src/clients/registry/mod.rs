@@ -64,7 +64,7 @@ impl Registry {
         Self { config, http: Arc::default() }
     }
 
-    /// What the registry offers.
+    /// The images that the registry offers.
     ///
     /// # Errors
     /// When anything of it could not be read.
@@ -107,7 +107,7 @@ impl Registry {
         Ok(client)
     }
 
-    /// Who logs in, read from the files.
+    /// The credentials, read from the files.
     fn login(&self) -> Result<Option<Login>, QueryError> {
         if !self.config.has_credentials() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What registries answer, read with bounds.
+//! The answers of registries, read with bounds.
 
 use std::fmt;
 

@@ -33,7 +33,7 @@ pub(super) struct Session {
 /// Reads a part of the registry for which one token is enough.
 pub(super) struct Reader<'s> {
     session: &'s Session,
-    /// What a token has to be for.
+    /// The scope of its tokens.
     scope: String,
     /// The value of `Authorization`.
     header: Option<HeaderValue>,

@@ -78,7 +78,7 @@ pub enum SshError {
     NoShell(String),
 }
 
-/// How to log in.
+/// A client that logs in at machines.
 #[derive(Clone)]
 pub struct SshClient {
     config: Arc<client::Config>,
@@ -163,9 +163,9 @@ impl Drop for Line {
 
 /// A shell on another machine. It ends when its output is dropped.
 pub struct Shell {
-    /// What the shell writes.
+    /// The output of the shell.
     pub output: Output,
-    /// What is typed.
+    /// The input of the shell.
     pub input: Input,
 }
 

@@ -1,4 +1,4 @@
-//! What a machine may ask of us: nothing.
+//! The refusal of every request of a machine.
 
 use russh::Channel;
 use russh::client::{ChannelOpenHandle, Handler, Msg, Session};

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use crate::api::labels;
 use crate::api::tenant::{ActionMailStatus, Tenant};
-use crate::clients::keycloak::{self, ActionMail, Keycloak, KeycloakError, Role, User, Wanted};
+use crate::clients::keycloak::{self, ActionMail, Keycloak, KeycloakError, Role, User, WantedUser};
 use crate::controllers::accounts::outage::Outage;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
@@ -146,7 +146,7 @@ impl Accounts {
     /// The account of a Tenant, created or updated if necessary; and the error of an update that failed. An account that
     /// is somebody else's is an error.
     async fn user(&self, tenant: &Tenant) -> Result<(User, Option<KeycloakError>), KeycloakError> {
-        let wanted = Wanted {
+        let wanted = WantedUser {
             username: tenant.name().to_owned(),
             email: tenant.spec.email.clone(),
             first_name: tenant.spec.first_name.clone(),

@@ -1,5 +1,5 @@
-//! How an Instance comes to its end: what the loops of inactivity and expiration share. They differ in what they
-//! count from, in their mails, and in what they do at the deadline.
+//! The ending of an Instance: the code that the loops of inactivity and expiration share. They differ in the time that they
+//! count from, in their mails, and in the action at the deadline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,20 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::delivery::{Managers, Notice, Sent};
-use super::mail_log::{Mailed, record};
+use super::mail_log::record;
 use super::promise::{self, Due, Next, Terms, later};
+use super::stores::Candidate;
 use crate::api::condition::{Condition, ConditionType};
-use crate::api::instance::{Instance, InstanceKind};
+use crate::api::instance::InstanceKind;
 use crate::api::lifetime::LifetimeError;
 use crate::api::promise::Promise;
-use crate::api::reason::{MAIL_UNDELIVERABLE, NOT_OVERDUE, OVERDUE, Reason, TENANT_NOT_FOUND, WARNED};
+use crate::api::reason::{
+    INVALID_DURATION, MAIL_UNDELIVERABLE, NOT_OVERDUE, OVERDUE, Reason, TENANT_NOT_FOUND, WARNED,
+};
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::{Mail, MailKind, Manager, Wording};
-use crate::config::{Config, Undeliverable};
-use crate::controllers::setup::Setup;
+use crate::config::Undeliverable;
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::component::Component;
@@ -38,27 +40,7 @@ const MANAGERS: usize = 5;
 /// The reasons of a condition that tells the promise: warnings were sent, or are due, or are not due yet.
 const REASONS: [Reason; 3] = [WARNED, OVERDUE, NOT_OVERDUE];
 
-/// What the plans and reports of such a loop depend on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings<C> {
-    /// The configuration of the loop.
-    pub config: C,
-    /// The host of the website, for the link in mails.
-    pub website: String,
-    /// What happens where a warning is refused for good.
-    pub undeliverable: Undeliverable,
-}
-
-impl<C> Settings<C> {
-    /// The settings of a loop with this configuration.
-    pub fn new(setup: &Setup<'_>, config: C) -> Self {
-        let Config { controllers, integrations, .. } = setup.config;
-        let website = controllers.instance.website_base_url.clone();
-        Self { config, website, undeliverable: integrations.mail.undeliverable }
-    }
-}
-
-/// How an Instance can come to its end.
+/// A kind of ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndingKind {
     /// The type of its condition.
@@ -71,7 +53,7 @@ pub struct EndingKind {
     pub warned: Reason,
     /// The reason of the event about the end.
     pub ended: Reason,
-    /// What happens at the deadline, as the end of a sentence: `it is stopped`.
+    /// The action at the deadline, as the end of a sentence: `it is stopped`.
     pub action: &'static str,
 }
 
@@ -97,24 +79,16 @@ impl Effect {
     }
 }
 
-/// The end that an Instance comes to.
+/// The ending of an Instance: when it is stopped or deleted, and after which mails.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ending<'a> {
-    /// How.
+    /// Its kind.
     pub kind: EndingKind,
-    /// The Instance.
-    pub instance: &'a Instance,
-    /// Its Tenant; `None` while it does not exist.
-    pub tenant: Option<&'a Tenant>,
-    /// The Workspace of its Template.
-    pub course: &'a str,
-    /// The managers of that Workspace.
-    pub managers: &'a [Arc<Tenant>],
-    /// What is remembered of the mails about it.
-    pub mailed: &'a Mailed,
-    /// What happens where a warning is refused for good.
+    /// The Instance, and what is known of it.
+    pub candidate: &'a Candidate,
+    /// The action where a warning is refused for good.
     pub undeliverable: Undeliverable,
-    /// What the Template and the configuration say.
+    /// The terms, by the Template and the configuration.
     pub terms: Terms,
     /// The time from which they count.
     pub since: Timestamp,
@@ -123,20 +97,21 @@ pub struct Ending<'a> {
 }
 
 impl Ending<'_> {
-    /// What is due.
+    /// The step that is due.
     pub fn due(&self, now: Timestamp) -> Due {
         promise::due(&self.terms, self.since, &self.promise, now)
     }
 
     /// The mail that is due, if one is; the problem where the Tenant that should get it does not exist.
-    pub fn notice(&self, now: Timestamp, link: &str) -> Option<Result<Notice, Problem>> {
+    pub fn notice(&self, now: Timestamp, website: &str) -> Option<Result<Notice, Problem>> {
         let (kind, deadline) = match self.due(now) {
             Due::Warn(deadline) => (self.kind.warning, deadline),
             Due::Final(deadline) => (self.kind.last, deadline),
             Due::Never | Due::At(_) | Due::Act => return None,
         };
-        let Some(tenant) = self.tenant else {
-            let name = &self.instance.spec.tenant_ref.name;
+        let instance = &self.candidate.instance;
+        let Some(tenant) = &self.candidate.tenant else {
+            let name = &instance.spec.tenant_ref.name;
             let message = format!(
                 "Tenant {name} does not exist, or the namespace is not his: nobody can be warned, so the Instance stays"
             );
@@ -147,32 +122,35 @@ impl Ending<'_> {
         let mail = Mail {
             kind,
             // Two warnings can name the same deadline.
-            key: format!("{}/{kind:?}-{}/{}", self.instance.uid(), self.promise.warnings, rfc3339(deadline)),
+            key: format!("{}/{kind:?}-{}/{}", instance.uid(), self.promise.warnings, rfc3339(deadline)),
             tenant_name: tenant.name().to_owned(),
             tenant_email: tenant.spec.email.clone(),
-            pretty_name: self.instance.spec.pretty_name.clone(),
-            instance_name: self.instance.name().to_owned(),
-            namespace: self.instance.namespace().to_owned(),
+            pretty_name: instance.spec.pretty_name.clone(),
+            instance_name: instance.name().to_owned(),
+            namespace: instance.namespace().to_owned(),
             remaining: self.terms.interval.saturating_mul(if is_warning { left.unwrap_or(0) } else { 0 }),
             deadline,
-            link: link.to_owned(),
-            created: self.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0),
+            // Tenants see their Instances there.
+            link: format!("https://{website}"),
+            created: self.candidate.created(now),
             wording: Wording::Templates,
         };
-        let (uid, course) = (self.instance.uid().to_owned(), self.course.to_owned());
-        let managers = self.managers(kind, now);
-        Some(Ok(Notice { mail, uid, number: self.promise.warnings, course, managers }))
+        let template = self.candidate.template.as_ref();
+        let course = template.map(|template| template.spec.workspace_ref.name.clone()).unwrap_or_default();
+        let (uid, number) = (instance.uid().to_owned(), self.promise.warnings);
+        Some(Ok(Notice { mail, uid, number, course, managers: self.managers(kind, now) }))
     }
 
-    /// Who is told if a mail cannot be delivered. Where the Instance is kept, that is said once, and at most once in an
-    /// interval.
+    /// The managers who are told if a mail cannot be delivered. Where the Instance is kept, that is said once, and at
+    /// most once in an interval.
     fn managers(&self, kind: MailKind, now: Timestamp) -> Managers {
-        let told = self.mailed.last(self.instance, &record(kind, true));
+        let Candidate { instance, managers, mailed, .. } = self.candidate;
+        let told = mailed.last(instance, &record(kind, true));
         let knows = |told| self.promise.undeliverable.is_some() || now < later(told, self.terms.interval);
         if self.undeliverable == Undeliverable::Keep && told.is_some_and(knows) {
             return Managers::Notified;
         }
-        let named = self.managers.iter().take(MANAGERS);
+        let named = managers.iter().take(MANAGERS);
         let manager = |tenant: &Arc<Tenant>| Manager {
             name: tenant.name().to_owned(),
             email: tenant.spec.email.clone(),
@@ -182,13 +160,14 @@ impl Ending<'_> {
 
     /// The annotations about accepted mails that the Instance lacks; `is_last` for the mail that the deadline has passed.
     pub fn mailed_annotations(&self, is_last: bool) -> Map<String, Value> {
+        let Candidate { instance, mailed, .. } = self.candidate;
         if is_last {
             // Another process may have sent it.
             let told = self.promise.final_mail.as_ref().map(|told| told.0);
-            return self.mailed.annotations(self.instance, &[(record(self.kind.last, false), told)]);
+            return mailed.annotations(instance, &[(record(self.kind.last, false), told)]);
         }
         let kind = self.kind.warning;
-        self.mailed.annotations(self.instance, &[(record(kind, false), None), (record(kind, true), None)])
+        mailed.annotations(instance, &[(record(kind, false), None), (record(kind, true), None)])
     }
 
     /// The promise after a mail of the plan: before it is sent (`outcome` is `None`), and after.
@@ -273,7 +252,7 @@ impl Ending<'_> {
     }
 }
 
-/// What a report says of the end of an Instance.
+/// The report about the ending of an Instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndingReport {
     /// The promise to be stored.
@@ -284,22 +263,24 @@ pub struct EndingReport {
     pub problem: Option<Problem>,
     /// Events.
     pub events: Vec<EventNote>,
+    /// The annotations about mails that the Instance lacks.
+    pub lacking: Map<String, Value>,
 }
 
-/// That after a plan with its outcome. `old` is the stored promise, `acts` says whether the plan ends the Instance.
+/// The report after a plan with its outcome. `old` is the stored promise.
 pub fn ending_report(
     ending: &Ending<'_>,
     old: &Promise,
     plan: &Plan<Effect>,
     outcome: &Outcome<Sent>,
-    acts: bool,
     now: Timestamp,
 ) -> EndingReport {
+    let acts = !plan.remove.is_empty() || !plan.patches.is_empty();
     let notice = plan.effects.iter().enumerate().find_map(|(index, effect)| Some((index, effect.notice()?)));
     let effect = notice.filter(|_| outcome.is_applied).and_then(|(index, _)| outcome.effects.get(index));
     let promise = ending.promised(notice.map(|(_, notice)| notice), effect, now);
     let problem = plan.problems.first().or(outcome.effect_problems().next()).cloned();
-    let conditions = ending.instance.status.conditions.iter();
+    let conditions = ending.candidate.instance.status.conditions.iter();
     let known = conditions.filter(|known| known.type_ == ending.kind.condition);
     // While a mail is sent again, or waits for that, the condition keeps saying why the last attempt failed.
     let is_being_sent = notice.is_some() && !outcome.is_applied;
@@ -313,7 +294,7 @@ pub fn ending_report(
     {
         events.push(EventNote::warning(problem.reason, &*problem.message));
     }
-    EndingReport { promise, condition, problem, events }
+    EndingReport { promise, condition, problem, events, lacking: ending.mailed_annotations(false) }
 }
 
 /// Whether a plan was carried out, and nothing of it is tried again. A mail that was refused for good is not.
@@ -332,7 +313,7 @@ fn again(known: &Condition, kind: EndingKind) -> Option<Observation> {
     Some(Observation { type_: kind.condition, holds, reason, message: known.message.to_string() })
 }
 
-/// What is to happen to an Instance, as a sentence for `crownlabs plan`; nothing where it has no end.
+/// The ending of an Instance, as a sentence for `crownlabs plan`; nothing where it has no end.
 pub fn remarks(ending: Result<Option<Ending<'_>>, LifetimeError>, now: Timestamp) -> Vec<String> {
     let Ok(Some(ending)) = ending else { return Vec::new() };
     let action = ending.kind.action;
@@ -358,20 +339,41 @@ pub fn warnings(template: &Template, configured: u32) -> u32 {
     own.map_or(configured, |number| u32::try_from(number.max(0)).unwrap_or(u32::MAX))
 }
 
+/// The ending of an Instance that has one. Else the plan waits for a change, and says why the time in the Template cannot be
+/// read, which counts as never.
+pub fn sound<'e>(
+    ending: Result<Option<Ending<'e>>, LifetimeError>,
+    unreadable: impl FnOnce(LifetimeError) -> String,
+    plan: &mut Plan<Effect>,
+) -> Option<Ending<'e>> {
+    let ending = ending.unwrap_or_else(|error| {
+        plan.problems.push(Problem::fault(Component::Whole, INVALID_DURATION, unreadable(error)));
+        None
+    });
+    if ending.is_none() {
+        // The Template, the namespace and the Instance are watched.
+        plan.requeue = Requeue::OnChange;
+    }
+    ending
+}
+
 /// Adds what is due to a plan: a mail, or the time at which the Instance is looked at again. Returns whether the
 /// Instance is to be stopped or deleted now. Both happen only if the API server confirms the Instance.
-pub fn proceed(ending: &Ending<'_>, now: Timestamp, link: &str, plan: &mut Plan<Effect>) -> bool {
+pub fn proceed(ending: &Ending<'_>, now: Timestamp, website: &str, plan: &mut Plan<Effect>) -> bool {
+    let announce = |plan: &mut Plan<Effect>| {
+        plan.confirm.push((KindInfo::of::<InstanceKind>(), ObjectKey::of(&*ending.candidate.instance)));
+        plan.announce = true;
+    };
     match ending.due(now) {
         Due::Never => plan.requeue = Requeue::OnChange,
         Due::At(time) => {
             let left = time.duration_since(now);
             plan.requeue_after(Duration::try_from(left).unwrap_or_default());
         }
-        Due::Warn(_) | Due::Final(_) => match ending.notice(now, link) {
+        Due::Warn(_) | Due::Final(_) => match ending.notice(now, website) {
             Some(Ok(notice)) => {
                 plan.effects.push(Effect::Mail(Box::new(notice)));
-                plan.announce = true;
-                plan.confirm.push((KindInfo::of::<InstanceKind>(), ObjectKey::of(ending.instance)));
+                announce(plan);
             }
             Some(Err(problem)) => {
                 plan.problems.push(problem);
@@ -380,8 +382,7 @@ pub fn proceed(ending: &Ending<'_>, now: Timestamp, link: &str, plan: &mut Plan<
             None => {}
         },
         Due::Act => {
-            plan.confirm.push((KindInfo::of::<InstanceKind>(), ObjectKey::of(ending.instance)));
-            plan.announce = true;
+            announce(plan);
             return true;
         }
     }
@@ -392,9 +393,4 @@ pub fn proceed(ending: &Ending<'_>, now: Timestamp, link: &str, plan: &mut Plan<
 pub fn observation(problem: &Problem, type_: ConditionType) -> Observation {
     let (reason, message) = (problem.reason, problem.message.clone());
     Observation { type_, holds: (!problem.waiting).then_some(true), reason, message }
-}
-
-/// The link in the mails about an Instance: the website, on which tenants see their Instances.
-pub fn link(website: &str) -> String {
-    format!("https://{website}")
 }

@@ -1,12 +1,12 @@
-//! How an Instance comes to its end after a time: what the loops of inactivity and expiration share.
+//! The ending of Instances after a time: the code that the loops of inactivity and expiration share.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`delivery`] | how a mail reaches its Tenant, and who is told where it does not |
-//! | [`ending`] | how an Instance comes to its end: warnings, deadline, action |
-//! | [`mail_log`] | which mails were accepted, and when |
+//! | [`delivery`] | the delivery of mails to Tenants, and to managers where a mail cannot be delivered |
+//! | [`ending`] | the ending of an Instance: warnings, deadline, action |
+//! | [`mail_log`] | the mails that were accepted, and their times |
 //! | [`notifier`] | the mails of a loop, and the gauges about its promises |
-//! | [`promise`] | what was promised to a Tenant, and what is due next |
+//! | [`promise`] | the promise to a Tenant, and the step that is due next |
 //! | [`promises`] | the gauges about the promises of a loop |
 //! | [`stores`] | the stores of the loops that end Instances after a time |
 
@@ -19,3 +19,26 @@ pub mod notifier;
 pub mod promise;
 pub mod promises;
 pub mod stores;
+
+use super::setup::Setup;
+use crate::config::{Config, Undeliverable};
+
+/// The settings of the plans and reports of such a loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings<C> {
+    /// The configuration of the loop.
+    pub config: C,
+    /// The host of the website, for the link in mails.
+    pub website: String,
+    /// The action where a warning is refused for good.
+    pub undeliverable: Undeliverable,
+}
+
+impl<C> Settings<C> {
+    /// The settings of a loop with this configuration.
+    pub fn new(setup: &Setup<'_>, config: C) -> Self {
+        let Config { controllers, integrations, .. } = setup.config;
+        let website = controllers.instance.website_base_url.clone();
+        Self { config, website, undeliverable: integrations.mail.undeliverable }
+    }
+}

@@ -1,5 +1,5 @@
-//! What the loops that warn Tenants keep in memory: the way to the mail server, which mails it has accepted, and the gauges
-//! about their promises.
+//! The notifier of a loop that warns Tenants: the connection to the mail server, the mails that it has accepted, and the gauges
+//! about the promises of the loop.
 
 use super::delivery::{Notice, Sent, deliver};
 use super::mail_log::{MailLog, Mailed};
@@ -37,7 +37,7 @@ impl Notifier {
         }
     }
 
-    /// What is remembered of the mails about an Instance.
+    /// The mails about an Instance that were accepted.
     pub fn mailed(&self, instance: &Instance) -> Mailed {
         self.log.of(instance)
     }

@@ -29,7 +29,7 @@ const REFUSED_RETRY: Duration = Duration::from_hours(1);
 /// From this interval on, deadlines are whole minutes: a mail names them without seconds.
 const MINUTES_FROM: Duration = Duration::from_hours(1);
 
-/// What a Template and the configuration say about the end of an Instance.
+/// The terms of the ending of an Instance, by its Template and the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     /// The time after which it is overdue.
@@ -53,7 +53,7 @@ pub struct LastMails {
     pub last: Option<Timestamp>,
 }
 
-/// What comes next, whatever the time is.
+/// The next step, whatever the time is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Nothing.
@@ -64,7 +64,7 @@ pub enum Next {
     End(Timestamp),
 }
 
-/// What is due.
+/// The step that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// Nothing, whatever time passes.
@@ -79,7 +79,7 @@ pub enum Due {
     Act,
 }
 
-/// What comes next. `since` is the time from which [`Terms::after`] counts.
+/// The next step. `since` is the time from which [`Terms::after`] counts.
 pub fn next(terms: &Terms, since: Timestamp, promise: &Promise) -> Next {
     let Lifetime::After(after) = terms.after else { return Next::Never };
     let overdue = later(since, after);
@@ -94,7 +94,7 @@ pub fn next(terms: &Terms, since: Timestamp, promise: &Promise) -> Next {
     Next::End(promise.deadline.as_ref().map_or(rested, |deadline| deadline.0.max(rested)))
 }
 
-/// What is due at `now`.
+/// The step that is due at `now`.
 pub fn due(terms: &Terms, since: Timestamp, promise: &Promise, now: Timestamp) -> Due {
     match next(terms, since, promise) {
         Next::Never => Due::Never,

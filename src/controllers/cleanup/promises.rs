@@ -13,13 +13,13 @@ use crate::runtime::metrics::precise;
 /// The values of [`Promise::witness`], as values of a label. What others have written counts as the last one.
 const WITNESSES: [&str; 6] = ["ingress", "ssh", "webSsh", "start", "annotation", "other"];
 
-/// What a loop has promised, and what it knows the last uses from, by Instance.
+/// The promises of a loop, and the sources of the last uses, by Instance.
 pub struct Promises {
     controller: &'static str,
     counts: Mutex<Counts>,
 }
 
-/// What counts of one Instance.
+/// The entry of one Instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     /// The stored deadline: what is due next is never the end before it.
@@ -44,33 +44,30 @@ struct Counts {
 impl Counts {
     /// Replaces the entry of an Instance; returns whether that is a change.
     fn replace(&mut self, key: &ObjectKey, new: Option<Entry>) -> bool {
-        let old = self.entries.get(key).copied();
-        if old == new {
+        if self.entries.get(key) == new.as_ref() {
             return false;
         }
-        if let Some(Entry { deadline, is_waiting, is_undeliverable, witness }) = old {
-            self.entries.remove(key);
-            self.waiting -= usize::from(is_waiting);
-            self.undeliverable -= usize::from(is_undeliverable);
-            if let Some(deadline) = deadline {
+        if let Some(old) = self.entries.remove(key) {
+            self.count(&old, |sum, one| *sum -= one);
+            if let Some(deadline) = old.deadline {
                 self.deadlines.remove(&(deadline, key.clone()));
             }
-            if let Some(count) = witness.and_then(|witness| self.witnesses.get_mut(witness)) {
-                *count -= 1;
-            }
         }
-        if let Some(new @ Entry { deadline, is_waiting, is_undeliverable, witness }) = new {
+        if let Some(new) = new {
+            self.count(&new, |sum, one| *sum += one);
+            self.deadlines.extend(new.deadline.map(|deadline| (deadline, key.clone())));
             self.entries.insert(key.clone(), new);
-            self.waiting += usize::from(is_waiting);
-            self.undeliverable += usize::from(is_undeliverable);
-            if let Some(deadline) = deadline {
-                self.deadlines.insert((deadline, key.clone()));
-            }
-            if let Some(witness) = witness {
-                *self.witnesses.entry(witness).or_default() += 1;
-            }
         }
         true
+    }
+
+    /// Adds an entry to the sums, or takes it from them.
+    fn count(&mut self, entry: &Entry, change: impl Fn(&mut usize, usize)) {
+        change(&mut self.waiting, entry.is_waiting.into());
+        change(&mut self.undeliverable, entry.is_undeliverable.into());
+        if let Some(witness) = entry.witness {
+            change(self.witnesses.entry(witness).or_default(), 1);
+        }
     }
 }
 

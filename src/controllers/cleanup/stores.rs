@@ -3,8 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use derive_more::{AsMut, AsRef};
+use jiff::Timestamp;
+
+use super::ending::EndingKind;
+use super::mail_log::Mailed;
+use super::promise::Terms;
 use crate::api::instance::{Instance, InstanceKind};
+use crate::api::lifetime::Lifetime;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenancy::{is_tenant_namespace, tenant_of};
 use crate::api::tenant::{Tenant, TenantKind};
@@ -18,15 +26,15 @@ use crate::runtime::store::{ByNamespace, Change, Store};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
-/// What the decisions of such a loop depend on. An Instance is added to the queue when that changes.
+/// The fields that the decisions of such a loop depend on. An Instance is added to the queue when one of them changes.
 pub trait Dependencies: 'static {
     /// The label of namespaces whose Instances the loop leaves alone.
     const EXEMPT: &'static str;
 
-    /// What the loop reads of an Instance, without its own status.
+    /// The fields of an Instance that the loop reads, without its own status.
     fn of_instance(instance: &Instance) -> impl PartialEq;
 
-    /// What the loop reads of a Template.
+    /// The fields of a Template that the loop reads.
     fn of_template(template: &Template) -> impl PartialEq;
 }
 
@@ -42,9 +50,12 @@ pub struct EndingStores {
     namespaces: Arc<Store<NamespaceKind>>,
 }
 
-/// An Instance, and what decides about its end.
-pub struct Found {
+/// An Instance that may come to its end, and what every such loop decides by.
+#[derive(Debug, Clone, PartialEq, AsRef, AsMut)]
+pub struct Candidate {
     /// The Instance.
+    #[as_ref(Instance)]
+    #[as_mut]
     pub instance: Arc<Instance>,
     /// Its Template; `None` while it does not exist.
     pub template: Option<Arc<Template>>,
@@ -52,8 +63,31 @@ pub struct Found {
     pub tenant: Option<Arc<Tenant>>,
     /// The managers of the course of the Template; none where a Tenant has written it.
     pub managers: Vec<Arc<Tenant>>,
+    /// The mails about it that were accepted, as the leader remembers them.
+    pub mailed: Mailed,
     /// Whether an administrator has exempted the namespace.
     pub is_exempt: bool,
+}
+
+impl Candidate {
+    /// The time of its creation.
+    pub fn created(&self, now: Timestamp) -> Timestamp {
+        self.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0)
+    }
+
+    /// The terms of one kind of ending: with `notifications`, so many warnings and a last mail.
+    pub fn terms(
+        &self,
+        kind: &EndingKind,
+        after: Lifetime,
+        interval: Duration,
+        notifications: bool,
+        warnings: u32,
+    ) -> Terms {
+        let mailed = self.mailed.last_mails(&self.instance, kind.warning, kind.last);
+        let warnings = if notifications { warnings } else { 0 };
+        Terms { after, warnings, interval, final_mail: notifications, mailed }
+    }
 }
 
 impl EndingStores {
@@ -95,16 +129,17 @@ impl EndingStores {
         }
     }
 
-    /// What the stores have about an Instance; `None` if it does not exist or its namespace is not ours.
-    pub fn find(&self, key: &ObjectKey) -> Option<Found> {
+    /// The Instance with this key, and the mails about it (`mailed`); `None` if it does not exist or its namespace is not ours.
+    pub fn find(&self, key: &ObjectKey, mailed: impl FnOnce(&Instance) -> Mailed) -> Option<Candidate> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace)?;
         let reference = template_key(&instance);
         let template = self.templates.get(&reference.namespace, &reference.name);
         let course = template.as_ref().filter(|_| !is_tenant_namespace(&reference.namespace));
         let managers = course.map_or_else(Vec::new, |template| managers(&self.tenants, template));
-        namespace.has_labels(&self.selector).then(|| Found {
+        namespace.has_labels(&self.selector).then(|| Candidate {
             managers,
+            mailed: mailed(&instance),
             template,
             tenant: self
                 .tenants
@@ -159,7 +194,7 @@ mod tests {
             stores.namespaces.apply_event(object(&json!({"metadata": {
                 "name": "tenant-ada", "uid": "n", "resourceVersion": version.to_string(), "labels": labels,
             }})));
-            let found = stores.find(&key).expect("it is ours");
+            let found = stores.find(&key, |_| Mailed::default()).expect("it is ours");
             assert_eq!(found.tenant.is_some(), is_warned, "{owner:?}");
             assert!(queue.waiting() > 0, "{owner:?}: the change of the label is noticed");
             let job = queue.next().await.expect("it is open");

@@ -5,48 +5,65 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 
-/// What a client wants an Instance to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// The identifier that is shown to users, which is not the name of the object.
+use crate::controllers::shared::members::Members;
+
+/// What a client wants an Instance to be. Keys are read in any case, and unknown ones are ignored.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+pub struct WantedInstance {
+    /// An identifier that is shown to users, for example that of a student. It is not the name of the Instance.
+    #[schemars(with = "Option<String>", length(max = LONGEST_ID), extend("default" = null))]
     pub id: String,
-    /// The name of the Template.
+    /// The name of a Template for exams.
+    #[schemars(with = "Option<String>", extend("default" = null))]
     pub template: String,
-    /// Whether it runs.
+    /// Whether it runs. Default: true.
+    #[schemars(with = "Option<bool>", extend("default" = null))]
     pub running: bool,
-    /// `customizationUrls`.
+    /// The URLs of its content and of its status check.
+    #[schemars(rename = "customizationUrls", with = "Option<Customization>")]
     pub customization: Customization,
-    /// `contentUrls`, in the newer form of the interface.
+    /// The URLs of its content in the newer form, which count instead of those in `customizationUrls`.
+    #[schemars(rename = "contentUrls", with = "Option<Content>")]
     pub content: Content,
-    /// Labels to be set.
+    /// Labels to be added or changed. Those of the daemon (`crownlabs.polito.it/…`) cannot be set.
+    #[schemars(with = "Option<BTreeMap<String, String>>", extend("default" = null))]
     pub labels: BTreeMap<String, String>,
 }
 
-/// The URLs of the automation.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// URLs of an Instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(rename = "WantedCustomization", rename_all = "camelCase")]
 pub struct Customization {
     /// Where the content comes from.
+    #[schemars(with = "Option<String>", extend("default" = null))]
     pub content_origin: String,
-    /// Where the content goes to.
+    /// Where the content goes to when the Instance ends.
+    #[schemars(with = "Option<String>", extend("default" = null))]
     pub content_destination: String,
-    /// The URL of the status check; `None` if the client says nothing about it.
+    /// The URL that says for how long the Instance is needed. An empty one removes that of an existing Instance, without one it
+    /// is kept.
+    #[schemars(extend("default" = null))]
     pub status_check: Option<String>,
 }
 
-/// The URLs of the content.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// URLs of the content of an Instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(rename = "WantedContent")]
 pub struct Content {
     /// Where it comes from.
+    #[schemars(with = "Option<String>", extend("default" = null))]
     pub origin: String,
-    /// Where it goes to.
+    /// Where it goes to when the Instance ends.
+    #[schemars(with = "Option<String>", extend("default" = null))]
     pub destination: String,
 }
 
-impl Default for Wanted {
+impl Default for WantedInstance {
     fn default() -> Self {
         Self {
             id: String::new(),
@@ -67,20 +84,20 @@ const LONGEST_ID: usize = 253;
 /// # Errors
 /// If it does not begin with a JSON object or `null`, a member has another type, or a text is not one that can be shown. The
 /// error does not repeat values, which may be secret.
-pub fn read(body: &[u8]) -> Result<Wanted, String> {
+pub fn read(body: &[u8]) -> Result<WantedInstance, String> {
     let mut decoder = serde_json::Deserializer::from_slice(body);
-    let first = Box::<RawValue>::deserialize(&mut decoder).map_err(|_| "this is no JSON".to_owned())?;
-    let mut wanted = Wanted::default();
-    for (key, value) in members("the body", &first)? {
+    let first = <&RawValue>::deserialize(&mut decoder).map_err(|_| "this is no JSON".to_owned())?;
+    let mut wanted = WantedInstance::default();
+    for (key, value) in members("the body", first)? {
         match key.to_ascii_lowercase().as_str() {
-            "id" => set(&key, &value, &mut wanted.id)?,
-            "template" => set(&key, &value, &mut wanted.template)?,
-            "running" => set(&key, &value, &mut wanted.running)?,
-            "customizationurls" => customization(&key, &value, &mut wanted.customization)?,
-            "contenturls" => content(&key, &value, &mut wanted.content)?,
+            "id" => set(&key, value, &mut wanted.id)?,
+            "template" => set(&key, value, &mut wanted.template)?,
+            "running" => set(&key, value, &mut wanted.running)?,
+            "customizationurls" => customization(&key, value, &mut wanted.customization)?,
+            "contenturls" => content(&key, value, &mut wanted.content)?,
             "labels" => {
                 // As in Go, the value of a label that is null is empty.
-                let labels: Option<BTreeMap<String, Option<String>>> = typed(&key, &value)?;
+                let labels: Option<BTreeMap<String, Option<String>>> = typed(&key, value)?;
                 let labels = labels.into_iter().flatten();
                 wanted.labels.extend(labels.map(|(key, value)| (key, value.unwrap_or_default())));
             }
@@ -95,10 +112,10 @@ fn customization(key: &str, value: &RawValue, to: &mut Customization) -> Result<
     for (name, value) in members(key, value)? {
         let path = format!("{key}.{name}");
         match name.to_ascii_lowercase().as_str() {
-            "contentorigin" => set(&path, &value, &mut to.content_origin)?,
-            "contentdestination" => set(&path, &value, &mut to.content_destination)?,
+            "contentorigin" => set(&path, value, &mut to.content_origin)?,
+            "contentdestination" => set(&path, value, &mut to.content_destination)?,
             "statuscheck" => {
-                to.status_check = typed::<Option<String>>(&path, &value)?.or(to.status_check.take());
+                to.status_check = typed::<Option<String>>(&path, value)?.or(to.status_check.take());
             }
             _ => {}
         }
@@ -110,8 +127,8 @@ fn content(key: &str, value: &RawValue, to: &mut Content) -> Result<(), String> 
     for (name, value) in members(key, value)? {
         let path = format!("{key}.{name}");
         match name.to_ascii_lowercase().as_str() {
-            "origin" => set(&path, &value, &mut to.origin)?,
-            "destination" => set(&path, &value, &mut to.destination)?,
+            "origin" => set(&path, value, &mut to.origin)?,
+            "destination" => set(&path, value, &mut to.destination)?,
             _ => {}
         }
     }
@@ -131,8 +148,8 @@ fn typed<T: DeserializeOwned>(key: &str, value: &RawValue) -> Result<T, String> 
 }
 
 /// The members of an object, in their order; none of `null`.
-fn members(key: &str, value: &RawValue) -> Result<Vec<(String, Box<RawValue>)>, String> {
-    let members = serde_json::from_str::<Option<Members>>(value.get());
+fn members<'v>(key: &str, value: &'v RawValue) -> Result<Vec<(String, &'v RawValue)>, String> {
+    let members = serde_json::from_str::<Option<Members<'v>>>(value.get());
     let members = members.map_err(|_| format!("{} is no JSON object", shown(key)))?;
     Ok(members.map(|Members(members)| members).unwrap_or_default())
 }
@@ -142,36 +159,9 @@ fn shown(key: &str) -> String {
     key.chars().take(64).filter(|character| !character.is_control()).collect()
 }
 
-/// The members of an object in their order, and also those whose key is there twice.
-struct Members(Vec<(String, Box<RawValue>)>);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-
-        impl<'de> de::Visitor<'de> for Visitor {
-            type Value = Members;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-
-        deserializer.deserialize_map(Visitor)
-    }
-}
-
 /// Whether the texts can be shown and logged.
-fn check(wanted: &Wanted) -> Result<(), String> {
-    let Wanted { id, template, customization, content, .. } = wanted;
+fn check(wanted: &WantedInstance) -> Result<(), String> {
+    let WantedInstance { id, template, customization, content, .. } = wanted;
     if id.len() > LONGEST_ID {
         return Err(format!("id is longer than {LONGEST_ID} bytes"));
     }
@@ -196,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    fn wanted(body: &str) -> Wanted {
+    fn wanted(body: &str) -> WantedInstance {
         read(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"))
     }
 
@@ -208,7 +198,7 @@ mod tests {
             r#"{"id": null, "template": null, "running": null, "customizationUrls": null, "contentUrls": null, "labels": null}"#,
             r#"{"customizationUrls": {"contentOrigin": null, "statusCheck": null}, "contentUrls": {"origin": null}}"#,
         ] {
-            assert_eq!(wanted(body), Wanted::default(), "{body}");
+            assert_eq!(wanted(body), WantedInstance::default(), "{body}");
         }
     }
 
@@ -218,7 +208,7 @@ mod tests {
             "customizationurls": {"CONTENTORIGIN": "a", "contentdestination": "b"},
             "CustomizationUrls": {"StatusCheck": "c"}, "CONTENTURLS": {"Origin": "d", "DESTINATION": "e"},
             "Labels": {"A": "1", "a": "2", "n": null}, "labels": {"b": "3"}, "phase": 7, "url": [], "unknown": 1e999}"#;
-        let expected = Wanted {
+        let expected = WantedInstance {
             id: "exam-1".to_owned(),
             template: "desktop".to_owned(),
             running: false,
@@ -238,7 +228,7 @@ mod tests {
     #[test]
     fn what_comes_after_the_first_value_is_ignored() {
         for body in ["{}{", "{} garbage", r#"{"template": ""} {"template": "x"}"#] {
-            assert_eq!(wanted(body), Wanted::default(), "{body}");
+            assert_eq!(wanted(body), WantedInstance::default(), "{body}");
         }
     }
 
@@ -280,7 +270,7 @@ mod tests {
         assert!(read("[".repeat(50_000).as_bytes()).is_err());
         assert_eq!(
             wanted(&format!(r#"{{"x": {}{}}}"#, "[".repeat(9_000), "]".repeat(9_000))),
-            Wanted::default()
+            WantedInstance::default()
         );
     }
 

@@ -38,14 +38,14 @@ pub enum Failure {
 
 /// An Instance as it was read: as JSON, of which a patch is made, and decoded.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct StoredInstance {
     /// As the API server has it.
     pub json: Value,
     /// The same, decoded.
     pub instance: Instance,
 }
 
-impl TryFrom<Value> for Found {
+impl TryFrom<Value> for StoredInstance {
     type Error = Failure;
 
     fn try_from(json: Value) -> Result<Self, Failure> {
@@ -106,17 +106,17 @@ impl Cluster {
     ///
     /// # Errors
     /// As all requests: see [`Failure`].
-    pub async fn instance(&self, name: &str) -> Result<Option<Found>, Failure> {
+    pub async fn instance(&self, name: &str) -> Result<Option<StoredInstance>, Failure> {
         let path = self.path::<InstanceKind>(name);
         let found: Option<Value> = missing_is_none(self.send(Method::GET, &path, None).await)?;
-        found.map(Found::try_from).transpose()
+        found.map(StoredInstance::try_from).transpose()
     }
 
     /// Creates an Instance, and returns it as it is stored.
     ///
     /// # Errors
     /// As all requests: see [`Failure`].
-    pub async fn create(&self, object: &Value) -> Result<Found, Failure> {
+    pub async fn create(&self, object: &Value) -> Result<StoredInstance, Failure> {
         let path = KindInfo::of::<InstanceKind>().path(&self.namespace);
         let stored: Value = self.send(Method::POST, &path, Some(("application/json", object))).await?;
         stored.try_into()
@@ -126,7 +126,7 @@ impl Cluster {
     ///
     /// # Errors
     /// As all requests: see [`Failure`].
-    pub async fn patch(&self, name: &str, changes: &Value) -> Result<Found, Failure> {
+    pub async fn patch(&self, name: &str, changes: &Value) -> Result<StoredInstance, Failure> {
         let path = self.path::<InstanceKind>(name);
         let body = Some(("application/merge-patch+json", changes));
         let stored: Value = self.send(Method::PATCH, &path, body).await?;

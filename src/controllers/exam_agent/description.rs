@@ -2,67 +2,11 @@
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
+use super::body::WantedInstance;
 use super::view::{ErrorView, InstanceView, TemplateView};
-
-/// What a client wants an Instance to be. Keys are read in any case, and unknown ones are ignored.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "WantedInstance")]
-#[expect(dead_code, reason = "only its schema is used: the decoder is written by hand")]
-struct WantedBody {
-    /// An identifier that is shown to users, for example that of a student. It is not the name of the Instance.
-    #[schemars(default, length(max = 253))]
-    id: Option<String>,
-    /// The name of a Template for exams.
-    #[schemars(default)]
-    template: Option<String>,
-    /// Whether it runs. Default: true.
-    #[schemars(default)]
-    running: Option<bool>,
-    /// The URLs of its content and of its status check.
-    #[schemars(default)]
-    customization_urls: Option<WantedCustomization>,
-    /// The URLs of its content in the newer form, which count instead of those in `customizationUrls`.
-    #[schemars(default)]
-    content_urls: Option<WantedContent>,
-    /// Labels to be added or changed. Those of the daemon (`crownlabs.polito.it/…`) cannot be set.
-    #[schemars(default)]
-    labels: Option<BTreeMap<String, String>>,
-}
-
-/// URLs of an Instance.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[expect(dead_code, reason = "only its schema is used: the decoder is written by hand")]
-struct WantedCustomization {
-    /// Where the content comes from.
-    #[schemars(default)]
-    content_origin: Option<String>,
-    /// Where the content goes to when the Instance ends.
-    #[schemars(default)]
-    content_destination: Option<String>,
-    /// The URL that says for how long the Instance is needed. An empty one removes that of an existing Instance, without one it
-    /// is kept.
-    #[schemars(default)]
-    status_check: Option<String>,
-}
-
-/// URLs of the content of an Instance.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[expect(dead_code, reason = "only its schema is used: the decoder is written by hand")]
-struct WantedContent {
-    /// Where it comes from.
-    #[schemars(default)]
-    origin: Option<String>,
-    /// Where it goes to when the Instance ends.
-    #[schemars(default)]
-    destination: Option<String>,
-}
 
 /// The pattern of the names of objects.
 const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
@@ -162,7 +106,7 @@ fn paths(generator: &mut SchemaGenerator) -> Value {
 fn instance(generator: &mut SchemaGenerator, too_many: &Value, forbidden: &Value) -> Value {
     let instance = json!(generator.subschema_for::<InstanceView>());
     let error = json!(generator.subschema_for::<ErrorView>());
-    let wanted = json!(generator.subschema_for::<WantedBody>());
+    let wanted = json!(generator.subschema_for::<WantedInstance>());
     let name = json!({
         "name": "id", "in": "path", "required": true, "description": "The name of the Instance.",
         "schema": {"type": "string", "pattern": NAME, "minLength": 1, "maxLength": 253},

@@ -1,11 +1,11 @@
-//! What a path and a query ask for.
+//! The targets of paths, and the labels in queries.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use percent_encoding::percent_decode;
 
-/// What a path names.
+/// The target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// Whether the server runs.
@@ -35,6 +35,14 @@ impl Target {
         }
     }
 
+    /// The name of the Instance; empty if it is none in UTF-8, and for all else.
+    pub fn instance(&self) -> &str {
+        match self {
+            Self::Instance(name) => name.as_deref().unwrap_or_default(),
+            _ => "",
+        }
+    }
+
     /// The methods that it has, for the header `Allow`.
     pub fn methods(&self) -> &'static str {
         match self {
@@ -44,7 +52,7 @@ impl Target {
     }
 }
 
-/// What the path of a request names, as it is in the request line. `base` is what the paths begin with. Whatever comes after
+/// The target of the path of a request, as it is in the request line. `base` is what the paths begin with. Whatever comes after
 /// `/templates/` is ignored. Singular and plural are the same.
 pub fn target(base: &str, path: &str) -> Target {
     if path == "/healthz" {

@@ -20,7 +20,7 @@ use super::route::Target;
 use super::stores::Stores;
 use crate::config::ExamAgentConfig;
 use crate::controllers::setup::{ReplicaDefinition, Setup};
-use crate::controllers::shared::listener::listen;
+use crate::controllers::shared::listener::{awaited, listen};
 use crate::runtime::certificate::folder;
 use crate::runtime::certificate::resolver::{CertificateResolver, Served};
 use crate::runtime::http_server::{Handler, Limits, Server};
@@ -42,7 +42,7 @@ const ANSWER: Duration = Duration::from_secs(45);
 const STOP_LIMIT: Duration = Duration::from_secs(8);
 /// The key of the configuration that names the folder with the certificate.
 const CERTIFICATE_DIR: &str = "controllers.examAgent.certificateDir";
-/// What the certificate is for.
+/// The purpose of the certificate.
 const SERVED: Served = Served { what: "exams", gauge: "exam_agent_certificate_expiration_timestamp_seconds" };
 
 /// Serves exams.
@@ -80,14 +80,19 @@ impl ReplicaLoop for ExamAgentLoop {
         let (Some(address), Some(client)) = (config.listen.address(), client) else {
             return stop.asked().await;
         };
-        if !is_there(certificate.as_deref(), &config.certificate_dir, &health, &stop).await {
-            return;
+        if let Some(certificate) = &certificate {
+            let missing = "has no tls.crt and tls.key that belong together; they are awaited";
+            let missing = format!("{CERTIFICATE_DIR}: {} {missing}", config.certificate_dir);
+            if !awaited(certificate.watch(), |there| *there, missing, &health, &stop).await {
+                return;
+            }
         }
         let Some(listener) = listen("controllers.examAgent.listen", address, &health, &stop).await else {
             return;
         };
         let pace = Pace::new(config.client_qps, config.client_max_burst, Instant::now());
-        let agent = Agent::new(&config, Cluster::new(client, &config.namespace, pace), stores);
+        let cluster = Cluster::new(client, &config.namespace, pace);
+        let agent = Agent::new(config.clone(), cluster, stores);
         let server = Server { limits: LIMITS, ..Server::new(handler(Arc::new(agent))) };
         let server = match certificate {
             None => Ok(server),
@@ -107,25 +112,6 @@ impl ReplicaLoop for ExamAgentLoop {
             () = server.serve(listener, stop.asked()) => {}
             () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some requests of exams did not end in time"),
         }
-    }
-}
-
-/// Waits for the certificate, if there is to be one; `false` if the process is asked to stop before.
-async fn is_there(
-    certificate: Option<&CertificateResolver>,
-    folder: &str,
-    health: &Health,
-    stop: &Stop,
-) -> bool {
-    let Some(certificate) = certificate else { return true };
-    let mut there = certificate.watch();
-    if !*there.borrow() {
-        let missing = "has no tls.crt and tls.key that belong together; they are awaited";
-        health.failing(format!("{CERTIFICATE_DIR}: {folder} {missing}"));
-    }
-    tokio::select! {
-        found = there.wait_for(|there| *there) => found.is_ok(),
-        () = stop.asked() => false,
     }
 }
 

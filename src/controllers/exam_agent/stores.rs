@@ -1,5 +1,5 @@
-//! What clients outside of the allow-list are answered from: they are many, and nobody knows who they are, so they cause no
-//! request to the API server.
+//! The stores from which clients outside of the allow-list are answered: they are many and anonymous, so they cause no request
+//! to the API server.
 
 use std::sync::Arc;
 

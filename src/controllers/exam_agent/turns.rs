@@ -1,5 +1,5 @@
-//! Who writes an Instance when: the requests of this process for one name wait for each other, and those that meet a write of
-//! somebody else try again after a pause.
+//! The order of writes of an Instance: the requests of this process for one name wait for each other, and those that
+//! meet a write of somebody else try again after a pause.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -44,31 +44,14 @@ impl Turns {
 }
 
 /// The pauses between the attempts of one request. They are random: those that have met once would meet again otherwise.
-pub struct Pauses {
-    random: RandomState,
-    taken: i32,
-}
-
-impl Pauses {
-    /// No attempt was made.
-    pub fn new() -> Self {
-        Self { random: RandomState::new(), taken: 0 }
-    }
-}
-
-impl Iterator for Pauses {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        if self.taken == RETRIES {
-            return None;
-        }
-        let most = FIRST_PAUSE.mul_f64(2_f64.powi(self.taken)).min(LONGEST_PAUSE);
-        self.taken += 1;
+pub fn pauses() -> impl Iterator<Item = Duration> {
+    let random = RandomState::new();
+    (0..RETRIES).map(move |taken| {
+        let most = FIRST_PAUSE.mul_f64(2_f64.powi(taken)).min(LONGEST_PAUSE);
         // 32 bits are exact in an f64.
-        let random = u32::try_from(self.random.hash_one(self.taken) >> 32).unwrap_or_default();
-        Some(most.mul_f64(f64::from(random) / f64::from(u32::MAX)))
-    }
+        let random = u32::try_from(random.hash_one(taken) >> 32).unwrap_or_default();
+        most.mul_f64(f64::from(random) / f64::from(u32::MAX))
+    })
 }
 
 #[cfg(test)]
@@ -77,8 +60,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_differ_and_end() {
-        let pauses = || Pauses::new().collect::<Vec<_>>();
-        let (one, other) = (pauses(), pauses());
+        let (one, other) = (pauses().collect::<Vec<_>>(), pauses().collect::<Vec<_>>());
         assert_ne!(one, other);
         assert_eq!(one.len(), 10);
         let limits = [10, 20, 40, 80, 160, 320, 500, 500, 500, 500].map(Duration::from_millis);

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use macro_rules_attribute::apply;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::access::Granted;
 use crate::api::instance::ContentUrls;
+use crate::api::wire::{Optional, resource_part};
 use crate::api::{Instance, Template};
 
 /// An Instance.
@@ -37,37 +39,25 @@ pub struct InstanceView {
 }
 
 /// The URLs of an Instance.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[apply(resource_part)]
 #[schemars(rename = "CustomizationUrls")]
 pub struct CustomizationView {
     /// Where the content comes from.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub content_origin: String,
+    pub content_origin: Optional<String>,
     /// Where the content goes to when the Instance ends.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub content_destination: String,
+    pub content_destination: Optional<String>,
     /// The URL that says for how long the Instance is needed.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub status_check: String,
+    pub status_check: Optional<String>,
 }
 
 /// The URLs of the content of an Instance.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[apply(resource_part)]
 #[schemars(rename = "ContentUrls")]
 pub struct ContentView {
     /// Where it comes from.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub origin: String,
+    pub origin: Optional<String>,
     /// Where it goes to when the Instance ends.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
-    pub destination: String,
+    pub destination: Optional<String>,
 }
 
 /// A Template.
@@ -98,7 +88,7 @@ pub struct ErrorView {
 }
 
 impl InstanceView {
-    /// What a client sees of an Instance.
+    /// The view of an Instance for a client with these rights.
     pub fn of(instance: &Instance, granted: Granted) -> Self {
         let spec = &instance.spec;
         // That of the desktop has the uid, which is all that protects some: it is as secret as the others.

@@ -1,20 +1,21 @@
-//! What is written for a request to create or replace an Instance.
+//! The object or patch that a request to create or replace an Instance asks for.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use super::access::is_own;
-use super::body::Wanted;
+use super::body::WantedInstance;
 use crate::api::instance::InstanceKind;
 use crate::api::{Instance, Template};
+use crate::config::ExamAgentConfig;
 use crate::runtime::merge;
 use crate::runtime::plan::KindInfo;
 
 /// The key of `contentUrls` that stands for the first environment, where its name is not known.
 const FIRST: &str = "default";
 
-/// What is written.
+/// The write that a request asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
     /// A new object.
@@ -25,28 +26,19 @@ pub enum Write {
     Nothing,
 }
 
-/// Where Instances are, and whose they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The namespace of Instances and Templates.
-    pub namespace: String,
-    /// The Tenant.
-    pub tenant: String,
-}
-
-/// What is to be written for the Instance `name`. `current` is the object as it was read, as JSON and decoded; `template` the
+/// The write for the Instance `name`. `current` is the object as it was read, as JSON and decoded; `template` the
 /// one that is wanted, if it was read.
 ///
 /// The whole spec is replaced, but the URL of the status check is kept if the client says nothing about it. Labels are added or
 /// changed, and never removed.
 pub fn write(
-    place: &Place,
+    config: &ExamAgentConfig,
     name: &str,
-    wanted: &Wanted,
+    wanted: &WantedInstance,
     template: Option<&Template>,
     current: Option<(&Value, &Instance)>,
 ) -> Write {
-    let spec = spec(place, wanted, template, current.map(|(_, instance)| instance));
+    let spec = spec(config, wanted, template, current.map(|(_, instance)| instance));
     let labels: Map<String, Value> = wanted
         .labels
         .iter()
@@ -54,7 +46,7 @@ pub fn write(
         .map(|(key, value)| (key.clone(), value.as_str().into()))
         .collect();
     let Some((current, _)) = current else {
-        let mut metadata = json!({"name": name, "namespace": place.namespace});
+        let mut metadata = json!({"name": name, "namespace": config.namespace});
         if !labels.is_empty() {
             metadata["labels"] = labels.into();
         }
@@ -82,7 +74,12 @@ pub fn write(
 
 /// The spec that is wanted. Of both generations of fields, those are set that the client has named, and the URL of the status
 /// check in both, so that the Go operators find it, too.
-fn spec(place: &Place, wanted: &Wanted, template: Option<&Template>, current: Option<&Instance>) -> Value {
+fn spec(
+    config: &ExamAgentConfig,
+    wanted: &WantedInstance,
+    template: Option<&Template>,
+    current: Option<&Instance>,
+) -> Value {
     let mut customization = Map::new();
     let given = &wanted.customization;
     let check = given.status_check.as_deref().unwrap_or_default();
@@ -96,8 +93,8 @@ fn spec(place: &Place, wanted: &Wanted, template: Option<&Template>, current: Op
         }
     }
     let mut spec = json!({
-        "template.crownlabs.polito.it/TemplateRef": {"name": wanted.template, "namespace": place.namespace},
-        "tenant.crownlabs.polito.it/TenantRef": {"name": place.tenant},
+        "template.crownlabs.polito.it/TemplateRef": {"name": wanted.template, "namespace": config.namespace},
+        "tenant.crownlabs.polito.it/TenantRef": {"name": config.tenant},
         "running": wanted.running,
         "prettyName": format!("Exam {}", wanted.id),
         "customizationUrls": customization,
@@ -115,7 +112,7 @@ fn spec(place: &Place, wanted: &Wanted, template: Option<&Template>, current: Op
 }
 
 /// `contentUrls` by environment: the same URLs for each one of the Template.
-fn contents(wanted: &Wanted, template: Option<&Template>) -> BTreeMap<String, Value> {
+fn contents(wanted: &WantedInstance, template: Option<&Template>) -> BTreeMap<String, Value> {
     let content = &wanted.content;
     let urls = [("origin", &content.origin), ("destination", &content.destination)];
     let urls: Map<String, Value> = urls
@@ -139,11 +136,12 @@ mod tests {
     use super::*;
     use crate::controllers::exam_agent::body;
 
-    fn place() -> Place {
-        Place { namespace: "exams".to_owned(), tenant: "service-tenant".to_owned() }
+    fn config() -> ExamAgentConfig {
+        let (namespace, tenant) = ("exams".to_owned(), "service-tenant".to_owned());
+        ExamAgentConfig { namespace, tenant, ..ExamAgentConfig::default() }
     }
 
-    fn wanted(body: &Value) -> Wanted {
+    fn wanted(body: &Value) -> WantedInstance {
         body::read(body.to_string().as_bytes()).expect("a body")
     }
 
@@ -154,7 +152,7 @@ mod tests {
     }
 
     fn created(body: &Value) -> Value {
-        match write(&place(), "exam-1", &wanted(body), None, None) {
+        match write(&config(), "exam-1", &wanted(body), None, None) {
             Write::Create(object) => object,
             other => panic!("{other:?}"),
         }
@@ -163,7 +161,7 @@ mod tests {
     /// What is written over an object.
     fn over(current: &Value, body: &Value) -> Write {
         let instance: Instance = serde_json::from_value(current.clone()).expect("an Instance");
-        write(&place(), "exam-1", &wanted(body), None, Some((current, &instance)))
+        write(&config(), "exam-1", &wanted(body), None, Some((current, &instance)))
     }
 
     /// The object as the API server has it.

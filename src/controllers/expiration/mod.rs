@@ -17,12 +17,11 @@ mod observe;
 mod plan;
 mod reconcile;
 mod report;
-mod stores;
 
 #[cfg(test)]
 mod tests;
 
 pub use reconcile::ExpirationReconciler;
 
-/// What plans and reports depend on.
-pub type Settings = crate::controllers::cleanup::ending::Settings<crate::config::ExpirationConfig>;
+/// The settings of plans and reports.
+pub type Settings = crate::controllers::cleanup::Settings<crate::config::ExpirationConfig>;

@@ -3,30 +3,20 @@
 use jiff::Timestamp;
 
 use super::Settings;
-use super::observe::Observed;
-use crate::api::reason;
-use crate::controllers::cleanup::ending::{Effect, link, proceed};
+use super::observe::{Observed, ending};
+use crate::controllers::cleanup::ending::{Effect, proceed, sound};
 use crate::runtime::component::Component;
-use crate::runtime::plan::{Plan, Removal, Requeue};
-use crate::runtime::problem::Problem;
+use crate::runtime::plan::{Plan, Removal};
 
 /// The plan.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
     let mut plan = Plan::default();
-    match observed.ending(settings, now) {
-        // The Template and the namespace are watched.
-        Ok(None) => plan.requeue = Requeue::OnChange,
-        Err(error) => {
-            let message =
-                format!("the age in the Template cannot be read: {error}; the Instance never expires");
-            plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_DURATION, message));
-            plan.requeue = Requeue::OnChange;
-        }
-        Ok(Some(ending)) => {
-            if proceed(&ending, now, &link(&settings.website), &mut plan) {
-                plan.remove.push(Removal::of(&*observed.instance, Component::Whole));
-            }
-        }
+    let unreadable =
+        |error| format!("the age in the Template cannot be read: {error}; the Instance never expires");
+    if let Some(ending) = sound(ending(observed, settings, now), unreadable, &mut plan)
+        && proceed(&ending, now, &settings.website, &mut plan)
+    {
+        plan.remove.push(Removal::of(&*observed.instance, Component::Whole));
     }
     plan
 }

@@ -3,15 +3,16 @@
 use jiff::Timestamp;
 
 use super::Settings;
-use super::observe::Observed;
+use super::observe::{Observed, ending};
 use super::plan::plan;
 use super::report::report;
-use super::stores::{Dependence, observed};
-use crate::api::instance::InstanceKind;
+use crate::api::instance::{Instance, InstanceKind};
+use crate::api::labels;
+use crate::api::template::Template;
 use crate::controllers::cleanup::delivery::Sent;
 use crate::controllers::cleanup::ending::{Effect, remarks};
 use crate::controllers::cleanup::notifier::Notifier;
-use crate::controllers::cleanup::stores::EndingStores;
+use crate::controllers::cleanup::stores::{Dependencies, EndingStores};
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::reconciler::{EffectOutcome, Outcome, PlanFn, Reconciler, ReportFn};
@@ -27,14 +28,25 @@ impl Definition for ExpirationReconciler {
     const EVENT_SOURCE: &'static str = "InstanceExpiration";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let stores = EndingStores::declare::<Dependence>(set, &setup.config.selector);
+        let stores = EndingStores::declare::<Self>(set, &setup.config.selector);
         let settings = Settings::new(setup, setup.config.controllers.expiration.clone());
         let notifier = Notifier::new(Self::NAME, setup, settings.config.notifications);
         Ok((Self { stores, notifier }, settings))
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
-        remarks(observed.ending(settings, now), now)
+        remarks(ending(observed, settings, now), now)
+    }
+}
+
+impl Dependencies for ExpirationReconciler {
+    const EXEMPT: &'static str = labels::EXPIRATION_IGNORE;
+
+    /// Only that it exists: its age is known from then on.
+    fn of_instance(_: &Instance) -> impl PartialEq {}
+
+    fn of_template(template: &Template) -> impl PartialEq {
+        template.spec.max_age()
     }
 }
 
@@ -48,9 +60,7 @@ impl Reconciler for ExpirationReconciler {
     const REPORT: ReportFn<Self> = report;
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        let found = self.stores.find(key)?;
-        let mailed = self.notifier.mailed(&found.instance);
-        Some(observed(found, mailed))
+        self.stores.find(key, |instance| self.notifier.mailed(instance))
     }
 
     async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Sent> {

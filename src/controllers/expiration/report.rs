@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, json};
 
 use super::Settings;
-use super::observe::Observed;
+use super::observe::{Observed, ending};
 use crate::api::condition::{ConditionType, EXPIRING};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
@@ -33,10 +33,10 @@ pub fn report(
         plan.problems.first().map(|problem| observation(problem, EXPIRING));
     status.expiration = None;
     let mut lacking = Map::new();
-    if let Ok(Some(ending)) = observed.ending(settings, now) {
+    if let Ok(Some(ending)) = ending(observed, settings, now) {
         let before = old.expiration.as_deref().cloned().unwrap_or_default();
-        let told = ending_report(&ending, &before, plan, outcome, !plan.remove.is_empty(), now);
-        lacking = ending.mailed_annotations(false);
+        let told = ending_report(&ending, &before, plan, outcome, now);
+        lacking = told.lacking;
         let is_waiting = told.promise.sending.is_some() || told.promise.undeliverable.is_some();
         if told.promise.warnings > 0 || !plan.effects.is_empty() || told.problem.is_some() || is_waiting {
             condition = Some(told.condition);

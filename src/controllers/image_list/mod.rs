@@ -14,8 +14,8 @@
 
 mod observe;
 mod plan;
-mod queries;
 mod reconcile;
+mod registries;
 mod report;
 mod stores;
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use crate::api::condition::{Condition, STALE};
 use crate::api::image_list::ImageList;
 use crate::clients::registry::{Listing, QueryError};
+use crate::controllers::shared::queries::LastQuery;
 
 /// Everything that plan and report depend on, except the configuration and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
@@ -37,9 +38,10 @@ pub struct Query {
     pub is_settled: bool,
 }
 
-impl Query {
-    /// Keeps the result of the query.
-    pub fn end(&mut self, at: Timestamp, result: Result<Arc<Listing>, QueryError>) {
+impl LastQuery for Query {
+    type Answer = Result<Arc<Listing>, QueryError>;
+
+    fn end(&mut self, at: Timestamp, result: Self::Answer) {
         let is_empty = result.as_ref().is_ok_and(|listing| listing.images.is_empty());
         let counted = |count: u32, holds: bool| if holds { count.saturating_add(1) } else { 0 };
         self.failures = counted(self.failures, result.is_err());

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::observe::Observed;
 use super::plan::{Effect, plan, registry};
-use super::queries::Queries;
+use super::registries::Registries;
 use super::report::report;
 use super::stores::Stores;
 use crate::api::image_list::ImageListKind;
@@ -17,7 +17,7 @@ use crate::runtime::store_set::StoreSet;
 /// Reconciles image lists.
 pub struct ImageListReconciler {
     stores: Stores,
-    queries: Queries,
+    registries: Registries,
 }
 
 impl Definition for ImageListReconciler {
@@ -25,8 +25,8 @@ impl Definition for ImageListReconciler {
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.image_list.clone();
-        let queries = Queries::new(&config.registries, set.queue().clone());
-        Ok((Self { stores: Stores::declare(set, &config.registries), queries }, config))
+        let registries = Registries::new(&config.registries, set.queue().clone());
+        Ok((Self { stores: Stores::declare(set, &config.registries), registries }, config))
     }
 
     fn remarks(observed: &Observed, config: &ImageListConfig, _: Timestamp) -> Vec<String> {
@@ -50,22 +50,24 @@ impl Reconciler for ImageListReconciler {
     const REPORT: ReportFn<Self> = report;
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        Some(Observed { list: self.stores.show(key), query: self.queries.last(key) })
+        Some(Observed { list: self.stores.show(key), query: self.registries.queries.last(key) })
     }
 
     async fn perform(&self, observed: &Observed, Effect::Query: &Effect) -> EffectOutcome<()> {
-        self.queries.begin(&ObjectKey::of(&*observed.list), &observed.list);
+        self.registries.begin(&observed.list);
         EffectOutcome::done(())
     }
 
     fn forget(&self, key: &ObjectKey) {
-        self.queries.forget(key);
+        self.registries.queries.forget(key);
     }
 
     fn settle(&self, observed: &Observed, outcome: &Outcome<()>) {
         // A query that this reconcile has begun may have a result already, upon which the next one acts.
         if let Some(query) = observed.query.as_ref().filter(|_| outcome.effects.is_empty()) {
-            self.queries.settle(&ObjectKey::of(&*observed.list), query);
+            self.registries.queries.change(&ObjectKey::of(&*observed.list), |known| {
+                known.is_settled |= known.result.is_some() && known == query;
+            });
         }
     }
 }

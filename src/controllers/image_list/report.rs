@@ -16,7 +16,7 @@ use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Outcome, Report};
 
-/// What is reported about a list.
+/// The news about a list.
 struct News {
     is_stale: bool,
     reason: Reason,
@@ -54,7 +54,7 @@ pub fn report(
     Report { log: Some(message), ..Report::new(status, event.into_iter().collect()) }
 }
 
-/// What is reported; `None` if nothing has happened.
+/// The news; `None` if nothing has happened.
 fn news(
     observed: &Observed,
     config: &ImageListConfig,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::queries::key;
+use super::registries::key;
 use crate::api::image_list::{ImageList, ImageListKind, ImageListSpec};
 use crate::config::RegistryConfig;
 use crate::runtime::ObjectKey;

@@ -13,6 +13,7 @@ use crate::api::image_list::{ImageList, ImageListItem, ImageListKind, ImageListS
 use crate::api::reason::{IMAGE_LIST_NOT_WRITTEN, REGISTRY_FAILED, REGISTRY_READ};
 use crate::clients::registry::{LeftOut, Listing, QueryError};
 use crate::config::{ConfigDuration, ImageListConfig};
+use crate::controllers::shared::queries::LastQuery;
 use crate::runtime::apply::Failure;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;

@@ -26,5 +26,5 @@ mod tests;
 
 pub use reconcile::InactivityReconciler;
 
-/// What plans and reports depend on.
-pub type Settings = crate::controllers::cleanup::ending::Settings<crate::config::InactivityConfig>;
+/// The settings of plans and reports.
+pub type Settings = crate::controllers::cleanup::Settings<crate::config::InactivityConfig>;

@@ -1,32 +1,28 @@
-//! What the plan and the report of an Instance's inactivity depend on.
+//! The input of the plan and the report of an Instance's inactivity.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use derive_more::{AsMut, AsRef};
+use derive_more::{AsMut, AsRef, Deref};
 use jiff::Timestamp;
 
 use super::Settings;
 use crate::api::condition::{ABANDONED, INACTIVE};
-use crate::api::instance::Instance;
 use crate::api::labels;
 use crate::api::lifetime::{Lifetime, LifetimeError};
 use crate::api::promise::Promise;
 use crate::api::reason;
-use crate::api::template::Template;
-use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
 use crate::controllers::cleanup::ending::{Ending, EndingKind, warnings};
-use crate::controllers::cleanup::mail_log::Mailed;
-use crate::controllers::cleanup::promise::{Terms, earlier, standing, time, withdrawn};
+use crate::controllers::cleanup::promise::{earlier, standing, time, withdrawn};
+use crate::controllers::cleanup::stores::Candidate;
 
 /// How old an Instance without a promise may be whose unused time counts from its creation. An older one was there
 /// before the loop: its time counts from now.
 const NEW: Duration = Duration::from_hours(24);
 
-/// What a round of queries says about an Instance.
+/// The result of a round of queries for an Instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct RoundResult {
     /// The time since which every source has been there; `None` while one is missing or fails.
     pub since: Option<Timestamp>,
     /// The time of the round.
@@ -37,25 +33,16 @@ pub struct Seen {
     pub last_use: Option<(Timestamp, &'static str)>,
 }
 
-/// What is known of an Instance.
-#[derive(Debug, Clone, AsRef, AsMut)]
+/// The observation of an Instance.
+#[derive(Debug, Clone, AsRef, AsMut, Deref)]
 pub struct Observed {
-    /// The Instance.
-    #[as_ref(Instance)]
-    #[as_mut]
-    pub instance: Arc<Instance>,
-    /// Its Template; `None` while it does not exist.
-    pub template: Option<Arc<Template>>,
-    /// Its Tenant; `None` while it does not exist.
-    pub tenant: Option<Arc<Tenant>>,
-    /// The managers of its course.
-    pub managers: Vec<Arc<Tenant>>,
-    /// What is remembered of the mails about it.
-    pub mailed: Mailed,
-    /// Whether an administrator has exempted the namespace.
-    pub is_exempt: bool,
+    /// The part that every loop observes that ends Instances.
+    #[as_ref(forward)]
+    #[as_mut(forward)]
+    #[deref]
+    pub candidate: Candidate,
     /// The latest round of queries; `None` before the first one.
-    pub seen: Option<Seen>,
+    pub seen: Option<RoundResult>,
     /// The last SSH connection that this process has seen itself, and what saw it.
     pub connected: Option<(Timestamp, &'static str)>,
 }
@@ -67,7 +54,7 @@ impl Observed {
         environments.into_iter().any(|environment| environment.persistent)
     }
 
-    /// How the Instance ends if nobody uses it; `None` where it does not. An error where the time in the Template
+    /// The ending of the Instance if nobody uses it; `None` where it does not. An error where the time in the Template
     /// cannot be read: it counts as never.
     pub fn ending(&self, settings: &Settings, now: Timestamp) -> Result<Option<Ending<'_>>, LifetimeError> {
         let Some(template) = self.template.as_deref().filter(|_| !self.is_exempt) else { return Ok(None) };
@@ -84,23 +71,12 @@ impl Observed {
         let since = basis.since.as_ref().map_or(now, |since| since.0);
         let interval =
             if running { config.notification_interval } else { config.destruction_notification_interval };
-        let number = if config.notifications { warnings(template, config.max_number_of_alerts) } else { 0 };
-        let (kind, interval) = (self.ending_kind(), interval.get());
-        let mailed = self.mailed.last_mails(&self.instance, kind.warning, kind.last);
-        let terms = Terms { after, warnings: number, interval, final_mail: config.notifications, mailed };
+        let (kind, number) = (self.ending_kind(), warnings(template, config.max_number_of_alerts));
+        let terms = self.terms(&kind, after, interval.get(), config.notifications, number);
         let basis = self.mailed.accepted(&terms, kind.warning, basis);
-        Ok(Some(Ending {
-            kind,
-            instance: &self.instance,
-            tenant: self.tenant.as_deref(),
-            course: &template.spec.workspace_ref.name,
-            managers: &self.managers,
-            mailed: &self.mailed,
-            undeliverable: settings.undeliverable,
-            terms,
-            since,
-            promise: standing(&terms, since, basis, now),
-        }))
+        let promise = standing(&terms, since, basis, now);
+        let (candidate, undeliverable) = (&self.candidate, settings.undeliverable);
+        Ok(Some(Ending { kind, candidate, undeliverable, terms, since, promise }))
     }
 
     fn ending_kind(&self) -> EndingKind {
@@ -139,7 +115,7 @@ impl Observed {
             Some(stored) if stored.generation == generation => (**stored).clone(),
             Some(stored) => started(stored.since.as_ref().map_or(now, |known| known.0.max(now))),
             None => self.annotated(generation).unwrap_or_else(|| {
-                let created = self.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
+                let created = self.created(now);
                 let is_new = created > earlier(now, NEW) && !self.was_stopped();
                 started(if is_new { created } else { now })
             }),
@@ -160,7 +136,7 @@ impl Observed {
         seen.into_iter().chain(self.connected).max_by_key(|(time, _)| *time)
     }
 
-    /// What the last use is known from, see [`Promise::witness`]; `None` where use does not matter.
+    /// The source that the last use is known from, see [`Promise::witness`]; `None` where use does not matter.
     pub fn witness(&self) -> Option<&str> {
         if !self.instance.spec.running || !self.is_watched() {
             return None;
@@ -229,23 +205,23 @@ impl Observed {
     }
 
     /// Whether the latest round is not older than `age` and says everything about the time since `since`.
-    pub fn is_seen(&self, since: Timestamp, age: Duration, now: Timestamp) -> Result<(), Unseen> {
+    pub fn is_seen(&self, since: Timestamp, age: Duration, now: Timestamp) -> Result<(), UnknownUse> {
         let Some(seen) = self.seen.as_ref().filter(|seen| seen.until >= earlier(now, age)) else {
-            return Err(Unseen::Old);
+            return Err(UnknownUse::Outdated);
         };
         if seen.since.is_some_and(|known| known <= since) {
             return Ok(());
         }
         let problems = if seen.problems.is_empty() { "the sources look back too little" } else { "" };
-        Err(Unseen::Unknown(format!("{problems}{}", seen.problems.join("; "))))
+        Err(UnknownUse::Unanswered(format!("{problems}{}", seen.problems.join("; "))))
     }
 }
 
 /// Why it is not known whether an Instance is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unseen {
+pub enum UnknownUse {
     /// The latest round is too old, or looked back too little.
-    Old,
+    Outdated,
     /// A source did not answer.
-    Unknown(String),
+    Unanswered(String),
 }

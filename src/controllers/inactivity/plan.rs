@@ -6,16 +6,16 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::Settings;
-use super::observe::{Observed, Unseen};
+use super::observe::{Observed, UnknownUse};
 use super::rounds::LONGEST;
 use crate::api::labels;
 use crate::api::lifetime::Lifetime;
 use crate::api::reason;
-use crate::controllers::cleanup::ending::{Effect, Ending, link, proceed};
+use crate::controllers::cleanup::ending::{Effect, Ending, proceed, sound};
 use crate::controllers::cleanup::mail_log::annotated;
 use crate::controllers::cleanup::promise::{Due, earlier};
 use crate::runtime::component::Component;
-use crate::runtime::plan::{ObjectPatch, Plan, Removal, Requeue};
+use crate::runtime::plan::{ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
 
 /// How old the round may be from which the last use in the status is taken: rounds that nothing depends on are rare.
@@ -26,25 +26,12 @@ const UNKNOWN_RETRY: Duration = Duration::from_mins(5);
 /// The plan.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
     let mut plan = Plan::default();
-    let ending = match observed.ending(settings, now) {
-        Ok(Some(ending)) => ending,
-        // The Template, the namespace and the Instance are watched.
-        Ok(None) => {
-            plan.requeue = Requeue::OnChange;
-            return plan;
-        }
-        Err(error) => {
-            let message =
-                format!("a time in the Template cannot be read: {error}; the Instance is left as it is");
-            plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_DURATION, message));
-            plan.requeue = Requeue::OnChange;
-            return plan;
-        }
-    };
-    if observed.instance.spec.running && !sees(observed, settings, &ending, now, &mut plan) {
-        return plan;
-    }
-    if proceed(&ending, now, &link(&settings.website), &mut plan) {
+    let unreadable =
+        |error| format!("a time in the Template cannot be read: {error}; the Instance is left as it is");
+    if let Some(ending) = sound(observed.ending(settings, now), unreadable, &mut plan)
+        && (!observed.instance.spec.running || sees(observed, settings, &ending, now, &mut plan))
+        && proceed(&ending, now, &settings.website, &mut plan)
+    {
         end(observed, &ending.mailed_annotations(true), &mut plan);
     }
     plan
@@ -67,12 +54,12 @@ fn sees(
     let age = if is_waiting { RECHECK } else { settings.config.check_interval.get() };
     match observed.is_seen(since, age, now) {
         Ok(()) => true,
-        Err(Unseen::Old) => {
+        Err(UnknownUse::Outdated) => {
             plan.effects.push(Effect::Check);
             false
         }
-        Err(Unseen::Unknown(_)) if is_waiting => true,
-        Err(Unseen::Unknown(problems)) => {
+        Err(UnknownUse::Unanswered(_)) if is_waiting => true,
+        Err(UnknownUse::Unanswered(problems)) => {
             let message =
                 format!("it is not known whether the Instance is used, so it is left running: {problems}");
             plan.problems.push(Problem::waiting(Component::Whole, reason::METRICS_UNAVAILABLE, message));

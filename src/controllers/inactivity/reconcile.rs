@@ -9,7 +9,7 @@ use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
 use super::rounds::Rounds;
-use super::stores::{Dependence, OwnWitnesses, Witnesses, longest_idle, observed};
+use super::stores::{Witnesses, longest_idle, observed};
 use crate::api::instance::InstanceKind;
 use crate::controllers::cleanup::delivery::Sent;
 use crate::controllers::cleanup::ending::{Effect, remarks};
@@ -34,15 +34,15 @@ impl Definition for InactivityReconciler {
     const EVENT_SOURCE: &'static str = "InstanceInactivity";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let stores = EndingStores::declare::<Dependence>(set, &setup.config.selector);
+        let stores = EndingStores::declare::<Self>(set, &setup.config.selector);
         let settings = Settings::new(setup, setup.config.controllers.inactivity.clone());
         let rounds = setup.prometheus.clone().map(Rounds::new);
         let notifier = Notifier::new(Self::NAME, setup, settings.config.notifications);
-        let own = OwnWitnesses {
+        let witnesses = Witnesses {
+            addresses: InstanceAddresses::declare(set, &stores.instances),
             ssh: Arc::clone(&setup.ssh_connections),
             web_ssh: Arc::clone(&setup.web_ssh_connections),
         };
-        let witnesses = Witnesses { addresses: InstanceAddresses::declare(set, &stores.instances), own };
         Ok((Self { stores, rounds, witnesses, notifier }, settings))
     }
 
@@ -69,9 +69,8 @@ impl Reconciler for InactivityReconciler {
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let round = self.rounds.as_ref().and_then(Rounds::latest);
-        let found = self.stores.find(key)?;
-        let mailed = self.notifier.mailed(&found.instance);
-        Some(observed(found, mailed, round.as_deref(), &self.witnesses))
+        let candidate = self.stores.find(key, |instance| self.notifier.mailed(instance))?;
+        Some(observed(candidate, round.as_deref(), &self.witnesses))
     }
 
     async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Sent> {

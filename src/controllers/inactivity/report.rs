@@ -44,7 +44,6 @@ pub fn report(
     let mut kept = None;
     let has_checked = plan.effects.contains(&Effect::Check) && outcome.is_applied;
     let mut requeue_at_once = has_checked;
-    let acts = !plan.remove.is_empty() || !plan.patches.is_empty();
     let running = instance.spec.running;
     let ending = observed.ending(settings, now);
     let unreadable = ending.as_ref().err().and(plan.problems.first());
@@ -60,7 +59,7 @@ pub fn report(
         Some(ending) => {
             let before = if running { &old.inactivity } else { &old.destruction };
             let stored = before.as_deref().cloned().unwrap_or_default();
-            let told = ending_report(&ending, &stored, plan, outcome, acts, now);
+            let told = ending_report(&ending, &stored, plan, outcome, now);
             let is_new =
                 !has_checked && is_to_be_stored(observed, &ending, before.as_deref(), &told.promise, now);
             let known = old.conditions.iter().find(|known| known.type_ == told.condition.type_);
@@ -72,7 +71,7 @@ pub fn report(
             }
             let promise = if is_new { Some(Box::new(told.promise.clone())) } else { before.clone() };
             let has_moved = told.promise.deadline != before.as_deref().and_then(|told| told.deadline.clone());
-            lacking = ending.mailed_annotations(false);
+            lacking = told.lacking;
             requeue_at_once |= is_done(outcome) && is_new && (has_moved || !plan.effects.is_empty());
             (status.inactivity, status.destruction) = if running { (promise, None) } else { (None, promise) };
             patch = (is_new && running).then(|| annotations(observed, &told.promise)).flatten();
@@ -123,15 +122,14 @@ fn is_to_be_stored(
     new: &Promise,
     now: Timestamp,
 ) -> bool {
-    let running = ending.instance.spec.running;
+    let running = observed.instance.spec.running;
     // With the promise, the annotations are written.
     if running && (observed.was_stopped() || new.warnings == 0 && observed.leaves_warnings()) {
         return true;
     }
     let since = |promise: &Promise| promise.since.as_ref().map_or(Timestamp::MIN, |time| time.0);
     let Some(stored) = stored else {
-        let created = ending.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
-        return unstamped(new) != Promise::default() || now >= later(created, FIRST_STAMP);
+        return unstamped(new) != Promise::default() || now >= later(observed.created(now), FIRST_STAMP);
     };
     let counted = stored.since.as_ref().map_or(ending.since, |since| since.0);
     unstamped(stored) != unstamped(new)

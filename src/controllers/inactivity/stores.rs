@@ -1,4 +1,4 @@
-//! Which changes of an Instance and of its Template matter for its inactivity, and what is known of it.
+//! The changes of an Instance and of its Template that matter for its inactivity, and the sources that tell of its use.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::observe::{Observed, Seen};
+use super::InactivityReconciler;
+use super::observe::{Observed, RoundResult};
 use crate::api::instance::Instance;
 use crate::api::labels;
 use crate::api::lifetime::Lifetime;
@@ -14,15 +15,11 @@ use crate::api::names::CanonicalName;
 use crate::api::template::{Template, TemplateKind};
 use crate::capture::ConnectionCounter;
 use crate::clients::prometheus::{Activity, Target};
-use crate::controllers::cleanup::mail_log::Mailed;
-use crate::controllers::cleanup::stores::{Dependencies, Found};
+use crate::controllers::cleanup::stores::{Candidate, Dependencies};
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::runtime::store::Store;
 
-/// What this loop depends on.
-pub struct Dependence;
-
-impl Dependencies for Dependence {
+impl Dependencies for InactivityReconciler {
     const EXEMPT: &'static str = labels::INACTIVITY_IGNORE;
 
     fn of_instance(instance: &Instance) -> impl PartialEq {
@@ -35,24 +32,18 @@ impl Dependencies for Dependence {
     }
 }
 
-/// What tells of the use of Instances, whose machines are known by their Services.
+/// The sources that tell of the use of Instances, whose machines are known by their Services.
 pub struct Witnesses {
     /// The Services.
     pub addresses: InstanceAddresses,
-    /// The SSH connections that this process sees itself.
-    pub own: OwnWitnesses,
-}
-
-/// The SSH connections that this process sees itself.
-pub struct OwnWitnesses {
-    /// Those through the bastion.
+    /// The SSH connections through the bastion that this process sees itself.
     pub ssh: Arc<ConnectionCounter>,
     /// Those in the browser.
     pub web_ssh: Arc<ConnectionCounter>,
 }
 
-impl OwnWitnesses {
-    /// The last connection to any of these addresses.
+impl Witnesses {
+    /// The last connection to any of these addresses that this process has seen itself.
     fn last_use(&self, addresses: &[IpAddr]) -> Option<(Timestamp, &'static str)> {
         let connections = addresses.iter().flat_map(|&address| {
             let seen = |counter: &ConnectionCounter, name| Some((counter.last_seen(address)?, name));
@@ -62,24 +53,15 @@ impl OwnWitnesses {
     }
 }
 
-/// What is known of an Instance: what the stores have, what is remembered of the mails about it, what the latest round of
-/// queries says, and what this process has seen.
-pub fn observed(found: Found, mailed: Mailed, round: Option<&Activity>, witnesses: &Witnesses) -> Observed {
-    let Found { instance, template, tenant, managers, is_exempt } = found;
+/// The observation of an Instance, with its last use by the latest round of queries, and by the connections of this process.
+pub fn observed(candidate: Candidate, round: Option<&Activity>, witnesses: &Witnesses) -> Observed {
+    let instance = &candidate.instance;
     // Not those of the status, which its user may write: by another address, a machine is used as often as another one.
     let services = witnesses.addresses.services_of(instance.namespace(), instance.uid());
     let addresses: Vec<IpAddr> = services.iter().filter_map(|(_, address)| *address).collect();
     let names: Vec<&str> = services.iter().map(|(name, _)| name.as_str()).collect();
-    Observed {
-        template,
-        tenant,
-        managers,
-        mailed,
-        is_exempt,
-        seen: round.map(|round| seen(&instance, &names, &addresses, round)),
-        connected: witnesses.own.last_use(&addresses),
-        instance,
-    }
+    let seen = round.map(|round| seen(instance, &names, &addresses, round));
+    Observed { seen, connected: witnesses.last_use(&addresses), candidate }
 }
 
 /// The longest time without use that any Template allows: so far a round looks back.
@@ -94,8 +76,8 @@ pub fn longest_idle(templates: &Store<TemplateKind>) -> Duration {
     idle.max().unwrap_or_default()
 }
 
-/// What a round says about an Instance with these Services: the latest use of any of its environments.
-fn seen(instance: &Instance, services: &[&str], addresses: &[IpAddr], round: &Activity) -> Seen {
+/// The result of a round for an Instance with these Services: the latest use of any of its environments.
+fn seen(instance: &Instance, services: &[&str], addresses: &[IpAddr], round: &Activity) -> RoundResult {
     let canonical = CanonicalName::of(instance.name());
     let environments =
         services.iter().filter_map(|service| service.strip_prefix(&*canonical)?.strip_prefix('-'));
@@ -110,7 +92,7 @@ fn seen(instance: &Instance, services: &[&str], addresses: &[IpAddr], round: &Ac
             address: &address,
         })
     });
-    Seen {
+    RoundResult {
         since: round.observed_since(),
         until: round.until,
         problems: round.problems(),
@@ -124,6 +106,7 @@ mod tests {
 
     use super::*;
     use crate::api::instance::InstanceKind;
+    use crate::controllers::cleanup::mail_log::Mailed;
     use crate::runtime::store::StoreFactory;
     use crate::runtime::store_set::StoreSet;
     use crate::runtime::watch::Selection;
@@ -135,7 +118,7 @@ mod tests {
         let instances = set.store::<InstanceKind>(&Selection::ALL).get();
         let addresses = InstanceAddresses::declare(&mut set, &instances);
         let counter = || Arc::new(ConnectionCounter::new("connections", "Connections"));
-        let witnesses = Witnesses { addresses, own: OwnWitnesses { ssh: counter(), web_ssh: counter() } };
+        let witnesses = Witnesses { addresses, ssh: counter(), web_ssh: counter() };
         // The machine of somebody else, which is used all the time, is in the status.
         let metadata = json!({"namespace": "tenant-ada", "name": "lab", "uid": "i", "resourceVersion": "1"});
         let status = json!({"ip": "10.0.0.9", "environments": [{"name": "main", "ip": "10.0.0.9"}]});
@@ -151,21 +134,22 @@ mod tests {
         });
         assert!(factory.offer(&service).expect("a Service"));
         let at = |second| Timestamp::from_second(second).expect("a time");
-        let found = || Found {
+        let candidate = || Candidate {
             instance: Arc::new(instance.clone()),
             template: None,
             tenant: None,
             managers: Vec::new(),
+            mailed: Mailed::default(),
             is_exempt: false,
         };
         let uses = |used: &[(&str, Timestamp)]| {
             let round = Activity::of_addresses(at(1_000), used);
-            let observed = observed(found(), Mailed::default(), Some(&round), &witnesses);
+            let observed = observed(candidate(), Some(&round), &witnesses);
             (observed.seen.expect("a round").last_use, observed.connected)
         };
-        witnesses.own.ssh.count_at("10.0.0.9:22".parse().expect("an address"), at(900));
+        witnesses.ssh.count_at("10.0.0.9:22".parse().expect("an address"), at(900));
         assert_eq!(uses(&[("10.0.0.9", at(900))]), (None, None));
-        witnesses.own.ssh.count_at("10.0.0.1:22".parse().expect("an address"), at(700));
+        witnesses.ssh.count_at("10.0.0.1:22".parse().expect("an address"), at(700));
         let expected = (Some((at(800), "ssh")), Some((at(700), "ssh")));
         assert_eq!(uses(&[("10.0.0.1", at(800)), ("10.0.0.9", at(900))]), expected);
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::observe::{LABEL, Observed, Settings};
-use crate::api::names::{LabelValue, check_object_name};
+use crate::api::names::{check_label_value, check_object_name};
 use crate::api::pod_config::SampleDeployment;
 use crate::api::reason;
 use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
@@ -54,7 +54,7 @@ fn invalid(observed: &Observed, sample: &SampleDeployment) -> Option<String> {
     if let Err(error) = check_object_name(&sample.name) {
         return Some(format!("spec.sampleDeployment.name cannot be that of a Deployment: {error}"));
     }
-    LabelValue::new(config).err().map(|error| {
+    check_label_value(config).err().map(|error| {
         format!(
             "no pod can have the label {LABEL} with the name of this PodConfig: {error}; use a shorter name"
         )

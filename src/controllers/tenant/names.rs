@@ -1,6 +1,6 @@
 //! Names of objects and label values that derive from a Tenant.
 
-use crate::api::names::{CanonicalName, DnsLabel, NameError};
+use crate::api::names::{CanonicalName, NameError, check_dns_label};
 use crate::controllers::shared::nfs_volume::job_name;
 
 /// The longest value of a label, in characters.
@@ -49,7 +49,7 @@ impl Names {
     /// # Errors
     /// When it cannot; the error says why.
     pub fn check(namespace: &str) -> Result<(), NameError> {
-        DnsLabel::new(namespace).map(drop)
+        check_dns_label(namespace)
     }
 }
 

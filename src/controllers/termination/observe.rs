@@ -11,6 +11,7 @@ use crate::api::labels;
 use crate::api::reason::TERMINATING;
 use crate::api::template::Template;
 use crate::clients::status_check::Verdict;
+use crate::controllers::shared::queries::LastQuery;
 
 /// Everything that plan and report depend on, except the configuration and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
@@ -47,9 +48,10 @@ pub struct Check {
     pub result: Option<(Timestamp, Verdict)>,
 }
 
-impl Check {
-    /// Keeps the result of the query.
-    pub fn end(&mut self, at: Timestamp, verdict: Verdict) {
+impl LastQuery for Check {
+    type Answer = Verdict;
+
+    fn end(&mut self, at: Timestamp, verdict: Verdict) {
         let is_gone = matches!(verdict, Verdict::Gone { .. });
         self.gone_since = self.gone_since.or(Some(at)).filter(|_| is_gone && self.was_ready);
         let decides = matches!(verdict, Verdict::Keep { .. }) || self.gone_since.is_some();

@@ -10,6 +10,7 @@ use crate::api::labels;
 use crate::api::reason::{KEPT, STATUS_CHECK_FAILED, TERMINATING};
 use crate::clients::status_check::Verdict;
 use crate::config::TerminationConfig;
+use crate::controllers::cleanup::promise::later as after;
 use crate::controllers::shared::environments::has_destination;
 use crate::controllers::shared::references::template_key;
 use crate::runtime::component::Component;
@@ -116,10 +117,6 @@ pub fn decide(observed: &Observed, config: &TerminationConfig, now: Timestamp) -
 fn retry_delay(failures: u32, interval: Duration) -> Duration {
     let doubled = SHORTEST.saturating_mul(1 << failures.saturating_sub(1).min(10));
     doubled.min(LONGEST).min(interval)
-}
-
-fn after(time: Timestamp, delay: Duration) -> Timestamp {
-    time.checked_add(delay).unwrap_or(Timestamp::MAX)
 }
 
 /// The plan.

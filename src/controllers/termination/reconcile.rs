@@ -60,7 +60,7 @@ impl Reconciler for TerminationReconciler {
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let (instance, template) = self.stores.show(key)?;
-        let (check, begun) = (self.checks.last(key), self.checks.begun(key));
+        let (check, begun) = (self.checks.queries.last(key), self.checks.begun(key));
         Some(Observed { instance, template, check, begun })
     }
 
@@ -70,13 +70,13 @@ impl Reconciler for TerminationReconciler {
     }
 
     fn forget(&self, key: &ObjectKey) {
-        self.checks.forget(key);
+        self.checks.queries.forget(key);
     }
 
     fn settle(&self, observed: &Observed, _: &Outcome<()>) {
         // The result counts once: a label that is set again asks for another query.
         if !is_watched(&observed.instance) {
-            self.checks.forget(&ObjectKey::of(&*observed.instance));
+            self.checks.queries.forget(&ObjectKey::of(&*observed.instance));
         }
     }
 }

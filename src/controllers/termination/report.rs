@@ -16,7 +16,7 @@ use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Outcome, Report};
 
-/// What is reported about an Instance.
+/// The news about an Instance.
 struct News {
     /// Whether the query succeeded.
     succeeded: bool,
@@ -37,7 +37,7 @@ impl News {
     }
 }
 
-/// What becomes of the time of the termination in the status.
+/// The change of the time of the termination in the status.
 enum Ends {
     /// It stays.
     AsBefore,
@@ -76,7 +76,7 @@ pub fn report(
     Report { requeue_at_once, ..Report::new(status, event.into_iter().collect()) }
 }
 
-/// What is reported; `None` if nothing has happened.
+/// The news; `None` if nothing has happened.
 fn news(observed: &Observed, decision: &Decision, plan: &Plan<Effect>) -> Option<News> {
     let instance = &observed.instance;
     let generation = instance.metadata.generation;
@@ -109,7 +109,7 @@ fn news(observed: &Observed, decision: &Decision, plan: &Plan<Effect>) -> Option
     }
 }
 
-/// What is reported about a query that does not end the exam, or not yet.
+/// The news of a query that does not end the exam, or not yet.
 fn answered(check: &Check, at: Timestamp, verdict: &Verdict, host: &str) -> News {
     let of = |succeeded, reason, message| News::new(succeeded, reason, message, check.generation);
     match verdict {

@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::error::Error;
 use tokio_tungstenite::tungstenite::protocol::Message;
 
 use super::message::{ClientMessage, ServerMessage};
-use super::session::{End, Socket, content};
+use super::session::{CloseReason, Socket, content};
 use super::text::Pieces;
 use crate::clients::ssh::{Input, Lost, Output, Shell, Size};
 
@@ -29,7 +29,7 @@ pub struct Limits {
 
 /// Passes input and output on until one side ends. Nothing is buffered beyond what was read at once: if the browser
 /// takes no output, none is read from the machine, and if the machine takes no input, none from the browser.
-pub async fn bridge(socket: &mut Socket, shell: Shell, limits: Limits) -> End {
+pub async fn bridge(socket: &mut Socket, shell: Shell, limits: Limits) -> CloseReason {
     let Shell { output, input } = shell;
     let (sink, stream) = socket.split();
     let activity = Notify::new();
@@ -37,7 +37,7 @@ pub async fn bridge(socket: &mut Socket, shell: Shell, limits: Limits) -> End {
     tokio::select! {
         end = transmit(Browser { sink, limit: limits.send }, output, &activity) => end,
         end = receive(stream, input, &activity) => end,
-        () = expired(limits.idle, &activity) => End::Idle,
+        () = expired(limits.idle, &activity) => CloseReason::Idle,
     }
 }
 
@@ -49,17 +49,17 @@ struct Browser<'a> {
 
 impl Browser<'_> {
     /// Adds a message to those that are sent, and sends earlier ones if there are many.
-    async fn feed(&mut self, message: &ServerMessage<'_>) -> Result<(), End> {
+    async fn feed(&mut self, message: &ServerMessage<'_>) -> Result<(), CloseReason> {
         ended(timeout(self.limit, self.sink.feed(Message::text(message.json()))).await)
     }
 
     /// Sends the messages.
-    async fn flush(&mut self) -> Result<(), End> {
+    async fn flush(&mut self) -> Result<(), CloseReason> {
         ended(timeout(self.limit, self.sink.flush()).await)
     }
 
     /// Sends these texts as output.
-    async fn output(&mut self, texts: impl IntoIterator<Item = String>) -> Result<(), End> {
+    async fn output(&mut self, texts: impl IntoIterator<Item = String>) -> Result<(), CloseReason> {
         for text in texts {
             self.feed(&ServerMessage::Data { data: &text }).await?;
         }
@@ -67,18 +67,18 @@ impl Browser<'_> {
     }
 }
 
-/// What the result of sending means.
+/// The meaning of the result of sending.
 #[expect(clippy::needless_pass_by_value, reason = "it takes what the timeout returns")]
-fn ended(result: Result<Result<(), Error>, tokio::time::error::Elapsed>) -> Result<(), End> {
+fn ended(result: Result<Result<(), Error>, tokio::time::error::Elapsed>) -> Result<(), CloseReason> {
     match result {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err(End::Left),
-        Err(_) => Err(End::Stalled),
+        Ok(Err(_)) => Err(CloseReason::Left),
+        Err(_) => Err(CloseReason::Stalled),
     }
 }
 
 /// Sends the output of the shell to the browser, and a sign of life every 30 seconds.
-async fn transmit(mut browser: Browser<'_>, mut output: Output, activity: &Notify) -> End {
+async fn transmit(mut browser: Browser<'_>, mut output: Output, activity: &Notify) -> CloseReason {
     let mut pieces = Pieces::default();
     let mut tick = interval_at(Instant::now() + PONG, PONG);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -92,7 +92,7 @@ async fn transmit(mut browser: Browser<'_>, mut output: Output, activity: &Notif
                         browser.output(pieces.take()).await?;
                     }
                     Ok(None) => break,
-                    Err(Lost) => return Err(End::Internal),
+                    Err(Lost) => return Err(CloseReason::Internal),
                 },
                 _ = tick.tick() => {
                     browser.feed(&ServerMessage::Pong).await?;
@@ -101,16 +101,16 @@ async fn transmit(mut browser: Browser<'_>, mut output: Output, activity: &Notif
             }
         }
         browser.output(pieces.rest()).await?;
-        Ok(End::ShellEnded)
+        Ok(CloseReason::ShellEnded)
     };
     let (Ok(end) | Err(end)) = send.await;
     end
 }
 
 /// Passes what the browser sends on to the shell.
-async fn receive(mut stream: SplitStream<&mut Socket>, input: Input, activity: &Notify) -> End {
+async fn receive(mut stream: SplitStream<&mut Socket>, input: Input, activity: &Notify) -> CloseReason {
     while let Some(message) = stream.next().await {
-        let content = match message.map_err(|error| End::of(&error)).and_then(content) {
+        let content = match message.map_err(|error| CloseReason::of(&error)).and_then(content) {
             Ok(Some(content)) => content,
             Ok(None) => continue,
             Err(end) => return end,
@@ -119,7 +119,7 @@ async fn receive(mut stream: SplitStream<&mut Socket>, input: Input, activity: &
             Some(ClientMessage::Input(text)) => input.write(text).await,
             Some(ClientMessage::Resize { columns, rows }) => input.resize(Size::new(columns, rows)).await,
             Some(ClientMessage::Other) => continue,
-            None => return End::Format,
+            None => return CloseReason::Format,
         };
         if passed.is_err() {
             // The output tells how the shell has ended.
@@ -127,7 +127,7 @@ async fn receive(mut stream: SplitStream<&mut Socket>, input: Input, activity: &
         }
         activity.notify_one();
     }
-    End::Left
+    CloseReason::Left
 }
 
 /// Completes once nothing has happened for `idle`.

@@ -1,11 +1,13 @@
 //! The messages between the browser and the daemon, in JSON. Those of the browser may have keys in any capitalisation:
 //! web clients send `InitialWidth` beside `vmName`.
 
-use std::borrow::Cow;
-use std::fmt;
+use std::collections::HashMap;
 
-use serde::Serialize;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::value::MapDeserializer;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::controllers::shared::members::Members;
 
 /// A message to the browser.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -53,7 +55,7 @@ pub struct Request {
 /// A later message of the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientMessage {
-    /// What was typed.
+    /// A text that was typed.
     Input(String),
     /// The size of the terminal has changed.
     Resize {
@@ -79,7 +81,7 @@ impl Request {
     /// Reads the first message.
     pub fn parse(message: &[u8]) -> Result<Self, NoRequest> {
         let Fields { token, namespace, instance, environment, width, height, .. } =
-            serde_json::from_slice(message).map_err(|_| NoRequest::Format)?;
+            Fields::read(message).ok_or(NoRequest::Format)?;
         let is_complete = [&token, &namespace, &instance, &environment].iter().all(|text| !text.is_empty());
         if !is_complete || width == 0 || height == 0 {
             return Err(NoRequest::Incomplete);
@@ -91,7 +93,7 @@ impl Request {
 impl ClientMessage {
     /// Reads a later message; `None` if it is not such an object of JSON.
     pub fn parse(message: &[u8]) -> Option<Self> {
-        let Fields { kind, data, columns, rows, .. } = serde_json::from_slice(message).ok()?;
+        let Fields { kind, data, columns, rows, .. } = Fields::read(message)?;
         Some(match kind.as_str() {
             "input" => Self::Input(data),
             "resize" => Self::Resize { columns, rows },
@@ -100,60 +102,36 @@ impl ClientMessage {
     }
 }
 
-/// The fields of all messages of the browser; absent ones are empty or 0.
-#[derive(Default)]
+/// The fields of all messages of the browser; those that are absent or `null` are empty or 0.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "lowercase")]
 struct Fields {
+    #[serde(rename = "type")]
     kind: String,
     data: String,
+    #[serde(rename = "cols")]
     columns: i64,
     rows: i64,
     token: String,
     namespace: String,
+    #[serde(rename = "vmname")]
     instance: String,
     environment: String,
+    #[serde(rename = "initialwidth")]
     width: i64,
+    #[serde(rename = "initialheight")]
     height: i64,
 }
 
-impl<'de> Deserialize<'de> for Fields {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
-    }
-}
-
-struct FieldsVisitor;
-
-impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Fields;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    /// The last one counts of several keys that differ in capitalisation only. Unknown keys are skipped without being
-    /// kept, whatever they contain.
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
-        let mut fields = Fields::default();
-        while let Some(key) = map.next_key::<Cow<'_, str>>()? {
-            let text =
-                |map: &mut A| Ok::<_, A::Error>(map.next_value::<Option<String>>()?.unwrap_or_default());
-            let number =
-                |map: &mut A| Ok::<_, A::Error>(map.next_value::<Option<i64>>()?.unwrap_or_default());
-            match key.to_ascii_lowercase().as_str() {
-                "type" => fields.kind = text(&mut map)?,
-                "data" => fields.data = text(&mut map)?,
-                "cols" => fields.columns = number(&mut map)?,
-                "rows" => fields.rows = number(&mut map)?,
-                "token" => fields.token = text(&mut map)?,
-                "namespace" => fields.namespace = text(&mut map)?,
-                "vmname" => fields.instance = text(&mut map)?,
-                "environment" => fields.environment = text(&mut map)?,
-                "initialwidth" => fields.width = number(&mut map)?,
-                "initialheight" => fields.height = number(&mut map)?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(fields)
+impl Fields {
+    /// Reads a message; `None` if it is not such an object of JSON. The last one counts of several keys that differ in
+    /// capitalisation only, and unknown keys are skipped, whatever they contain.
+    fn read(message: &[u8]) -> Option<Self> {
+        let Members(members) = serde_json::from_slice(message).ok()?;
+        let mut fields: HashMap<String, &RawValue> =
+            members.into_iter().map(|(key, value)| (key.to_ascii_lowercase(), value)).collect();
+        fields.retain(|_, value| value.get() != "null");
+        Self::deserialize(MapDeserializer::<_, serde_json::Error>::new(fields.into_iter())).ok()
     }
 }
 

@@ -3,7 +3,7 @@
 //! | file | what it is |
 //! |---|---|
 //! | `serve.rs` | the loop: the HTTP server, whose pages may open terminals, the orderly end |
-//! | `places.rs` | how many terminals may be open, and how many browsers may wait |
+//! | `slots.rs` | how many terminals may be open, and how many browsers may wait |
 //! | `message.rs` | the messages of both directions, in JSON |
 //! | `text.rs` | the output of a shell as text, in pieces that cut no character |
 //! | `access.rs` | whether a user may, and the address of the machine |
@@ -18,9 +18,9 @@
 mod access;
 mod bridge;
 mod message;
-mod places;
 mod serve;
 mod session;
+mod slots;
 mod text;
 
 pub use serve::WebSshLoop;

@@ -20,8 +20,8 @@ use tracing::{debug, info, warn};
 
 use super::access::Access;
 use super::bridge::Limits;
-use super::places::{Place, Places};
-use super::session::{End, Terminals, farewell, socket};
+use super::session::{CloseReason, Terminals, close, socket};
+use super::slots::{Slot, Slots};
 use crate::api::tenant::TenantKind;
 use crate::capture::ConnectionCounter;
 use crate::clients::ssh::{PrivateKey, SshClient};
@@ -29,7 +29,7 @@ use crate::config::WebSshConfig;
 use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::entrance::{ByManagedWorkspace, ByPersonalNamespace};
-use crate::controllers::shared::listener::listen;
+use crate::controllers::shared::listener::{awaited, listen};
 use crate::runtime::client::UserReader;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::http_server::{Handler, Peer, Server, text};
@@ -41,10 +41,10 @@ use crate::runtime::watch::Selection;
 /// How long the terminals have to end at a stop, once no request is served any more.
 const STOP_LIMIT: Duration = Duration::from_secs(7);
 /// How long the last messages may take, with the browser's answer to them …
-const FAREWELL: Duration = Duration::from_secs(3);
+const CLOSE_LIMIT: Duration = Duration::from_secs(3);
 /// … which so many browsers at the same time may give; of more, it is not awaited.
-const FAREWELLS: usize = 256;
-const SHORT_FAREWELL: Duration = Duration::from_millis(100);
+const MOST_CLOSING: usize = 256;
+const SHORT_CLOSE: Duration = Duration::from_millis(100);
 
 /// Serves terminals.
 pub struct WebSshLoop {
@@ -114,7 +114,9 @@ impl ReplicaLoop for WebSshLoop {
             return stop.asked().await;
         };
         gauge!("bastion_web_ssh_sessions").set(0);
-        if !is_there(&key, &config.private_key_file, &health, &stop).await {
+        // The Secret that the file comes from is made by a loop of this process, so it may appear a minute after the start.
+        let missing = format!("{KEY_FILE}: {} cannot be read; it is awaited", config.private_key_file);
+        if !awaited(key.subscribe(), Option::is_some, missing, &health, &stop).await {
             return;
         }
         let Some(listener) = listen("controllers.webSsh.listen", address, &health, &stop).await else {
@@ -129,10 +131,11 @@ impl ReplicaLoop for WebSshLoop {
             connections,
             limits: Limits { idle: config.idle_timeout.into(), send: config.send_timeout.into() },
         });
-        let (open, places) = (watch::Sender::new(()), Places::new(config.max_connections));
-        let farewells = Arc::new(Semaphore::new(FAREWELLS));
-        let door = Door { terminals, origins, places, farewells, open: open.clone(), stop: stop.clone() };
-        Server::new(handler(Arc::new(door))).serve(listener, stop.asked()).await;
+        let (open, slots) = (watch::Sender::new(()), Slots::new(config.max_connections));
+        let closing = Arc::new(Semaphore::new(MOST_CLOSING));
+        let endpoint =
+            Endpoint { terminals, origins, slots, closing, open: open.clone(), stop: stop.clone() };
+        Server::new(handler(Arc::new(endpoint))).serve(listener, stop.asked()).await;
         // Each browser has a receiver, and drops it when it has left.
         if timeout(STOP_LIMIT, open.closed()).await.is_err() {
             warn!("some terminals did not end in time");
@@ -140,34 +143,21 @@ impl ReplicaLoop for WebSshLoop {
     }
 }
 
-/// Waits for the key; `false` if the process is asked to stop before. The Secret that it comes from is made by a loop of
-/// this process, so the file may appear a minute after the start.
-async fn is_there(key: &Key, file: &str, health: &Health, stop: &Stop) -> bool {
-    let mut there = key.subscribe();
-    if there.borrow().is_none() {
-        health.failing(format!("{KEY_FILE}: {file} cannot be read; it is awaited"));
-    }
-    tokio::select! {
-        found = there.wait_for(Option::is_some) => found.is_ok(),
-        () = stop.asked() => false,
-    }
-}
-
-/// What requests are answered by.
-struct Door {
+/// The endpoint that answers requests.
+struct Endpoint {
     terminals: Arc<Terminals>,
     origins: Vec<String>,
-    places: Arc<Places>,
-    farewells: Arc<Semaphore>,
-    /// Who has a receiver has not left yet.
+    slots: Arc<Slots>,
+    closing: Arc<Semaphore>,
+    /// A browser that has a receiver has not left yet.
     open: watch::Sender<()>,
     stop: Stop,
 }
 
-fn handler(door: Arc<Door>) -> Handler {
+fn handler(endpoint: Arc<Endpoint>) -> Handler {
     Arc::new(move |request| {
         let response = match request.uri().path() {
-            "/webssh" => door.open(request),
+            "/webssh" => endpoint.open(request),
             "/healthz" | "/ready" => text(StatusCode::OK, "ok"),
             _ => text(StatusCode::NOT_FOUND, "no such page\n"),
         };
@@ -175,7 +165,7 @@ fn handler(door: Arc<Door>) -> Handler {
     })
 }
 
-impl Door {
+impl Endpoint {
     /// Answers a request for a WebSocket, on which a terminal begins once the answer is sent.
     fn open(&self, mut request: Request<Bytes>) -> Response<Bytes> {
         let response = match create_response_with_body(&request, Bytes::new) {
@@ -190,12 +180,12 @@ impl Door {
             return text(StatusCode::INTERNAL_SERVER_ERROR, "defect of the daemon\n");
         };
         // Reserved before anything else, so that whoever is silent from here on makes room for the next.
-        let place = self.places.wait(peer);
+        let slot = self.slots.wait(peer);
         let upgrade = hyper::upgrade::on(&mut request);
-        let (terminals, farewells) = (Arc::clone(&self.terminals), Arc::clone(&self.farewells));
+        let (terminals, closing) = (Arc::clone(&self.terminals), Arc::clone(&self.closing));
         let (stop, open) = (self.stop.clone(), self.open.subscribe());
         tokio::spawn(async move {
-            terminal(upgrade, &terminals, place, &farewells, &stop).await;
+            terminal(upgrade, &terminals, slot, &closing, &stop).await;
             drop(open);
         });
         response
@@ -209,26 +199,20 @@ fn is_of(headers: &HeaderMap, origins: &[String]) -> bool {
 }
 
 /// Serves a terminal.
-async fn terminal(
-    upgrade: OnUpgrade,
-    terminals: &Terminals,
-    place: Place,
-    farewells: &Semaphore,
-    stop: &Stop,
-) {
+async fn terminal(upgrade: OnUpgrade, terminals: &Terminals, slot: Slot, closing: &Semaphore, stop: &Stop) {
     let connection = match upgrade.await {
         Ok(connection) => connection,
         Err(error) => return debug!(%error, "a browser left before its terminal began"),
     };
     let mut socket = socket(connection).await;
     let end = tokio::select! {
-        end = terminals.serve(&mut socket, &place) => end,
-        () = place.ended() => End::Full,
-        () = stop.asked() => End::Stopping,
+        end = terminals.serve(&mut socket, &slot) => end,
+        () = slot.ended() => CloseReason::Full,
+        () = stop.asked() => CloseReason::Stopping,
     };
-    drop(place);
-    let answered = farewells.try_acquire();
-    farewell(socket, end, if answered.is_ok() { FAREWELL } else { SHORT_FAREWELL }).await;
+    drop(slot);
+    let answered = closing.try_acquire();
+    close(socket, end, if answered.is_ok() { CLOSE_LIMIT } else { SHORT_CLOSE }).await;
 }
 
 /// The answer to a request that begins no WebSocket.

@@ -20,15 +20,15 @@ use tracing::info;
 use super::access::{Access, Denied, Machine, instance_key};
 use super::bridge::{Limits, bridge};
 use super::message::{NoRequest, Request, ServerMessage};
-use super::places::Place;
 use super::serve::Key;
+use super::slots::Slot;
 use crate::capture::ConnectionCounter;
 use crate::clients::ssh::{Size, SshClient, SshError};
 use crate::runtime::error::ApiError;
 
 /// The WebSocket of a browser. Until that has said who it is, little is read of it.
 pub type Socket = WebSocketStream<Connection>;
-/// What it is on: with a bound for the bytes that are read.
+/// The connection of a WebSocket, with a bound for the bytes that are read.
 type Connection = Join<Take<ReadHalf<TokioIo<Upgraded>>>, WriteHalf<TokioIo<Upgraded>>>;
 
 /// How long the first message may take.
@@ -64,7 +64,7 @@ async fn on(connection: Connection) -> Socket {
 
 /// Why a terminal ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum CloseReason {
     /// The browser has closed the connection or is gone.
     Left,
     /// The browser takes no output.
@@ -95,7 +95,7 @@ pub enum End {
     Format,
 }
 
-impl End {
+impl CloseReason {
     /// The text and the code by which the browser is told; `None` if it does not listen. Web clients show these texts,
     /// so they are as they have always been, with their misspelling.
     fn told(self) -> Option<(&'static str, CloseCode)> {
@@ -120,7 +120,7 @@ impl End {
         })
     }
 
-    /// What an error of reading means: the browser is gone, or what it sends is none of our messages.
+    /// The meaning of an error of reading: the browser is gone, or has sent something else than a message of ours.
     pub fn of(error: &Error) -> Self {
         match error {
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Self::Left,
@@ -130,11 +130,11 @@ impl End {
     }
 }
 
-/// What all terminals share.
+/// The parts that all terminals share.
 pub struct Terminals {
-    /// Who gets one.
+    /// The decision who gets one.
     pub access: Access,
-    /// How to log in.
+    /// The client that logs in.
     pub ssh: SshClient,
     /// The key.
     pub key: Key,
@@ -146,36 +146,40 @@ pub struct Terminals {
 
 impl Terminals {
     /// Serves a terminal until its end.
-    pub async fn serve(&self, socket: &mut Socket, place: &Place) -> End {
+    pub async fn serve(&self, socket: &mut Socket, slot: &Slot) -> CloseReason {
         let request = match timeout(FIRST_MESSAGE, first_request(socket)).await {
             Ok(Ok(request)) => request,
             Ok(Err(end)) => return end,
-            Err(_) => return End::NoFirstMessage,
+            Err(_) => return CloseReason::NoFirstMessage,
         };
         let (user, machine) = match self.decide(&request).await {
             Ok(decided) => decided,
             Err(end) => return end,
         };
         let (instance, user_name) = (machine.instance.to_string(), shown(&user));
-        if place.open(&user).is_err() {
+        if slot.open(&user).is_err() {
             info!(user = user_name, instance, "a terminal was refused: all terminals are taken");
-            return End::Full;
+            return CloseReason::Full;
         }
         socket.get_mut().reader_mut().set_limit(u64::MAX);
         // The value of a poisoned lock is consistent.
         let key = self.key.borrow().clone();
-        let Some(key) = key else { return End::Internal };
+        let Some(key) = key else { return CloseReason::Internal };
         let size = Size::new(request.columns, request.rows);
         let shell = match self.ssh.shell(machine.address, &key, size).await {
             Ok(shell) => shell,
             Err(error) => {
                 info!(user = user_name, instance, address = %machine.address, %error, "there is no terminal");
-                return if matches!(error, SshError::NoShell(_)) { End::Internal } else { End::NoConnection };
+                return if matches!(error, SshError::NoShell(_)) {
+                    CloseReason::Internal
+                } else {
+                    CloseReason::NoConnection
+                };
             }
         };
         self.connections.count(machine.address);
-        let Machine { address, standing, .. } = machine;
-        info!(user = user_name, instance, %address, r#as = %standing, "a terminal is open");
+        let Machine { address, entitlement, .. } = machine;
+        info!(user = user_name, instance, %address, r#as = %entitlement, "a terminal is open");
         let (begin, _open) = (Instant::now(), Open::new());
         let end = bridge(socket, shell, self.limits).await;
         let seconds = begin.elapsed().as_secs();
@@ -183,8 +187,8 @@ impl Terminals {
         end
     }
 
-    /// Who sends a request, and the machine of which he gets a terminal. The log says who is refused what, and why.
-    async fn decide(&self, request: &Request) -> Result<(String, Machine), End> {
+    /// The user who sends a request, and the machine of which he gets a terminal. The log has each refusal and its reason.
+    async fn decide(&self, request: &Request) -> Result<(String, Machine), CloseReason> {
         // Names that are none of Kubernetes may be long, and say nothing.
         let instance = instance_key(request).map(|key| key.to_string()).unwrap_or_default();
         let mut known = None;
@@ -199,7 +203,11 @@ impl Terminals {
             Ok(machine) => Ok((user, machine)),
             Err(why) => {
                 info!(user = shown(&user), instance, %why, "a terminal was refused");
-                Err(if matches!(why, Denied::Unanswered(_)) { End::Undecided } else { End::Denied })
+                Err(if matches!(why, Denied::Unanswered(_)) {
+                    CloseReason::Undecided
+                } else {
+                    CloseReason::Denied
+                })
             }
         }
     }
@@ -227,7 +235,7 @@ impl Drop for Open {
 }
 
 /// The first message.
-async fn first_request(socket: &mut Socket) -> Result<Request, End> {
+async fn first_request(socket: &mut Socket) -> Result<Request, CloseReason> {
     let content = loop {
         match socket.next().await {
             Some(Ok(message)) => {
@@ -236,24 +244,24 @@ async fn first_request(socket: &mut Socket) -> Result<Request, End> {
                 }
             }
             // Of a message that is too long, the rest is not read.
-            _ if socket.get_ref().reader().limit() == 0 => return Err(End::FirstFormat),
-            Some(Err(error)) => return Err(End::of(&error)),
-            None => return Err(End::Left),
+            _ if socket.get_ref().reader().limit() == 0 => return Err(CloseReason::FirstFormat),
+            Some(Err(error)) => return Err(CloseReason::of(&error)),
+            None => return Err(CloseReason::Left),
         }
     };
     Request::parse(&content).map_err(|fault| match fault {
-        NoRequest::Format => End::FirstFormat,
-        NoRequest::Incomplete => End::FirstIncomplete,
+        NoRequest::Format => CloseReason::FirstFormat,
+        NoRequest::Incomplete => CloseReason::FirstIncomplete,
     })
 }
 
 /// The content of a message of the browser, which may be text or binary; `None` for a ping or pong, which the library
 /// answers. The error is that the browser closes the connection.
-pub fn content(message: Message) -> Result<Option<Bytes>, End> {
+pub fn content(message: Message) -> Result<Option<Bytes>, CloseReason> {
     match message {
         Message::Text(text) => Ok(Some(text.into())),
         Message::Binary(content) => Ok(Some(content)),
-        Message::Close(_) => Err(End::Left),
+        Message::Close(_) => Err(CloseReason::Left),
         Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => Ok(None),
     }
 }
@@ -261,8 +269,8 @@ pub fn content(message: Message) -> Result<Option<Bytes>, End> {
 /// Tells the browser why the terminal has ended, closes the WebSocket, and reads until the browser has done so too: a
 /// connection that is closed with something unread is reset, and the last messages could be lost. It takes as long as
 /// `limit` at most.
-pub async fn farewell(mut socket: Socket, end: End, limit: Duration) {
-    if end == End::Stalled {
+pub async fn close(mut socket: Socket, end: CloseReason, limit: Duration) {
+    if end == CloseReason::Stalled {
         return;
     }
     if socket.get_ref().reader().limit() == 0 {
@@ -280,7 +288,7 @@ pub async fn farewell(mut socket: Socket, end: End, limit: Duration) {
             let _: Result<(), Error> = told.await;
         }
         // This also sends the answer to a close frame of the browser.
-        let mut is_answered = end == End::Left;
+        let mut is_answered = end == CloseReason::Left;
         while let Some(Ok(message)) = socket.next().await {
             is_answered |= message.is_close();
         }

@@ -7,7 +7,7 @@ const LONGEST: usize = 1_024;
 /// into the next piece; bytes that are no UTF-8 become U+FFFD.
 #[derive(Debug, Default)]
 pub struct Pieces {
-    /// What has arrived and is not in a piece yet; beyond `LONGEST` only while pieces are taken.
+    /// The bytes that have arrived and are not in a piece yet; beyond `LONGEST` only while pieces are taken.
     bytes: Vec<u8>,
 }
 
@@ -35,7 +35,7 @@ impl Pieces {
         pieces
     }
 
-    /// What is left when the shell has ended: an unfinished character, as U+FFFD.
+    /// The rest when the shell has ended: an unfinished character, as U+FFFD.
     pub fn rest(self) -> Option<String> {
         (!self.bytes.is_empty()).then(|| String::from_utf8_lossy(&self.bytes).into_owned())
     }

@@ -7,7 +7,7 @@ use tracing::info;
 
 use super::*;
 use crate::api::instance::Instance;
-use crate::api::names::LabelValue;
+use crate::api::names::check_label_value;
 use crate::config::LogFormat;
 use crate::explain::{course, instance};
 use crate::manager::logging::tests::logged;
@@ -131,7 +131,7 @@ fn wrong(documents: &[Value], config: &Config) -> Vec<String> {
     for object in output.objects.into_iter().chain(reconciled) {
         for (key, value) in object["metadata"]["labels"].as_object().into_iter().flatten() {
             let label = format!("{} of {}/{}: {value}", key, object["kind"], object["metadata"]["name"]);
-            expect(LabelValue::new(value.as_str().unwrap_or_default()).is_ok(), "label", &label);
+            expect(check_label_value(value.as_str().unwrap_or_default()).is_ok(), "label", &label);
         }
         for said in messages(&object).filter(|said| !stored.contains(said)) {
             expect(!is_bad_line(&said) && said.len() < 5_000, "condition", &said);

@@ -6,9 +6,11 @@
 //! refused with `Retry-After` before that time. Of the writes of the loops, the queue waits with the whole object.
 
 mod list;
+mod pages;
 mod pauses;
 mod user_reader;
 
+pub use pages::each_listed;
 pub use user_reader::{Right, UserReader};
 
 use std::collections::HashMap;

@@ -92,7 +92,7 @@ fn starting(request: &Request) -> Result<Option<Instance>, Denial> {
     }
 }
 
-/// Whose quota an Instance counts against.
+/// The quota that an Instance counts against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum QuotaScope {
     /// The quota of the Workspace of that name.
@@ -183,7 +183,7 @@ impl Validation<'_> {
         }
     }
 
-    /// Whose quota Instances of a Template count against; `None` if the Template names no Workspace. A
+    /// The quota that Instances of a Template count against; `None` if the Template names no Workspace. A
     /// Template in the namespace of a Tenant always counts against the personal workspace, whatever Workspace
     /// it names, because users write it themselves.
     fn scope(&self, reference: &GenericRef, template: &Template) -> Option<QuotaScope> {
@@ -195,7 +195,7 @@ impl Validation<'_> {
         (!workspace.is_empty()).then(|| QuotaScope::Workspace(workspace.clone()))
     }
 
-    /// What is used of the quota with this Instance (whose Template is `own`). All Instances of the namespace
+    /// The use of the quota with this Instance (whose Template is `own`). All Instances of the namespace
     /// count, whatever Tenant they name, because users write the name themselves.
     fn usage(&self, scope: &QuotaScope, own: &TemplateSpec, warnings: &mut Vec<String>) -> Usage {
         let namespace = self.request.namespace.as_str();

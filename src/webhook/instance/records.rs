@@ -1,4 +1,4 @@
-//! What this daemon writes about an Instance, and nobody else: when mails about it were accepted.
+//! The annotations of an Instance that only this daemon writes: the times at which mails about it were accepted.
 
 use std::collections::BTreeMap;
 

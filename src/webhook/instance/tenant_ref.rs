@@ -1,4 +1,4 @@
-//! Whom an Instance is for: in the namespace of a Tenant, for that Tenant.
+//! The Tenant of an Instance: in the namespace of a Tenant, that Tenant.
 
 use serde_json::Value;
 

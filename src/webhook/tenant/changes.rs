@@ -1,4 +1,4 @@
-//! What differs between two versions of a Tenant.
+//! The differences between two versions of a Tenant.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub fn enrolments<'a>(old: &'a TenantSpec, new: &'a TenantSpec) -> Result<Vec<En
     Ok(differing.map(|(workspace, (before, after))| Enrolment { workspace, before, after }).collect())
 }
 
-/// How the values of a member of `spec` are compared.
+/// The comparison of the values of a member of `spec`.
 #[derive(Clone, Copy)]
 enum Comparison {
     /// As JSON.

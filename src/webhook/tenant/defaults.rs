@@ -30,7 +30,7 @@ fn patch(request: &Request, settings: &Settings) -> Result<Vec<PatchOperation>, 
     Ok(patch)
 }
 
-/// What is done to a label.
+/// The change of a label.
 #[derive(Debug, PartialEq, Eq)]
 enum Label {
     Kept,
@@ -62,7 +62,7 @@ fn labels(request: &Request, settings: &Settings) -> Result<Vec<PatchOperation>,
     Ok(patch)
 }
 
-/// What is done to the label `key`, which has the value `ours` on Tenants that this daemon reconciles.
+/// The change of the label `key`, which has the value `ours` on Tenants that this daemon reconciles.
 /// The first row that applies counts, and an absent label counts as an empty one.
 ///
 /// | request | label |

@@ -16,7 +16,7 @@ use crate::api::tenant::Role;
 /// Tenants by, unless the request sets it.
 pub const SERVICE_TENANT: &str = "service-tenant";
 
-/// What the rules for Tenants depend on.
+/// The settings of the rules for Tenants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The labels of the Tenants that this daemon reconciles (`selector`).

@@ -1,4 +1,4 @@
-//! Who may change what of a Tenant.
+//! The rights to change members of a Tenant.
 //!
 //! | who | may |
 //! |---|---|
@@ -39,11 +39,10 @@ pub const OVERRIDDEN: &str = "webhook check overridden";
 
 /// Decides on a request to create or change a Tenant. `now` is what `lastLogin` is compared with.
 pub fn validate(request: &Request, settings: &Settings, view: &dyn View, now: Timestamp) -> Decision {
-    let edit = match request.operation {
-        Operation::Create => Edit::creation(request),
-        Operation::Update => Edit::update(request),
-        Operation::Delete | Operation::Connect => return Decision::allowed(),
-    };
+    if !matches!(request.operation, Operation::Create | Operation::Update) {
+        return Decision::allowed();
+    }
+    let edit = Edit::read(request, settings, view);
     let requester = settings.bypass.requester(&request.user_info);
     if requester == Requester::Ourselves {
         return Decision::allowed();
@@ -55,16 +54,12 @@ pub fn validate(request: &Request, settings: &Settings, view: &dyn View, now: Ti
         Err(_) if is_administrator => return Decision::allowed().with_warning(OVERRIDDEN),
         Err(denial) => return Decision::denied(denial),
     };
-    let valid = if is_administrator {
-        personal_workspace_unused(&edit, settings, view)
-    } else {
-        edit.validate(request, settings, view, now)
-    };
+    let valid = if is_administrator { edit.personal_workspace_unused() } else { edit.validate(now) };
     match valid.and_then(|()| input::check(edit.old.as_ref(), &edit.new)) {
         Err(denial) => Decision::denied(denial),
         Ok(mut warnings) => {
             if is_administrator {
-                warnings.extend(edit.missing_workspaces(view));
+                warnings.extend(edit.missing_workspaces());
                 warnings.push(OVERRIDDEN.to_owned());
             }
             warnings.into_iter().fold(Decision::allowed(), Decision::with_warning)
@@ -74,6 +69,9 @@ pub fn validate(request: &Request, settings: &Settings, view: &dyn View, now: Ti
 
 /// A Tenant before a change (`None` for a creation) and after it, also as the JSON of the request.
 struct Edit<'a> {
+    request: &'a Request,
+    settings: &'a Settings,
+    view: &'a dyn View,
     old: Option<Tenant>,
     old_json: &'a Value,
     new: Tenant,
@@ -81,30 +79,20 @@ struct Edit<'a> {
 }
 
 impl<'a> Edit<'a> {
-    fn creation(request: &'a Request) -> Result<Self, Denial> {
+    fn read(request: &'a Request, settings: &'a Settings, view: &'a dyn View) -> Result<Self, Denial> {
+        let (old, old_json): (_, &Value) = match request.operation {
+            Operation::Update => (Some(tenant(&request.old_object, "old object")?), &request.old_object),
+            _ => (None, &Value::Null),
+        };
         let new = tenant(&request.object, "object")?;
-        Ok(Self { old: None, old_json: &Value::Null, new, new_json: &request.object })
+        Ok(Self { request, settings, view, old, old_json, new, new_json: &request.object })
     }
 
-    fn update(request: &'a Request) -> Result<Self, Denial> {
-        let old = tenant(&request.old_object, "old object")?;
-        let new = tenant(&request.object, "object")?;
-        Ok(Self { old: Some(old), old_json: &request.old_object, new, new_json: &request.object })
-    }
-
-    fn validate(
-        &self,
-        request: &Request,
-        settings: &Settings,
-        view: &dyn View,
-        now: Timestamp,
-    ) -> Result<(), Denial> {
-        self.keeps_reserved_metadata(settings)?;
-        let user = request.user_info.username.as_str();
+    fn validate(&self, now: Timestamp) -> Result<(), Denial> {
+        self.keeps_reserved_metadata()?;
         let Some(old) = &self.old else {
-            let none = Tenant::new(None, self.new.name(), TenantSpec::default());
-            require_manager(user, &enrolments(&none.spec, &self.new.spec)?, settings, view)?;
-            return self.only(&CREATED, settings).map_err(|member| {
+            self.require_manager(&enrolments(&TenantSpec::default(), &self.new.spec)?)?;
+            return self.only(&CREATED).map_err(|member| {
                 Denial::forbidden(format!(
                     "managers may create a Tenant with names, e-mail and entries of their Workspaces only, not \
                      with {member}"
@@ -112,18 +100,18 @@ impl<'a> Edit<'a> {
             });
         };
         let changes = enrolments(&old.spec, &self.new.spec)?;
-        if user == self.new.name() {
+        if self.request.user_info.username == self.new.name() {
             self.own_members(old, now)?;
-            return changes.iter().try_for_each(|change| self_enrolment(change, settings, view));
+            return changes.iter().try_for_each(|change| self.self_enrolment(change));
         }
         let other = changed_member(self.old_json, self.new_json, &["workspaces"]);
         // The garbage collector removes its finalizers from objects that are being deleted.
-        let is_metadata_only = other.is_none() && changes.iter().all(|change| is_base_role(change, settings));
+        let is_metadata_only = other.is_none() && changes.iter().all(|change| self.is_base_role(change));
         if old.is_terminating() && is_metadata_only {
             return Ok(());
         }
-        require_manager(user, &changes, settings, view)?;
-        self.only(&["workspaces"], settings).map_err(|member| {
+        self.require_manager(&changes)?;
+        self.only(&["workspaces"]).map_err(|member| {
             Denial::forbidden(format!(
                 "managers may change spec.workspaces of a Tenant and nothing else, not {member}"
             ))
@@ -132,21 +120,21 @@ impl<'a> Edit<'a> {
 
     /// Whether nothing differs but these members of `spec`, what the API server writes itself, and the labels of the
     /// selector, which have a rule of their own. Otherwise the path of a member that does.
-    fn only(&self, members: &[&str], settings: &Settings) -> Result<(), String> {
+    fn only(&self, members: &[&str]) -> Result<(), String> {
         if let Some(member) = changed_member(self.old_json, self.new_json, members) {
             return Err(format!("spec.{member}"));
         }
-        let selector: Vec<&str> = settings.selector.keys().map(String::as_str).collect();
+        let selector: Vec<&str> = self.settings.selector.keys().map(String::as_str).collect();
         changed_metadata(self.old_json, self.new_json, &selector)
             .map_or(Ok(()), |member| Err(format!("metadata.{member}")))
     }
 
     /// A warning for each entry that is new or changed and whose Workspace does not exist.
-    fn missing_workspaces(&self, view: &dyn View) -> Vec<String> {
+    fn missing_workspaces(&self) -> Vec<String> {
         let known = self.old.as_ref().map_or(&[][..], |old| &old.spec.workspaces);
         let entries = self.new.spec.workspaces.iter().filter(|entry| !known.contains(entry));
         entries
-            .filter(|entry| view.workspace(&entry.name).is_none())
+            .filter(|entry| self.view.workspace(&entry.name).is_none())
             .map(|entry| format!("the Workspace {} does not exist: the enrolment waits for it", entry.name))
             .collect()
     }
@@ -154,8 +142,8 @@ impl<'a> Edit<'a> {
     /// Refuses to change the label by which this daemon selects the Tenant, and to remove the finalizer by
     /// which it cleans up: a user who could do so would withdraw the Tenant from reconciliation. Refuses to
     /// change the annotation by which an administrator gives the Tenant an account of another person, too.
-    fn keeps_reserved_metadata(&self, settings: &Settings) -> Result<(), Denial> {
-        for (key, ours) in &settings.selector {
+    fn keeps_reserved_metadata(&self) -> Result<(), Denial> {
+        for (key, ours) in &self.settings.selector {
             let new = label(self.new_json, key)?.unwrap_or_default();
             let is_kept = if self.old.is_some() {
                 new == label(self.old_json, key)?.unwrap_or_default()
@@ -203,6 +191,81 @@ impl<'a> Edit<'a> {
             )))
         })
     }
+
+    /// Refuses a change of an entry that the Tenant itself may not make: with `autoEnroll` of the Workspace one
+    /// may enrol as its user (`immediate`) or candidate (`withApproval`), and leave.
+    fn self_enrolment(&self, change: &Enrolment<'_>) -> Result<(), Denial> {
+        if self.is_base_role(change) {
+            return Ok(());
+        }
+        let name = change.workspace;
+        let workspace = self
+            .view
+            .workspace(name)
+            .ok_or_else(|| Denial::Internal(format!("workspaces.crownlabs.polito.it {name:?} not found")))?;
+        let granted = match &workspace.spec.auto_enroll {
+            AutoEnroll::Immediate => Role::User,
+            AutoEnroll::WithApproval => Role::Candidate,
+            AutoEnroll::Disabled | AutoEnroll::Other(_) => {
+                return Err(Denial::forbidden(format!(
+                    "enrolment in the Workspace {name} is up to its managers"
+                )));
+            }
+        };
+        match change.after {
+            None => Ok(()),
+            Some(role) if *role == granted => Ok(()),
+            Some(role) => Err(Denial::forbidden(format!(
+                "one may enrol in the Workspace {name} as {granted}, not as {role}"
+            ))),
+        }
+    }
+
+    /// Refuses the changes unless the user is a Tenant and a manager of all Workspaces concerned.
+    fn require_manager(&self, changes: &[Enrolment<'_>]) -> Result<(), Denial> {
+        let user = self.request.user_info.username.as_str();
+        let requester = self
+            .view
+            .tenant(user)
+            .ok_or_else(|| Denial::NotFound(format!("tenants.crownlabs.polito.it {user:?} not found")))?;
+        let not_managed: BTreeSet<&str> = changes
+            .iter()
+            .filter(|change| !self.is_base_role(change))
+            .map(|change| change.workspace)
+            .filter(|workspace| requester.spec.role_in(workspace) != Some(&Role::Manager))
+            .collect();
+        if not_managed.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = not_managed.into_iter().collect();
+        Err(Denial::forbidden(format!("{user} is not a manager of the Workspace {}", names.join(", "))))
+    }
+
+    /// Whether the change only enrols the Tenant in a base Workspace as a user. The defaulter does so in every
+    /// request, so that nobody needs permission for it. A manager who becomes a user is another matter.
+    fn is_base_role(&self, change: &Enrolment<'_>) -> bool {
+        change.before != Some(&Role::Manager)
+            && change.after.is_some_and(|role| self.settings.is_base_role(change.workspace, role))
+    }
+
+    /// Refuses to remove the personal workspace while Instances of its Templates exist: they would have no
+    /// quota any more.
+    fn personal_workspace_unused(&self) -> Result<(), Denial> {
+        let had_one = self.old.as_ref().is_some_and(|old| old.spec.personal_workspace.is_some());
+        if !self.settings.personal_workspaces || !had_one || self.new.spec.personal_workspace.is_some() {
+            return Ok(());
+        }
+        let namespace = CanonicalName::of(self.new.name()).tenant_namespace();
+        let instances = self.view.instances(&namespace);
+        match instances.iter().find(|instance| instance.spec.template_ref.namespace == namespace) {
+            None => Ok(()),
+            Some(instance) => Err(Denial::Conflict(format!(
+                "the personal workspace is in use: the Instance {} is made from its Template {}",
+                instance.name(),
+                instance.spec.template_ref.name
+            ))),
+        }
+    }
 }
 
 /// Reads a Tenant. Every member must have the type of the schema.
@@ -212,82 +275,5 @@ fn tenant(json: &Value, what: &str) -> Result<Tenant, Denial> {
     match tenant.malformed {
         Some(fault) => Err(Denial::malformed(format!("the {what} cannot be read: {fault}"))),
         None => Ok(tenant),
-    }
-}
-
-/// Refuses a change of an entry that the Tenant itself may not make: with `autoEnroll` of the Workspace one
-/// may enrol as its user (`immediate`) or candidate (`withApproval`), and leave.
-fn self_enrolment(change: &Enrolment<'_>, settings: &Settings, view: &dyn View) -> Result<(), Denial> {
-    if is_base_role(change, settings) {
-        return Ok(());
-    }
-    let name = change.workspace;
-    let workspace = view
-        .workspace(name)
-        .ok_or_else(|| Denial::Internal(format!("workspaces.crownlabs.polito.it {name:?} not found")))?;
-    let granted = match &workspace.spec.auto_enroll {
-        AutoEnroll::Immediate => Role::User,
-        AutoEnroll::WithApproval => Role::Candidate,
-        AutoEnroll::Disabled | AutoEnroll::Other(_) => {
-            return Err(Denial::forbidden(format!(
-                "enrolment in the Workspace {name} is up to its managers"
-            )));
-        }
-    };
-    match change.after {
-        None => Ok(()),
-        Some(role) if *role == granted => Ok(()),
-        Some(role) => Err(Denial::forbidden(format!(
-            "one may enrol in the Workspace {name} as {granted}, not as {role}"
-        ))),
-    }
-}
-
-/// Refuses the changes unless the user is a Tenant and a manager of all Workspaces concerned.
-fn require_manager(
-    user: &str,
-    changes: &[Enrolment<'_>],
-    settings: &Settings,
-    view: &dyn View,
-) -> Result<(), Denial> {
-    let requester = view
-        .tenant(user)
-        .ok_or_else(|| Denial::NotFound(format!("tenants.crownlabs.polito.it {user:?} not found")))?;
-    let not_managed: BTreeSet<&str> = changes
-        .iter()
-        .filter(|change| !is_base_role(change, settings))
-        .map(|change| change.workspace)
-        .filter(|workspace| requester.spec.role_in(workspace) != Some(&Role::Manager))
-        .collect();
-    if not_managed.is_empty() {
-        return Ok(());
-    }
-    let names: Vec<&str> = not_managed.into_iter().collect();
-    Err(Denial::forbidden(format!("{user} is not a manager of the Workspace {}", names.join(", "))))
-}
-
-/// Whether the change only enrols the Tenant in a base Workspace as a user. The defaulter does so in every
-/// request, so that nobody needs permission for it. A manager who becomes a user is another matter.
-fn is_base_role(change: &Enrolment<'_>, settings: &Settings) -> bool {
-    change.before != Some(&Role::Manager)
-        && change.after.is_some_and(|role| settings.is_base_role(change.workspace, role))
-}
-
-/// Refuses to remove the personal workspace while Instances of its Templates exist: they would have no
-/// quota any more.
-fn personal_workspace_unused(edit: &Edit<'_>, settings: &Settings, view: &dyn View) -> Result<(), Denial> {
-    let had_one = edit.old.as_ref().is_some_and(|old| old.spec.personal_workspace.is_some());
-    if !settings.personal_workspaces || !had_one || edit.new.spec.personal_workspace.is_some() {
-        return Ok(());
-    }
-    let namespace = CanonicalName::of(edit.new.name()).tenant_namespace();
-    let instances = view.instances(&namespace);
-    match instances.iter().find(|instance| instance.spec.template_ref.namespace == namespace) {
-        None => Ok(()),
-        Some(instance) => Err(Denial::Conflict(format!(
-            "the personal workspace is in use: the Instance {} is made from its Template {}",
-            instance.name(),
-            instance.spec.template_ref.name
-        ))),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crownlabs::testing::keycloak::{KeycloakError, RequiredAction, Wanted, difference};
+use crownlabs::testing::keycloak::{KeycloakError, RequiredAction, WantedUser, difference};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ async fn an_account_from_its_creation_to_its_deletion() {
 #[tokio::test]
 async fn an_account_that_is_as_wanted_is_not_written_again() {
     let realm = Realm::new("quiet");
-    let ada = Wanted { email: "Ada.Rossi@Example.org".to_owned(), ..wanted("ada.rossi") };
+    let ada = WantedUser { email: "Ada.Rossi@Example.org".to_owned(), ..wanted("ada.rossi") };
     let first = ensure(&realm.keycloak, &ada).await.expect("it is made");
     assert_eq!(realm.writes(), ["POST /admin/realms/quiet/users"]);
     realm.proxy.reset();
@@ -80,11 +80,11 @@ async fn names_of_all_kinds_are_kept() {
 #[tokio::test]
 async fn a_rejected_account_is_reported_without_personal_data() {
     let realm = Realm::new("strict");
-    let named = |first: &str| Wanted { first_name: first.to_owned(), ..wanted("ada.rossi") };
+    let named = |first: &str| WantedUser { first_name: first.to_owned(), ..wanted("ada.rossi") };
     let bad = [
         (named("<script>"), "firstName"),
         (named(&"y".repeat(256)), "firstName"),
-        (Wanted { email: "nowhere-ada".to_owned(), ..wanted("ada.rossi") }, "email"),
+        (WantedUser { email: "nowhere-ada".to_owned(), ..wanted("ada.rossi") }, "email"),
         (wanted("ad"), "username"),
     ];
     for (person, field) in bad {
@@ -123,7 +123,7 @@ async fn an_account_that_exists_already_is_updated() {
     assert!(user.email_verified, "a changed name does not make the address unverified");
     assert_eq!(user.owed_mail(), None);
 
-    let moved = Wanted { email: "ada@example.com".to_owned(), ..wanted("ada.rossi") };
+    let moved = WantedUser { email: "ada@example.com".to_owned(), ..wanted("ada.rossi") };
     let user = ensure(&realm.keycloak, &moved).await.expect("moved");
     assert_eq!(user.email, "ada@example.com");
     assert!(!user.email_verified);
@@ -181,7 +181,7 @@ async fn service_accounts_are_not_found_as_accounts_of_people() {
 async fn two_people_with_one_address_are_a_conflict() {
     let realm = Realm::new("conflict");
     ensure(&realm.keycloak, &wanted("ada.rossi")).await.expect("the first");
-    let second = Wanted { email: "ada.rossi@example.org".to_owned(), ..wanted("adele.rossi") };
+    let second = WantedUser { email: "ada.rossi@example.org".to_owned(), ..wanted("adele.rossi") };
     let error = realm.keycloak.create_user(&second).await.expect_err("the address is taken");
     assert_eq!(error.reason(), "KeycloakConflict");
     assert_eq!(error.to_string(), "Keycloak cannot create a user: User exists with same email");
@@ -219,7 +219,7 @@ async fn calls_about_an_account_that_is_gone() {
     let realm = Realm::new("gone");
     let user = ensure(&realm.keycloak, &wanted("ada.rossi")).await.expect("it is made");
     let mail = user.owed_mail().expect("a new account");
-    let other = Wanted { first_name: "Augusta".to_owned(), ..wanted("ada.rossi") };
+    let other = WantedUser { first_name: "Augusta".to_owned(), ..wanted("ada.rossi") };
     let update = difference(&user, &other).expect("another name");
     realm.keycloak.delete_user(&user.id).await.expect("it is deleted");
     let errors = [

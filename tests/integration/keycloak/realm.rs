@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use crownlabs::testing::Gate;
-use crownlabs::testing::keycloak::{Keycloak, KeycloakError, Settings, User, Wanted, difference};
+use crownlabs::testing::keycloak::{Keycloak, KeycloakError, Settings, User, WantedUser, difference};
 use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -139,8 +139,8 @@ fn shared() -> Arc<KeycloakServer> {
 }
 
 /// The wanted account of a user name.
-pub fn wanted(username: &str) -> Wanted {
-    Wanted {
+pub fn wanted(username: &str) -> WantedUser {
+    WantedUser {
         username: username.to_owned(),
         email: format!("{username}@example.org"),
         first_name: "Ada".to_owned(),
@@ -149,7 +149,7 @@ pub fn wanted(username: &str) -> Wanted {
 }
 
 /// Does what the tenant loop does for an account: creates it, or updates the one that exists. Returns it.
-pub async fn ensure(keycloak: &Keycloak, wanted: &Wanted) -> Result<User, KeycloakError> {
+pub async fn ensure(keycloak: &Keycloak, wanted: &WantedUser) -> Result<User, KeycloakError> {
     match keycloak.find_user(&wanted.username).await? {
         None => {
             keycloak.create_user(wanted).await?;

@@ -21,7 +21,7 @@ use super::{Admin, Keycloak, KeycloakError, Operation};
 
 /// How long the link in an action mail works: 30 days, in seconds.
 const LINK_LIFESPAN: i32 = 30 * 24 * 3_600;
-/// What the names of service accounts begin with (Keycloak's `ServiceAccountConstants`).
+/// The beginning of the names of service accounts (Keycloak's `ServiceAccountConstants`).
 const SERVICE_ACCOUNT: &str = "service-account-";
 
 /// Something that a user has to do.
@@ -46,7 +46,7 @@ impl RequiredAction {
     }
 }
 
-/// What we read of an account.
+/// The members of an account that we read.
 #[derive(Clone, PartialEq, Eq, Deserialize, derive_more::Debug)]
 #[serde(rename_all = "camelCase")]
 #[debug("User({username}, {id})")] // leaves out what is personal
@@ -70,7 +70,7 @@ pub struct User {
     /// Whether the user may log in.
     #[serde(default)]
     pub enabled: bool,
-    /// What the user has to do at the next login.
+    /// The actions that the user has to take at the next login.
     #[serde(default)]
     pub required_actions: BTreeSet<String>,
     /// When the account was made, in milliseconds since 1970; 0 if that is not known.
@@ -103,14 +103,14 @@ pub struct ActionMail {
     pub user_id: String,
     /// The address that the account has now; Keycloak sends the mail to the one that it has then.
     pub address: String,
-    /// What the link leads to.
+    /// The actions that the link leads to.
     pub actions: Vec<RequiredAction>,
 }
 
-/// What an account should be.
+/// The account that a Tenant should have.
 #[derive(Clone, PartialEq, Eq, derive_more::Debug)]
-#[debug("Wanted({username})")] // leaves out what is personal
-pub struct Wanted {
+#[debug("WantedUser({username})")] // leaves out what is personal
+pub struct WantedUser {
     /// The name to log in with.
     pub username: String,
     /// The e-mail address.
@@ -133,10 +133,10 @@ impl UserUpdate {
     }
 }
 
-/// What has to change for an account to be as wanted; `None` if nothing. Keycloak keeps addresses in lower
+/// The change by which an account becomes as wanted; `None` if nothing. Keycloak keeps addresses in lower
 /// case and drops blanks around a name, so such differences do not count. Another address has to be
 /// confirmed again.
-pub fn difference(user: &User, wanted: &Wanted) -> Option<UserUpdate> {
+pub fn difference(user: &User, wanted: &WantedUser) -> Option<UserUpdate> {
     let (first_name, last_name) = (wanted.first_name.trim(), wanted.last_name.trim());
     let new_address = !user.email.eq_ignore_ascii_case(&wanted.email);
     if !new_address && user.first_name == first_name && user.last_name == last_name {
@@ -152,8 +152,8 @@ pub fn difference(user: &User, wanted: &Wanted) -> Option<UserUpdate> {
     Some(UserUpdate(update))
 }
 
-/// What every change of an account says.
-fn names_and_address(wanted: &Wanted) -> UserRepresentation {
+/// The members that every change of an account has.
+fn names_and_address(wanted: &WantedUser) -> UserRepresentation {
     UserRepresentation {
         email: Some(wanted.email.clone()),
         first_name: Some(wanted.first_name.trim().to_owned()),
@@ -191,7 +191,7 @@ impl Keycloak {
 
     /// Makes an account that has to confirm its address and to choose a password; returns its identifier.
     /// [`Conflict`](KeycloakError::Conflict) where name or address is another account's.
-    pub async fn create_user(&self, wanted: &Wanted) -> Result<String, KeycloakError> {
+    pub async fn create_user(&self, wanted: &WantedUser) -> Result<String, KeycloakError> {
         let (realm, operation) = (self.realm(), Operation::CreateUser);
         let body = &UserRepresentation {
             username: Some(wanted.username.clone()),

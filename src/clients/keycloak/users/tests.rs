@@ -22,8 +22,8 @@ fn user() -> User {
     }
 }
 
-fn wanted() -> Wanted {
-    Wanted {
+fn wanted() -> WantedUser {
+    WantedUser {
         username: "ada.rossi".to_owned(),
         email: "ada@example.org".to_owned(),
         first_name: "Ada".to_owned(),
@@ -35,19 +35,20 @@ fn wanted() -> Wanted {
 fn an_account_that_is_as_wanted_does_not_change() {
     assert_eq!(difference(&user(), &wanted()), None);
     // As Keycloak keeps it.
-    let spelled = Wanted { email: "Ada@Example.ORG".to_owned(), first_name: " Ada ".to_owned(), ..wanted() };
+    let spelled =
+        WantedUser { email: "Ada@Example.ORG".to_owned(), first_name: " Ada ".to_owned(), ..wanted() };
     assert_eq!(difference(&user(), &spelled), None);
     // No name is no name.
     let nameless: User =
         serde_json::from_value(json!({"id": "1", "username": "a", "email": "ada@example.org"}))
             .expect("only these two are always there");
-    let wanted = Wanted { first_name: String::new(), last_name: " ".to_owned(), ..wanted() };
+    let wanted = WantedUser { first_name: String::new(), last_name: " ".to_owned(), ..wanted() };
     assert_eq!(difference(&nameless, &wanted), None);
 }
 
 #[test]
 fn another_name_leaves_the_address_confirmed() {
-    let wanted = Wanted { last_name: "D'Angiò".to_owned(), ..wanted() };
+    let wanted = WantedUser { last_name: "D'Angiò".to_owned(), ..wanted() };
     let update = difference(&user(), &wanted).expect("the name differs");
     assert!(!update.changes_address());
     let body = json!({"email": "ada@example.org", "firstName": "Ada", "lastName": "D'Angiò"});
@@ -56,7 +57,7 @@ fn another_name_leaves_the_address_confirmed() {
 
 #[test]
 fn another_address_has_to_be_confirmed() {
-    let wanted = Wanted { email: "a.rossi@example.org".to_owned(), ..wanted() };
+    let wanted = WantedUser { email: "a.rossi@example.org".to_owned(), ..wanted() };
     let update = difference(&user(), &wanted).expect("the address differs");
     assert!(update.changes_address());
     let body = json!({

@@ -1,4 +1,4 @@
-//! How a mail reaches its Tenant, and who is told where it does not.
+//! The delivery of mails to Tenants, and to managers where a mail cannot be delivered.
 //!
 //! A mail that the server refuses for good, for its content or because there is no such mailbox, is sent once more without
 //! any text of the user. If that is refused, too, the managers of the course are told of a warning. What fails for a while is
@@ -42,7 +42,7 @@ pub enum Managers {
     Notify(Vec<Manager>),
 }
 
-/// What became of a mail.
+/// The result of the delivery of a mail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
     /// When the mail server accepted it, or the mail to managers that counts as it.
@@ -58,7 +58,7 @@ impl Sent {
     }
 }
 
-/// What mails are sent by.
+/// A sender of mails.
 pub trait Post: Sync {
     /// Sends a mail. Success means that the server has accepted it.
     fn send(&self, mail: &Mail) -> impl Future<Output = Result<(), MailError>> + Send;

@@ -1,5 +1,5 @@
-//! Which mails about an Instance were accepted, and when: at most one of a kind is sent in an interval, whoever takes the
-//! status back meanwhile.
+//! The mails about an Instance that were accepted, and their times: at most one of a kind is sent in an interval,
+//! whoever takes the status back meanwhile.
 //!
 //! The time of the last one is in an annotation of the Instance, which the webhook lets nobody else write. Until it is
 //! there, and where there are no webhooks, the memory of the leader has it.
@@ -28,7 +28,7 @@ pub fn record(kind: MailKind, is_to_managers: bool) -> String {
     format!("{MAILED_PREFIX}{name}{}", if is_to_managers { "-managers" } else { "" })
 }
 
-/// What the leader remembers of the mails about an Instance.
+/// The mails about an Instance that were accepted, as the leader remembers them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mailed {
     /// The times at which the last ones were accepted, in whole seconds, by [`record`].
@@ -102,14 +102,14 @@ pub fn annotated(
     Some(patch)
 }
 
-/// What the leader remembers of all mails, by the Instance that they are about, of which it knows the uid, too.
+/// All mails that were accepted, as the leader remembers them: by the Instance that they are about, with its uid.
 #[derive(Default)]
 pub struct MailLog {
     known: Mutex<BTreeMap<ObjectKey, (String, Mailed)>>,
 }
 
 impl MailLog {
-    /// What is remembered of the mails about an Instance.
+    /// The mails about an Instance that were accepted.
     pub fn of(&self, instance: &Instance) -> Mailed {
         let known = self.lock();
         let mailed = known.get(&ObjectKey::of(instance)).filter(|(uid, _)| uid == instance.uid());

@@ -1,43 +1,16 @@
-//! Who may see, create, replace and delete what: one pure function.
+//! The rights of clients to see, create, replace and delete objects: one pure function.
 //!
 //! The port is open to the browsers of students, so nothing that a request says is believed before it is looked at here.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::body::Wanted;
-use crate::api::names::{LabelValue, ObjectName, is_label_key};
+use super::body::WantedInstance;
+use crate::api::names::{check_label_value, check_object_name, is_label_key};
 use crate::api::{Instance, Template, labels};
-use crate::config::{ExamAgentConfig, Network};
+use crate::config::ExamAgentConfig;
 
-/// What the configuration says.
-#[derive(Debug, Clone)]
-pub struct Policy {
-    /// The networks of the clients that may do everything.
-    pub allowed: Vec<Network>,
-    /// Whether every client may.
-    pub anyone: bool,
-    /// The Tenant of the Instances.
-    pub tenant: String,
-    /// The labels of the Templates that are for exams; empty for all of the namespace.
-    pub selector: BTreeMap<String, String>,
-    /// Whether the others do not see URLs.
-    pub hides_urls: bool,
-}
-
-impl From<&ExamAgentConfig> for Policy {
-    fn from(config: &ExamAgentConfig) -> Self {
-        Self {
-            allowed: config.allowed_ips.clone(),
-            anyone: config.allow_anyone,
-            tenant: config.tenant.clone(),
-            selector: config.template_selector.clone(),
-            hides_urls: config.hide_urls,
-        }
-    }
-}
-
-/// What a client asks for.
+/// The action that a client asks for.
 #[derive(Debug, Clone, Copy)]
 pub enum Action<'a> {
     /// To see Templates.
@@ -49,32 +22,24 @@ pub enum Action<'a> {
     /// To create or replace any Instance: it has not been read yet which one, and how.
     PutAny,
     /// To create or replace the Instance of that name.
-    Put(&'a str, &'a Wanted),
+    Put(&'a str, &'a WantedInstance),
     /// To delete the Instance of that name.
     Delete(&'a str),
 }
 
-/// What is known of an object that a decision depends on.
-#[derive(Debug)]
-pub enum Known<'a, T> {
+/// The result of a lookup of an object that a decision depends on.
+#[derive(Debug, Clone, Copy)]
+pub enum Lookup<T> {
     /// It has not been read yet.
     Unread,
     /// There is none.
     Absent,
     /// There is this one.
-    Found(&'a T),
+    Found(T),
 }
 
-impl<T> Clone for Known<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Known<'_, T> {}
-
-impl<'a, T> From<Option<&'a T>> for Known<'a, T> {
-    fn from(object: Option<&'a T>) -> Self {
+impl<T> From<Option<T>> for Lookup<T> {
+    fn from(object: Option<T>) -> Self {
         object.map_or(Self::Absent, Self::Found)
     }
 }
@@ -83,17 +48,17 @@ impl<'a, T> From<Option<&'a T>> for Known<'a, T> {
 #[derive(Debug, Clone, Copy)]
 pub struct World<'a> {
     /// The Instance that is asked for.
-    pub instance: Known<'a, Instance>,
+    pub instance: Lookup<&'a Instance>,
     /// The Template that is asked for.
-    pub template: Known<'a, Template>,
+    pub template: Lookup<&'a Template>,
 }
 
 impl World<'_> {
     /// Before anything is read.
-    pub const UNREAD: Self = Self { instance: Known::Unread, template: Known::Unread };
+    pub const UNREAD: Self = Self { instance: Lookup::Unread, template: Lookup::Unread };
 }
 
-/// What a client may.
+/// The rights of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Granted {
     /// Whether it is one of those that may do everything.
@@ -107,7 +72,7 @@ pub struct Granted {
 pub enum Refusal {
     /// It is not one of those that may, or nobody may; with the reason, for the log.
     Forbidden(String),
-    /// What it sends is not valid; with the reason, for the client.
+    /// The request is not valid; with the reason, for the client.
     Invalid(String),
     /// There is nothing that it may know of.
     NotFound,
@@ -119,30 +84,30 @@ pub enum Refusal {
 /// # Errors
 /// With the reason, if it may not.
 pub fn decide(
-    policy: &Policy,
+    config: &ExamAgentConfig,
     client: Option<IpAddr>,
     action: Action<'_>,
     world: World<'_>,
 ) -> Result<Granted, Refusal> {
-    let is_in = |client: IpAddr| policy.allowed.iter().any(|network| network.contains(client));
-    let is_allowed = policy.anyone || client.is_some_and(is_in);
+    let is_in = |client: IpAddr| config.allowed_ips.iter().any(|network| network.contains(client));
+    let is_allowed = config.allow_anyone || client.is_some_and(is_in);
     let is_open = matches!(action, Action::SeeTemplates | Action::See(_));
     if !is_allowed && !is_open {
         return Err(Refusal::Forbidden("this client is not in allowedIps".to_owned()));
     }
     match action {
         Action::SeeTemplates => {
-            if let Known::Found(template) = world.template {
-                require(template.has_labels(&policy.selector), || Refusal::NotFound)?;
+            if let Lookup::Found(template) = world.template {
+                require(template.has_labels(&config.template_selector), || Refusal::NotFound)?;
             }
         }
         Action::List(labels) => {
             check_labels(labels)?;
-            require(is_ours(policy, world.instance), || Refusal::NotFound)?;
+            require(is_ours(config, world.instance), || Refusal::NotFound)?;
         }
         Action::See(name) | Action::Delete(name) => {
             check_name(name)?;
-            let is_there = !matches!(world.instance, Known::Absent) && is_ours(policy, world.instance);
+            let is_there = !matches!(world.instance, Lookup::Absent) && is_ours(config, world.instance);
             require(is_there, || Refusal::NotFound)?;
         }
         Action::PutAny => {}
@@ -150,12 +115,12 @@ pub fn decide(
             check_name(name)?;
             check_labels(&wanted.labels)?;
             let foreign = || Refusal::Forbidden("the Instance belongs to another Tenant".to_owned());
-            require(is_ours(policy, world.instance), foreign)?;
+            require(is_ours(config, world.instance), foreign)?;
             check_own_labels(wanted, world.instance)?;
-            check_template(policy, wanted, world.template)?;
+            check_template(config, wanted, world.template)?;
         }
     }
-    Ok(Granted { is_allowed, sees_urls: is_allowed || !policy.hides_urls })
+    Ok(Granted { is_allowed, sees_urls: is_allowed || !config.hide_urls })
 }
 
 fn require(holds: bool, refusal: impl FnOnce() -> Refusal) -> Result<(), Refusal> {
@@ -163,12 +128,12 @@ fn require(holds: bool, refusal: impl FnOnce() -> Refusal) -> Result<(), Refusal
 }
 
 /// Whether an Instance, if it is there, belongs to the Tenant of exams. One whose spec cannot be read belongs to nobody.
-fn is_ours(policy: &Policy, instance: Known<'_, Instance>) -> bool {
+fn is_ours(config: &ExamAgentConfig, instance: Lookup<&Instance>) -> bool {
     match instance {
-        Known::Found(instance) => {
-            instance.malformed.is_none() && instance.spec.tenant_ref.name == policy.tenant
+        Lookup::Found(instance) => {
+            instance.malformed.is_none() && instance.spec.tenant_ref.name == config.tenant
         }
-        Known::Unread | Known::Absent => true,
+        Lookup::Unread | Lookup::Absent => true,
     }
 }
 
@@ -176,11 +141,11 @@ fn is_ours(policy: &Policy, instance: Known<'_, Instance>) -> bool {
 fn check_name(name: &str) -> Result<(), Refusal> {
     let message = "the name must be one of Kubernetes: at most 253 lower-case letters, digits, dashes and dots, with a letter \
                    or digit at both ends";
-    ObjectName::new(name).map(drop).map_err(|_| Refusal::Invalid(message.to_owned()))
+    check_object_name(name).map_err(|_| Refusal::Invalid(message.to_owned()))
 }
 
 fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Refusal> {
-    let is_valid = |(key, value): (&String, &String)| is_label_key(key) && LabelValue::new(&**value).is_ok();
+    let is_valid = |(key, value): (&String, &String)| is_label_key(key) && check_label_value(value).is_ok();
     let message = "a label is not valid: expected a key such as example.org/course, and as its value at most 63 letters, \
                    digits, dashes, underscores and dots";
     require(labels.iter().all(is_valid), || Refusal::Invalid(message.to_owned()))
@@ -188,11 +153,11 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Refusal> {
 
 /// Labels of the daemon decide what it does with an Instance, so no client sets them. One that sends back what it was shown
 /// changes nothing.
-fn check_own_labels(wanted: &Wanted, instance: Known<'_, Instance>) -> Result<(), Refusal> {
+fn check_own_labels(wanted: &WantedInstance, instance: Lookup<&Instance>) -> Result<(), Refusal> {
     let is_kept = |key: &str, value: &str| match instance {
-        Known::Unread => true,
-        Known::Absent => false,
-        Known::Found(instance) => instance.label(key) == Some(value),
+        Lookup::Unread => true,
+        Lookup::Absent => false,
+        Lookup::Found(instance) => instance.label(key) == Some(value),
     };
     let mut own = wanted.labels.iter().filter(|(key, _)| is_own(key));
     match own.find(|(key, value)| !is_kept(key, value)) {
@@ -213,17 +178,21 @@ pub fn is_own(key: &str) -> bool {
 
 /// Whether an Instance may be made from the Template that is wanted. Without a selector, any name is accepted: the Instance
 /// waits for its Template, and its conditions say so.
-fn check_template(policy: &Policy, wanted: &Wanted, template: Known<'_, Template>) -> Result<(), Refusal> {
+fn check_template(
+    config: &ExamAgentConfig,
+    wanted: &WantedInstance,
+    template: Lookup<&Template>,
+) -> Result<(), Refusal> {
     let name = &wanted.template;
-    if !name.is_empty() && ObjectName::new(&**name).is_err() {
+    if !name.is_empty() && check_object_name(name).is_err() {
         return Err(Refusal::Invalid("no Template can have this name".to_owned()));
     }
     let is_for_exams = match template {
-        _ if policy.selector.is_empty() => true,
+        _ if config.template_selector.is_empty() => true,
         _ if name.is_empty() => false,
-        Known::Unread => true,
-        Known::Absent => false,
-        Known::Found(template) => template.has_labels(&policy.selector),
+        Lookup::Unread => true,
+        Lookup::Absent => false,
+        Lookup::Found(template) => template.has_labels(&config.template_selector),
     };
     require(is_for_exams, || Refusal::Forbidden(format!("the Template {name:?} is not for exams")))
 }

@@ -4,19 +4,20 @@ use serde_json::json;
 
 use super::super::{body, origin};
 use super::*;
+use crate::config::Network;
 
 /// A student in a lecture room, the exam server, and the proxy in front of the agent.
 const STUDENT: &str = "203.0.113.9";
 const SERVER: &str = "192.0.2.10";
 const PROXY: &str = "10.0.0.7";
 
-fn policy() -> Policy {
-    Policy {
-        allowed: vec!["192.0.2.0/24".parse().expect("a network")],
-        anyone: false,
+fn config() -> ExamAgentConfig {
+    ExamAgentConfig {
+        allowed_ips: vec!["192.0.2.0/24".parse().expect("a network")],
         tenant: "service-tenant".to_owned(),
-        selector: BTreeMap::from([("example.org/exam".to_owned(), "true".to_owned())]),
-        hides_urls: true,
+        template_selector: BTreeMap::from([("example.org/exam".to_owned(), "true".to_owned())]),
+        hide_urls: true,
+        ..ExamAgentConfig::default()
     }
 }
 
@@ -34,7 +35,7 @@ fn template(labels: &serde_json::Value) -> Template {
     serde_json::from_value(object).expect("a Template")
 }
 
-fn wanted(body: &str) -> Wanted {
+fn wanted(body: &str) -> WantedInstance {
     body::read(body.as_bytes()).expect("a body")
 }
 
@@ -80,7 +81,7 @@ fn who_forges_an_address_gets_what_its_own_address_gets() {
         (SERVER, Some(STUDENT), true),
     ] {
         let client = origin::client(peer.parse().expect("an address"), header, &proxies);
-        let decide = |action| word(&decide(&policy(), client, action, World::UNREAD));
+        let decide = |action| word(&decide(&config(), client, action, World::UNREAD));
         let expected = if may { "all" } else { "forbidden" };
         for action in
             [Action::List(&none), Action::PutAny, Action::Put("exam-1", &wanted), Action::Delete("exam-1")]
@@ -96,27 +97,27 @@ fn who_forges_an_address_gets_what_its_own_address_gets() {
 
 #[test]
 fn without_an_allow_list_nobody_may_unless_it_says_so_and_without_hiding_everybody_sees() {
-    let closed = Policy { allowed: Vec::new(), ..policy() };
-    let open = Policy { anyone: true, ..closed.clone() };
+    let closed = ExamAgentConfig { allowed_ips: Vec::new(), ..config() };
+    let open = ExamAgentConfig { allow_anyone: true, ..closed.clone() };
     for client in [None, SERVER.parse().ok(), STUDENT.parse().ok()] {
         assert_eq!(word(&decide(&closed, client, Action::Delete("exam-1"), World::UNREAD)), "forbidden");
         assert_eq!(word(&decide(&closed, client, Action::See("exam-1"), World::UNREAD)), "less");
         assert_eq!(word(&decide(&open, client, Action::Delete("exam-1"), World::UNREAD)), "all");
     }
-    let shown = Policy { hides_urls: false, ..policy() };
+    let shown = ExamAgentConfig { hide_urls: false, ..config() };
     assert_eq!(word(&decide(&shown, None, Action::See("exam-1"), World::UNREAD)), "all");
     assert_eq!(word(&decide(&shown, None, Action::Delete("exam-1"), World::UNREAD)), "forbidden");
 }
 
 /// The decision about a request of the exam server.
 fn server(action: Action<'_>, world: World<'_>) -> Result<Granted, Refusal> {
-    decide(&policy(), SERVER.parse().ok(), action, world)
+    decide(&config(), SERVER.parse().ok(), action, world)
 }
 
 #[test]
 fn what_is_no_name_goes_into_no_path() {
     let overlong = "a".repeat(254);
-    let wanted = Wanted { template: "desktop".to_owned(), ..Wanted::default() };
+    let wanted = WantedInstance { template: "desktop".to_owned(), ..WantedInstance::default() };
     for name in [
         "",
         "/",
@@ -165,12 +166,12 @@ fn instances_of_others_are_neither_seen_nor_touched() {
     }))
     .expect("an Instance");
     assert!(unreadable.malformed.is_some());
-    let world = |instance| World { instance, template: Known::Found(&exams) };
+    let world = |instance| World { instance, template: Lookup::Found(&exams) };
     for (instance, see, put, list) in [
-        (Known::Found(&ours), "all", "all", "all"),
-        (Known::Absent, "not found", "all", "all"),
-        (Known::Found(&foreign), "not found", "forbidden", "not found"),
-        (Known::Found(&unreadable), "not found", "forbidden", "not found"),
+        (Lookup::Found(&ours), "all", "all", "all"),
+        (Lookup::Absent, "not found", "all", "all"),
+        (Lookup::Found(&foreign), "not found", "forbidden", "not found"),
+        (Lookup::Found(&unreadable), "not found", "forbidden", "not found"),
     ] {
         assert_eq!(word(&server(Action::See("exam-1"), world(instance))), see, "{instance:?}");
         assert_eq!(word(&server(Action::Delete("exam-1"), world(instance))), see, "{instance:?}");
@@ -179,7 +180,7 @@ fn instances_of_others_are_neither_seen_nor_touched() {
     }
     // A student sees no more by knowing the name.
     let of_student =
-        decide(&policy(), STUDENT.parse().ok(), Action::See("exam-1"), world(Known::Found(&foreign)));
+        decide(&config(), STUDENT.parse().ok(), Action::See("exam-1"), world(Lookup::Found(&foreign)));
     assert_eq!(of_student, Err(Refusal::NotFound));
 }
 
@@ -188,38 +189,38 @@ fn a_template_that_is_not_for_exams_cannot_be_started() {
     let exams = template(&json!({"example.org/exam": "true", "more": "x"}));
     let [wrong, bare] = [json!({"example.org/exam": "false"}), json!({})].map(|labels| template(&labels));
     let put = |name: &str, template| {
-        let wanted = Wanted { template: name.to_owned(), ..Wanted::default() };
-        word(&server(Action::Put("exam-1", &wanted), World { instance: Known::Absent, template }))
+        let wanted = WantedInstance { template: name.to_owned(), ..WantedInstance::default() };
+        word(&server(Action::Put("exam-1", &wanted), World { instance: Lookup::Absent, template }))
     };
     for (template, expected) in [
-        (Known::Found(&exams), "all"),
-        (Known::Found(&wrong), "forbidden"),
-        (Known::Found(&bare), "forbidden"),
-        (Known::Absent, "forbidden"),
+        (Lookup::Found(&exams), "all"),
+        (Lookup::Found(&wrong), "forbidden"),
+        (Lookup::Found(&bare), "forbidden"),
+        (Lookup::Absent, "forbidden"),
     ] {
         assert_eq!(put("desktop", template), expected, "{template:?}");
         let seen = match template {
-            Known::Found(template) => word(&server(
+            Lookup::Found(template) => word(&server(
                 Action::SeeTemplates,
-                World { instance: Known::Unread, template: Known::Found(template) },
+                World { instance: Lookup::Unread, template: Lookup::Found(template) },
             )),
             _ => continue,
         };
         assert_eq!(seen, if expected == "all" { "all" } else { "not found" });
     }
-    assert_eq!(put("", Known::Unread), "forbidden", "no Template is none for exams");
+    assert_eq!(put("", Lookup::Unread), "forbidden", "no Template is none for exams");
     for name in ["../desktop", "workspace-x/desktop", "Desktop", "desktop\n", "desktop?x"] {
-        assert_eq!(put(name, Known::Unread), "invalid", "{name:?}");
+        assert_eq!(put(name, Lookup::Unread), "invalid", "{name:?}");
     }
     // Without a selector, the Templates of the namespace are for exams, and an empty name is accepted.
-    let any = Policy { selector: BTreeMap::new(), ..policy() };
+    let any = ExamAgentConfig { template_selector: BTreeMap::new(), ..config() };
     for (name, template, expected) in [
-        ("desktop", Known::Found(&bare), "all"),
-        ("", Known::Unread, "all"),
-        ("a/b", Known::Unread, "invalid"),
+        ("desktop", Lookup::Found(&bare), "all"),
+        ("", Lookup::Unread, "all"),
+        ("a/b", Lookup::Unread, "invalid"),
     ] {
-        let wanted = Wanted { template: name.to_owned(), ..Wanted::default() };
-        let world = World { instance: Known::Absent, template };
+        let wanted = WantedInstance { template: name.to_owned(), ..WantedInstance::default() };
+        let world = World { instance: Lookup::Absent, template };
         let decision = decide(&any, SERVER.parse().ok(), Action::Put("exam-1", &wanted), world);
         assert_eq!(word(&decision), expected, "{name:?}");
     }
@@ -230,7 +231,7 @@ fn labels_of_the_daemon_are_not_set_by_clients() {
     let (exams, ours) = (template(&json!({"example.org/exam": "true"})), instance("service-tenant"));
     let put = |labels: serde_json::Value, instance| {
         let wanted = wanted(&json!({"template": "desktop", "labels": labels}).to_string());
-        word(&server(Action::Put("exam-1", &wanted), World { instance, template: Known::Found(&exams) }))
+        word(&server(Action::Put("exam-1", &wanted), World { instance, template: Lookup::Found(&exams) }))
     };
     let watch = "crownlabs.polito.it/watch-for-instance-termination";
     for (labels, new, old) in [
@@ -252,8 +253,8 @@ fn labels_of_the_daemon_are_not_set_by_clients() {
         (json!({"a": "x".repeat(64)}), "invalid", "invalid"),
         (json!({"a\n": "1"}), "invalid", "invalid"),
     ] {
-        assert_eq!(put(labels.clone(), Known::Absent), new, "{labels}");
-        assert_eq!(put(labels.clone(), Known::Found(&ours)), old, "{labels}");
+        assert_eq!(put(labels.clone(), Lookup::Absent), new, "{labels}");
+        assert_eq!(put(labels.clone(), Lookup::Found(&ours)), old, "{labels}");
     }
     // A list by labels that cannot be is refused before it is sent.
     let list = |key: &str, value: &str| {

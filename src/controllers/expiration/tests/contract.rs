@@ -1,5 +1,6 @@
 //! The promise of the loop over random faults.
 
+use super::super::observe::ending;
 use super::*;
 use crate::api::lifetime::LifetimeError;
 use crate::config::{ConfigDuration, Undeliverable};
@@ -31,7 +32,7 @@ impl Automation for Expiration {
         settings: &Settings,
         now: Timestamp,
     ) -> Result<Option<Ending<'a>>, LifetimeError> {
-        observed.ending(settings, now)
+        ending(observed, settings, now)
     }
 
     fn stage(_: &Instance) -> Stage {

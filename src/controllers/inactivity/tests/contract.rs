@@ -25,10 +25,11 @@ impl Automation for Inactivity {
         let Sight { instance, template, tenant, managers, is_exempt, mailed, round } = sight;
         let seen = round.map(|round| {
             let Round { since, until, problems, last_use } = round;
-            Seen { since, until, problems, last_use }
+            RoundResult { since, until, problems, last_use }
         });
         let tenant = Some(tenant);
-        Observed { instance, template, tenant, managers, mailed, is_exempt, seen, connected: None }
+        let candidate = Candidate { instance, template, tenant, managers, mailed, is_exempt };
+        Observed { candidate, seen, connected: None }
     }
 
     fn ending<'a>(

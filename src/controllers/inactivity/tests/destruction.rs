@@ -1,6 +1,6 @@
 //! What is due for a stopped Instance, and what becomes of it.
 
-use super::table::{DAY, NOW, judged, observed, what};
+use super::table::{DAY, NOW, judged, observed, what, with};
 use super::*;
 use crate::api::condition::ABANDONED;
 use crate::api::labels;
@@ -11,14 +11,14 @@ use crate::runtime::plan::Requeue;
 /// An Instance that was stopped so long ago, of a Template that deletes after 10 days.
 fn stopped(ago: i64, persistent: bool) -> Observed {
     let mut observed = observed(0, 0, None);
-    let instance = Arc::make_mut(&mut observed.instance);
+    let instance = Arc::make_mut(&mut observed.candidate.instance);
     instance.spec.running = false;
     instance.status.inactivity = None;
     let since = crate::runtime::clock::rfc3339(at(NOW - ago));
     instance.metadata.annotations = [(labels::LAST_POWERED_OFF, since)].into_iter().collect();
     let mut template = template("24h", persistent);
     template.spec.cleanup.delete_after_inactivity = Some("10d".to_owned());
-    observed.template = Some(Arc::new(template));
+    observed.candidate.template = Some(Arc::new(template));
     observed.seen = None;
     observed
 }
@@ -32,18 +32,18 @@ fn warned(ago: i64, sent: i64, last: i64) -> Observed {
         last_warning: Some(Time(at(NOW - last))),
         ..Promise::default()
     };
-    Arc::make_mut(&mut observed.instance).status.destruction = Some(Box::new(promise));
+    Arc::make_mut(&mut observed.candidate.instance).status.destruction = Some(Box::new(promise));
     observed
 }
 
 fn with_stamp(mut observed: Observed, stamp: &str) -> Observed {
-    Arc::make_mut(&mut observed.instance).metadata.annotations =
+    Arc::make_mut(&mut observed.candidate.instance).metadata.annotations =
         [(labels::LAST_POWERED_OFF, stamp.to_owned())].into_iter().collect();
     observed
 }
 
 fn with_template(mut observed: Observed, change: impl FnOnce(&mut Template)) -> Observed {
-    change(Arc::make_mut(observed.template.as_mut().expect("a Template")));
+    change(Arc::make_mut(observed.candidate.template.as_mut().expect("a Template")));
     observed
 }
 
@@ -59,9 +59,10 @@ fn each_state_of_a_stopped_instance_has_one_action() {
         })
     };
     let mut unstamped = stopped(20 * DAY, true);
-    Arc::make_mut(&mut unstamped.instance).metadata.annotations = [("other", "text")].into_iter().collect();
-    let exempt = Observed { is_exempt: true, ..warned(20 * DAY, 2, DAY) };
-    let orphan = Observed { template: None, ..warned(20 * DAY, 2, DAY) };
+    Arc::make_mut(&mut unstamped.candidate.instance).metadata.annotations =
+        [("other", "text")].into_iter().collect();
+    let exempt = with(&warned(20 * DAY, 2, DAY), |known| known.is_exempt = true);
+    let orphan = with(&warned(20 * DAY, 2, DAY), |known| known.template = None);
     // The Instance, what is done, and where nothing is, after how many seconds it is looked at again.
     for (case, observed, wanted, again) in [
         ("young", stopped(10 * DAY - 7, true), "wait", Some(7)),
@@ -128,7 +129,7 @@ fn a_stopped_instance_is_deleted_after_its_time() {
         final_mail: Some(Time(at(NOW - 1))),
         ..Promise::default()
     };
-    Arc::make_mut(&mut observed.instance).status.destruction = Some(Box::new(promise));
+    Arc::make_mut(&mut observed.candidate.instance).status.destruction = Some(Box::new(promise));
     let plan = plan(&observed, &settings(), at(NOW));
     assert_eq!(what(&plan), "delete");
     let told = report(&observed, &settings(), &plan, &Outcome::pending(), at(NOW));
@@ -137,9 +138,9 @@ fn a_stopped_instance_is_deleted_after_its_time() {
     // Stopped again later: what was promised before does not count.
     let mut again = observed;
     let since = crate::runtime::clock::rfc3339(at(NOW - 10 * DAY));
-    Arc::make_mut(&mut again.instance).metadata.annotations =
+    Arc::make_mut(&mut again.candidate.instance).metadata.annotations =
         [(labels::LAST_POWERED_OFF, since)].into_iter().collect();
     assert_eq!(judged(&again, &settings()), "warn");
-    let never = Observed { template: Some(Arc::new(template("24h", true))), ..again };
+    let never = with(&again, |known| known.template = Some(Arc::new(template("24h", true))));
     assert_eq!(judged(&never, &settings()), "wait");
 }

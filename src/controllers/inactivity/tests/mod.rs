@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 use super::Settings;
-use super::observe::{Observed, Seen};
+use super::observe::{Observed, RoundResult};
 use super::plan::plan;
 use super::report::report;
 use crate::api::condition::INACTIVE;
@@ -24,6 +24,7 @@ use crate::config::{ConfigDuration, InactivityConfig, Undeliverable};
 use crate::controllers::cleanup::contract::{INTERVAL, MAX};
 use crate::controllers::cleanup::ending::Effect;
 use crate::controllers::cleanup::mail_log::Mailed;
+use crate::controllers::cleanup::stores::Candidate;
 use crate::controllers::shared::fixtures::running_instance;
 use crate::runtime::reconciler::Outcome;
 

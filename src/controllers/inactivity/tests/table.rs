@@ -37,16 +37,23 @@ pub(super) fn observed(unused: i64, sent: i64, ago: Option<i64>) -> Observed {
         last_warning: ago.and_then(time),
         ..Promise::default()
     }));
-    Observed {
+    let candidate = Candidate {
         instance: Arc::new(instance),
         template: Some(Arc::new(template("24h", true))),
         tenant: Some(Arc::new(tenant())),
         managers: Vec::new(),
         mailed: Mailed::default(),
         is_exempt: false,
-        seen: Some(Seen { since: Some(at(0)), until: at(NOW), problems: Vec::new(), last_use: None }),
-        connected: None,
-    }
+    };
+    let seen = Some(RoundResult { since: Some(at(0)), until: at(NOW), problems: Vec::new(), last_use: None });
+    Observed { candidate, seen, connected: None }
+}
+
+/// The same, with a change of what is known of the Instance.
+pub(super) fn with(observed: &Observed, change: impl FnOnce(&mut Candidate)) -> Observed {
+    let mut changed = observed.clone();
+    change(&mut changed.candidate);
+    changed
 }
 
 pub(super) fn judged(observed: &Observed, settings: &Settings) -> &'static str {
@@ -54,7 +61,7 @@ pub(super) fn judged(observed: &Observed, settings: &Settings) -> &'static str {
 }
 
 pub(super) fn with_promise(observed: &mut Observed, change: impl FnOnce(&mut Promise)) {
-    let instance = Arc::make_mut(&mut observed.instance);
+    let instance = Arc::make_mut(&mut observed.candidate.instance);
     change(instance.status.inactivity.as_mut().expect("a promise"));
 }
 
@@ -126,7 +133,7 @@ fn a_connection_that_this_process_saw_is_a_use_whatever_the_metrics_say() {
 fn an_instance_without_data_of_its_own_is_deleted() {
     let mut observed = observed(3 * DAY, 2, Some(2 * INTERVAL));
     with_promise(&mut observed, |promise| promise.final_mail = Some(Time(at(NOW))));
-    observed.template = Some(Arc::new(template("24h", false)));
+    observed.candidate.template = Some(Arc::new(template("24h", false)));
     assert_eq!(judged(&observed, &settings()), "delete");
 }
 
@@ -146,7 +153,7 @@ fn the_template_sets_the_number_of_warnings() {
     for (number, wanted) in [("0", "final mail"), ("-3", "final mail"), ("1", "warn"), ("many", "warn")] {
         let mut template = template("24h", true);
         template.metadata.annotations = [(labels::CUSTOM_NUMBER_ALERTS, number)].into_iter().collect();
-        observed.template = Some(Arc::new(template));
+        observed.candidate.template = Some(Arc::new(template));
         assert_eq!(judged(&observed, &settings()), wanted, "{number}");
     }
 }
@@ -157,18 +164,21 @@ fn without_an_answer_of_every_source_nothing_happens() {
     let sound = blind.seen.clone().expect("seen");
     blind.seen = None;
     assert_eq!(judged(&blind, &settings()), "check");
-    blind.seen = Some(Seen { until: at(NOW - 301), ..sound.clone() });
+    blind.seen = Some(RoundResult { until: at(NOW - 301), ..sound.clone() });
     assert_eq!(judged(&blind, &settings()), "check", "the round is too old");
-    blind.seen = Some(Seen { since: Some(at(NOW - DAY + 1)), ..sound.clone() });
+    blind.seen = Some(RoundResult { since: Some(at(NOW - DAY + 1)), ..sound.clone() });
     assert_eq!(judged(&blind, &settings()), "problem", "the sources look back too little");
-    blind.seen =
-        Some(Seen { since: Some(at(NOW - DAY)), problems: vec!["not before".to_owned()], ..sound.clone() });
+    blind.seen = Some(RoundResult {
+        since: Some(at(NOW - DAY)),
+        problems: vec!["not before".to_owned()],
+        ..sound.clone()
+    });
     assert_eq!(
         judged(&blind, &settings()),
         "final mail",
         "what was before the time in question does not matter"
     );
-    blind.seen = Some(Seen { since: None, problems: vec!["ssh: no answer".to_owned()], ..sound });
+    blind.seen = Some(RoundResult { since: None, problems: vec!["ssh: no answer".to_owned()], ..sound });
     let plan = plan(&blind, &settings(), at(NOW));
     assert_eq!(what(&plan), "problem");
     assert!(plan.problems[0].message.contains("ssh: no answer") && plan.problems[0].waiting);
@@ -191,18 +201,18 @@ fn a_use_withdraws_what_was_promised() {
 #[test]
 fn a_change_of_the_spec_counts_as_a_use() {
     let mut started = observed(9 * DAY, 2, Some(9 * DAY));
-    Arc::make_mut(&mut started.instance).metadata.generation = Some(3);
+    Arc::make_mut(&mut started.candidate.instance).metadata.generation = Some(3);
     assert_eq!(judged(&started, &settings()), "wait");
 }
 
 #[test]
 fn a_start_begins_a_new_time_without_use() {
     let mut restarted = observed(0, 0, None);
-    let instance = Arc::make_mut(&mut restarted.instance);
+    let instance = Arc::make_mut(&mut restarted.candidate.instance);
     instance.status.inactivity = None;
     instance.metadata.creation_timestamp = Some(Time(at(NOW - 23 * 3_600)));
     instance.metadata.annotations = [(labels::LAST_RUNNING, "false")].into_iter().collect();
-    restarted.template = Some(Arc::new(template("1h", true)));
+    restarted.candidate.template = Some(Arc::new(template("1h", true)));
     assert_eq!(judged(&restarted, &settings()), "wait");
     let made = plan(&restarted, &settings(), at(NOW));
     let told = report(&restarted, &settings(), &made, &Outcome::default(), at(NOW));
@@ -210,7 +220,7 @@ fn a_start_begins_a_new_time_without_use() {
     let patch = told.patch.expect("a patch").patch.to_string();
     assert!(patch.contains(r#""crownlabs.polito.it/last-running":"true""#), "{patch}");
     // And a stop is remembered, once the promise has gone.
-    let stopped = Arc::make_mut(&mut restarted.instance);
+    let stopped = Arc::make_mut(&mut restarted.candidate.instance);
     stopped.spec.running = false;
     stopped.metadata.annotations = [(labels::LAST_RUNNING, "true")].into_iter().collect();
     stopped.status.inactivity = Some(Box::default());
@@ -220,7 +230,7 @@ fn a_start_begins_a_new_time_without_use() {
     // The warnings are withdrawn; that it is off is written after the end of the promise.
     let patch = told.patch.expect("the annotations").patch.to_string();
     assert!(!patch.contains(r#""false""#), "{patch}");
-    Arc::make_mut(&mut restarted.instance).status = told.status;
+    Arc::make_mut(&mut restarted.candidate.instance).status = told.status;
     let made = plan(&restarted, &settings(), at(NOW));
     let told = report(&restarted, &settings(), &made, &Outcome::default(), at(NOW));
     assert!(told.patch.expect("a patch").patch.to_string().contains(r#""false""#));
@@ -230,7 +240,7 @@ fn a_start_begins_a_new_time_without_use() {
 fn the_status_says_who_stopped_an_instance_whichever_process_did() {
     // It was stopped by a process that has died since: its annotation came with the stop, the promise is still there.
     let mut stopped = observed(9 * DAY, 2, Some(INTERVAL));
-    let instance = Arc::make_mut(&mut stopped.instance);
+    let instance = Arc::make_mut(&mut stopped.candidate.instance);
     instance.spec.running = false;
     instance.metadata.annotations = [(labels::LAST_RUNNING, "false")].into_iter().collect();
     for _ in 0..2 {
@@ -240,14 +250,14 @@ fn the_status_says_who_stopped_an_instance_whichever_process_did() {
         let condition = condition.expect("a condition");
         assert_eq!((&*condition.status, &*condition.reason), ("True", "Stopped"));
         assert_eq!(told.status.inactivity, None);
-        Arc::make_mut(&mut stopped.instance).status = told.status;
+        Arc::make_mut(&mut stopped.candidate.instance).status = told.status;
     }
 }
 
 #[test]
 fn exempt_never_and_unreadable_instances_are_left_alone() {
     let mut exempt = observed(9 * DAY, 2, Some(9 * DAY));
-    exempt.is_exempt = true;
+    exempt.candidate.is_exempt = true;
     assert_eq!(plan(&exempt, &settings(), at(NOW)).requeue, Requeue::OnChange);
     for (idle, wanted) in [
         ("never", "wait"),
@@ -261,20 +271,20 @@ fn exempt_never_and_unreadable_instances_are_left_alone() {
         ("0m", "final mail"),
     ] {
         let mut observed = observed(9 * DAY, 2, Some(INTERVAL));
-        observed.template = Some(Arc::new(template(idle, true)));
+        observed.candidate.template = Some(Arc::new(template(idle, true)));
         assert_eq!(judged(&observed, &settings()), wanted, "{idle}");
     }
     let mut orphan = observed(9 * DAY, 0, None);
-    orphan.tenant = None;
+    orphan.candidate.tenant = None;
     assert_eq!(judged(&orphan, &settings()), "problem", "nobody can be warned");
-    orphan.template = None;
+    orphan.candidate.template = None;
     assert_eq!(judged(&orphan, &settings()), "wait");
 }
 
 #[test]
 fn what_the_go_operator_wrote_is_continued() {
     let mut observed = observed(0, 0, None);
-    let instance = Arc::make_mut(&mut observed.instance);
+    let instance = Arc::make_mut(&mut observed.candidate.instance);
     instance.status.inactivity = None;
     let ago = |seconds: i64| crate::runtime::clock::rfc3339(at(NOW - seconds));
     instance.metadata.annotations = [
@@ -287,14 +297,14 @@ fn what_the_go_operator_wrote_is_continued() {
     .collect();
     assert_eq!(judged(&observed, &settings()), "wait", "one warning a minute ago");
     let mut later = observed.clone();
-    let annotations = &mut Arc::make_mut(&mut later.instance).metadata.annotations;
+    let annotations = &mut Arc::make_mut(&mut later.candidate.instance).metadata.annotations;
     let notified = (labels::LAST_NOTIFICATION, ago(INTERVAL));
     let others = annotations.iter().filter(|(key, _)| *key != labels::LAST_NOTIFICATION);
     let others: Vec<(String, String)> = others.map(|(key, value)| (key.into(), value.into())).collect();
     *annotations = others.into_iter().chain([(notified.0.to_owned(), notified.1)]).collect();
     assert_eq!(judged(&later, &settings()), "warn");
     // What cannot be read is as if nothing had been written: the time counts from now.
-    let broken = &mut Arc::make_mut(&mut later.instance).metadata.annotations;
+    let broken = &mut Arc::make_mut(&mut later.candidate.instance).metadata.annotations;
     *broken = [(labels::LAST_ACTIVITY, "yesterday")].into_iter().collect();
     assert_eq!(judged(&later, &settings()), "wait");
 }
@@ -311,7 +321,7 @@ fn an_idle_instance_is_written_once_a_day() {
     // The first look writes the condition; from then on the stamp is a day apart.
     let made = plan(&used, &settings(), at(NOW));
     let told = report(&used, &settings(), &made, &Outcome::default(), at(NOW));
-    Arc::make_mut(&mut used.instance).status = told.status;
+    Arc::make_mut(&mut used.candidate.instance).status = told.status;
     assert!(!written(&used, NOW));
     let seen = used.seen.as_mut().expect("seen");
     (seen.until, seen.last_use) = (at(NOW + DAY - 120), Some((at(NOW + DAY - 120), "ssh")));
@@ -321,7 +331,7 @@ fn an_idle_instance_is_written_once_a_day() {
     assert!(written(&used, NOW + DAY));
     // A new Instance costs nothing while it is young.
     let mut young = observed(0, 0, None);
-    let instance = Arc::make_mut(&mut young.instance);
+    let instance = Arc::make_mut(&mut young.candidate.instance);
     instance.status.inactivity = None;
     instance.metadata.creation_timestamp = Some(Time(at(NOW - 600)));
     assert!(!written(&young, NOW));

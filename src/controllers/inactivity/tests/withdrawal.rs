@@ -1,6 +1,6 @@
 //! What was promised and is withdrawn stays so; and what the status says of a promise.
 
-use super::table::{DAY, NOW, judged, observed, what, with_promise};
+use super::table::{DAY, NOW, judged, observed, what, with, with_promise};
 use super::*;
 use crate::api::labels;
 use crate::controllers::shared::fixtures;
@@ -11,7 +11,7 @@ use crate::runtime::plan::Requeue;
 /// unused for five days.
 fn annotated(sent: i64, ago: i64) -> Observed {
     let mut observed = observed(0, 0, None);
-    let instance = Arc::make_mut(&mut observed.instance);
+    let instance = Arc::make_mut(&mut observed.candidate.instance);
     instance.status.inactivity = None;
     instance.metadata.annotations = [
         (labels::LAST_ACTIVITY, rfc3339(at(NOW - 5 * DAY))),
@@ -28,22 +28,22 @@ fn annotated(sent: i64, ago: i64) -> Observed {
 fn look(observed: &mut Observed) -> bool {
     let made = plan(observed, &settings(), at(NOW));
     let told = report(observed, &settings(), &made, &Outcome::default(), at(NOW));
-    fixtures::write(told, &mut observed.instance)
+    fixtures::write(told, &mut observed.candidate.instance)
 }
 
 #[test]
 fn a_withdrawn_promise_does_not_come_back() {
     let stored = || {
         let mut observed = annotated(2, INTERVAL);
-        Arc::make_mut(&mut observed.instance).status =
+        Arc::make_mut(&mut observed.candidate.instance).status =
             super::table::observed(5 * DAY, 2, Some(INTERVAL)).instance.status.clone();
         observed
     };
     for (origin, warned) in [("annotations", annotated(2, INTERVAL)), ("status", stored())] {
         assert_eq!(judged(&warned, &settings()), "final mail", "{origin}");
-        let exempt = Observed { is_exempt: true, ..warned.clone() };
-        let orphan = Observed { template: None, ..warned.clone() };
-        let of = |idle| Observed { template: Some(Arc::new(template(idle, true))), ..warned.clone() };
+        let exempt = with(&warned, |known| known.is_exempt = true);
+        let orphan = with(&warned, |known| known.template = None);
+        let of = |idle| with(&warned, |known| known.template = Some(Arc::new(template(idle, true))));
         let cases = [
             ("exempt", exempt),
             ("orphan", orphan),
@@ -61,7 +61,7 @@ fn a_withdrawn_promise_does_not_come_back() {
                 Some(rfc3339(at(NOW - 5 * DAY))),
                 "{origin}, {case}"
             );
-            let back = Observed { instance: withdrawn.instance, ..warned.clone() };
+            let back = with(&warned, |known| known.instance = withdrawn.candidate.instance);
             assert_eq!(judged(&back, &settings()), "warn", "{origin}, {case}");
         }
     }
@@ -70,10 +70,10 @@ fn a_withdrawn_promise_does_not_come_back() {
 #[test]
 fn a_promise_of_a_young_instance_that_was_withdrawn_does_not_come_back() {
     let mut young = annotated(2, INTERVAL);
-    Arc::make_mut(&mut young.instance).metadata.creation_timestamp = Some(Time(at(NOW - 60)));
-    young.template = Some(Arc::new(template("6d", true)));
+    Arc::make_mut(&mut young.candidate.instance).metadata.creation_timestamp = Some(Time(at(NOW - 60)));
+    young.candidate.template = Some(Arc::new(template("6d", true)));
     assert!(look(&mut young));
-    young.template = Some(Arc::new(template("24h", true)));
+    young.candidate.template = Some(Arc::new(template("24h", true)));
     assert_eq!(judged(&young, &settings()), "warn");
 }
 
@@ -81,14 +81,14 @@ fn a_promise_of_a_young_instance_that_was_withdrawn_does_not_come_back() {
 fn warnings_from_a_time_when_the_template_allowed_less_do_not_count() {
     // It has been overdue since yesterday; the warnings, and their deadline, are from days before.
     let mut longer = annotated(2, 4 * DAY);
-    longer.template = Some(Arc::new(template("4d", true)));
+    longer.candidate.template = Some(Arc::new(template("4d", true)));
     assert_eq!(judged(&longer, &settings()), "warn");
     let mut longer = observed(5 * DAY, 2, Some(4 * DAY));
-    longer.template = Some(Arc::new(template("4d", true)));
+    longer.candidate.template = Some(Arc::new(template("4d", true)));
     assert_eq!(judged(&longer, &settings()), "warn");
     // The deadline, an interval after the last warning, is later than the time at which it was overdue.
     let mut warned = observed(5 * DAY, 2, Some(DAY + 60));
-    warned.template = Some(Arc::new(template("4d", true)));
+    warned.candidate.template = Some(Arc::new(template("4d", true)));
     assert_eq!(judged(&warned, &settings()), "final mail");
 }
 
@@ -124,7 +124,7 @@ fn the_status_and_the_condition_say_when_the_next_warning_is_sent() {
         let message = &*told.status.conditions[0].message;
         assert!(message.contains(&format!("due at {}", rfc3339(next))), "{message}");
         let at_time = |now: Timestamp| {
-            let seen = observed.seen.clone().map(|seen| Seen { until: now, ..seen });
+            let seen = observed.seen.clone().map(|seen| RoundResult { until: now, ..seen });
             what(&plan(&Observed { seen, ..observed.clone() }, &hours, now))
         };
         assert_eq!(at_time(next), "warn", "{sent}");
@@ -145,7 +145,7 @@ fn another_time_in_the_template_is_shown_at_once() {
     let mut observed = observed(60, 0, None);
     assert!(look(&mut observed), "the first look");
     assert!(!look(&mut observed));
-    observed.template = Some(Arc::new(template("48h", true)));
+    observed.candidate.template = Some(Arc::new(template("48h", true)));
     assert!(look(&mut observed));
     let promise = observed.instance.status.inactivity.clone().expect("a promise");
     assert_eq!(promise.next_warning, Some(Time(at(NOW - 60 + 2 * DAY))));
@@ -160,7 +160,7 @@ fn a_clock_that_is_behind_moves_no_use_to_an_earlier_time() {
     };
     // A start, or another change of the spec.
     let mut started = observed(60, 1, Some(30));
-    Arc::make_mut(&mut started.instance).metadata.generation = Some(3);
+    Arc::make_mut(&mut started.candidate.instance).metadata.generation = Some(3);
     assert_eq!(since(&started), at(NOW - 60));
     // A use that a source of metrics has seen.
     let mut used = observed(60, 1, Some(30));
@@ -177,11 +177,11 @@ fn a_clock_that_is_behind_moves_no_use_to_an_earlier_time() {
 fn a_start_right_after_a_stop_does_not_bring_warnings_back() {
     let mut warned = annotated(2, INTERVAL);
     let stored = super::table::observed(5 * DAY, 2, Some(INTERVAL)).instance.status.clone();
-    let instance = Arc::make_mut(&mut warned.instance);
+    let instance = Arc::make_mut(&mut warned.candidate.instance);
     (instance.status, instance.spec.running) = (stored, false);
     assert!(look(&mut warned), "the promise ends");
     assert_eq!(warned.instance.status.inactivity, None);
     // It is started before anybody has written that it was off.
-    Arc::make_mut(&mut warned.instance).spec.running = true;
+    Arc::make_mut(&mut warned.candidate.instance).spec.running = true;
     assert_eq!(judged(&warned, &settings()), "warn");
 }

@@ -17,7 +17,7 @@ use super::refusal::{conflict, invalid_name, no_environment, refusal};
 use super::workload;
 use crate::api::environment::Environment;
 use crate::api::instance::InstanceKind;
-use crate::api::names::LabelValue;
+use crate::api::names::check_label_value;
 use crate::api::{Kind, Object, labels, reason};
 use crate::config::InstanceConfig;
 use crate::controllers::shared::environments::{Chosen, choose};
@@ -99,7 +99,7 @@ fn own_patch(observed: &Observed, chosen: &[Chosen<'_>], now: Timestamp) -> Opti
     wanted.insert(labels::PERSISTENT.into(), flag(chosen.iter().any(|c| c.environment.persistent)));
     wanted.insert(labels::HAS_NODE_SELECTOR.into(), flag(chosen.iter().any(|c| selects(c.environment))));
     // A name that no Workspace can have may be no label either, and the API server would refuse all of the patch.
-    let workspace = Some(&*template.spec.workspace_ref.name).filter(|name| LabelValue::new(*name).is_ok());
+    let workspace = Some(&*template.spec.workspace_ref.name).filter(|name| check_label_value(name).is_ok());
     let workspace = workspace.unwrap_or_default();
     if !workspace.is_empty() || instance.label(labels::WORKSPACE).is_some() {
         wanted.insert(labels::WORKSPACE.into(), workspace.into());

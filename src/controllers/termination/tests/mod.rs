@@ -14,6 +14,7 @@ use crate::api::instance::InstanceKind;
 use crate::api::{Kind, Object};
 use crate::clients::status_check::Verdict;
 use crate::config::TerminationConfig;
+use crate::controllers::shared::queries::LastQuery;
 use crate::runtime::events::EventType;
 use crate::runtime::merge;
 use crate::runtime::plan::Requeue;

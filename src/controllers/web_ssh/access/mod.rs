@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::message::Request;
 use crate::api::instance::{Instance, InstanceKind, InstancePhase};
-use crate::api::names::{CanonicalName, DnsLabel, ObjectName};
+use crate::api::names::{CanonicalName, check_dns_label, check_object_name};
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::controllers::shared::addresses::InstanceAddresses;
@@ -19,7 +19,7 @@ use crate::runtime::store::Store;
 
 /// The names of users that Kubernetes keeps for itself begin with this: service accounts, nodes, the anonymous user.
 const OF_THE_SYSTEM: &str = "system:";
-/// Who may `create` this subresource of Instances enters all machines of the namespace: administrators.
+/// A user with the right to `create` this subresource of Instances enters all machines of the namespace: administrators.
 const TERMINAL: &str = "terminal";
 
 /// Decides who gets a terminal.
@@ -39,22 +39,22 @@ pub struct Access {
 pub struct Machine {
     /// The Instance.
     pub instance: ObjectKey,
-    /// Where it serves SSH.
+    /// The address at which it serves SSH.
     pub address: SocketAddr,
-    /// As what the user may.
-    pub standing: Standing,
+    /// The reason for which the user may.
+    pub entitlement: Entitlement,
 }
 
-/// As what a user may enter a machine.
+/// The reason for which a user may enter a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Entitlement {
     /// It is his own machine, or he manages its course.
     Listed,
     /// He has the right of administrators.
     Administrator,
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for Entitlement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Listed => "the Tenant of the machine or a manager of its course",
@@ -84,7 +84,7 @@ pub enum Denied {
         "the user may read the Instance, and is neither its Tenant nor a manager of the Workspace of its Template, and \
          may not create instances/{TERMINAL} in its namespace"
     )]
-    Stranger,
+    Unrelated,
     /// The Instance cannot be used now.
     #[error("the Instance is not ready: its phase is {:?}", .0.as_str())]
     NotReady(InstancePhase),
@@ -114,8 +114,8 @@ pub fn instance_key(request: &Request) -> Result<ObjectKey, Denied> {
 
 /// Namespace and name, if they are such of Kubernetes: they become parts of a path.
 fn checked(namespace: &str, name: &str) -> Option<ObjectKey> {
-    let (namespace, name) = (DnsLabel::new(namespace).ok()?, ObjectName::new(name).ok()?);
-    Some(ObjectKey::new(namespace.as_str(), name.as_str()))
+    let is_valid = check_dns_label(namespace).is_ok() && check_object_name(name).is_ok();
+    is_valid.then(|| ObjectKey::new(namespace, name))
 }
 
 impl Access {
@@ -131,23 +131,23 @@ impl Access {
             return Err(Denied::System);
         }
         let instance: Instance = self.users.get::<InstanceKind>(token, &key).await?;
-        let standing = self.standing(user, token, &key, &instance).await?;
+        let entitlement = self.entitlement(user, token, &key, &instance).await?;
         if instance.status.phase != InstancePhase::Ready {
             return Err(Denied::NotReady(instance.status.phase));
         }
         let addresses = self.addresses.addresses_of(instance.namespace(), instance.uid());
         let address = choose(&instance, &request.environment, &addresses).ok_or(Denied::NoAddress)?;
-        Ok(Machine { instance: key, address: SocketAddr::new(address, self.port), standing })
+        Ok(Machine { instance: key, address: SocketAddr::new(address, self.port), entitlement })
     }
 
-    /// As what a user may enter the machines of an Instance that he may read.
-    async fn standing(
+    /// The reason for which a user may enter the machines of an Instance that he may read.
+    async fn entitlement(
         &self,
         user: &str,
         token: &str,
         key: &ObjectKey,
         instance: &Instance,
-    ) -> Result<Standing, Denied> {
+    ) -> Result<Entitlement, Denied> {
         let tenant = self.tenants.get("", user).filter(|tenant| !tenant.is_terminating());
         if tenant.is_some() {
             let owners = entrance::owners(&self.tenants, instance);
@@ -155,13 +155,13 @@ impl Access {
                 entrance::users(owners.iter().map(String::as_str), managers).contains(user)
             };
             if is_listed(&[]) || is_listed(&self.managers(token, instance).await?) {
-                return Ok(Standing::Listed);
+                return Ok(Entitlement::Listed);
             }
         }
         let kind = KindInfo::of::<InstanceKind>();
         let right = Right { verb: "create", kind, subresource: TERMINAL, object: key };
         let may = self.users.may(token, right).await?;
-        if may { Ok(Standing::Administrator) } else { Err(Denied::Stranger) }
+        if may { Ok(Entitlement::Administrator) } else { Err(Denied::Unrelated) }
     }
 
     /// The managers of the course of an Instance; none if the user may not read its Template, as managers may. The reference

@@ -132,23 +132,23 @@ impl Known {
     }
 
     /// What is decided, and what the API server was asked after it had said who the user is.
-    async fn decided(&self) -> (Result<Standing, String>, Vec<String>) {
+    async fn decided(&self) -> (Result<Entitlement, String>, Vec<String>) {
         let known = self.clone();
         let api = ApiServer::start(move |asked| known.answer(asked)).await;
         let (access, request) = (access(&api.config), request("tenant-ada"));
         let user = access.user(&request).await.expect("a user");
         let machine = access.machine(&user, &request).await;
         let lines = api.lines().split_off(1);
-        (machine.map(|machine| machine.standing).map_err(|why| why.to_string()), lines)
+        (machine.map(|machine| machine.entitlement).map_err(|why| why.to_string()), lines)
     }
 }
 
 #[tokio::test]
 async fn reading_an_instance_is_not_entering_its_machine() {
-    let stranger = Denied::Stranger.to_string();
+    let stranger = Denied::Unrelated.to_string();
     for (known, expected) in [
-        (READER, Ok(Standing::Listed)),
-        (Known { name: "bob", ..READER }, Ok(Standing::Listed)),
+        (READER, Ok(Entitlement::Listed)),
+        (Known { name: "bob", ..READER }, Ok(Entitlement::Listed)),
         // A manager of another course, a Tenant who is leaving, somebody who is no Tenant, and a name that is nearly one.
         (Known { name: "eve", ..READER }, Err(&*stranger)),
         (Known { name: "max", ..READER }, Err(&*stranger)),
@@ -156,15 +156,15 @@ async fn reading_an_instance_is_not_entering_its_machine() {
         (Known { name: "Ada", ..READER }, Err(&*stranger)),
         // Whoever may write the Instance of somebody else can put his own name there.
         (Known { name: "eve", tenant: "eve", ..READER }, Err(&*stranger)),
-        (Known { tenant: "eve", ..READER }, Ok(Standing::Listed)),
+        (Known { tenant: "eve", ..READER }, Ok(Entitlement::Listed)),
         // A manager who may not read the Template is none of it, and its owner need not.
         (Known { name: "bob", reads_template: false, ..READER }, Err(&*stranger)),
-        (Known { reads_template: false, ..READER }, Ok(Standing::Listed)),
+        (Known { reads_template: false, ..READER }, Ok(Entitlement::Listed)),
         // What users write goes into no path.
         (Known { name: "bob", template: "workspace-netlab/vm?x=", ..READER }, Err(&*stranger)),
         (Known { name: "bob", template: "../templates/vm", ..READER }, Err(&*stranger)),
-        (Known { name: "oscar", is_administrator: true, ..READER }, Ok(Standing::Administrator)),
-        (Known { name: "eve", is_administrator: true, ..READER }, Ok(Standing::Administrator)),
+        (Known { name: "oscar", is_administrator: true, ..READER }, Ok(Entitlement::Administrator)),
+        (Known { name: "eve", is_administrator: true, ..READER }, Ok(Entitlement::Administrator)),
     ] {
         let (decided, lines) = known.decided().await;
         let case = format!("{} of {}", known.name, known.template);
@@ -190,7 +190,7 @@ async fn who_may_not_enter_does_not_learn_whether_the_machine_is_on() {
     let expected = Denied::NotReady(InstancePhase::Off).to_string();
     assert_eq!(off.decided().await.0, Err(expected));
     let (decided, _) = Known { name: "eve", ..off }.decided().await;
-    assert_eq!(decided, Err(Denied::Stranger.to_string()));
+    assert_eq!(decided, Err(Denied::Unrelated.to_string()));
 }
 
 #[tokio::test]

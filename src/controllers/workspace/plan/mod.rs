@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::observe::Observed;
 use super::reconcile::{Effect, Settings};
 use crate::api::labels;
-use crate::api::names::{DnsLabel, LabelValue};
+use crate::api::names::{check_dns_label, check_label_value};
 use crate::api::reason;
 use crate::api::tenant::{Role, Tenant};
 use crate::api::workspace::AutoEnroll;
@@ -49,7 +49,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
         return plan;
     }
     let name = observed.namespace_name();
-    if let Err(error) = DnsLabel::new(&*name) {
+    if let Err(error) = check_dns_label(&name) {
         let message = format!(
             "nothing can be made for this Workspace, as no namespace can have its name: {error}; delete it and create it \
              under a name without dots, of at most 53 characters"
@@ -114,7 +114,7 @@ fn own_patch(observed: &Observed, settings: &Settings) -> Option<ObjectPatch> {
         other => other.to_string(),
     };
     // One that is not known may be no value of a label either: the API server would refuse the finalizer with it.
-    let is_label = LabelValue::new(auto_enroll.as_str()).is_ok();
+    let is_label = check_label_value(&auto_enroll).is_ok();
     let wanted = if is_label { json!({labels::AUTO_ENROLL: auto_enroll}) } else { json!({}) };
     settings.responsibility.hold(&observed.workspace, labels::TENANT_FINALIZER, &wanted)
 }

@@ -1,4 +1,4 @@
-//! The places of browsers. Whoever has not said who he is waits, and waiting takes nothing from those who have a terminal:
+//! The slots of browsers. Whoever has not said who he is waits, and waiting takes nothing from those who have a terminal:
 //! silent sockets push out each other, the oldest first.
 
 use std::collections::{BTreeMap, HashMap};
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The places of one replica.
-pub struct Places {
+/// The slots of one replica.
+pub struct Slots {
     /// How many terminals may be open, and how many browsers may wait from one address. From all addresses together, twice
     /// as many may wait.
     most: usize,
@@ -19,14 +19,14 @@ pub struct Places {
 struct All {
     next: u64,
     /// In the order in which they came.
-    taken: BTreeMap<u64, Taken>,
+    taken: BTreeMap<u64, Occupant>,
 }
 
-struct Taken {
+struct Occupant {
     peer: IpAddr,
-    /// Whose terminal it is; `None` while it waits.
+    /// The user of the terminal; `None` while the browser waits.
     user: Option<Arc<str>>,
-    /// The place is needed for somebody else.
+    /// The slot is needed for somebody else.
     end: Arc<Notify>,
 }
 
@@ -34,15 +34,15 @@ struct Taken {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
-impl Places {
-    /// Places for this many terminals.
+impl Slots {
+    /// Slots for this many terminals.
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { most, all: Mutex::default() })
     }
 
-    /// A place for a browser at this address, which waits. If there are too many, the one that has waited longest ends: of
+    /// A slot for a browser at this address, which waits. If there are too many, the one that has waited longest ends: of
     /// this address, if it has as many as it may have, else of all.
-    pub fn wait(self: &Arc<Self>, peer: IpAddr) -> Place {
+    pub fn wait(self: &Arc<Self>, peer: IpAddr) -> Slot {
         let end = Arc::new(Notify::new());
         let mut all = self.all();
         if all.waiting(Some(peer)).count() >= self.most {
@@ -52,8 +52,8 @@ impl Places {
         }
         let number = all.next;
         all.next += 1;
-        all.taken.insert(number, Taken { peer, user: None, end: Arc::clone(&end) });
-        Place { places: Arc::clone(self), number, end }
+        all.taken.insert(number, Occupant { peer, user: None, end: Arc::clone(&end) });
+        Slot { slots: Arc::clone(self), number, end }
     }
 
     fn all(&self) -> MutexGuard<'_, All> {
@@ -63,14 +63,14 @@ impl Places {
 }
 
 impl All {
-    fn waiting(&self, peer: Option<IpAddr>) -> impl Iterator<Item = &Taken> {
+    fn waiting(&self, peer: Option<IpAddr>) -> impl Iterator<Item = &Occupant> {
         self.taken
             .values()
             .filter(move |taken| taken.user.is_none() && peer.is_none_or(|peer| peer == taken.peer))
     }
 
-    /// Takes the place of the first one.
-    fn end_oldest(&mut self, is_meant: impl Fn(&Taken) -> bool) {
+    /// Takes the slot of the first one.
+    fn end_oldest(&mut self, is_meant: impl Fn(&Occupant) -> bool) {
         let oldest = self.taken.iter().find(|(_, taken)| is_meant(taken)).map(|(number, _)| *number);
         if let Some(taken) = oldest.and_then(|number| self.taken.remove(&number)) {
             taken.end.notify_one();
@@ -87,24 +87,24 @@ impl All {
     }
 }
 
-/// The place of one browser, until it is dropped.
-pub struct Place {
-    places: Arc<Places>,
+/// The slot of one browser, until it is dropped.
+pub struct Slot {
+    slots: Arc<Slots>,
     number: u64,
     end: Arc<Notify>,
 }
 
-impl Place {
+impl Slot {
     /// The browser gets a terminal. If all are taken, the user who has most of them loses the oldest, but only to one who
     /// still has fewer than he: nobody takes all, and nobody takes turns.
     pub fn open(&self, user: &str) -> Result<(), Full> {
-        let mut all = self.places.all();
+        let mut all = self.slots.all();
         // It may have been needed for somebody else meanwhile.
         if !all.taken.contains_key(&self.number) {
             return Err(Full);
         }
         let users = all.users();
-        if users.values().sum::<usize>() >= self.places.most {
+        if users.values().sum::<usize>() >= self.slots.most {
             let own = users.get(user).copied().unwrap_or_default();
             let (greedy, count) = users.iter().max_by_key(|(_, count)| **count).ok_or(Full)?;
             if *count <= own + 1 {
@@ -116,15 +116,15 @@ impl Place {
         Ok(())
     }
 
-    /// Completes when the place is needed for somebody else.
+    /// Completes when the slot is needed for somebody else.
     pub async fn ended(&self) {
         self.end.notified().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        self.places.all().taken.remove(&self.number);
+        self.slots.all().taken.remove(&self.number);
     }
 }
 
@@ -138,50 +138,50 @@ mod tests {
         IpAddr::from([10, 0, 0, last])
     }
 
-    fn has_ended(place: &Place) -> bool {
-        place.ended().now_or_never().is_some()
+    fn has_ended(slot: &Slot) -> bool {
+        slot.ended().now_or_never().is_some()
     }
 
     #[test]
     fn who_waits_takes_no_terminal_and_gives_way_to_the_next() {
-        let places = Places::new(2);
-        let terminals = [places.wait(peer(1)), places.wait(peer(1))];
+        let slots = Slots::new(2);
+        let terminals = [slots.wait(peer(1)), slots.wait(peer(1))];
         for (terminal, user) in terminals.iter().zip(["ada", "bob"]) {
             terminal.open(user).expect("free");
         }
-        let silent: Vec<Place> = (0..20).map(|_| places.wait(peer(1))).collect();
+        let silent: Vec<Slot> = (0..20).map(|_| slots.wait(peer(1))).collect();
         let ended: Vec<bool> = silent.iter().map(has_ended).collect();
         assert!(ended[..18].iter().all(|ended| *ended), "the oldest: {ended:?}");
         assert!(ended[18..].iter().all(|ended| !ended), "as many wait as may be open: {ended:?}");
         assert!(terminals.iter().all(|terminal| !has_ended(terminal)));
-        assert_eq!(silent[0].open("eve"), Err(Full), "it has lost its place");
+        assert_eq!(silent[0].open("eve"), Err(Full), "it has lost its slot");
         assert_eq!(silent[19].open("eve"), Err(Full), "there are two terminals");
         drop(terminals);
         assert_eq!(silent[0].open("eve"), Err(Full));
         assert_eq!(silent[19].open("eve"), Ok(()));
         drop(silent);
-        assert!(places.all().taken.is_empty());
+        assert!(slots.all().taken.is_empty());
     }
 
     #[test]
     fn the_sockets_of_one_address_push_out_each_other_first() {
-        let places = Places::new(2);
-        let honest = places.wait(peer(1));
-        let flood: Vec<Place> = (0..20).map(|_| places.wait(peer(2))).collect();
+        let slots = Slots::new(2);
+        let honest = slots.wait(peer(1));
+        let flood: Vec<Slot> = (0..20).map(|_| slots.wait(peer(2))).collect();
         assert!(!has_ended(&honest));
         // Of many addresses, the oldest socket of all gives way.
-        let others: Vec<Place> = (3..5).map(|last| places.wait(peer(last))).collect();
+        let others: Vec<Slot> = (3..5).map(|last| slots.wait(peer(last))).collect();
         assert!(has_ended(&honest) && !has_ended(&flood[19]) && !has_ended(&others[0]));
     }
 
     #[test]
     fn one_user_cannot_keep_all_terminals() {
-        let places = Places::new(3);
+        let slots = Slots::new(3);
         let open = |user: &str| {
-            let place = places.wait(peer(1));
-            place.open(user).map(|()| place)
+            let slot = slots.wait(peer(1));
+            slot.open(user).map(|()| slot)
         };
-        let greedy: Vec<Place> = (0..3).map(|_| open("eve").expect("free")).collect();
+        let greedy: Vec<Slot> = (0..3).map(|_| open("eve").expect("free")).collect();
         assert_eq!(open("eve").err(), Some(Full), "from himself nobody wins one");
         let ada = open("ada").expect("the oldest of eve");
         assert_eq!(greedy.iter().map(has_ended).collect::<Vec<_>>(), [true, false, false]);

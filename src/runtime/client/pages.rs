@@ -1,0 +1,31 @@
+//! Lists that a command reads once, in pages.
+
+use http::Request;
+use kube::{Client, Error};
+use serde_json::Value;
+
+/// Objects in one page of a list.
+const PAGE: u32 = 500;
+
+/// Gives all objects of a list, as JSON, to `each`, also those before a page that cannot be read. `query` goes on with the parameters
+/// of the request, such as `&labelSelector=…`, encoded.
+///
+/// # Errors
+/// When the API server refuses a page, or does not answer.
+pub async fn each_listed(
+    client: &Client,
+    path: &str,
+    query: &str,
+    mut each: impl FnMut(Value),
+) -> Result<(), Error> {
+    let mut next = String::new();
+    loop {
+        let request = Request::get(format!("{path}?limit={PAGE}{query}{next}")).body(Vec::new());
+        let mut page: Value = client.request(request.map_err(Error::HttpError)?).await?;
+        page["items"].as_array_mut().into_iter().flatten().for_each(|item| each(item.take()));
+        match page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default() {
+            "" => return Ok(()),
+            token => next = format!("&continue={token}"),
+        }
+    }
+}
