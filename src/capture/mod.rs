@@ -41,11 +41,12 @@ use self::geometry::Geometry;
 use self::repeats::Repeats;
 use self::ring::{Ring, Statistics, Wake};
 use crate::runtime::clock;
+use crate::runtime::queue::Backoff;
 
 /// The name of the thread, in at most 15 bytes.
 pub const THREAD: &str = "ssh-tracker";
-/// After a failure, the next attempt is made after the first of these times, doubled each time up to the second.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// The waits after failures.
+const RETRY: Backoff = Backoff { base: Duration::from_millis(100), cap: Duration::from_secs(2) };
 
 /// What is captured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,18 +142,18 @@ struct Thread {
 impl Thread {
     fn run(self) {
         let mut repeats = Repeats::new(Instant::now());
-        let mut wait = BACKOFF.0;
+        let mut failures = 0;
         loop {
             let begin = Instant::now();
             let Err(reason) = self.capture(&mut repeats) else { return };
-            if begin.elapsed() > BACKOFF.1 {
-                wait = BACKOFF.0;
+            if begin.elapsed() > RETRY.cap {
+                failures = 0;
             }
+            failures += 1;
             self.set(State::Failing(reason));
-            if ring::closes(self.stop.as_fd(), wait) {
+            if ring::closes(self.stop.as_fd(), RETRY.wait(failures)) {
                 return;
             }
-            wait = (wait * 2).min(BACKOFF.1);
         }
     }
 

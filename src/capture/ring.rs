@@ -239,3 +239,16 @@ fn address(interface: c_uint) -> io::Result<SockAddr> {
 fn checked(result: c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_that_is_closed_ends_the_wait() {
+        let (stop, writer) = io::pipe().expect("a pipe");
+        assert!(!closes(stop.as_fd(), Duration::from_millis(1)));
+        drop(writer);
+        assert!(closes(stop.as_fd(), Duration::from_mins(1)));
+    }
+}

@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use tracing::info;
 
 use super::key_pairs::{HOST_KEYS, KeyPairs, host_keys, web_ssh_key};
+use super::writer::RETRY;
 use crate::config::BastionConfig;
 use crate::runtime::error::with_sources;
 use crate::runtime::replace::replace;
@@ -20,9 +21,6 @@ use crate::runtime::replica::Health;
 
 /// How long a request may take.
 const REQUEST: Duration = Duration::from_secs(30);
-/// The wait after the first failed attempt. It doubles up to [`LONGEST_RETRY`].
-const FIRST_RETRY: Duration = Duration::from_millis(250);
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
 /// The SSH server, which has another user than the daemon, may read its private keys, and nobody may write them. It
 /// refuses private keys that others can read only if they are its own files.
 const MODE: u32 = 0o444;
@@ -41,12 +39,12 @@ pub struct Secrets {
 impl Secrets {
     /// Tries until it succeeds. Never returns: what is created once is never changed.
     pub async fn run(self, health: Health) {
-        let mut wait = FIRST_RETRY;
+        let mut failures = 0;
         let mut spares = [None, None];
         while let Err(failure) = self.ensure(&mut spares).await {
             health.failing(failure);
-            sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_RETRY);
+            failures += 1;
+            sleep(RETRY.wait(failures)).await;
         }
         health.ready();
         std::future::pending::<()>().await;

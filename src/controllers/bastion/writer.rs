@@ -15,6 +15,7 @@ use super::key_file::KeyFile;
 use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
 use crate::runtime::metrics::precise;
+use crate::runtime::queue::Backoff;
 use crate::runtime::replace::replace;
 use crate::runtime::replica::Health;
 use crate::runtime::store::Store;
@@ -23,9 +24,8 @@ use crate::runtime::store::Store;
 const QUIET: Duration = Duration::from_millis(50);
 /// No change waits longer than this for others.
 const LONGEST: Duration = Duration::from_millis(500);
-/// The wait after the first failed attempt. It doubles up to [`LONGEST_RETRY`].
-const FIRST_RETRY: Duration = Duration::from_millis(250);
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// The waits after failed attempts.
+pub const RETRY: Backoff = Backoff { base: Duration::from_millis(250), cap: Duration::from_secs(30) };
 /// A disk that has not taken the file after this time is reported.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Everybody may read public keys: the SSH server has another user than the daemon.
@@ -68,18 +68,18 @@ impl Writer {
     /// Writes the file now and after each burst of changes. Never returns.
     pub async fn run(self, health: Health) {
         let writer = Arc::new(self);
-        let mut wait = FIRST_RETRY;
+        let mut failures = 0;
         loop {
             match Arc::clone(&writer).write(&health).await {
                 Ok(()) => {
                     health.ready();
-                    wait = FIRST_RETRY;
+                    failures = 0;
                     burst(&writer.changed.notify).await;
                 }
                 Err(failure) => {
                     health.failing(failure);
-                    sleep(wait).await;
-                    wait = (wait * 2).min(LONGEST_RETRY);
+                    failures += 1;
+                    sleep(RETRY.wait(failures)).await;
                 }
             }
         }

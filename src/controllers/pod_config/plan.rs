@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::allocator::{AddressRequest, Without};
 use super::observe::{FINALIZER, Member, Observed, Settings};
-use super::pools::{Change, Waits, changes};
+use super::pools::{PoolChange, Waits, changes};
 use super::records::{LIMIT, PoolRecord};
 use super::sample::plan_sample;
 use crate::api::pod_config::PodConfigKind;
@@ -77,7 +77,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
 }
 
 /// Whether links of a `PodConfig` are given up because it does not exist, as far as is known.
-fn gives_up(observed: &Observed, change: &Change<'_>) -> bool {
+fn gives_up(observed: &Observed, change: &PoolChange<'_>) -> bool {
     let is_recorded = |uid: &str, link: &Allocation| {
         change.view.pool.entries.get(uid).is_some_and(|list| list.contains(link))
     };
@@ -88,8 +88,8 @@ fn gives_up(observed: &Observed, change: &Change<'_>) -> bool {
 }
 
 /// Plans the record of a pool.
-fn plan_pool(change: &Change<'_>, settings: &Settings, observed: &Observed, plan: &mut Plan) {
-    let Change { view, next, .. } = change;
+fn plan_pool(change: &PoolChange<'_>, settings: &Settings, observed: &Observed, plan: &mut Plan) {
+    let PoolChange { view, next, .. } = change;
     match &view.record {
         None if next.is_unused() => {}
         None => plan.ensure.push(record(next, settings, observed)),
@@ -150,7 +150,7 @@ fn remaining(until: Timestamp, now: Timestamp) -> Duration {
 }
 
 /// Plans the end of a `PodConfig`: the finalizer is removed once nothing is recorded for it.
-fn leave(observed: &Observed, changes: &[Change<'_>], now: Timestamp, plan: &mut Plan) {
+fn leave(observed: &Observed, changes: &[PoolChange<'_>], now: Timestamp, plan: &mut Plan) {
     let uid = observed.config.uid();
     let has = |pool: &PoolRecord| pool.allocations().any(|(_, allocation)| allocation.pod_config_uid == uid);
     let has_now = observed.pools.iter().any(|view| has(&view.pool));
@@ -174,8 +174,8 @@ fn leave(observed: &Observed, changes: &[Change<'_>], now: Timestamp, plan: &mut
 }
 
 /// The problems of pods of this `PodConfig` that have no address: one for each pool, attachment and cause.
-fn unserved(observed: &Observed, changes: &[Change<'_>]) -> Vec<Problem> {
-    let mut groups: BTreeMap<(String, &str, Without), (&Change<'_>, Vec<&str>)> = BTreeMap::new();
+fn unserved(observed: &Observed, changes: &[PoolChange<'_>]) -> Vec<Problem> {
+    let mut groups: BTreeMap<(String, &str, Without), (&PoolChange<'_>, Vec<&str>)> = BTreeMap::new();
     for change in changes {
         for (AddressRequest { allocation, .. }, why) in &change.without {
             if allocation.pod_config_uid == observed.config.uid() {
@@ -184,7 +184,7 @@ fn unserved(observed: &Observed, changes: &[Change<'_>]) -> Vec<Problem> {
             }
         }
     }
-    let problem = |((range, attachment, why), (change, pods)): (_, (&Change<'_>, Vec<&str>))| {
+    let problem = |((range, attachment, why), (change, pods)): (_, (&PoolChange<'_>, Vec<&str>))| {
         let word = if pods.len() == 1 { "pod" } else { "pods" };
         let begin = format!("attachment {attachment} of {word} {}", listed(pods, 3));
         let exhausted = |message| Problem::elsewhere(Component::Whole, reason::POOL_EXHAUSTED, message);

@@ -14,7 +14,7 @@ use crate::controllers::pod_network::{Allocation, Link, LinkState};
 
 /// The next state of a pool.
 #[derive(Debug, Clone)]
-pub struct Change<'a> {
+pub struct PoolChange<'a> {
     /// The pool, and its record.
     pub view: &'a PoolView,
     /// What is to be recorded.
@@ -50,7 +50,11 @@ fn attachments<'a>(member: &'a Member, pool: &'a PoolRecord) -> impl Iterator<It
 }
 
 /// The next states of the pools of the namespace that this `PodConfig` looks after.
-pub fn changes<'a>(observed: &'a Observed, settings: &Settings, now: Timestamp) -> (Vec<Change<'a>>, Waits) {
+pub fn changes<'a>(
+    observed: &'a Observed,
+    settings: &Settings,
+    now: Timestamp,
+) -> (Vec<PoolChange<'a>>, Waits) {
     let facts = Facts { observed, grace: settings.grace, now };
     let mut waits = Waits::default();
     let own = observed.pools.iter().filter(|view| concerns(observed, view));
@@ -66,7 +70,7 @@ struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    fn change(&self, view: &'a PoolView, waits: &mut Waits) -> Change<'a> {
+    fn change(&self, view: &'a PoolView, waits: &mut Waits) -> PoolChange<'a> {
         let (pool, members) = (&view.pool, &self.observed.members);
         let wanted = wanted(members, view);
         let frozen: BTreeSet<&str> = members
@@ -95,7 +99,7 @@ impl<'a> Facts<'a> {
         }
         let bridges = bridges.into_iter().cloned().collect();
         let without = next.without.into_iter();
-        Change {
+        PoolChange {
             view,
             without: without.filter_map(|(place, why)| Some((wanted.get(place)?.clone(), why))).collect(),
             next: PoolRecord { bridges, entries: next.entries, is_damaged: false, ..pool.clone() },

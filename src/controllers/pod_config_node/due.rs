@@ -1,27 +1,24 @@
-//! When something is to be done.
+//! When a part of the work of a node is to be done.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The longest wait after a failure.
-pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
+use crate::runtime::queue::Backoff;
 
-/// The wait after a failure that follows so many others: a second, doubled each time up to `longest`.
-pub fn backoff(failures: u32, longest: Duration) -> Duration {
-    Duration::from_secs(1 << failures.min(16)).min(longest)
-}
+/// The waits after failures.
+pub const RETRY: Backoff = Backoff { base: Duration::from_secs(1), cap: Duration::from_mins(1) };
 
-/// When something is due, and how often in a row it has failed.
+/// When a part of the work is due, and how often in a row it has failed.
 #[derive(Default)]
-pub struct Due {
+pub struct Schedule {
     /// When; `None` if it is not.
     pub at: Option<Instant>,
     /// How often in a row.
     pub failures: u32,
 }
 
-impl Due {
+impl Schedule {
     /// It is due after this time, or earlier if it was.
     pub fn after(&mut self, wait: Duration) {
         let at = Instant::now() + wait;
@@ -35,7 +32,7 @@ impl Due {
 
     /// It failed, and is due again after a while.
     pub fn failed(&mut self) {
-        self.after(backoff(self.failures, LONGEST_WAIT));
         self.failures += 1;
+        self.after(RETRY.wait(self.failures));
     }
 }

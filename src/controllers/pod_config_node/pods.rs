@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::due::{LONGEST_WAIT, backoff};
+use super::due::RETRY;
 use super::locate::{Located, NotLocated};
 use super::mark::{LinkKey, Mark, process_of};
 use super::plan::{Plan, problem};
@@ -184,10 +184,10 @@ impl Pods {
             Err(NotLocated::NotRunning) => (None, NOT_RUNNING),
             Err(NotLocated::Unavailable(why)) => (
                 Some(problem(RUNTIME_UNAVAILABLE, format!("the container runtime cannot be asked: {why}"))),
-                LONGEST_WAIT,
+                RETRY.cap,
             ),
             Err(NotLocated::Failed(why)) => {
-                (Some(problem(LINK_FAILED, format!("the pod's process is not known: {why}"))), LONGEST_WAIT)
+                (Some(problem(LINK_FAILED, format!("the pod's process is not known: {why}"))), RETRY.cap)
             }
         };
         pod.fail(now, longest);
@@ -224,7 +224,7 @@ impl Pods {
             pod.verified = Some(plugged.map(verified).collect());
         } else {
             pod.verified = None;
-            pod.fail(now, LONGEST_WAIT);
+            pod.fail(now, RETRY.cap);
         }
         let is_other = links.iter().any(|(key, result)| self.results.get(key) != Some(result));
         self.results.extend(links);
@@ -243,8 +243,8 @@ impl Pod {
     }
 
     fn fail(&mut self, now: Instant, longest: Duration) {
-        self.retry = Some(now + backoff(self.failures, longest));
         self.failures += 1;
+        self.retry = Some(now + RETRY.wait(self.failures).min(longest));
     }
 }
 

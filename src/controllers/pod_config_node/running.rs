@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
-use super::due::Due;
+use super::due::Schedule;
 use super::locate::{Located, NotLocated, locate, probe};
 use super::mark::{Mark, bridge_namespace};
 use super::node_loop::PodConfigNodeLoop;
@@ -54,9 +54,9 @@ pub struct Running {
     pods: Pods,
     events: Option<Events>,
     tasks: JoinSet<Ended>,
-    settling: Due,
-    probing: Due,
-    reporting: Due,
+    settling: Schedule,
+    probing: Schedule,
+    reporting: Schedule,
     resync: Instant,
     is_writing: bool,
     /// Why the runtime does not answer; `None` if it does, or was not asked yet.
@@ -81,9 +81,9 @@ impl Running {
             pods: Pods::default(),
             events: None,
             tasks: JoinSet::new(),
-            settling: Due { at: Some(Instant::now()), failures: 0 },
-            probing: Due { at: Some(Instant::now()), failures: 0 },
-            reporting: Due::default(),
+            settling: Schedule { at: Some(Instant::now()), failures: 0 },
+            probing: Schedule { at: Some(Instant::now()), failures: 0 },
+            reporting: Schedule::default(),
             resync: Instant::now() + Duration::from(own.config.resync),
             is_writing: false,
             runtime_problem: None,
@@ -236,7 +236,7 @@ impl Running {
                 if self.runtime_problem.is_some() {
                     self.probing.failed();
                 } else {
-                    self.probing = Due::default();
+                    self.probing = Schedule::default();
                     if was.is_some() {
                         self.pods.retry_all();
                         self.settling.after(Duration::ZERO);

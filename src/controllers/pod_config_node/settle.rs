@@ -8,7 +8,7 @@ use metrics::counter;
 use tracing::{debug, info, warn};
 
 use super::mark::{LinkKey, Mark};
-use super::plan::{Change, Observed, Plan, Settings, plan, problem};
+use super::plan::{LinkChange, Observed, Plan, Settings, plan, problem};
 use super::records::Desired;
 use crate::api::reason::LINK_FAILED;
 use crate::controllers::pod_network::LinkProblem;
@@ -45,7 +45,8 @@ pub fn settle(
             has_failed = true;
             warn!(?change, %error, "the kernel refuses a change of a link");
             counter!("pod_network_failures_total", "reason" => LINK_FAILED.as_str()).increment(1);
-            if let Change::DeletePair { mark: Mark { key, .. }, .. } | Change::SetMaster { key, .. } = change
+            if let LinkChange::DeletePair { mark: Mark { key, .. }, .. } | LinkChange::SetMaster { key, .. } =
+                change
             {
                 let message = format!("{}: {error}", described(change));
                 failed.insert(key.clone(), problem(LINK_FAILED, message));
@@ -59,10 +60,10 @@ impl Plan {
     fn finish(&mut self, failed: BTreeMap<LinkKey, LinkProblem>, has_failed: bool) {
         for change in &self.changes {
             match change {
-                Change::DeletePair { mark, .. } => {
+                LinkChange::DeletePair { mark, .. } => {
                     self.left.insert(mark.key.clone());
                 }
-                Change::DeleteBridge { name, .. } => {
+                LinkChange::DeleteBridge { name, .. } => {
                     self.kept.insert(name.clone(), "cannot be removed".to_owned());
                 }
                 _ => {}
@@ -90,40 +91,40 @@ fn planned(
     Ok(plan(&observed, desired, settings, busy))
 }
 
-fn carry_out(socket: &mut Socket, change: &Change) -> io::Result<()> {
+fn carry_out(socket: &mut Socket, change: &LinkChange) -> io::Result<()> {
     debug!(?change, "changing a link");
     match change {
-        Change::DeletePair { index, mark } => {
+        LinkChange::DeletePair { index, mark } => {
             socket.delete_link(*index)?;
             let Mark { namespace, key: LinkKey { pod_uid, attachment }, net, .. } = mark;
             info!(namespace, pod_uid, attachment, %net, "the link of a pod is removed");
             counter!("pod_network_links_removed_total").increment(1);
             Ok(())
         }
-        Change::DeleteBridge { index, name } => {
+        LinkChange::DeleteBridge { index, name } => {
             socket.delete_link(*index)?;
             info!(bridge = name, "a bridge is removed that no PodConfig uses");
             Ok(())
         }
-        Change::CreateBridge { name, mac } => {
+        LinkChange::CreateBridge { name, mac } => {
             socket.create_bridge(&NewLink { name: name.clone(), mac: *mac })?;
             info!(bridge = name, "a bridge is made");
             Ok(())
         }
-        Change::SetAlias { index, alias } => socket.set_alias(*index, alias),
-        Change::SetMac { index, mac } => socket.set_mac(*index, *mac),
-        Change::SetUp { index } => socket.set_up(*index),
-        Change::SetMaster { index, master, .. } => socket.set_master(*index, *master),
-        Change::AddGateway(address) => socket.add_address(address),
-        Change::RemoveGateway(address) => socket.remove_address(address),
+        LinkChange::SetAlias { index, alias } => socket.set_alias(*index, alias),
+        LinkChange::SetMac { index, mac } => socket.set_mac(*index, *mac),
+        LinkChange::SetUp { index } => socket.set_up(*index),
+        LinkChange::SetMaster { index, master, .. } => socket.set_master(*index, *master),
+        LinkChange::AddGateway(address) => socket.add_address(address),
+        LinkChange::RemoveGateway(address) => socket.remove_address(address),
     }
 }
 
 /// What failed, for a sentence.
-fn described(change: &Change) -> &'static str {
+fn described(change: &LinkChange) -> &'static str {
     match change {
-        Change::DeletePair { .. } => "the link cannot be removed",
-        Change::SetMaster { .. } => "the link cannot be plugged into its bridge",
+        LinkChange::DeletePair { .. } => "the link cannot be removed",
+        LinkChange::SetMaster { .. } => "the link cannot be plugged into its bridge",
         _ => "the link cannot be changed",
     }
 }

@@ -40,6 +40,13 @@ impl Default for Backoff {
     }
 }
 
+impl Backoff {
+    /// The wait after so many failures in a row, without jitter: the base after the first, doubled with each further one.
+    pub fn wait(self, failures: u32) -> Duration {
+        self.base.saturating_mul(1 << failures.saturating_sub(1).min(20)).min(self.cap)
+    }
+}
+
 /// After this many objects of the higher priority, one of the lower priority is taken, so that those do not
 /// starve.
 const FAIRNESS: u32 = 8;
@@ -272,9 +279,7 @@ impl Queue {
 
     /// The backoff after `failures` failures in a row: between half of the doubled base and all of it.
     fn delay(&self, key: &ObjectKey, failures: u32) -> Duration {
-        let doubled = self.backoff.base.saturating_mul(1 << (failures.saturating_sub(1)).min(20));
-        let whole = doubled.min(self.backoff.cap);
-        whole.mul_f64(0.5 + 0.5 * spread(key, u64::from(failures)))
+        self.backoff.wait(failures).mul_f64(0.5 + 0.5 * spread(key, u64::from(failures)))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 
-use super::{Change, Observed, Plan, Settings, problem};
+use super::{LinkChange, Observed, Plan, Settings, problem};
 use crate::api::reason::{BRIDGE_CONFLICT, NETWORK_OVERLAP};
 use crate::controllers::pod_config_node::mark::{Mark, bridge_alias, bridge_mac, bridge_namespace};
 use crate::controllers::pod_config_node::records::{Desired, DesiredLink};
@@ -58,7 +58,7 @@ pub(super) fn plan(
                     plug(link.index, &own, busy, plan);
                 } else if own.iter().any(|wanted| can_be_there(wanted, plan)) && plan.routes.is_empty() {
                     let mac = bridge_mac(&settings.node, name);
-                    plan.changes.push(Change::CreateBridge { name: name.clone(), mac });
+                    plan.changes.push(LinkChange::CreateBridge { name: name.clone(), mac });
                 }
             }
         }
@@ -71,7 +71,7 @@ fn plug(master: u32, links: &[&DesiredLink], busy: &BTreeSet<String>, plan: &mut
     for DesiredLink { mark, .. } in links {
         let is_busy = busy.contains(&mark.key.pod_uid) || plan.problems.contains_key(&mark.key);
         if let Some(end) = plan.ends.get(&mark.key).filter(|end| end.master != master && !is_busy) {
-            plan.changes.push(Change::SetMaster { index: end.index, master, key: mark.key.clone() });
+            plan.changes.push(LinkChange::SetMaster { index: end.index, master, key: mark.key.clone() });
         }
     }
 }
@@ -128,13 +128,13 @@ impl<'o> View<'o> {
         let (index, mac) = (link.index, bridge_mac(&self.settings.node, &link.name));
         let alias = bridge_alias(namespace);
         if link.alias != alias {
-            plan.changes.push(Change::SetAlias { index, alias });
+            plan.changes.push(LinkChange::SetAlias { index, alias });
         }
         if link.mac != Some(mac) {
-            plan.changes.push(Change::SetMac { index, mac });
+            plan.changes.push(LinkChange::SetMac { index, mac });
         }
         if !link.is_up {
-            plan.changes.push(Change::SetUp { index });
+            plan.changes.push(LinkChange::SetUp { index });
         }
         let none = BTreeSet::new();
         let gateways = users.get(namespace).unwrap_or(&none);
@@ -142,12 +142,12 @@ impl<'o> View<'o> {
             self.observed.addresses.iter().filter(|address| address.link == index).collect();
         for net in gateways.iter().filter(|net| !found.iter().any(|address| address.net == **net)) {
             if let Ok(None) = self.overlap(index, net, plan) {
-                plan.changes.push(Change::AddGateway(Address { link: index, net: *net }));
+                plan.changes.push(LinkChange::AddGateway(Address { link: index, net: *net }));
             }
         }
         for address in found.into_iter().filter(|address| !gateways.contains(&address.net)) {
             if is_gateway(&address.net) && self.desired.unreadable.is_empty() {
-                plan.changes.push(Change::RemoveGateway(*address));
+                plan.changes.push(LinkChange::RemoveGateway(*address));
             }
         }
     }
@@ -197,7 +197,7 @@ impl<'o> View<'o> {
             }
             let ports = || self.observed.links.iter().filter(|port| port.master == link.index);
             if ports().next().is_none() {
-                plan.changes.push(Change::DeleteBridge { index: link.index, name: link.name.clone() });
+                plan.changes.push(LinkChange::DeleteBridge { index: link.index, name: link.name.clone() });
             }
             let foreign = ports().find(|port| Mark::read(&port.alias).is_none());
             plan.kept.extend(

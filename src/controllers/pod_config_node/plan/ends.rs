@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Change, Observed, Plan, Unknown};
+use super::{LinkChange, Observed, Plan, Unknown};
 use crate::controllers::pod_config_node::mark::{Mark, Side};
 use crate::controllers::pod_config_node::records::Desired;
 use crate::netlink::{Link, Mac};
@@ -29,14 +29,14 @@ pub(super) fn plan(observed: &Observed, desired: &Desired, busy: &BTreeSet<Strin
         match fate(side, &mark, desired, plan) {
             Fate::Stays => {
                 if link.alias.is_empty() {
-                    plan.changes.push(Change::SetAlias { index, alias: mark.alias(side) });
+                    plan.changes.push(LinkChange::SetAlias { index, alias: mark.alias(side) });
                 }
                 if !link.is_up {
-                    plan.changes.push(Change::SetUp { index });
+                    plan.changes.push(LinkChange::SetUp { index });
                 }
                 plan.ends.insert(mark.key, link.clone());
             }
-            Fate::Goes => plan.changes.push(Change::DeletePair { index, mark }),
+            Fate::Goes => plan.changes.push(LinkChange::DeletePair { index, mark }),
             Fate::Unknown => {
                 let bridge = observed.link(link.master).map(|bridge| bridge.name.clone()).unwrap_or_default();
                 let unknown = Unknown { mark: mark.clone(), name: link.name.clone(), bridge };

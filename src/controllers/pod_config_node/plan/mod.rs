@@ -74,7 +74,7 @@ pub struct Settings {
 
 /// A change on the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum LinkChange {
     /// Delete the node's end of a pair, and the pod's end with it.
     DeletePair {
         /// Its number.
@@ -134,7 +134,7 @@ pub enum Change {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The changes, in this order.
-    pub changes: Vec<Change>,
+    pub changes: Vec<LinkChange>,
     /// The ranges into which the routes have to be read before more can be planned.
     pub routes: Vec<IpNet>,
     /// The node's ends that stay, each for a link that is wanted.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use crate::controllers::pod_config_node::mark::{LinkKey, Mark, Side};
-use crate::controllers::pod_config_node::plan::{Change, Observed, Plan, Settings, plan};
+use crate::controllers::pod_config_node::plan::{LinkChange, Observed, Plan, Settings, plan};
 use crate::controllers::pod_config_node::records::Desired;
 use crate::controllers::pod_network::pool_name;
 use crate::netlink::{Address, Link};
@@ -88,7 +88,7 @@ pub fn carry_out(observed: &mut Observed, plan: &Plan) {
             links.iter().position(|link| link.index == index).expect("the link is there")
         };
         match change {
-            Change::DeletePair { index, .. } | Change::DeleteBridge { index, .. } => {
+            LinkChange::DeletePair { index, .. } | LinkChange::DeleteBridge { index, .. } => {
                 let position = at(&mut observed.links, *index);
                 observed.links.remove(position);
                 observed
@@ -98,33 +98,33 @@ pub fn carry_out(observed: &mut Observed, plan: &Plan) {
                     .for_each(|link| link.master = 0);
                 observed.addresses.retain(|address| address.link != *index);
             }
-            Change::CreateBridge { name, mac } => {
+            LinkChange::CreateBridge { name, mac } => {
                 assert!(observed.links.iter().all(|link| link.name != *name), "{name} is there");
                 let index = observed.links.iter().map(|link| link.index).max().unwrap_or(0) + 1;
                 observed.links.push(Link { mac: Some(*mac), ..link(index, name, "bridge") });
             }
-            Change::SetAlias { index, alias } => {
+            LinkChange::SetAlias { index, alias } => {
                 let position = at(&mut observed.links, *index);
                 observed.links[position].alias.clone_from(alias);
             }
-            Change::SetMac { index, mac } => {
+            LinkChange::SetMac { index, mac } => {
                 let position = at(&mut observed.links, *index);
                 observed.links[position].mac = Some(*mac);
             }
-            Change::SetUp { index } => {
+            LinkChange::SetUp { index } => {
                 let position = at(&mut observed.links, *index);
                 observed.links[position].is_up = true;
             }
-            Change::SetMaster { index, master, .. } => {
+            LinkChange::SetMaster { index, master, .. } => {
                 assert!(observed.links.iter().any(|link| link.index == *master && link.kind == "bridge"));
                 let position = at(&mut observed.links, *index);
                 observed.links[position].master = *master;
             }
-            Change::AddGateway(address) => {
+            LinkChange::AddGateway(address) => {
                 assert!(!observed.addresses.contains(address), "{address:?} is there");
                 observed.addresses.push(*address);
             }
-            Change::RemoveGateway(address) => observed.addresses.retain(|other| other != address),
+            LinkChange::RemoveGateway(address) => observed.addresses.retain(|other| other != address),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::kernel::*;
 use crate::controllers::pod_config_node::mark::{Side, bridge_alias, bridge_mac};
 use crate::controllers::pod_config_node::plan::{
-    Change, Observed, Repair, Verdict, overlapped, plan, verify,
+    LinkChange, Observed, Repair, Verdict, overlapped, plan, verify,
 };
 use crate::controllers::pod_config_node::records::Desired;
 use crate::netlink::{Link, Mac, Route};
@@ -34,15 +34,15 @@ fn a_bridge_is_made_with_mark_and_gateway_and_then_takes_links() {
     let mut observed = Observed { links: vec![link(1, "lo", "")], ..Observed::default() };
     let first = planned(&observed, &one());
     let mac = bridge_mac("node-1", "br0");
-    assert_eq!(first.changes, [Change::CreateBridge { name: "br0".to_owned(), mac }]);
+    assert_eq!(first.changes, [LinkChange::CreateBridge { name: "br0".to_owned(), mac }]);
     assert!(first.bridges.is_empty(), "it has no number yet");
     carry_out(&mut observed, &first);
     let second = planned(&observed, &one());
     assert_eq!(
         second.changes,
         [
-            Change::SetAlias { index: 2, alias: bridge_alias("lab") },
-            Change::AddGateway(address(2, "10.77.0.1/24"))
+            LinkChange::SetAlias { index: 2, alias: bridge_alias("lab") },
+            LinkChange::AddGateway(address(2, "10.77.0.1/24"))
         ]
     );
     let last = converge(&mut observed, &one());
@@ -70,24 +70,27 @@ type Damage = fn(&mut Observed);
 #[test]
 fn what_differs_is_changed_and_nothing_else() {
     let pair = mark("lab", "p1", "data", "10.77.0.2/24");
-    let table: [(Damage, Change); 9] = [
-        (|o| o.links[0].is_up = false, Change::SetUp { index: 5 }),
-        (|o| o.links[0].alias.clear(), Change::SetAlias { index: 5, alias: bridge_alias("lab") }),
+    let table: [(Damage, LinkChange); 9] = [
+        (|o| o.links[0].is_up = false, LinkChange::SetUp { index: 5 }),
+        (|o| o.links[0].alias.clear(), LinkChange::SetAlias { index: 5, alias: bridge_alias("lab") }),
         (
             |o| o.links[0].mac = Some(Mac([2; 6])),
-            Change::SetMac { index: 5, mac: bridge_mac("node-1", "br0") },
+            LinkChange::SetMac { index: 5, mac: bridge_mac("node-1", "br0") },
         ),
-        (|o| o.addresses.clear(), Change::AddGateway(address(5, "10.77.0.1/24"))),
-        (|o| o.addresses.push(address(5, "10.99.0.1/24")), Change::RemoveGateway(address(5, "10.99.0.1/24"))),
-        (|o| o.links[1].master = 0, Change::SetMaster { index: 6, master: 5, key: key("p1", "data") }),
-        (|o| o.links[1].alias.clear(), Change::SetAlias { index: 6, alias: pair.alias(Side::Node) }),
-        (|o| o.links[1].is_up = false, Change::SetUp { index: 6 }),
+        (|o| o.addresses.clear(), LinkChange::AddGateway(address(5, "10.77.0.1/24"))),
+        (
+            |o| o.addresses.push(address(5, "10.99.0.1/24")),
+            LinkChange::RemoveGateway(address(5, "10.99.0.1/24")),
+        ),
+        (|o| o.links[1].master = 0, LinkChange::SetMaster { index: 6, master: 5, key: key("p1", "data") }),
+        (|o| o.links[1].alias.clear(), LinkChange::SetAlias { index: 6, alias: pair.alias(Side::Node) }),
+        (|o| o.links[1].is_up = false, LinkChange::SetUp { index: 6 }),
         (
             |o| {
                 let again = Link { index: 9, ..o.links[1].clone() };
                 o.links.push(again);
             },
-            Change::DeletePair { index: 9, mark: pair.clone() },
+            LinkChange::DeletePair { index: 9, mark: pair.clone() },
         ),
     ];
     for (damage, change) in table {
@@ -108,7 +111,7 @@ fn a_link_goes_when_it_is_released_or_its_pool_no_longer_names_it() {
     let none = desired(&[pool("lab", RANGE, &["br0"], &[])]);
     for wanted in [released, other, none] {
         let plan = planned(&complete(), &wanted);
-        assert!(matches!(plan.changes[..], [Change::DeletePair { index: 6, .. }]), "{:?}", plan.changes);
+        assert!(matches!(plan.changes[..], [LinkChange::DeletePair { index: 6, .. }]), "{:?}", plan.changes);
     }
     // Nothing says anything about its range.
     let (name, mut data) = pool("lab", RANGE, &["br0"], &[]);
@@ -121,7 +124,9 @@ fn a_link_goes_when_it_is_released_or_its_pool_no_longer_names_it() {
         assert!(plan.changes.is_empty() && plan.unknown.len() == 1, "{plan:?}");
     }
     let plan = planned(&complete(), &elsewhere);
-    assert!(plan.unknown.len() == 1 && !plan.changes.iter().any(|c| matches!(c, Change::DeletePair { .. })));
+    assert!(
+        plan.unknown.len() == 1 && !plan.changes.iter().any(|c| matches!(c, LinkChange::DeletePair { .. }))
+    );
     // One pod that cannot be read.
     let (name, mut data) = pool("lab", RANGE, &["br0"], &[]);
     data.insert("p1".to_owned(), "[{}]".to_owned());
