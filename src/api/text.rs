@@ -2,10 +2,11 @@
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use derive_more::{AsRef, Debug, Deref};
 use hashbrown::HashSet;
+use parking_lot::Mutex;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -37,8 +38,7 @@ impl Text {
         if text.len() > LONGEST {
             return Self::from(text);
         }
-        // No code that can panic runs while the table is changed.
-        let mut interner = INTERNER.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut interner = INTERNER.lock();
         if let Some(known) = interner.texts.get(text) {
             return known.clone();
         }
@@ -221,7 +221,7 @@ mod tests {
         for number in 0..4 * LEAST_LIMIT {
             Text::interned(&format!("text {number}"));
         }
-        let interner = INTERNER.lock().expect("no panic");
+        let interner = INTERNER.lock();
         assert!(interner.texts.len() <= interner.limit, "{} texts", interner.texts.len());
         assert!(interner.texts.contains("kept"));
         assert!(!interner.texts.contains("text 0"));

@@ -1,9 +1,10 @@
 //! The paths of the webhooks, and the rule of each.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 use super::bounded::MOST_VALUES;
 use super::decision::{Decision, Denial};
@@ -109,7 +110,7 @@ impl Admission {
     /// Takes note of a change of an Instance in the store. Its reservation ends when the store shows it
     /// running, so that it is counted there, or when it is deleted.
     pub fn note(&self, change: &Change<InstanceKind>) {
-        let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reservations = self.reservations.lock();
         match (&change.old, &change.new) {
             (_, Some(instance)) => reservations.stored(instance),
             (Some(gone), None) => reservations.deleted(gone),
@@ -130,7 +131,7 @@ impl Admission {
         }
         let now = clock::now();
         // A rule that panics leaves the reservations unchanged.
-        let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reservations = self.reservations.lock();
         let pending = reservations.pending(view, now);
         let (decision, admitted) = quota::validate(request, &self.instance, view, &pending);
         if let Some(admitted) = admitted.filter(|_| !request.dry_run) {

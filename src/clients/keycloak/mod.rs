@@ -19,12 +19,13 @@ mod tests;
 mod token;
 mod users;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::keycloak::{DefaultResponse, KeycloakAdmin, KeycloakError as CrateError};
 use http::{StatusCode, Uri};
 use metrics::{counter, histogram};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
 use crate::clients::http::{Answer, HttpClient, HttpError, SetupError};
@@ -135,7 +136,7 @@ impl Keycloak {
         let error = KeycloakError::from_answer(&answer, operation, &self.shared.settings.client_id);
         if matches!(error, KeycloakError::NotFound(_)) {
             // It may be the client with the roles that was deleted, and perhaps made again.
-            *self.known_roles_client() = None;
+            *self.shared.roles_client.lock() = None;
         }
         Err(error)
     }
@@ -194,18 +195,13 @@ impl Keycloak {
 
     /// The identifier of the client that holds the roles.
     async fn roles_client(&self) -> Result<String, KeycloakError> {
-        if let Some(known) = &*self.known_roles_client() {
+        if let Some(known) = &*self.shared.roles_client.lock() {
             return Ok(known.clone());
         }
         let name = &self.shared.settings.roles_client_id;
         let found = self.find_client(name).await?;
-        *self.known_roles_client() = Some(found.clone());
+        *self.shared.roles_client.lock() = Some(found.clone());
         Ok(found)
-    }
-
-    fn known_roles_client(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        // Whole even if a holder of the lock panicked: it is replaced in one step.
-        self.shared.roles_client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

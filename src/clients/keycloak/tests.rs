@@ -2,7 +2,6 @@
 //! something that is broken. The operations are tested on a real Keycloak, in `tests/integration`.
 
 use std::convert::Infallible;
-use std::sync::MutexGuard;
 
 use http::{Method, Request, Response, header};
 use http_body_util::{BodyExt, Full};
@@ -10,6 +9,7 @@ use hyper::body::Bytes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use parking_lot::MutexGuard;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -51,7 +51,7 @@ impl Scripted {
     }
 
     fn seen(&self) -> MutexGuard<'_, Vec<Seen>> {
-        self.seen.lock().unwrap()
+        self.seen.lock()
     }
 
     /// Method and path of each request, without the realm.
@@ -92,7 +92,7 @@ async fn serve(listener: TcpListener, seen: Arc<Mutex<Vec<Seen>>>, script: Arc<S
                     body: String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap(),
                 };
                 let (status, body) = script(&one);
-                seen.lock().unwrap().push(one);
+                seen.lock().push(one);
                 let mut answer = Response::builder().status(status);
                 if let Some(location) = body["location"].as_str() {
                     answer = answer.header(header::LOCATION, location);

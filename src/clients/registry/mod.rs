@@ -28,9 +28,10 @@ mod session;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use reqwest::Url;
 
 use crate::clients::http::HttpClient;
@@ -88,8 +89,7 @@ impl Registry {
 
     /// The client of its server.
     fn client(&self) -> Result<HttpClient, QueryError> {
-        // Nothing that can panic runs while the lock is held and the data inconsistent.
-        let mut known = self.http.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.http.lock();
         if let Some(client) = &*known {
             return Ok(client.clone());
         }

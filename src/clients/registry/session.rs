@@ -1,10 +1,10 @@
 //! The requests of one query: each is sent to the server that is configured, with what that server asks for.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 use http::header::{AUTHORIZATION, HeaderMap, LOCATION};
 use http::{HeaderValue, StatusCode};
+use parking_lot::Mutex;
 use reqwest::{Response, Url};
 
 use super::auth::{self, Challenge, Login, TokenService};
@@ -76,7 +76,7 @@ impl Session {
     /// A reader of the path, whose tokens are for `scope`.
     pub async fn reader(&self, path: &str, scope: String) -> Result<Reader<'_>, QueryError> {
         let first = parsed("url", &format!("{}{path}", self.base))?;
-        let known = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.tokens.lock().clone();
         let header = match known {
             Some(tokens) => Some(self.token(&tokens, &scope).await?),
             None => self.login.as_ref().and_then(Login::header),
@@ -184,7 +184,7 @@ impl Reader<'_> {
             return Err(QueryError::Elsewhere { request: self.request.clone(), to, advice });
         }
         let token = self.session.token(&tokens, scope.as_deref().unwrap_or(&self.scope)).await?;
-        *self.session.tokens.lock().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
+        *self.session.tokens.lock() = Some(tokens);
         Ok(token)
     }
 

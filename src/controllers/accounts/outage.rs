@@ -4,11 +4,12 @@
 //! finds out whether Keycloak answers again, first at once, then after pauses that grow up to [`LONGEST_PAUSE`]. Then
 //! whatever has waited goes on.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use metrics::gauge;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -64,7 +65,7 @@ impl Outage {
 
     /// Calls `listener` whenever Keycloak answers again.
     pub fn on_end(&self, listener: impl Fn() + Send + Sync + 'static) {
-        self.listeners().push(Box::new(listener));
+        self.listeners.lock().push(Box::new(listener));
     }
 
     /// Finds out by `ask`, which fails while Keycloak does not answer, when an outage ends. Never returns.
@@ -80,15 +81,10 @@ impl Outage {
             outlast(&ask, readiness).await;
             self.set_slow(false);
             self.reason.send_replace(None);
-            for listener in self.listeners().iter() {
+            for listener in self.listeners.lock().iter() {
                 listener();
             }
         }
-    }
-
-    fn listeners(&self) -> std::sync::MutexGuard<'_, Vec<Listener>> {
-        // No code that can panic runs while the list is changed.
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -133,9 +129,9 @@ mod tests {
         });
         let begin = Instant::now();
         let ask = || async {
-            asked.lock().unwrap().push(begin.elapsed().as_secs());
+            asked.lock().push(begin.elapsed().as_secs());
             tokio::time::sleep(Duration::from_millis(1)).await;
-            if asked.lock().unwrap().len() <= 7 { Err(KeycloakError::MailNotSent) } else { Ok(()) }
+            if asked.lock().len() <= 7 { Err(KeycloakError::MailNotSent) } else { Ok(()) }
         };
         let watched = outage.watch(ask, &readiness);
         let tested = async {
@@ -152,7 +148,7 @@ mod tests {
             }
         };
         tokio::select! { () = watched => {}, () = tested => {} }
-        assert_eq!(*asked.lock().unwrap(), [0, 1, 3, 7, 12, 17, 22, 27]);
+        assert_eq!(*asked.lock(), [0, 1, 3, 7, 12, 17, 22, 27]);
         assert_eq!(ends.load(Ordering::SeqCst), 1);
         assert!(!readiness.report().1.contains("Keycloak"));
     }

@@ -1,10 +1,10 @@
 //! The gauges about the promises of a loop.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use metrics::gauge;
+use parking_lot::Mutex;
 
 use crate::api::promise::Promise;
 use crate::runtime::ObjectKey;
@@ -88,7 +88,7 @@ impl Promises {
         let deadline = deadline.map(|deadline| deadline.0);
         let known = |witness| WITNESSES.into_iter().find(|known| *known == witness).unwrap_or("other");
         let entry = Entry { deadline, is_waiting, is_undeliverable, witness: witness.map(known) };
-        let counts = &mut *self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = &mut *self.counts.lock();
         let is_empty = deadline.is_none() && !is_waiting && !is_undeliverable && witness.is_none();
         if !counts.replace(key, (!is_empty).then_some(entry)) {
             return;

@@ -2,12 +2,12 @@
 //! for.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use http::header::CONTENT_TYPE;
 use http::{Method, Request};
 use kube::Client;
+use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -168,8 +168,7 @@ impl Cluster {
         path: &str,
         body: Option<(&str, &Value)>,
     ) -> Result<T, Failure> {
-        // A thread that panics while it holds the lock leaves the bucket whole.
-        let taken = self.pace.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
+        let taken = self.pace.lock().take(Instant::now());
         let wait = taken.map_err(Failure::TooMany)?;
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;

@@ -1,7 +1,8 @@
 //! How many requests are sent to the API server: a token bucket.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// The longest time that a request waits for its turn: the client waits as long.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -57,8 +58,7 @@ pub struct OncePerSecond(Mutex<Option<Instant>>);
 impl OncePerSecond {
     /// Whether a message may be written now.
     pub fn may(&self, now: Instant) -> bool {
-        // A thread that panics while it holds the lock leaves the time whole.
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         let is_due = last.is_none_or(|last| now.saturating_duration_since(last) >= Duration::from_secs(1));
         if is_due {
             *last = Some(now);

@@ -1,9 +1,10 @@
 //! Rounds of queries: one round asks each source of metrics for the last use of all Instances.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 use crate::clients::prometheus::{Activity, Prometheus};
@@ -35,7 +36,7 @@ impl Rounds {
 
     /// The latest round.
     pub fn latest(&self) -> Option<Arc<Activity>> {
-        self.latest.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.latest.read().clone()
     }
 
     /// Asks the sources for the last `window`, unless that was done after this call began: whoever calls at the same
@@ -57,7 +58,7 @@ impl Rounds {
             Some(known) => activity.after(&known, since),
             None => activity,
         };
-        *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(activity));
+        *self.latest.write() = Some(Arc::new(activity));
         now
     }
 }

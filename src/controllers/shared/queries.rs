@@ -4,9 +4,10 @@
 //! query, and adds the object to the queue.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
 use crate::runtime::ObjectKey;
@@ -56,19 +57,19 @@ impl<Q: LastQuery> Queries<Q> {
 
     /// The last query of an object.
     pub fn last(&self, key: &ObjectKey) -> Option<Q> {
-        self.lock().entries.get(key).map(|entry| entry.query.clone())
+        self.state.lock().entries.get(key).map(|entry| entry.query.clone())
     }
 
     /// Changes what is known of the last query of an object.
     pub fn change(&self, key: &ObjectKey, change: impl FnOnce(&mut Q)) {
-        if let Some(entry) = self.lock().entries.get_mut(key) {
+        if let Some(entry) = self.state.lock().entries.get_mut(key) {
             change(&mut entry.query);
         }
     }
 
     /// Drops what is known about an object, and ends its query if one is under way.
     pub fn forget(&self, key: &ObjectKey) {
-        self.lock().entries.remove(key);
+        self.state.lock().entries.remove(key);
     }
 
     /// Begins a query of an object; another one of the same object ends. `query` makes what is known of it from the last one.
@@ -79,7 +80,7 @@ impl<Q: LastQuery> Queries<Q> {
         answer: impl Future<Output = Q::Answer> + Send + 'static,
     ) {
         // Locked until the task is in the entry: the task cannot record its answer before.
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.serial += 1;
         let serial = state.serial;
         let query = query(state.entries.get(&key).map(|entry| &entry.query));
@@ -90,15 +91,10 @@ impl<Q: LastQuery> Queries<Q> {
 
     /// Keeps the answer to a query, unless another one has begun since.
     fn record(&self, key: ObjectKey, serial: u64, answer: Q::Answer) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(entry) = state.entries.get_mut(&key).filter(|entry| entry.serial == serial) else { return };
         entry.query.end(clock::now(), answer);
         drop(state);
         self.queue.add(key, Priority::Change);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<Q>> {
-        // No code that can panic runs while the data is inconsistent.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use jiff::Timestamp;
 use metrics::counter;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::observe::{Check, was_ready};
@@ -47,13 +48,13 @@ impl Checks {
 
     /// When a query for an Instance of this name last began, if that was not long ago.
     pub fn begun(&self, key: &ObjectKey) -> Option<Timestamp> {
-        self.times().get(key).copied()
+        self.begun.lock().get(key).copied()
     }
 
     /// Begins a query of the status URL of an Instance; another one of the same Instance ends.
     pub fn begin(&self, instance: &Instance, url: &str) {
         let (key, now) = (ObjectKey::of(instance), clock::now());
-        let mut begun = self.times();
+        let mut begun = self.begun.lock();
         begun.retain(|_, begun| now.duration_since(*begun).unsigned_abs() < SHORTEST);
         begun.insert(key.clone(), now);
         drop(begun);
@@ -71,11 +72,6 @@ impl Checks {
         };
         let answer = check(self.client.clone(), Arc::clone(&self.slots), url.to_owned());
         self.queries.begin(key, query, answer);
-    }
-
-    fn times(&self) -> MutexGuard<'_, HashMap<ObjectKey, Timestamp>> {
-        // No code that can panic runs while the data is inconsistent.
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

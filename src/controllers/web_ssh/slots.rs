@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// The slots of one replica.
@@ -44,7 +45,7 @@ impl Slots {
     /// this address, if it has as many as it may have, else of all.
     pub fn wait(self: &Arc<Self>, peer: IpAddr) -> Slot {
         let end = Arc::new(Notify::new());
-        let mut all = self.all();
+        let mut all = self.all.lock();
         if all.waiting(Some(peer)).count() >= self.most {
             all.end_oldest(|taken| taken.user.is_none() && taken.peer == peer);
         } else if all.waiting(None).count() >= 2 * self.most {
@@ -54,11 +55,6 @@ impl Slots {
         all.next += 1;
         all.taken.insert(number, Occupant { peer, user: None, end: Arc::clone(&end) });
         Slot { slots: Arc::clone(self), number, end }
-    }
-
-    fn all(&self) -> MutexGuard<'_, All> {
-        // No code that can panic runs while the lock is held.
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -98,7 +94,7 @@ impl Slot {
     /// The browser gets a terminal. If all are taken, the user who has most of them loses the oldest, but only to one who
     /// still has fewer than he: nobody takes all, and nobody takes turns.
     pub fn open(&self, user: &str) -> Result<(), Full> {
-        let mut all = self.slots.all();
+        let mut all = self.slots.all.lock();
         // It may have been needed for somebody else meanwhile.
         if !all.taken.contains_key(&self.number) {
             return Err(Full);
@@ -124,7 +120,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.slots.all().taken.remove(&self.number);
+        self.slots.all.lock().taken.remove(&self.number);
     }
 }
 
@@ -160,7 +156,7 @@ mod tests {
         assert_eq!(silent[0].open("eve"), Err(Full));
         assert_eq!(silent[19].open("eve"), Ok(()));
         drop(silent);
-        assert!(slots.all().taken.is_empty());
+        assert!(slots.all.lock().taken.is_empty());
     }
 
     #[test]

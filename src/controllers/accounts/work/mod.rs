@@ -6,10 +6,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::outage::Outage;
@@ -151,7 +152,7 @@ impl<E: Effect + Clone + PartialEq + 'static> AccountWork<E> {
 
     /// Drops what is known about an object. What is under way ends by itself.
     pub fn forget(&self, key: &ObjectKey) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.tasks.remove(key);
         state.asked.remove(key);
         state.waiting.remove(key);
@@ -161,7 +162,7 @@ impl<E: Effect + Clone + PartialEq + 'static> AccountWork<E> {
 impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
     /// Notes what is asked for an object, and returns whether that is as it should be already.
     fn ask(&self, key: &ObjectKey, subject: &Subject<E>, by_status: bool) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let is_settled = match state.asked.get(key) {
             Some((asked, is_settled)) => asked == subject && *is_settled,
             None => by_status,
@@ -172,7 +173,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
 
     /// Notes whether what was last asked for an object is as it should be.
     fn settle(&self, key: &ObjectKey, is_done: bool) {
-        if let Some((_, is_settled)) = self.lock().asked.get_mut(key) {
+        if let Some((_, is_settled)) = self.state.lock().asked.get_mut(key) {
             *is_settled = is_done;
         }
     }
@@ -184,7 +185,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
         subject: Subject<E>,
         work: impl Future<Output = Worked<E::Result>> + Send + 'static,
     ) -> Present<E::Result> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match state.tasks.get_mut(&key).map(|task| (task.subject == subject, task.outcome.take())) {
             Some((true, Some(outcome))) => {
                 state.tasks.remove(&key);
@@ -240,7 +241,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
 
     /// Hands the result over to the reconcile that waits for it, or keeps it for the next one.
     fn end(&self, key: ObjectKey, serial: u64, end: End<E::Result>, waits: oneshot::Sender<End<E::Result>>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.tasks.get(&key).is_none_or(|task| task.serial != serial) {
             return; // forgotten
         }
@@ -282,15 +283,10 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
 
     /// Adds the objects that wait to the queue.
     fn release(&self) {
-        let waiting = std::mem::take(&mut self.lock().waiting);
+        let waiting = std::mem::take(&mut self.state.lock().waiting);
         for key in waiting {
             self.queue.add(key, Priority::Background);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<E>> {
-        // No code that can panic runs while the data is inconsistent.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,9 +5,9 @@
 //! there, and where there are no webhooks, the memory of the leader has it.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::delivery::{Notice, Sent};
@@ -111,7 +111,7 @@ pub struct MailLog {
 impl MailLog {
     /// The mails about an Instance that were accepted.
     pub fn of(&self, instance: &Instance) -> Mailed {
-        let known = self.lock();
+        let known = self.known.lock();
         let mailed = known.get(&ObjectKey::of(instance)).filter(|(uid, _)| uid == instance.uid());
         mailed.map(|(_, mailed)| mailed.clone()).unwrap_or_default()
     }
@@ -135,7 +135,7 @@ impl MailLog {
 
     fn change(&self, notice: &Notice, change: impl FnOnce(&mut Mailed)) {
         let key = ObjectKey::new(notice.mail.namespace.as_str(), notice.mail.instance_name.as_str());
-        let mut known = self.lock();
+        let mut known = self.known.lock();
         let (uid, mailed) = known.entry(key).or_default();
         if *uid != notice.uid {
             (*uid, *mailed) = (notice.uid.clone(), Mailed::default());
@@ -147,7 +147,7 @@ impl MailLog {
     /// in the status, or what it promised was withdrawn.
     pub fn settle(&self, instance: &ObjectKey, promise: Option<&Promise>) {
         if promise.is_none_or(|promise| promise.sending.is_none())
-            && let Some((_, mailed)) = self.lock().get_mut(instance)
+            && let Some((_, mailed)) = self.known.lock().get_mut(instance)
         {
             mailed.unsettled = None;
         }
@@ -155,12 +155,7 @@ impl MailLog {
 
     /// Drops what is known of an Instance that does not exist any more.
     pub fn forget(&self, instance: &ObjectKey) {
-        self.lock().remove(instance);
-    }
-
-    /// No code that can panic runs while the map is changed.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, (String, Mailed)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().remove(instance);
     }
 }
 
