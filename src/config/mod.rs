@@ -77,7 +77,7 @@ pub use snapshot::{Pusher, SnapshotConfig};
 pub use ssh_tracker::SshTrackerConfig;
 pub use submission::SubmissionConfig;
 pub use suggest::nearest;
-pub use tenant::{COUNT, CountQuotas, MyDrive, OnTenantDeletion, QuotaCaps, TenantConfig};
+pub use tenant::{COUNT, CountQuotas, OnTenantDeletion, QuotaCaps, TenantConfig};
 pub use termination::TerminationConfig;
 pub use types::{Config, Controllers, LeaderElection};
 pub use web_ssh::WebSshConfig;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `mod.rs` | what the loop does, in a table |
 //! | `stores.rs` | the stores that it reads, and which changes add which objects to the queue |
+//! | `children.rs` | the children that it makes for one object, and their stores |
 //! | `observe.rs` | what the plan and the report of one object depend on |
 //! | `plan.rs` and its parts | the plan: pure functions |
 //! | `report.rs` | status, conditions and events: a pure function |

@@ -21,6 +21,7 @@ pub mod answer;
 pub mod api_server;
 pub mod apply;
 pub mod certificate;
+pub mod children;
 pub mod client;
 pub mod clock;
 pub mod component;

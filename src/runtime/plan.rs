@@ -13,6 +13,7 @@ use super::component::Component;
 use super::key::ObjectKey;
 use super::merge;
 use super::problem::Problem;
+use crate::api::meta::Metadata;
 use crate::api::{Kind, Object};
 
 /// Group, version, kind and plural name of a kind.
@@ -187,12 +188,17 @@ impl Precondition {
 impl Removal {
     /// The removal of an object with this uid and resource version.
     pub fn of<T: Kind>(object: &Object<T>, component: Component) -> Self {
+        Self::seen(KindInfo::of::<T>(), &object.metadata, component)
+    }
+
+    /// The removal of an object of that kind with this metadata.
+    pub fn seen(kind: KindInfo, metadata: &Metadata, component: Component) -> Self {
         Self {
-            kind: KindInfo::of::<T>(),
-            key: ObjectKey::of(object),
+            kind,
+            key: ObjectKey::new(metadata.namespace.clone(), metadata.name.clone()),
             component,
-            uid: object.uid().to_owned(),
-            resource_version: object.resource_version().unwrap_or_default(),
+            uid: metadata.uid.to_string(),
+            resource_version: metadata.resource_version.as_ref().map(ToString::to_string).unwrap_or_default(),
             preconditions: Vec::new(),
         }
     }

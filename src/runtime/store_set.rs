@@ -8,6 +8,7 @@ use super::queue::{Backoff, Priority, Queue};
 use super::readiness::Need;
 use super::store::{ByNamespace, Change, Index, Store, StoreFactory, WrittenStores};
 use super::watch::Selection;
+use crate::api::meta::Metadata;
 use crate::api::{Kind, Object};
 use crate::kinds::{Namespace, NamespaceKind};
 
@@ -101,6 +102,11 @@ impl<T: Kind> Declaration<'_, '_, T> {
         self
     }
 
+    /// The name of the loop.
+    pub fn loop_name(&self) -> &'static str {
+        self.set.name
+    }
+
     /// Registers an index of the store.
     pub fn index<I: Index<T>>(self) -> Self {
         self.store.index::<I>();
@@ -189,7 +195,7 @@ impl<T: Kind> Declaration<'_, '_, T> {
     pub fn wakes_controller<O: Kind>(self) -> Self {
         self.on_foreign_change(|change, queue| {
             for object in [&change.old, &change.new].into_iter().flatten() {
-                enqueue_controller::<O, T>(object, queue);
+                enqueue_controller::<O>(&object.metadata, queue);
             }
         })
     }
@@ -224,10 +230,10 @@ impl Declaration<'_, '_, NamespaceKind> {
 }
 
 /// Adds the object of kind `O` that controls another.
-pub fn enqueue_controller<O: Kind, T: Kind>(object: &Object<T>, queue: &Queue) {
-    for owner in &object.metadata.owner_references {
+pub fn enqueue_controller<O: Kind>(object: &Metadata, queue: &Queue) {
+    for owner in &object.owner_references {
         if owner.kind == O::KIND && owner.controller {
-            let namespace = if O::NAMESPACED { object.namespace() } else { "" };
+            let namespace = if O::NAMESPACED { &*object.namespace } else { "" };
             queue.add(ObjectKey::new(namespace, &owner.name), Priority::Change);
         }
     }
@@ -298,7 +304,7 @@ mod tests {
     #[tokio::test]
     async fn a_controller_without_namespace_is_woken_by_its_name_alone() {
         let queue = Queue::new("tenant", Backoff::default());
-        enqueue_controller::<TenantKind, _>(&service(1, &owner("Tenant", "ada", true)), &queue);
+        enqueue_controller::<TenantKind>(&service(1, &owner("Tenant", "ada", true)).metadata, &queue);
         assert_eq!(queue.next().await.expect("it is open").key, ObjectKey::new("", "ada"));
     }
 

@@ -391,6 +391,8 @@ class Rights(unittest.TestCase):
             folder = ROOT / "src/controllers" / re.sub("([A-Z])", lambda letter: f"_{letter[0].lower()}", loop)
             read = lambda file: file.read_text().split("#[cfg(test)]")[0]
             source = read(next(folder.glob("stores.rs"), folder / "stores/mod.rs"))
+            for parts in (*folder.glob("children.rs"), *folder.glob("stores/wakes.rs")):
+                source += read(parts)
             for shared in ("cleanup/stores", "shared/addresses"):
                 if f"controllers::{shared.replace('/', '::')}" in source:
                     source += read(ROOT / f"src/controllers/{shared}.rs")

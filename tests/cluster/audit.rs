@@ -85,16 +85,24 @@ impl AuditEntry {
     }
 }
 
+/// More bytes than a line of the log has.
+const LONGEST: u64 = 4 << 20;
+
 impl Audit {
     /// A reader of the log at `path`.
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
 
-    /// The end of the log now.
+    /// The end of the log now: of its last line that is complete.
     pub fn mark(&self) -> Result<Mark> {
-        let log = File::open(&self.path).with_context(|| format!("opening {}", self.path.display()))?;
-        Ok(Mark(log.metadata()?.len()))
+        let mut log = File::open(&self.path).with_context(|| format!("opening {}", self.path.display()))?;
+        let start = log.metadata()?.len().saturating_sub(LONGEST);
+        log.seek(SeekFrom::Start(start))?;
+        let mut text = Vec::new();
+        log.read_to_end(&mut text)?;
+        let complete = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        Ok(Mark(start + complete as u64))
     }
 
     /// Every request answered since `mark`, and the position to continue from.

@@ -141,7 +141,8 @@ type Asked = fn(&Method, &str) -> bool;
 
 /// Waits until so many of these requests were answered.
 fn await_attempts(proxy: &Proxy, asked: Asked, number: usize) {
-    wait_until(PATIENCE, || {
+    // After the outage before, a watch waits for up to a minute between two attempts.
+    wait_until(3 * PATIENCE, || {
         let log = proxy.request_log();
         let sent = log.iter().filter(|request| asked(&request.method, &request.path)).count();
         (sent >= number).then_some(()).ok_or_else(|| format!("{sent} attempts"))

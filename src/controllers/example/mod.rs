@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::setup::{Definition, Setup};
-use super::shared::children::{ChildBuilder, ChildMeta, owner};
+use super::shared::children::Parent;
 use crate::kinds::{Namespace, NamespaceKind, ResourceQuota, ResourceQuotaKind};
 use crate::runtime::component::Component;
 use crate::runtime::store::Store;
@@ -47,11 +47,10 @@ impl Reconciler for PodQuotaReconciler {
     type Settings = ();
     type Effect = ();
     const PLAN: PlanFn<Self> = |Observed(namespace, quota), (), _| {
-        let builder = ChildBuilder { owner: owner(namespace), labels: [].into() };
-        let place =
-            ChildMeta { namespace: namespace.name(), name: "pods", component: &Component::Whole, wave: 0 };
-        let body = json!({"spec": {"hard": {"pods": namespace.label("example/pods")}}});
-        let quota = builder.enforced::<ResourceQuotaKind>(quota.as_deref(), place, &body);
+        let body = || json!({"spec": {"hard": {"pods": namespace.label("example/pods")}}});
+        let parent = Parent::new(namespace, [].into()).within(namespace.name());
+        let child = parent.child::<ResourceQuotaKind>("pods", &Component::Whole, 0, body);
+        let quota = child.existing(quota.as_deref()).enforced().made();
         Plan { ensure: vec![quota], ..Plan::default() }
     };
 

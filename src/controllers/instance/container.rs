@@ -1,369 +1,226 @@
-//! Container environments: the Deployment, and the `PersistentVolumeClaim` of a persistent one.
+//! Container environments: what the Deployment is made of.
 
-use std::collections::BTreeMap;
+use serde_json::{Value, json};
 
-use k8s_openapi::api::apps::v1::{DeploymentSpec, DeploymentStrategy};
-use k8s_openapi::api::core::v1::{
-    Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource, HTTPGetAction,
-    NFSVolumeSource, ObjectFieldSelector, PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec,
-    PodTemplateSpec, Probe, ResourceFieldSelector, ResourceRequirements, SeccompProfile, SecurityContext,
-    TCPSocketAction, Volume, VolumeMount,
-};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use serde_json::json;
-
-use super::environment::{EnvironmentContext, wave};
+use super::environment::EnvironmentContext;
 use super::exposure::GUI_PORT;
 use super::mounts::Mount;
-use super::observe::Observed;
 use super::resources::Resources;
 use crate::api::environment::{EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
 use crate::config::InstanceConfig;
 use crate::controllers::shared::references;
-use crate::kinds::{DeploymentKind, PersistentVolumeClaimKind};
-use crate::runtime::plan::{Desired, KindInfo, Manifest};
+use crate::controllers::shared::storage_limit::limit_storage;
+use crate::kinds::DeploymentKind;
+use crate::runtime::merge;
 
 /// User and group of all containers.
 const USER: i64 = 1010;
 /// The name of the volume with the user's work.
 const VOLUME: &str = "persistent";
 const DATA_PATH: &str = "/media/data";
-/// The resource that stands for the disk of a node: what containers write, their logs, and volumes of type `emptyDir`.
-const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
-
-/// The `PersistentVolumeClaim` of a persistent environment. `disk` is its size.
-pub fn claim(observed: &Observed, context: &EnvironmentContext<'_>, disk: &str) -> Desired {
-    let labels = context.labels();
-    let kind = KindInfo::of::<PersistentVolumeClaimKind>();
-    let exists = observed.own(&observed.children.claims, &context.name).is_some();
-    let build = || {
-        let mut spec = json!({
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": disk}},
-        });
-        let class = &context.environment.storage_class_name;
-        if let (false, Some(spec)) = (class.is_empty(), spec.as_object_mut()) {
-            spec.insert("storageClassName".to_owned(), class.as_str().into());
-        }
-        Manifest::new(kind, &context.metadata(&context.name, &labels), &json!({"spec": spec}))
-    };
-    context.desired(kind, &context.name, wave::DEPENDENCIES, (!exists).then(build))
-}
 
 /// The replicas of the Deployment: one while the Instance runs; none while a persistent one is stopped.
-fn replicas(observed: &Observed, context: &EnvironmentContext<'_>) -> i32 {
-    let existing = observed.own(&observed.children.deployments, &context.name);
-    if observed.instance.spec.running {
+pub fn replicas(context: &EnvironmentContext<'_>) -> i32 {
+    if context.observed.instance.spec.running {
         1
     } else if context.environment.persistent {
         0
     } else {
         // A container without a disk loses its work with its pod: when it is stopped, its pod is kept.
+        let existing = context.observed.own::<DeploymentKind>(&context.name);
         existing.and_then(|deployment| deployment.spec.replicas).unwrap_or(0).min(1)
-    }
-}
-
-/// The Deployment. `built` are the resources and mounts of a new one; `None` if it exists.
-pub fn deployment(
-    observed: &Observed,
-    config: &InstanceConfig,
-    context: &EnvironmentContext<'_>,
-    built: Option<(&Resources, &[Mount])>,
-) -> Desired {
-    let (labels, replicas) = (context.labels(), replicas(observed, context));
-    let kind = KindInfo::of::<DeploymentKind>();
-    let annotations = note(observed, context).map(|note| (labels::SHARED_VOLUMES.to_owned(), note));
-    let manifest = built.map(|(resources, mounts)| {
-        let spec = DeploymentSpec {
-            replicas: Some(replicas),
-            selector: LabelSelector { match_labels: Some(context.selector()), match_expressions: None },
-            strategy: Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None }),
-            template: PodTemplateSpec {
-                metadata: Some(ObjectMeta { labels: Some(context.selector()), ..ObjectMeta::default() }),
-                spec: Some(pod(observed, config, context, resources, mounts)),
-            },
-            ..DeploymentSpec::default()
-        };
-        let mut metadata = context.metadata(&context.name, &labels);
-        metadata.annotations = annotations.clone().map(|note| [note].into());
-        Manifest::new(kind, &metadata, &json!({"spec": spec}))
-    });
-    Desired {
-        annotations: annotations.into_iter().map(|(key, note)| (key, Some(note))).collect(),
-        fields: json!({"spec": {"replicas": replicas}}),
-        ..context.desired(kind, &context.name, wave::WORKLOAD, manifest)
     }
 }
 
 /// The annotation that lists the shared volumes which the pod mounts; these are fixed at creation. A Deployment
 /// that the Go operator made has none: it gets it from what its pod mounts, whatever the Template has by now.
-fn note(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<String> {
-    let volumes = match observed.own(&observed.children.deployments, &context.name) {
+pub fn mounted_volumes(context: &EnvironmentContext<'_>) -> Option<String> {
+    let volumes = match context.observed.own::<DeploymentKind>(&context.name) {
         None => references::shared_volumes(context.environment),
         Some(existing) if existing.annotation(labels::SHARED_VOLUMES).is_some() => return None,
-        Some(existing) => references::volumes_in_pods(existing, &observed.shared_volumes),
+        Some(existing) => references::volumes_in_pods(existing, &context.observed.shared_volumes),
     };
     references::mounted_volumes_annotation(&volumes)
 }
 
-fn pod(
-    observed: &Observed,
-    config: &InstanceConfig,
-    context: &EnvironmentContext<'_>,
-    resources: &Resources,
-    mounts: &[Mount],
-) -> PodSpec {
+/// The spec of the pod.
+pub fn pod(context: &EnvironmentContext<'_>, resources: &Resources, mounts: &[Mount]) -> Value {
     let mut containers = Vec::new();
     if context.environment.environment_type == EnvironmentType::Container {
-        containers.push(websockify(config, context));
-        containers.push(xvnc(config));
+        containers.push(websockify(context));
+        containers.push(xvnc(context.config));
     }
     containers.push(application(context, resources, mounts));
-    let mut init_containers = downloader(observed, config, context).map(|container| vec![container]);
-    if let Some(limit) = config.storage_limit() {
-        let all = containers.iter_mut().chain(init_containers.iter_mut().flatten());
-        all.for_each(|container| limit_storage(container, limit));
-    }
-    PodSpec {
-        init_containers,
-        containers,
-        volumes: Some(volumes(config, context, mounts)),
-        security_context: Some(PodSecurityContext {
-            run_as_user: Some(USER),
-            run_as_group: Some(USER),
-            fs_group: Some(USER),
-            run_as_non_root: Some(true),
-            seccomp_profile: Some(SeccompProfile {
-                type_: "RuntimeDefault".to_owned(),
-                localhost_profile: None,
-            }),
-            ..PodSecurityContext::default()
-        }),
-        automount_service_account_token: Some(false),
-        enable_service_links: Some(false),
-        termination_grace_period_seconds: Some(10),
-        hostname: match context.environment.mode {
-            Mode::Exam => Some("exam".to_owned()),
-            Mode::Exercise => Some("exercise".to_owned()),
-            _ => None,
+    let mut pod = json!({
+        "containers": containers,
+        "volumes": volumes(context, mounts),
+        "securityContext": {
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
+            "runAsNonRoot": true,
+            "seccompProfile": {"type": "RuntimeDefault"},
         },
-        node_selector: context.node_selector().filter(|selector| !selector.is_empty()),
-        ..PodSpec::default()
-    }
-}
-
-/// Limits how much of the disk of its node a container may use. Nothing is requested: a request counts for the scheduler, and
-/// Kubernetes takes one that is absent to be the limit. What the Template says counts before.
-fn limit_storage(container: &mut Container, limit: &str) {
-    let resources = container.resources.get_or_insert_default();
-    for (amounts, amount) in [(&mut resources.limits, limit), (&mut resources.requests, "0")] {
-        let amounts = amounts.get_or_insert_default();
-        amounts.entry(EPHEMERAL_STORAGE.to_owned()).or_insert_with(|| WireQuantity(amount.to_owned()));
-    }
-}
-
-fn volumes(config: &InstanceConfig, context: &EnvironmentContext<'_>, mounts: &[Mount]) -> Vec<Volume> {
-    let mut work = Volume { name: VOLUME.to_owned(), ..Volume::default() };
-    if context.environment.persistent {
-        let source =
-            PersistentVolumeClaimVolumeSource { claim_name: context.name.to_string(), read_only: None };
-        work.persistent_volume_claim = Some(source);
-    } else {
-        let size_limit = config.storage_limit().map(|limit| WireQuantity(limit.to_owned()));
-        work.empty_dir = Some(EmptyDirVolumeSource { size_limit, ..EmptyDirVolumeSource::default() });
-    }
-    let network = mounts.iter().map(|mount| Volume {
-        name: mount.volume.clone(),
-        nfs: Some(NFSVolumeSource {
-            server: mount.server.clone(),
-            path: mount.export.clone(),
-            // Kubernetes drops a `false` here.
-            read_only: mount.read_only.then_some(true),
+        "automountServiceAccountToken": false,
+        "enableServiceLinks": false,
+        "terminationGracePeriodSeconds": 10,
+    });
+    let hostname = match context.environment.mode {
+        Mode::Exam => Some("exam"),
+        Mode::Exercise => Some("exercise"),
+        _ => None,
+    };
+    merge::apply(
+        &mut pod,
+        &json!({
+            "initContainers": downloader(context).map(|container| [container]),
+            "hostname": hostname,
+            "nodeSelector": context.node_selector().filter(|selector| !selector.is_empty()),
         }),
-        ..Volume::default()
+    );
+    if let Some(limit) = context.config.storage_limit() {
+        limit_storage(&mut pod, limit);
+    }
+    pod
+}
+
+fn volumes(context: &EnvironmentContext<'_>, mounts: &[Mount]) -> Vec<Value> {
+    let work = if context.environment.persistent {
+        json!({"name": VOLUME, "persistentVolumeClaim": {"claimName": context.name}})
+    } else {
+        json!({"name": VOLUME, "emptyDir": {}})
+    };
+    let network = mounts.iter().map(|mount| {
+        let mut nfs = json!({"server": mount.server, "path": mount.export});
+        if mount.read_only {
+            // Kubernetes drops a `false` here.
+            nfs["readOnly"] = true.into();
+        }
+        json!({"name": mount.volume, "nfs": nfs})
     });
     std::iter::once(work).chain(network).collect()
 }
 
-/// A container with the settings that all our containers have.
-fn container(name: &str, image: String, resources: ResourceRequirements) -> Container {
-    Container {
-        name: name.to_owned(),
-        image: Some(image),
-        resources: Some(resources),
-        security_context: Some(SecurityContext {
-            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
-            privileged: Some(false),
-            allow_privilege_escalation: Some(false),
-            ..SecurityContext::default()
-        }),
-        ..Container::default()
-    }
+/// A container with the settings that all our containers have, and these further members; `null` for none.
+fn container(name: &str, image: &str, resources: &Value, more: &Value) -> Value {
+    let mut container = json!({
+        "name": name,
+        "image": image,
+        "resources": resources,
+        "securityContext": {
+            "capabilities": {"drop": ["ALL"]},
+            "privileged": false,
+            "allowPrivilegeEscalation": false,
+        },
+    });
+    merge::apply(&mut container, more);
+    container
 }
 
-fn requirements(requests: (&str, &str), limits: (&str, &str)) -> ResourceRequirements {
-    let map = |(cpu, memory): (&str, &str)| {
-        Some(BTreeMap::from([
-            ("cpu".to_owned(), WireQuantity(cpu.to_owned())),
-            ("memory".to_owned(), WireQuantity(memory.to_owned())),
-        ]))
-    };
-    ResourceRequirements { requests: map(requests), limits: map(limits), claims: None }
+/// Requests and limits of a container: processors and memory.
+fn requirements(requests: (&str, &str), limits: (&str, &str)) -> Value {
+    let [requests, limits] = [requests, limits].map(|(cpu, memory)| json!({"cpu": cpu, "memory": memory}));
+    json!({"requests": requests, "limits": limits})
 }
 
-fn port(name: &str, number: u16) -> ContainerPort {
-    ContainerPort {
-        name: Some(name.to_owned()),
-        container_port: i32::from(number),
-        protocol: Some("TCP".to_owned()),
-        ..ContainerPort::default()
-    }
+fn port(name: &str, number: u16) -> Value {
+    json!({"name": name, "containerPort": number, "protocol": "TCP"})
 }
 
-fn probe() -> Probe {
-    Probe {
-        initial_delay_seconds: Some(10),
-        period_seconds: Some(2),
-        success_threshold: Some(2),
-        failure_threshold: Some(5),
-        ..Probe::default()
-    }
+/// A probe that asks in this way.
+fn probe(way: &str, of: &Value) -> Value {
+    json!({
+        "initialDelaySeconds": 10, "periodSeconds": 2, "successThreshold": 2, "failureThreshold": 5, way: of,
+    })
 }
 
-fn http_probe(path: &str, port: &str) -> Probe {
-    let get = HTTPGetAction {
-        path: Some(path.to_owned()),
-        port: IntOrString::String(port.to_owned()),
-        ..HTTPGetAction::default()
-    };
-    Probe { http_get: Some(get), ..probe() }
-}
-
-fn value(name: &str, value: impl Into<String>) -> EnvVar {
-    EnvVar { name: name.to_owned(), value: Some(value.into()), value_from: None }
-}
-
-fn resource(name: &str, container: &str, resource: &str, divisor: &str) -> EnvVar {
-    let source = EnvVarSource {
-        resource_field_ref: Some(ResourceFieldSelector {
-            container_name: Some(container.to_owned()),
-            resource: resource.to_owned(),
-            divisor: Some(WireQuantity(divisor.to_owned())),
-        }),
-        ..EnvVarSource::default()
-    };
-    EnvVar { name: name.to_owned(), value: None, value_from: Some(source) }
+fn resource(name: &str, container: &str, resource: &str, divisor: &str) -> Value {
+    let of = json!({"containerName": container, "resource": resource, "divisor": divisor});
+    json!({"name": name, "valueFrom": {"resourceFieldRef": of}})
 }
 
 /// The sidecar that shows the desktop in a browser.
-fn websockify(config: &InstanceConfig, context: &EnvironmentContext<'_>) -> Container {
-    let (images, app) = (&config.container_images, &context.environment.name);
-    let pod_name = EnvVarSource {
-        field_ref: Some(ObjectFieldSelector { field_path: "metadata.name".to_owned(), api_version: None }),
-        ..EnvVarSource::default()
-    };
-    let args = [
-        "--http-addr=:6080".to_owned(),
-        format!("--base-path={}", context.base_path()),
-        "--metrics-addr=:9090".to_owned(),
-        format!("--show-controls={}", !context.environment.disable_controls),
-        format!("--instmetrics-server-endpoint={}", images.instmetrics_server_endpoint),
-        "--pod-name=$(POD_NAME)".to_owned(),
-        "--cpu-limit=$(APP_CPU_LIMITS)".to_owned(),
-        "--memory-limit=$(APP_MEM_LIMITS)".to_owned(),
-    ];
-    Container {
-        args: Some(args.to_vec()),
-        env: Some(vec![
-            EnvVar { name: "POD_NAME".to_owned(), value: None, value_from: Some(pod_name) },
+fn websockify(context: &EnvironmentContext<'_>) -> Value {
+    let (images, app) = (&context.config.container_images, &context.environment.name);
+    let more = json!({
+        "args": [
+            "--http-addr=:6080",
+            format!("--base-path={}", context.base_path()),
+            "--metrics-addr=:9090",
+            format!("--show-controls={}", !context.environment.disable_controls),
+            format!("--instmetrics-server-endpoint={}", images.instmetrics_server_endpoint),
+            "--pod-name=$(POD_NAME)",
+            "--cpu-limit=$(APP_CPU_LIMITS)",
+            "--memory-limit=$(APP_MEM_LIMITS)",
+        ],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             resource("APP_CPU_LIMITS", app, "limits.cpu", "1m"),
             resource("APP_MEM_LIMITS", app, "limits.memory", "0"),
-        ]),
-        ports: Some(vec![port("gui", GUI_PORT), port("metrics", 9090)]),
-        readiness_probe: Some(http_probe("/healthz", "gui")),
-        ..container(
-            "websockify",
-            format!("{}:{}", images.websockify, images.tag),
-            requirements(("10m", "30Mi"), ("100m", "100Mi")),
-        )
-    }
+        ],
+        "ports": [port("gui", GUI_PORT), port("metrics", 9090)],
+        "readinessProbe": probe("httpGet", &json!({"path": "/healthz", "port": "gui"})),
+    });
+    let image = format!("{}:{}", images.websockify, images.tag);
+    container("websockify", &image, &requirements(("10m", "30Mi"), ("100m", "100Mi")), &more)
 }
 
 /// The sidecar that draws the desktop.
-fn xvnc(config: &InstanceConfig) -> Container {
-    let images = &config.container_images;
-    let socket = TCPSocketAction { port: IntOrString::String("xvnc".to_owned()), host: None };
-    Container {
-        ports: Some(vec![port("xvnc", 5900)]),
-        readiness_probe: Some(Probe { tcp_socket: Some(socket), ..probe() }),
-        ..container(
-            "xvnc",
-            format!("{}:{}", images.x_vnc, images.tag),
-            requirements(("50m", "200Mi"), ("250m", "600Mi")),
-        )
-    }
+fn xvnc(config: &InstanceConfig) -> Value {
+    let image = format!("{}:{}", config.container_images.x_vnc, config.container_images.tag);
+    let more = json!({
+        "ports": [port("xvnc", 5900)],
+        "readinessProbe": probe("tcpSocket", &json!({"port": "xvnc"})),
+    });
+    container("xvnc", &image, &requirements(("50m", "200Mi"), ("250m", "600Mi")), &more)
 }
 
 /// The container that the Template is about.
-fn application(context: &EnvironmentContext<'_>, resources: &Resources, mounts: &[Mount]) -> Container {
+fn application(context: &EnvironmentContext<'_>, resources: &Resources, mounts: &[Mount]) -> Value {
     let environment = context.environment;
     let options = environment.container_startup_options.as_ref();
     let name = &environment.name;
-    let standalone = environment.environment_type == EnvironmentType::Standalone;
     let mut env = vec![
         resource("CROWNLABS_CPU_REQUESTS", name, "requests.cpu", "0"),
         resource("CROWNLABS_CPU_LIMITS", name, "limits.cpu", "0"),
     ];
-    if standalone {
-        env.push(value("CROWNLABS_BASE_PATH", context.base_path()));
-        env.push(value("CROWNLABS_LISTEN_PORT", GUI_PORT.to_string()));
-    }
     let content_path = options.map(|options| options.content_path.as_str()).filter(|path| !path.is_empty());
     let work_path = content_path.unwrap_or(DATA_PATH);
-    let mount = |name: &str, path: &str| VolumeMount {
-        name: name.to_owned(),
-        mount_path: path.to_owned(),
-        ..VolumeMount::default()
-    };
-    let network = mounts.iter().map(|shared| mount(&shared.volume, &shared.path));
-    let probe_path = if environment.rewrite_url { "/".to_owned() } else { context.base_path() };
-    Container {
-        args: options.map(|options| options.startup_args.clone()).filter(|args| !args.is_empty()),
-        working_dir: options.is_some_and(|options| options.enforce_workdir).then(|| work_path.to_owned()),
-        env: Some(env),
-        ports: standalone.then(|| vec![port("gui", GUI_PORT)]),
-        readiness_probe: standalone.then(|| http_probe(&probe_path, "gui")),
-        volume_mounts: Some(std::iter::once(mount(VOLUME, work_path)).chain(network).collect()),
-        ..container(name, environment.image.clone(), resources.container())
+    let mut mounted = vec![json!({"name": VOLUME, "mountPath": work_path})];
+    mounted.extend(mounts.iter().map(|mount| json!({"name": mount.volume, "mountPath": mount.path})));
+    let mut more = json!({
+        "args": options.map(|options| &options.startup_args).filter(|args| !args.is_empty()),
+        "workingDir": options.is_some_and(|options| options.enforce_workdir).then_some(work_path),
+        "volumeMounts": mounted,
+    });
+    if environment.environment_type == EnvironmentType::Standalone {
+        env.push(json!({"name": "CROWNLABS_BASE_PATH", "value": context.base_path()}));
+        env.push(json!({"name": "CROWNLABS_LISTEN_PORT", "value": GUI_PORT.to_string()}));
+        more["ports"] = json!([port("gui", GUI_PORT)]);
+        let path = if environment.rewrite_url { "/".to_owned() } else { context.base_path() };
+        more["readinessProbe"] = probe("httpGet", &json!({"path": path, "port": "gui"}));
     }
+    more["env"] = env.into();
+    container(name, &environment.image, &resources.container(), &more)
 }
 
 /// The init container that downloads the content of the Instance or its Template; `None` without such.
-fn downloader(
-    observed: &Observed,
-    config: &InstanceConfig,
-    context: &EnvironmentContext<'_>,
-) -> Option<Container> {
-    let first = observed.environments().first().is_some_and(|first| first.name == context.environment.name);
-    let origin = observed.instance.spec.content_origin(context.environment, first);
+fn downloader(context: &EnvironmentContext<'_>) -> Option<Value> {
+    let environments = context.observed.environments();
+    let first = environments.first().is_some_and(|first| first.name == context.environment.name);
+    let origin = context.observed.instance.spec.content_origin(context.environment, first);
     if origin.is_empty() {
         return None;
     }
-    let images = &config.container_images;
-    Some(Container {
-        env: Some(vec![value("SOURCE_ARCHIVE", origin), value("DESTINATION_PATH", DATA_PATH)]),
-        volume_mounts: Some(vec![VolumeMount {
-            name: VOLUME.to_owned(),
-            mount_path: DATA_PATH.to_owned(),
-            ..VolumeMount::default()
-        }]),
-        ..container(
-            "content-downloader",
-            format!("{}:{}", images.content_downloader, images.tag),
-            requirements(("500m", "256Mi"), ("1", "1Gi")),
-        )
-    })
+    let images = &context.config.container_images;
+    let more = json!({
+        "env": [
+            {"name": "SOURCE_ARCHIVE", "value": origin},
+            {"name": "DESTINATION_PATH", "value": DATA_PATH},
+        ],
+        "volumeMounts": [{"name": VOLUME, "mountPath": DATA_PATH}],
+    });
+    let image = format!("{}:{}", images.content_downloader, images.tag);
+    Some(container("content-downloader", &image, &requirements(("500m", "256Mi"), ("1", "1Gi")), &more))
 }

@@ -2,33 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use serde_json::Value;
-
 use super::access;
 use super::observe::Observed;
 use crate::api::environment::{Environment, EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
 use crate::api::names::CanonicalName;
 use crate::config::{AccessMode, InstanceConfig};
-use crate::controllers::shared::children;
-use crate::runtime::ObjectKey;
+use crate::controllers::shared::children::Parent;
+use crate::controllers::shared::environments::Chosen;
 use crate::runtime::component::Component;
-use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership};
-
-/// The order in which the objects of an environment are written.
-///
-/// The Service is written first: whether its name is free decides whether the other objects are written, and
-/// its address takes the API server longest. The other objects that the workload needs follow, and the
-/// workload is last.
-pub mod wave {
-    /// The Service.
-    pub const SERVICE: u8 = 0;
-    /// Ingress, `HTTPRoute`, `PersistentVolumeClaim` and Secret.
-    pub const DEPENDENCIES: u8 = 1;
-    /// Deployment, `VirtualMachine` or `VirtualMachineInstance`.
-    pub const WORKLOAD: u8 = 2;
-}
 
 /// An environment of the Template, with the Instance that it is built for.
 #[derive(Debug, Clone)]
@@ -40,8 +22,10 @@ pub struct EnvironmentContext<'a> {
     /// Whether its objects are named after the Instance alone (`<c>`, its canonical name), as those of a
     /// Template with one environment are, or also after the environment (`<c>-<environment>`).
     pub classic: bool,
-    observed: &'a Observed,
-    config: &'a InstanceConfig,
+    /// What is observed of the Instance.
+    pub observed: &'a Observed,
+    /// The configuration of the loop.
+    pub config: &'a InstanceConfig,
 }
 
 impl<'a> EnvironmentContext<'a> {
@@ -49,17 +33,11 @@ impl<'a> EnvironmentContext<'a> {
     pub fn new(
         observed: &'a Observed,
         config: &'a InstanceConfig,
-        environment: &'a Environment,
-        classic: bool,
+        &Chosen { environment, classic }: &Chosen<'a>,
     ) -> Self {
         let canonical = observed.canonical();
         let name = if classic { canonical } else { canonical.environment(&environment.name) };
         Self { environment, name, classic, observed, config }
-    }
-
-    /// The key of one of its objects.
-    pub fn key(&self, name: &str) -> ObjectKey {
-        ObjectKey::new(self.observed.instance.namespace(), name)
     }
 
     /// The name of its Ingress: `<c>-gui` or `<c>-app`; with several environments that of all its objects, as the
@@ -86,61 +64,16 @@ impl<'a> EnvironmentContext<'a> {
         selector
     }
 
-    /// The labels of all its objects.
-    pub fn labels(&self) -> BTreeMap<String, String> {
-        let mut all = self.selector();
-        all.insert(labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_INSTANCE.to_owned());
-        all
-    }
-
-    /// The labels of its Service.
-    pub fn service_labels(&self) -> BTreeMap<String, String> {
-        let mut all = self.labels();
-        if self.environment.environment_type == EnvironmentType::Container {
-            all.insert(labels::METRICS_ENABLED.to_owned(), "true".to_owned());
-        }
-        all
+    /// The Instance as the parent of its objects.
+    pub fn parent(&self) -> Parent<'a> {
+        Parent::new(&self.observed.instance, self.selector())
+            .with(&[(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE)])
+            .seeing(&self.observed.children)
     }
 
     /// Its component of the plan.
     pub fn component(&self) -> Component {
         Component::environment(&self.environment.name)
-    }
-
-    /// The owner reference to the Instance.
-    pub fn owner(&self) -> OwnerReference {
-        owner(self.observed)
-    }
-
-    /// The metadata of one of its objects.
-    pub fn metadata(&self, name: &str, labels: &BTreeMap<String, String>) -> ObjectMeta {
-        ObjectMeta {
-            name: Some(name.to_owned()),
-            namespace: Some(self.observed.instance.namespace().to_owned()),
-            labels: Some(labels.clone()),
-            owner_references: Some(vec![self.owner()]),
-            ..ObjectMeta::default()
-        }
-    }
-
-    /// One of its objects, with the labels that all of them have, and without enforced annotations or
-    /// fields.
-    pub fn desired(&self, kind: KindInfo, name: &str, wave: u8, manifest: Option<Manifest>) -> Desired {
-        Desired {
-            kind,
-            key: self.key(name),
-            component: self.component(),
-            wave,
-            manifest,
-            identity: children::identity(&self.owner(), &self.selector()),
-            labels: self.labels(),
-            annotations: BTreeMap::new(),
-            owner: self.owner(),
-            ownership: Ownership::Controlled,
-            known_by: None,
-            members: Vec::new(),
-            fields: Value::Null,
-        }
     }
 
     /// Whether it is a virtual machine, and not a container.
@@ -205,22 +138,8 @@ impl<'a> EnvironmentContext<'a> {
 
     /// The node selector of its pod: that of the environment or of its Template; if that is empty, that of
     /// the Instance. `None` if neither environment nor Template has one.
-    pub fn node_selector(&self) -> Option<BTreeMap<String, String>> {
-        node_selector(self.observed, self.environment).cloned()
+    pub fn node_selector(&self) -> Option<&'a BTreeMap<String, String>> {
+        let template = self.observed.template.as_ref()?;
+        self.observed.instance.spec.placement(template.spec.node_selector_of(self.environment))
     }
-}
-
-/// The node selector of the pod of an environment: that of the environment or of its Template; if that is
-/// empty, that of the Instance. `None` if neither environment nor Template has one.
-pub fn node_selector<'a>(
-    observed: &'a Observed,
-    environment: &'a Environment,
-) -> Option<&'a BTreeMap<String, String>> {
-    let template = observed.template.as_ref()?;
-    observed.instance.spec.placement(template.spec.node_selector_of(environment))
-}
-
-/// The owner reference to the Instance.
-pub fn owner(observed: &Observed) -> OwnerReference {
-    children::owner(&observed.instance)
 }

@@ -1,25 +1,12 @@
-//! The Service of an environment, and its Ingress or `HTTPRoute`.
+//! What the Service of an environment and its Ingress or `HTTPRoute` are made of.
 
-use std::collections::BTreeMap;
-
-use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
-use k8s_openapi::api::networking::v1::{
-    HTTPIngressPath, HTTPIngressRuleValue, IngressBackend, IngressRule, IngressServiceBackend, IngressSpec,
-    IngressTLS, ServiceBackendPort,
-};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
 use super::access;
-use super::environment::{EnvironmentContext, wave};
-use super::observe::Observed;
+use super::environment::EnvironmentContext;
 use crate::api::environment::EnvironmentType;
-use crate::config::{AccessMode, InstanceConfig};
-use crate::kinds::{
-    HttpRoute, HttpRouteKind, IMPLEMENTATION_SPECIFIC, Ingress, IngressKind, ServiceKind, has_wrong_type,
-    is_regex_path,
-};
-use crate::runtime::plan::{Desired, KindInfo, Manifest};
+use crate::config::AccessMode;
+use crate::kinds::{HttpRoute, IMPLEMENTATION_SPECIFIC, Ingress, has_wrong_type, is_regex_path};
 
 /// The port of the web interface.
 pub const GUI_PORT: u16 = 6080;
@@ -49,85 +36,37 @@ pub fn ports(context: &EnvironmentContext<'_>) -> Vec<(&'static str, u16)> {
     ports
 }
 
-/// The Service.
-pub fn service(observed: &Observed, context: &EnvironmentContext<'_>) -> Desired {
-    let labels = context.service_labels();
-    let exists = observed.own(&observed.children.services, &context.name).is_some();
-    let build = || {
-        let port = |(name, number): (&str, u16)| ServicePort {
-            name: Some(name.to_owned()),
-            protocol: Some("TCP".to_owned()),
-            port: i32::from(number),
-            target_port: Some(IntOrString::Int(i32::from(number))),
-            ..ServicePort::default()
-        };
-        let spec = ServiceSpec {
-            type_: Some("ClusterIP".to_owned()),
-            selector: Some(context.selector()),
-            ports: Some(ports(context).into_iter().map(port).collect()),
-            ..ServiceSpec::default()
-        };
-        let metadata = context.metadata(&context.name, &labels);
-        Manifest::new(KindInfo::of::<ServiceKind>(), &metadata, &json!({"spec": spec}))
-    };
-    Desired {
-        labels: labels.clone(),
-        ..context.desired(KindInfo::of::<ServiceKind>(), &context.name, wave::SERVICE, (!exists).then(build))
-    }
+/// The members of the Service.
+pub fn service(context: &EnvironmentContext<'_>) -> Value {
+    let port = |(name, number): (&str, u16)| json!({"name": name, "protocol": "TCP", "port": number, "targetPort": number});
+    let ports: Vec<Value> = ports(context).into_iter().map(port).collect();
+    json!({"spec": {"type": "ClusterIP", "selector": context.selector(), "ports": ports}})
 }
 
 /// The annotations of the Ingress: those to set, and (`None`) those to remove.
-fn annotations(
-    observed: &Observed,
-    context: &EnvironmentContext<'_>,
-    config: &InstanceConfig,
-) -> BTreeMap<String, Option<String>> {
-    let auth = match config.access.mode {
+pub fn annotations(context: &EnvironmentContext<'_>) -> Vec<(String, Option<String>)> {
+    let auth = match context.config.access.mode {
         _ if !context.is_standard() => None,
-        AccessMode::Shared => Some(config.instances_auth_url.clone()),
-        AccessMode::PerInstance => Some(access::url(&context.host(), observed.instance.uid())),
+        AccessMode::Shared => Some(context.config.instances_auth_url.clone()),
+        AccessMode::PerInstance => Some(access::url(&context.host(), context.observed.instance.uid())),
         AccessMode::None => None,
     };
     let guard = |rest: &str| auth.as_ref().map(|auth| format!("{auth}{rest}"));
-    let mut annotations = BTreeMap::from([
+    let mut annotations = vec![
         (format!("{PREFIX}/proxy-read-timeout"), Some(TIMEOUT.to_owned())),
         (format!("{PREFIX}/proxy-send-timeout"), Some(TIMEOUT.to_owned())),
         (format!("{PREFIX}/auth-url"), guard("/auth")),
         (format!("{PREFIX}/auth-signin"), guard("/start?rd=$escaped_request_uri")),
-    ]);
+    ];
     if let (_, Some(target)) = context.ingress_path() {
-        annotations.insert(format!("{PREFIX}/rewrite-target"), Some(target.to_owned()));
+        annotations.push((format!("{PREFIX}/rewrite-target"), Some(target.to_owned())));
     }
     annotations
 }
 
-/// The Ingress.
-pub fn ingress(observed: &Observed, config: &InstanceConfig, context: &EnvironmentContext<'_>) -> Desired {
-    let name = context.ingress_name();
-    let (labels, annotations) = (context.labels(), annotations(observed, context, config));
-    let existing = observed.own(&observed.children.ingresses, &name);
-    let build = || {
-        let spec = ingress_spec(&context.host(), context.ingress_path().0, &context.name, "gui");
-        let mut metadata = context.metadata(&name, &labels);
-        let set = annotations.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
-        metadata.annotations = Some(set.collect());
-        Manifest::new(KindInfo::of::<IngressKind>(), &metadata, &json!({"spec": spec}))
-    };
-    Desired {
-        annotations: annotations.clone(),
-        fields: existing.map_or(Value::Null, |existing| path_types(existing)),
-        ..context.desired(
-            KindInfo::of::<IngressKind>(),
-            &name,
-            wave::DEPENDENCIES,
-            existing.is_none().then(build),
-        )
-    }
-}
-
 /// What is enforced of an Ingress that exists: the types of paths that are regular expressions. The NGINX Ingress controller
 /// refuses every change of one with another type, which it had before; the paths stay as they are.
-fn path_types(ingress: &Ingress) -> Value {
+pub fn path_types(ingress: &Ingress) -> Value {
     if ingress.spec.rules.is_empty() {
         return Value::Null;
     }
@@ -139,62 +78,35 @@ fn path_types(ingress: &Ingress) -> Value {
     json!({"spec": {"rules": rules}})
 }
 
-/// The spec of an Ingress with one path, which leads to a port of a Service.
-pub fn ingress_spec(host: &str, path: String, service: &str, port: &str) -> IngressSpec {
-    let type_ = if is_regex_path(&path) { IMPLEMENTATION_SPECIFIC } else { "Prefix" };
-    let path = HTTPIngressPath {
-        path: Some(path),
-        path_type: type_.to_owned(),
-        backend: IngressBackend {
-            service: Some(IngressServiceBackend {
-                name: service.to_owned(),
-                port: Some(ServiceBackendPort { name: Some(port.to_owned()), number: None }),
-            }),
-            resource: None,
-        },
-    };
-    IngressSpec {
-        tls: Some(vec![IngressTLS {
-            hosts: Some(vec![host.to_owned()]),
-            secret_name: Some(TLS_SECRET.to_owned()),
-        }]),
-        rules: Some(vec![IngressRule {
-            host: Some(host.to_owned()),
-            http: Some(HTTPIngressRuleValue { paths: vec![path] }),
-        }]),
-        ..IngressSpec::default()
-    }
+/// The members of an Ingress with one path, which leads to a port of a Service.
+pub fn ingress(host: &str, path: &str, service: &str, port: &str) -> Value {
+    let type_ = if is_regex_path(path) { IMPLEMENTATION_SPECIFIC } else { "Prefix" };
+    let backend = json!({"service": {"name": service, "port": {"name": port}}});
+    json!({"spec": {
+        "tls": [{"hosts": [host], "secretName": TLS_SECRET}],
+        "rules": [{
+            "host": host,
+            "http": {"paths": [{"path": path, "pathType": type_, "backend": backend}]},
+        }],
+    }})
 }
 
-/// The `HTTPRoute` of the Gateway API.
-pub fn route(observed: &Observed, config: &InstanceConfig, context: &EnvironmentContext<'_>) -> Desired {
-    let labels = context.labels();
-    let exists = observed.own(&observed.children.routes, &context.name).is_some();
-    let build = || {
-        let rewrites = context.is_machine() && !context.classic || context.ingress_path().1.is_some();
-        let rewrite = json!({
+/// The members of the `HTTPRoute` of the Gateway API.
+pub fn route(context: &EnvironmentContext<'_>) -> Value {
+    let mut rule = json!({
+        "matches": [{"path": {"type": "PathPrefix", "value": context.base_path()}}],
+        "backendRefs": [{"name": context.name, "port": GUI_PORT}],
+        "timeouts": {"request": "3600s", "backendRequest": "3600s"},
+    });
+    if context.is_machine() && !context.classic || context.ingress_path().1.is_some() {
+        rule["filters"] = json!([{
             "type": "URLRewrite",
             "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": ""}},
-        });
-        let mut rule = json!({
-            "matches": [{"path": {"type": "PathPrefix", "value": context.base_path()}}],
-            "backendRefs": [{"name": context.name, "port": GUI_PORT}],
-            "timeouts": {"request": "3600s", "backendRequest": "3600s"},
-        });
-        if rewrites && let Some(rule) = rule.as_object_mut() {
-            rule.insert("filters".to_owned(), json!([rewrite]));
-        }
-        let parents: Vec<Value> = config
-            .gateway_api
-            .parent_refs
-            .iter()
-            .map(|parent| json!({"name": parent.name, "namespace": parent.namespace}))
-            .collect();
-        let metadata = context.metadata(&context.name, &labels);
-        let body = json!({"spec": {"parentRefs": parents, "rules": [rule]}});
-        Manifest::new(KindInfo::of::<HttpRouteKind>(), &metadata, &body)
-    };
-    context.desired(KindInfo::of::<HttpRouteKind>(), &context.name, wave::DEPENDENCIES, (!exists).then(build))
+        }]);
+    }
+    let parents = context.config.gateway_api.parent_refs.iter();
+    let parents = parents.map(|parent| json!({"name": parent.name, "namespace": parent.namespace}));
+    json!({"spec": {"parentRefs": parents.collect::<Vec<_>>(), "rules": [rule]}})
 }
 
 /// Whether the route has at least one Gateway, and all its Gateways have accepted it.

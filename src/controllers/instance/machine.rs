@@ -1,77 +1,40 @@
-//! Virtual machine environments: a `VirtualMachine` with a disk of its own, or a `VirtualMachineInstance`
-//! without one, which cannot be restarted.
+//! Virtual machine environments: what a `VirtualMachine` with a disk of its own, or a `VirtualMachineInstance` without one,
+//! is made of, and its cloud-init document.
 
 use k8s_openapi::ByteString;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::cloud_init::{self, Keys};
-use super::environment::{EnvironmentContext, wave};
+use super::environment::EnvironmentContext;
 use super::exposure::GUI_PORT;
 use super::mounts::Mount;
-use super::observe::{Children, Observed, named};
+use super::observe::Observed;
 use super::resources::Resources;
 use crate::api::environment::EnvironmentType;
-use crate::api::labels;
-use crate::config::InstanceConfig;
 use crate::controllers::shared::references;
 use crate::kinds::{SecretKind, VirtualMachine, VirtualMachineInstanceKind, VirtualMachineKind};
-use crate::runtime::plan::{Desired, KindInfo, Manifest, to_value};
+use crate::runtime::plan::to_value;
 
 /// The Secret with which nodes pull the images of container disks.
 const PULL_SECRET: &str = "registry-credentials";
 /// The Secret with which the importer of `DataVolume`s pulls images.
 const IMPORT_SECRET: &str = "registry-credentials-cdi";
 
-/// The Secret with the cloud-init document.
-pub fn secret(
-    observed: &Observed,
-    config: &InstanceConfig,
-    context: &EnvironmentContext<'_>,
-    keys: &Keys,
-    mounts: &[Mount],
-) -> Desired {
-    let labels = context.labels();
-    let note = mounted_volumes(observed, context);
-    let user_data = cloud_init::user_data(&config.vm_login, &keys.accepted, mounts);
-    let existing = observed.own(&observed.children.secrets, &context.name);
+/// The data of the Secret with the cloud-init document.
+pub fn cloud_init(context: &EnvironmentContext<'_>, keys: &Keys, mounts: &[Mount]) -> Value {
+    let user_data = cloud_init::user_data(&context.config.vm_login, &keys.accepted, mounts);
     let encoded = |text: &str| to_value(&ByteString(text.as_bytes().to_vec()));
-    let user_data =
-        kept_user_data(observed, context, &user_data).map_or_else(|| encoded(&user_data), Value::from);
-    let data = json!({"userdata": user_data, "x-shellscript": encoded(cloud_init::SCRIPT)});
-    let kind = KindInfo::of::<SecretKind>();
-    let body = json!({"type": "Opaque", "data": data});
-    // All of `data` is ours: what others have added is removed.
-    let mut enforced = data;
-    if let Some(enforced) = enforced.as_object_mut() {
-        for (key, _) in existing.iter().flat_map(|secret| secret.spec.iter()) {
-            enforced.entry(key).or_insert(Value::Null);
-        }
-    }
-    let mut metadata = context.metadata(&context.name, &labels);
-    metadata.annotations = note.clone().map(|note| [(labels::SHARED_VOLUMES.to_owned(), note)].into());
-    Desired {
-        annotations: [(labels::SHARED_VOLUMES.to_owned(), note)].into(),
-        fields: json!({"data": enforced}),
-        ..context.desired(
-            kind,
-            &context.name,
-            wave::DEPENDENCIES,
-            Some(Manifest::new(kind, &metadata, &body)),
-        )
-    }
+    let user_data = kept_user_data(context, &user_data).map_or_else(|| encoded(&user_data), Value::from);
+    json!({"userdata": user_data, "x-shellscript": encoded(cloud_init::SCRIPT)})
 }
 
 /// The document of an existing machine as a Go operator or an earlier version wrote it, if it says the same as ours: the machine
 /// has read it at its first boot. It gives way to ours before a machine is made anew.
-fn kept_user_data<'o>(
-    observed: &'o Observed,
-    context: &EnvironmentContext<'_>,
-    ours: &str,
-) -> Option<&'o str> {
-    let name = &context.name;
-    let Children { secrets, machines, machine_instances, .. } = &observed.children;
-    let exists = named(machines, name).is_some() || named(machine_instances, name).is_some();
-    let existing = observed.own(secrets, name).filter(|_| exists)?.spec.get("userdata")?;
+fn kept_user_data<'o>(context: &EnvironmentContext<'o>, ours: &str) -> Option<&'o str> {
+    let (observed, name) = (context.observed, &context.name);
+    let exists = observed.named::<VirtualMachineKind>(name).is_some()
+        || observed.named::<VirtualMachineInstanceKind>(name).is_some();
+    let existing = observed.own::<SecretKind>(name).filter(|_| exists)?.spec.get("userdata")?;
     let bytes: ByteString = serde_json::from_value(existing.into()).ok()?;
     let text = std::str::from_utf8(&bytes.0).ok()?;
     (text != ours && cloud_init::says_the_same(text, ours)).then_some(existing)
@@ -79,12 +42,12 @@ fn kept_user_data<'o>(
 
 /// The value of the annotation that lists the shared volumes that the machine mounts: those of the Template,
 /// and while it runs also those that it was started with.
-fn mounted_volumes(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<String> {
+pub fn mounted_volumes(context: &EnvironmentContext<'_>) -> Option<String> {
     let mut volumes = references::shared_volumes(context.environment);
-    if named(&observed.children.machine_instances, &context.name).is_some()
-        && let Some(secret) = observed.own(&observed.children.secrets, &context.name)
+    if context.observed.named::<VirtualMachineInstanceKind>(&context.name).is_some()
+        && let Some(secret) = context.observed.own::<SecretKind>(&context.name)
     {
-        volumes.extend(references::mounted_volumes(&**secret));
+        volumes.extend(references::mounted_volumes(secret));
     }
     references::mounted_volumes_annotation(&volumes)
 }
@@ -115,7 +78,7 @@ fn volume(name: &str, source: Value) -> Value {
 }
 
 /// The spec of a `VirtualMachineInstance`, or of the template of a `VirtualMachine`.
-fn spec(context: &EnvironmentContext<'_>, resources: &Resources) -> Value {
+pub fn spec(context: &EnvironmentContext<'_>, resources: &Resources) -> Value {
     let disk = |name: &str| json!({"name": name, "disk": {"bus": "virtio"}});
     let environment = context.environment;
     let root = if environment.persistent {
@@ -160,7 +123,7 @@ fn spec(context: &EnvironmentContext<'_>, resources: &Resources) -> Value {
 }
 
 /// The source of the `DataVolume` of a persistent machine.
-fn source(context: &EnvironmentContext<'_>) -> Value {
+pub fn source(context: &EnvironmentContext<'_>) -> Value {
     let image = &context.environment.image;
     match context.environment.environment_type {
         EnvironmentType::CloudVm => json!({"http": {"url": image}}),
@@ -172,43 +135,14 @@ fn source(context: &EnvironmentContext<'_>) -> Value {
     }
 }
 
-/// The `VirtualMachine` of a persistent environment. `built` are the resources and the disk size of a new
-/// one; `None` if it exists.
-pub fn virtual_machine(
-    observed: &Observed,
-    context: &EnvironmentContext<'_>,
-    built: Option<(&Resources, &str)>,
-) -> Desired {
-    let labels = context.labels();
-    let running = observed.instance.spec.running;
-    let kind = KindInfo::of::<VirtualMachineKind>();
-    let manifest = built.map(|(resources, disk)| {
-        let mut claim = Map::new();
-        claim.insert("accessModes".to_owned(), json!(["ReadWriteOnce"]));
-        claim.insert("resources".to_owned(), json!({"requests": {"storage": disk}}));
-        let class = &context.environment.storage_class_name;
-        if !class.is_empty() {
-            claim.insert("storageClassName".to_owned(), class.as_str().into());
-        }
-        let body = json!({"spec": {
-            "running": running,
-            "template": {"metadata": {"labels": context.selector()}, "spec": spec(context, resources)},
-            "dataVolumeTemplates": [{
-                "metadata": {"name": context.name},
-                "spec": {"source": source(context), "pvc": claim},
-            }],
-        }});
-        Manifest::new(kind, &context.metadata(&context.name, &labels), &body)
-    });
-    let mut fields = json!({"spec": {"running": running}});
-    if let Some(existing) = observed.own(&observed.children.machines, &context.name)
-        && let Some(interfaces) = pinned(observed, existing)
-        && let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut)
-    {
-        let template = json!({"spec": {"domain": {"devices": {"interfaces": interfaces}}}});
-        spec.insert("template".to_owned(), template);
+/// What is enforced of a `VirtualMachine`.
+pub fn enforced(context: &EnvironmentContext<'_>) -> Value {
+    let mut fields = json!({"spec": {"running": context.observed.instance.spec.running}});
+    let existing = context.observed.own::<VirtualMachineKind>(&context.name);
+    if let Some(interfaces) = existing.and_then(|existing| pinned(context.observed, existing)) {
+        fields["spec"]["template"] = json!({"spec": {"domain": {"devices": {"interfaces": interfaces}}}});
     }
-    Desired { fields, ..context.desired(kind, &context.name, wave::WORKLOAD, manifest) }
+    fields
 }
 
 /// The network interfaces of a machine, with the MAC address of the first one set to that of the running
@@ -221,23 +155,11 @@ fn pinned(observed: &Observed, machine: &VirtualMachine) -> Option<Vec<Value>> {
     if first.get("macAddress").and_then(Value::as_str).is_some_and(|address| !address.is_empty()) {
         return None;
     }
-    let running = named(&observed.children.machine_instances, machine.name())?;
+    let running = observed.named::<VirtualMachineInstanceKind>(machine.name())?;
     let given = running.status.interfaces.iter().find(|interface| interface.name == name)?;
     if given.mac.is_empty() {
         return None;
     }
     first.insert("macAddress".to_owned(), given.mac.clone().into());
     Some(interfaces)
-}
-
-/// The `VirtualMachineInstance` of an environment without a disk. `resources` are those of a new one; `None`
-/// if it exists.
-pub fn virtual_machine_instance(context: &EnvironmentContext<'_>, resources: Option<&Resources>) -> Desired {
-    let labels = context.labels();
-    let kind = KindInfo::of::<VirtualMachineInstanceKind>();
-    let manifest = resources.map(|resources| {
-        let body = json!({"spec": spec(context, resources)});
-        Manifest::new(kind, &context.metadata(&context.name, &labels), &body)
-    });
-    context.desired(kind, &context.name, wave::WORKLOAD, manifest)
 }

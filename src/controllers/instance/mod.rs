@@ -11,6 +11,7 @@
 //! is in the cluster.
 
 mod access;
+mod children;
 mod cloud_init;
 mod container;
 mod environment;
@@ -24,10 +25,10 @@ mod phase;
 mod plan;
 mod pretty_name;
 mod reconcile;
-mod refusal;
 mod report;
 mod resources;
 mod stores;
+mod validate;
 mod workload;
 
 pub use reconcile::InstanceReconciler;

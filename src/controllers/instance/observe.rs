@@ -1,6 +1,5 @@
 //! The input of the plan and the report of an Instance, read from the stores and never from the API server.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use derive_more::{AsMut, AsRef};
@@ -14,10 +13,8 @@ use crate::api::shared_volume::SharedVolume;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::api::{Kind, Object};
-use crate::kinds::{
-    DataVolume, Deployment, HttpRoute, Ingress, PersistentVolumeClaim, Pod, Secret, Service, VirtualMachine,
-    VirtualMachineInstance,
-};
+use crate::kinds::{Pod, Secret};
+use crate::runtime::children::Children;
 use crate::runtime::problem::Problem;
 
 /// The optional APIs that the cluster serves.
@@ -62,45 +59,6 @@ pub struct Observed {
     pub platform: Platform,
 }
 
-/// The objects of an Instance, by kind.
-#[derive(Debug, Clone, Default)]
-pub struct Children {
-    /// Services.
-    pub services: Vec<Arc<Service>>,
-    /// Ingresses.
-    pub ingresses: Vec<Arc<Ingress>>,
-    /// Routes.
-    pub routes: Vec<Arc<HttpRoute>>,
-    /// Secrets.
-    pub secrets: Vec<Arc<Secret>>,
-    /// Claims.
-    pub claims: Vec<Arc<PersistentVolumeClaim>>,
-    /// Deployments.
-    pub deployments: Vec<Arc<Deployment>>,
-    /// Virtual machines.
-    pub machines: Vec<Arc<VirtualMachine>>,
-    /// Virtual machine instances, including those that belong to a `VirtualMachine`.
-    pub machine_instances: Vec<Arc<VirtualMachineInstance>>,
-    /// `DataVolume`s: disks and the progress of their import.
-    pub data_volumes: Vec<Arc<DataVolume>>,
-}
-
-impl Children {
-    /// The uids of the controllers of Services and workloads.
-    pub fn controllers(&self) -> BTreeSet<&str> {
-        let services = self.services.iter().map(|object| object.controller_uid());
-        let deployments = self.deployments.iter().map(|object| object.controller_uid());
-        let machines = self.machines.iter().map(|object| object.controller_uid());
-        let running = self.machine_instances.iter().map(|object| object.controller_uid());
-        services.chain(deployments).chain(machines).chain(running).flatten().collect()
-    }
-}
-
-/// The object of that name.
-pub fn named<'a, T: Kind>(list: &'a [Arc<Object<T>>], name: &str) -> Option<&'a Arc<Object<T>>> {
-    list.iter().find(|object| object.name() == name)
-}
-
 impl Observed {
     /// The shared volume of a reference, if it exists.
     pub fn shared_volume(&self, reference: &GenericRef) -> Option<&Arc<SharedVolume>> {
@@ -117,9 +75,14 @@ impl Observed {
         self.managers.iter().any(|manager| manager.name() == owner)
     }
 
+    /// The object of that name, whoever owns it.
+    pub fn named<T: Kind>(&self, name: &str) -> Option<&Object<T>> {
+        self.children.get(self.instance.namespace(), name)
+    }
+
     /// The object of that name, if the Instance is its controller.
-    pub fn own<'a, T: Kind>(&self, list: &'a [Arc<Object<T>>], name: &str) -> Option<&'a Arc<Object<T>>> {
-        named(list, name).filter(|object| object.is_controlled_by(&self.instance))
+    pub fn own<T: Kind>(&self, name: &str) -> Option<&Object<T>> {
+        self.named(name).filter(|object| object.is_controlled_by(&self.instance))
     }
 
     /// The environments of the Template.

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::ResourceRequirements;
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
+use serde_json::{Value, json};
 
 use crate::api::environment::Environment;
 use crate::api::quantity::Quantity;
@@ -94,40 +93,30 @@ impl Resources {
         Ok(disk.to_string())
     }
 
-    /// As a container's requirements.
-    pub fn container(&self) -> ResourceRequirements {
-        let map = |cpu: &Quantity, memory: &Quantity| {
-            let fixed = [("cpu".to_owned(), cpu), ("memory".to_owned(), memory)];
-            let other = self.other.iter().map(|(name, amount)| (name.clone(), amount));
-            Some(
-                fixed.into_iter().chain(other).map(|(name, q)| (name, WireQuantity(q.to_string()))).collect(),
-            )
-        };
-        ResourceRequirements {
-            requests: map(&self.cpu_request, &self.memory),
-            limits: map(&self.cpu_limit, &self.memory),
-            claims: None,
-        }
+    /// As a container's requests and limits.
+    pub fn container(&self) -> Value {
+        let memory = self.memory.to_string();
+        let [requests, limits] = [&self.cpu_request, &self.cpu_limit].map(|cpu| self.amounts(cpu, &memory));
+        json!({"requests": requests, "limits": limits})
     }
 
     /// As a virtual machine's requests and limits.
-    pub fn machine(&self) -> serde_json::Value {
+    pub fn machine(&self) -> Value {
         let overhead = |quantity: &Quantity, overhead: &str| {
             overhead.parse::<Quantity>().map_or_else(|_| quantity.clone(), |more| quantity.plus(&more))
         };
         let memory = overhead(&self.memory, MACHINE_MEMORY_OVERHEAD).to_string();
-        let map = |cpu: String| {
-            let mut map = serde_json::Map::new();
-            map.insert("cpu".to_owned(), cpu.into());
-            map.insert("memory".to_owned(), memory.clone().into());
-            for (name, amount) in &self.other {
-                map.insert(name.clone(), amount.to_string().into());
-            }
-            map
-        };
-        serde_json::json!({
-            "requests": map(self.cpu_request.to_string()),
-            "limits": map(overhead(&self.cpu_limit, MACHINE_CPU_OVERHEAD).to_string()),
-        })
+        let limit = overhead(&self.cpu_limit, MACHINE_CPU_OVERHEAD);
+        let [requests, limits] = [&self.cpu_request, &limit].map(|cpu| self.amounts(cpu, &memory));
+        json!({"requests": requests, "limits": limits})
+    }
+
+    /// These amounts and those of extended resources.
+    fn amounts(&self, cpu: &Quantity, memory: &str) -> Value {
+        let mut amounts = json!({"cpu": cpu.to_string(), "memory": memory});
+        for (name, amount) in &self.other {
+            amounts[name] = amount.to_string().into();
+        }
+        amounts
     }
 }

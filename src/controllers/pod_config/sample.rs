@@ -6,7 +6,7 @@ use super::observe::{LABEL, Observed, Settings};
 use crate::api::names::{check_label_value, check_object_name};
 use crate::api::pod_config::SampleDeployment;
 use crate::api::reason;
-use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
+use crate::controllers::shared::children::Parent;
 use crate::kinds::SampleDeploymentKind;
 use crate::runtime::component::Component;
 use crate::runtime::plan::{Plan, Removal};
@@ -64,16 +64,16 @@ fn invalid(observed: &Observed, sample: &SampleDeployment) -> Option<String> {
 fn deployment(observed: &Observed, settings: &Settings, name: &str) -> crate::runtime::plan::Desired {
     let config = &observed.config;
     let labels = std::collections::BTreeMap::from([(LABEL.to_owned(), config.name().to_owned())]);
-    let builder = ChildBuilder { owner: owner(config), labels: labels.clone() };
-    let meta = ChildMeta { namespace: config.namespace(), name, component: &SAMPLE, wave: 1 };
+    let existing = observed.sample.as_deref();
     let body = json!({"spec": {
         "replicas": 2,
         "template": {"metadata": {"labels": labels}, "spec": pod(&settings.image)},
     }});
-    let mut desired = builder.enforced::<SampleDeploymentKind>(observed.sample.as_deref(), meta, &body);
-    // The selector cannot be changed, so it is written at the creation alone.
+    // It cannot be changed.
     let selector = json!({"spec": {"selector": {"matchLabels": labels}}});
-    desired.manifest = desired.manifest.map(|manifest| manifest.merged(&selector));
+    let parent = Parent::new(config, labels.clone());
+    let child = parent.child::<SampleDeploymentKind>(name, &SAMPLE, 1, || body);
+    let mut desired = child.existing(existing).enforced().initially(selector).made();
     // One that the store does not hold has lost its label, or has another owner.
     desired.known_by = Some(labels);
     desired.members.clear();

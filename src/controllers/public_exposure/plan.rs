@@ -14,7 +14,7 @@ use super::validate::{Validated, no_free_port};
 use crate::api::labels;
 use crate::api::template::TemplateKind;
 use crate::config::pool;
-use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
+use crate::controllers::shared::children::Parent;
 use crate::controllers::shared::references::template_key;
 use crate::kinds::{LoadBalancerService, LoadBalancerServiceKind, NetworkPolicyKind};
 use crate::runtime::ObjectKey;
@@ -129,7 +129,6 @@ fn family(address: IpAddr) -> &'static str {
 
 /// The Service.
 pub fn service(observed: &Observed, settings: &Settings, allocation: &Allocation) -> Desired {
-    let instance = &observed.instance;
     let ports: Vec<Value> = allocation
         .ports
         .iter()
@@ -152,34 +151,34 @@ pub fn service(observed: &Observed, settings: &Settings, allocation: &Allocation
     }
     let mut labels = settings.labels.clone();
     labels.insert(labels::COMPONENT.to_owned(), labels::COMPONENT_PUBLIC_EXPOSURE.to_owned());
-    let builder = ChildBuilder { owner: owner(instance), labels };
-    let name = service_name(instance.name());
-    let mut desired = builder.enforced::<LoadBalancerServiceKind>(
-        existing,
-        meta(observed, &name, 0),
-        &json!({"spec": fixed}),
-    );
-    if existing.is_none() {
-        // A Service that has lost its label is not in the store.
-        desired.fields = json!({"spec": fixed});
-    }
     let mut annotations = settings.annotations.clone();
     annotations.insert(settings.address_key.clone(), allocation.address.to_string());
-    let mut more = json!({"metadata": {"annotations": annotations}});
-    if allocation.address.is_ipv6() {
+    let more = if allocation.address.is_ipv6() {
         // Without these, a cluster with both families makes an IPv4 Service, for which no load balancer
         // assigns an IPv6 address.
-        more["spec"] = json!({"ipFamilyPolicy": "SingleStack", "ipFamilies": [family(allocation.address)]});
-    }
-    desired.manifest = desired.manifest.map(|manifest| manifest.merged(&more));
-    desired.annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
+        json!({"spec": {"ipFamilyPolicy": "SingleStack", "ipFamilies": [family(allocation.address)]}})
+    } else {
+        json!({})
+    };
+    let mut former = Vec::new();
     if let Some(existing) = existing {
         let said = observed.instance.status.public_exposure.as_ref();
         let before = said.and_then(|said| pool::parse(&said.external_ip));
-        let former = former_keys(existing, before, settings).into_iter();
-        desired.annotations.extend(former.map(|key| (key, None)));
+        former = former_keys(existing, before, settings);
     }
-    desired
+    let name = service_name(observed.instance.name());
+    let body = json!({"spec": fixed});
+    let child = Parent::new(&observed.instance, labels)
+        .child::<LoadBalancerServiceKind>(&name, &Component::Whole, 0, || body.clone())
+        .existing(existing)
+        .enforced()
+        .initially(more)
+        .annotated(annotations.into_iter().map(|(key, value)| (key, Some(value))))
+        .annotated(former.into_iter().map(|key| (key, None)));
+    // A Service that has lost its label is not in the store.
+    let unseen = existing.is_none().then(|| body.clone());
+    let desired = child.made();
+    Desired { fields: unseen.unwrap_or(desired.fields), ..desired }
 }
 
 /// A list of ports, in the order of `before` if that has the same ones: the order means nothing to users, but a
@@ -208,8 +207,6 @@ pub fn policy(observed: &Observed, allocation: &Allocation) -> Option<Desired> {
     }
     let mut labels = selector(observed);
     labels.insert(labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_INSTANCE.to_owned());
-    let builder = ChildBuilder { owner: owner(instance), labels };
-    let name = policy_name(instance.name());
     let existing = observed.policy.as_deref();
     let before = existing.and_then(|existing| existing.spec.ingress.pointer("/0/ports"));
     let spec = json!({
@@ -217,7 +214,14 @@ pub fn policy(observed: &Observed, allocation: &Allocation) -> Option<Desired> {
         "ingress": [{"ports": in_order_of(elements(before), ports)}],
         "policyTypes": ["Ingress"],
     });
-    Some(builder.enforced::<NetworkPolicyKind>(existing, meta(observed, &name, 1), &json!({"spec": spec})))
+    let name = policy_name(instance.name());
+    let child = Parent::new(instance, labels).child::<NetworkPolicyKind>(
+        &name,
+        &Component::Whole,
+        1,
+        || json!({"spec": spec}),
+    );
+    Some(child.existing(existing).enforced().made())
 }
 
 /// The removals of the Service and the `NetworkPolicy`, as far as they exist.
@@ -257,8 +261,4 @@ fn protocol(transport: Transport) -> &'static str {
         Transport::Tcp => "TCP",
         Transport::Udp => "UDP",
     }
-}
-
-fn meta<'a>(observed: &'a Observed, name: &'a str, wave: u8) -> ChildMeta<'a> {
-    ChildMeta { namespace: observed.instance.namespace(), name, component: &Component::Whole, wave }
 }

@@ -1,5 +1,5 @@
-//! Children: the objects that a loop creates for one object, which is their owner. The common part of their
-//! [`Desired`] values.
+//! Children: the objects that a loop makes for one object, which is their owner. Each kind of child is declared once, as a
+//! [`Child`] with its name, component, wave and body; what the plan does with it follows from that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,13 +10,15 @@ use ring::digest;
 use serde_json::{Map, Value, json};
 
 use crate::api::instance::InstanceKind;
+use crate::api::meta::Metadata;
 use crate::api::tenant::TenantKind;
 use crate::api::{Kind, Object, labels};
-use crate::kinds::Binding;
 use crate::runtime::ObjectKey;
+use crate::runtime::children::Children;
 use crate::runtime::component::Component;
 use crate::runtime::merge;
-use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, Plan, Removal, to_value};
+use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, Plan, Removal};
+use crate::runtime::store::AnyObject;
 
 /// The API group of roles and bindings.
 pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
@@ -92,96 +94,60 @@ pub fn label_sized(base: &str, suffix: &str) -> String {
     format!("{kept}-{tag}{suffix}")
 }
 
-/// The name of a child, and its component and wave in the plan.
-#[derive(Debug, Clone, Copy)]
-pub struct ChildMeta<'a> {
-    /// Its namespace, empty for none.
-    pub namespace: &'a str,
-    /// Its name.
-    pub name: &'a str,
-    /// See [`Desired::component`].
-    pub component: &'a Component,
-    /// See [`Desired::wave`].
-    pub wave: u8,
-}
-
-/// Builds the children of one owner.
+/// What the children of an object have in common.
 #[derive(Debug, Clone)]
-pub struct ChildBuilder {
-    /// The owner.
+pub struct Parent<'a> {
+    /// Their owner.
     pub owner: OwnerReference,
-    /// The labels of each child.
+    /// Their namespace, if their kind has namespaces.
+    pub namespace: String,
+    /// The labels of each.
     pub labels: BTreeMap<String, String>,
+    /// The children that exist, and other objects with their names.
+    pub seen: Option<&'a Children>,
 }
 
-impl ChildBuilder {
-    /// The same builder with further labels.
-    pub fn with(&self, labels: &[(&str, &str)]) -> Self {
-        let further = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let mut builder = self.clone();
-        builder.labels.extend(further);
-        builder
+impl<'a> Parent<'a> {
+    /// This object, whose children are in its namespace and have these labels.
+    pub fn new<T: Kind>(object: &Object<T>, labels: BTreeMap<String, String>) -> Self {
+        Self { owner: owner(object), namespace: object.namespace().to_owned(), labels, seen: None }
     }
 
-    /// A child whose members in `body` (`spec`, `subjects`, …) are enforced as far as [`Kind`] reads them:
-    /// what others add to them is removed.
-    pub fn enforced<T: Kind>(
-        &self,
-        existing: Option<&Object<T>>,
-        meta: ChildMeta<'_>,
-        body: &Value,
-    ) -> Desired {
-        let mut desired = self.created(existing, meta, body);
-        match existing {
-            Some(existing) => desired.fields = repair(&to_value(existing), body),
-            None => desired.members = body.as_object().into_iter().flat_map(Map::keys).cloned().collect(),
-        }
-        desired
+    /// The same where these children are seen.
+    pub fn seeing(self, children: &'a Children) -> Self {
+        Self { seen: Some(children), ..self }
     }
 
-    /// Plans a role binding. The role of a binding cannot be changed: one of ours with another role is
-    /// deleted first.
-    pub fn bind<T: Kind<Spec = Binding>, E>(
-        &self,
-        existing: Option<&Object<T>>,
-        meta: ChildMeta<'_>,
-        body: &Value,
-        plan: &mut Plan<E>,
-    ) {
-        match existing {
-            Some(existing)
-                if existing.controller_uid() == Some(&self.owner.uid)
-                    && existing.spec.role_ref != body["roleRef"]
-                    && !existing.is_terminating() =>
-            {
-                plan.remove.push(Removal::of(existing, meta.component.clone()));
-                plan.requeue_after(Duration::ZERO);
-            }
-            existing => plan.ensure.push(self.enforced(existing, meta, body)),
-        }
+    /// The same for children with further labels.
+    pub fn with(mut self, labels: &[(&str, &str)]) -> Self {
+        self.labels.extend(labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+        self
     }
 
-    /// A child whose `body` is written at its creation only.
-    pub fn created<T: Kind>(
+    /// The same for children in this namespace.
+    pub fn within(mut self, namespace: &str) -> Self {
+        namespace.clone_into(&mut self.namespace);
+        self
+    }
+
+    /// A child. The members in `body` (`spec`, `subjects`, …) are written when it is made.
+    pub fn child<'c, T: Kind>(
         &self,
-        existing: Option<&Object<T>>,
-        meta: ChildMeta<'_>,
-        body: &Value,
-    ) -> Desired {
-        let kind = KindInfo::of::<T>();
-        let metadata = || ObjectMeta {
-            name: Some(meta.name.to_owned()),
-            namespace: Some(meta.namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
-            labels: Some(self.labels.clone()).filter(|labels| !labels.is_empty()),
-            owner_references: Some(vec![self.owner.clone()]),
-            ..ObjectMeta::default()
-        };
-        Desired {
-            kind,
-            key: ObjectKey::new(meta.namespace, meta.name),
-            component: meta.component.clone(),
-            wave: meta.wave,
-            manifest: existing.is_none().then(|| Manifest::new(kind, &metadata(), body)),
+        name: &str,
+        component: &Component,
+        wave: u8,
+        body: impl FnOnce() -> Value + 'c,
+    ) -> Child<'c>
+    where
+        'a: 'c,
+    {
+        let namespace = if T::NAMESPACED { &*self.namespace } else { "" };
+        let desired = Desired {
+            kind: KindInfo::of::<T>(),
+            key: ObjectKey::new(namespace, name),
+            component: component.clone(),
+            wave,
+            manifest: None,
             labels: self.labels.clone(),
             annotations: BTreeMap::new(),
             owner: self.owner.clone(),
@@ -190,7 +156,144 @@ impl ChildBuilder {
             known_by: None,
             members: Vec::new(),
             fields: Value::Null,
+        };
+        let seen = self.seen.and_then(|seen| seen.get::<T>(namespace, name));
+        let existing = seen.map(|object| object as &dyn AnyObject);
+        Child { desired, existing, is_enforced: false, initial: json!({}), body: Box::new(body) }
+    }
+}
+
+/// A child of an object, and the object that has its name, whoever owns it.
+pub struct Child<'a> {
+    /// What the plan has of it, without the manifest.
+    pub desired: Desired,
+    /// The object that has its name.
+    pub existing: Option<&'a dyn AnyObject>,
+    is_enforced: bool,
+    /// What it has beside the body when it is made.
+    initial: Value,
+    body: Box<dyn FnOnce() -> Value + 'a>,
+}
+
+impl<'a> Child<'a> {
+    /// The object that has its name is this.
+    pub fn existing<T: Kind>(mut self, object: Option<&'a Object<T>>) -> Self {
+        self.existing = object.map(|object| object as &dyn AnyObject);
+        self
+    }
+
+    /// The members of the body are enforced as far as [`Kind`] reads them: what others add to them is removed.
+    pub fn enforced(mut self) -> Self {
+        self.is_enforced = true;
+        self
+    }
+
+    /// It has this beside the body when it is made: a JSON merge patch, which is never enforced.
+    pub fn initially(mut self, patch: Value) -> Self {
+        self.initial = patch;
+        self
+    }
+
+    /// These fields are enforced: a JSON merge patch.
+    pub fn fields(mut self, fields: Value) -> Self {
+        self.desired.fields = fields;
+        self
+    }
+
+    /// It has these annotations, and not (`None`) those.
+    pub fn annotated(mut self, annotations: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
+        self.desired.annotations.extend(annotations);
+        self
+    }
+
+    /// Whether it exists, and its owner is its controller.
+    pub fn is_own(&self) -> bool {
+        self.own().is_some()
+    }
+
+    fn own(&self) -> Option<&Metadata> {
+        let metadata = self.existing?.metadata();
+        metadata.controller().is_some_and(|owner| *owner.uid == *self.desired.owner.uid).then_some(metadata)
+    }
+
+    /// Who has its name, if it is somebody else: `Service a belongs to Instance b`.
+    pub fn conflict(&self) -> Option<String> {
+        let (owner, name) = (&self.desired.owner, &self.desired.key.name);
+        let controller = self.existing?.metadata().controller()?;
+        let is_former = controller.kind == *owner.kind && controller.name == *owner.name;
+        (controller.uid != *owner.uid && !is_former).then(|| {
+            format!("{} {name} belongs to {} {}", self.desired.kind.kind, controller.kind, controller.name)
+        })
+    }
+
+    /// Its removal, if it is there and not being deleted already.
+    pub fn removal(&self) -> Option<Removal> {
+        let metadata = self.own().filter(|metadata| metadata.deletion_timestamp.is_none())?;
+        Some(Removal::seen(self.desired.kind, metadata, self.desired.component.clone()))
+    }
+
+    /// The object that must exist. Its manifest is built only where it does not.
+    pub fn made(self) -> Desired {
+        let Self { mut desired, existing, is_enforced, initial, body } = self;
+        match existing {
+            Some(existing) if is_enforced => desired.fields = repair(&existing.json(), &body()),
+            Some(_) => {}
+            None => {
+                let body = body();
+                if is_enforced {
+                    desired.members = body.as_object().into_iter().flat_map(Map::keys).cloned().collect();
+                }
+                let manifest = Manifest::new(desired.kind, &metadata(&desired), &body);
+                desired.manifest = Some(manifest.merged(&initial));
+            }
         }
+        desired
+    }
+
+    /// Plans that it is there, and as it should be.
+    pub fn ensure<E>(self, plan: &mut Plan<E>) {
+        plan.ensure.push(self.made());
+    }
+
+    /// Plans that one that is there is as it should be.
+    pub fn keep<E>(self, plan: &mut Plan<E>) {
+        if self.is_own() {
+            self.ensure(plan);
+        }
+    }
+
+    /// Plans that one that is there is deleted.
+    pub fn remove<E>(&self, plan: &mut Plan<E>) {
+        plan.remove.extend(self.removal());
+    }
+
+    /// Plans a role binding. The role of a binding cannot be changed: one of ours with another role is deleted first.
+    pub fn bind<E>(mut self, plan: &mut Plan<E>) {
+        let body = std::mem::replace(&mut self.body, Box::new(|| Value::Null))();
+        let has_other_role =
+            self.existing.is_some_and(|existing| existing.json()["roleRef"] != body["roleRef"]);
+        if let Some(removal) = self.removal().filter(|_| has_other_role) {
+            plan.remove.push(removal);
+            plan.requeue_after(Duration::ZERO);
+        } else {
+            let made = Child { body: Box::new(move || body), is_enforced: true, ..self };
+            plan.ensure.push(made.made());
+        }
+    }
+}
+
+/// The metadata with which a child is made.
+fn metadata(desired: &Desired) -> ObjectMeta {
+    let annotations =
+        desired.annotations.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
+    let annotations: BTreeMap<String, String> = annotations.collect();
+    ObjectMeta {
+        name: Some(desired.key.name.to_string()),
+        namespace: Some(desired.key.namespace.to_string()).filter(|namespace| !namespace.is_empty()),
+        labels: Some(desired.labels.clone()).filter(|labels| !labels.is_empty()),
+        annotations: Some(annotations).filter(|annotations| !annotations.is_empty()),
+        owner_references: (desired.ownership == Ownership::Controlled).then(|| vec![desired.owner.clone()]),
+        ..ObjectMeta::default()
     }
 }
 

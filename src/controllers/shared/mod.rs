@@ -14,6 +14,7 @@
 //! | [`queries`] | queries of other servers that run beside the workers, and their results |
 //! | [`references`] | references between objects: keys and indexes |
 //! | [`responsibility`] | which objects this daemon is responsible for |
+//! | [`storage_limit`] | how much of the disk of its node a pod may use |
 //! | [`tenancy`] | whose namespace is whose |
 
 pub mod addresses;
@@ -30,4 +31,5 @@ pub mod problems;
 pub mod queries;
 pub mod references;
 pub mod responsibility;
+pub mod storage_limit;
 pub mod tenancy;

@@ -1,17 +1,15 @@
 //! Volumes on NFS: their `PersistentVolumeClaim`, their location, and the Job that prepares them. The
 //! personal volumes of Tenants and the shared volumes of Workspaces have this in common.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
-use super::children::{ChildBuilder, ChildMeta, label_sized};
+use super::children::{Child, Parent, label_sized};
 use crate::api::labels;
 use crate::api::quantity::Quantity;
 use crate::api::text::Text;
 use crate::kinds::{Job, JobEnd, JobKind, NfsClaim, NfsClaimKind, PersistentVolume};
 use crate::runtime::component::Component;
-use crate::runtime::plan::{Desired, ObjectPatch};
+use crate::runtime::plan::ObjectPatch;
 use crate::runtime::store::Index;
 
 /// The name of the resource that a claim requests.
@@ -102,15 +100,21 @@ pub fn job_name(claim: &str) -> String {
 }
 
 /// The Job that makes the user of the containers the owner of the files of a volume. It runs once.
-pub fn job(
-    existing: Option<&Job>,
-    claim: &str,
-    image: &str,
-    builder: &ChildBuilder,
-    meta: ChildMeta<'_>,
-) -> Desired {
+pub fn job<'a>(
+    parent: &Parent<'a>,
+    name: &str,
+    component: &Component,
+    claim: String,
+    image: &'a str,
+) -> Child<'a> {
+    let unlabelled = Parent { labels: [].into(), ..parent.clone() };
+    unlabelled.child::<JobKind>(name, component, 1, move || provision(&claim, image))
+}
+
+/// The spec of that Job.
+fn provision(claim: &str, image: &str) -> Value {
     let resources = json!({"cpu": "100m", "memory": "128Mi"});
-    let body = json!({"spec": {
+    json!({"spec": {
         "backoffLimit": 3,
         "ttlSecondsAfterFinished": 604_800,
         "template": {"spec": {
@@ -129,7 +133,5 @@ pub fn job(
             }],
             "volumes": [{"name": "drive", "persistentVolumeClaim": {"claimName": claim}}],
         }},
-    }});
-    let unlabelled = ChildBuilder { owner: builder.owner.clone(), labels: BTreeMap::new() };
-    unlabelled.created::<JobKind>(existing, meta, &body)
+    }})
 }

@@ -10,6 +10,7 @@
 //! The finalizer of a volume that is being deleted is removed once no Template and no Instance mounts it. If
 //! the process dies between any two writes, the next reconcile plans the rest from what exists.
 
+mod children;
 mod observe;
 mod plan;
 mod reconcile;

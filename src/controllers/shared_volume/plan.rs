@@ -1,28 +1,20 @@
 //! The plan of a shared volume: a pure function of what is observed.
 
-use std::collections::BTreeMap;
+use serde_json::json;
 
-use serde_json::{Value, json};
-
-use super::observe::{Observed, claim_name};
+use super::children::{self, VOLUME};
+use super::observe::Observed;
 use super::reconcile::Settings;
 use crate::api::labels;
 use crate::api::quantity::Quantity;
 use crate::api::reason;
 use crate::api::template::TemplateKind;
 use crate::config::SharedVolumeConfig;
-use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
-use crate::controllers::shared::nfs_volume::{
-    claim_spec, failure, growth, is_bound, job, location, provisioning, requested,
-};
+use crate::controllers::shared::nfs_volume::{failure, growth, is_bound, location, provisioning, requested};
 use crate::controllers::shared::responsibility::{Responsibility, release};
-use crate::kinds::{DeploymentKind, NfsClaim, NfsClaimKind, SecretKind};
-use crate::runtime::component::Component;
-use crate::runtime::plan::{Desired, KindInfo, ObjectPatch, Plan, Precondition, Removal};
+use crate::kinds::{DeploymentKind, NfsClaim, SecretKind};
+use crate::runtime::plan::{KindInfo, ObjectPatch, Plan, Precondition};
 use crate::runtime::problem::Problem;
-
-/// The only component: all objects depend on the claim.
-const VOLUME: Component = Component::Part("volume");
 
 /// The plan of a shared volume. For one that is being deleted: its finalizer is removed once nothing uses
 /// it.
@@ -51,7 +43,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
             return plan;
         }
     };
-    plan.ensure.push(desired_claim(observed, config, &size, provisioned));
+    children::claim(observed, config, &size, provisioned).ensure(&mut plan);
     let Some(claim) = claim.filter(|claim| !claim.is_terminating()) else {
         remove_job_first(observed, config, &mut plan);
         return plan;
@@ -127,36 +119,11 @@ fn own_patch(observed: &Observed, responsibility: &Responsibility, is_complete: 
     ObjectPatch::of(volume, &json!({"metadata": {"labels": wanted}}))
 }
 
-fn builder(observed: &Observed) -> ChildBuilder {
-    let builder = ChildBuilder { owner: owner(&observed.volume), labels: BTreeMap::new() };
-    builder.with(&[
-        (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE),
-        (labels::VOLUME_TYPE, labels::VOLUME_TYPE_SHARED_VOLUME),
-    ])
-}
-
-/// The `PersistentVolumeClaim`. `provisioned` is the value of its label.
-fn desired_claim(
-    observed: &Observed,
-    config: &SharedVolumeConfig,
-    size: &Quantity,
-    provisioned: Option<&str>,
-) -> Desired {
-    let volume = &observed.volume;
-    let name = claim_name(volume.name());
-    let meta = ChildMeta { namespace: volume.namespace(), name: &name, component: &VOLUME, wave: 0 };
-    let body: Value = claim_spec(&config.storage_class, size);
-    let mut claim = builder(observed).created::<NfsClaimKind>(observed.claim.as_deref(), meta, &body);
-    let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned()));
-    claim.labels.extend(state);
-    claim
-}
-
 /// Plans the end of the Job of a claim that is being deleted, or that a former volume of the same name controls: a pod
 /// holds its claim even when it has succeeded. The engine deletes the Job of a former volume if the garbage collector does
 /// not. The next claim needs a Job of its own.
 fn remove_job_first(observed: &Observed, config: &SharedVolumeConfig, plan: &mut Plan) {
-    let Some(claim) = &observed.claim else { return };
+    let Some(claim) = observed.claim() else { return };
     if claim.is_terminating() {
         let (namespace, name) = (claim.namespace(), claim.name());
         let message = format!(
@@ -164,18 +131,12 @@ fn remove_job_first(observed: &Observed, config: &SharedVolumeConfig, plan: &mut
         );
         plan.problems.push(Problem::waiting(VOLUME, reason::CLAIM_TERMINATING, message));
     }
-    match observed.own_job() {
-        Some(job) => plan.remove.push(Removal::of(job, VOLUME)),
-        None => plan.ensure.extend(observed.job.is_some().then(|| desired_job(observed, config))),
+    let job = children::job(observed, config);
+    match job.existing {
+        Some(_) if job.is_own() => job.remove(plan),
+        Some(_) => job.ensure(plan),
+        None => {}
     }
-}
-
-fn desired_job(observed: &Observed, config: &SharedVolumeConfig) -> Desired {
-    let volume = &observed.volume;
-    let meta =
-        ChildMeta { namespace: volume.namespace(), name: &observed.job_name, component: &VOLUME, wave: 1 };
-    let claim = claim_name(volume.name());
-    job(observed.job.as_deref(), &claim, &config.provisioning_image, &builder(observed), meta)
 }
 
 /// Plans the Job that prepares the volume, or reports that it has failed.
@@ -186,12 +147,12 @@ fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, p
             "the volume could not be prepared: Job {}/{} has failed: {failed}; delete the Job to have it tried \
              again",
             claim.namespace(),
-            observed.job_name
+            observed.job().0
         );
         plan.problems.push(Problem::elsewhere(VOLUME, reason::PROVISIONING_FAILED, message));
     }
     // A Job that runs is left alone; one of another owner is refused by the apply engine.
     if own.is_none() {
-        plan.ensure.push(desired_job(observed, config));
+        children::job(observed, config).ensure(plan);
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::observe::{Observed, claim_name, job_names};
+use super::children;
+use super::observe::Observed;
 use crate::api::quantity::Quantity;
 use crate::api::shared_volume::{SharedVolume, SharedVolumeKind, SharedVolumePhase};
 use crate::api::template::TemplateKind;
@@ -13,10 +14,10 @@ use crate::controllers::shared::nfs_volume::ByVolume;
 use crate::controllers::shared::references::{BySharedVolume, instance_of, mounted_volumes};
 use crate::controllers::shared::responsibility::{Responsibility, Standing};
 use crate::kinds::{
-    DeploymentKind, JobKind, NamespaceKind, NfsClaimKind, PersistentVolumeKind, SecretNameKind, UsedQuota,
-    UsedQuotaKind,
+    DeploymentKind, NamespaceKind, PersistentVolumeKind, SecretNameKind, UsedQuota, UsedQuotaKind,
 };
 use crate::runtime::ObjectKey;
+use crate::runtime::children::ChildStores;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::selection::{Label, Selection};
 use crate::runtime::store::{Change, Index, Store};
@@ -33,10 +34,8 @@ pub struct Stores {
     deployments: Arc<Store<DeploymentKind>>,
     /// cloud-init Secrets of Instances.
     secrets: Arc<Store<SecretNameKind>>,
-    claims: Arc<Store<NfsClaimKind>>,
     persistent_volumes: Arc<Store<PersistentVolumeKind>>,
-    /// Jobs: those of shared volumes carry no label of ours.
-    jobs: Arc<Store<JobKind>>,
+    children: ChildStores,
 }
 
 /// Objects of Instances by the shared volumes that they mount.
@@ -67,7 +66,6 @@ impl Stores {
     pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
         let all = Selection::ALL;
         let of_instances = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
-        let of_volumes = Selection::label(labels::VOLUME_TYPE, labels::VOLUME_TYPE_SHARED_VOLUME);
         let volumes = set.store(&all).written().objects(|_| true).index::<RefusedByNamespace>().get();
         // Those of Tenants carry the label, and change with each of their pods.
         let quotas = set.store::<UsedQuotaKind>(&Selection::of(Label::Absent(labels::MANAGED_BY)));
@@ -80,9 +78,7 @@ impl Stores {
                     .map(|quota| quota.metadata.namespace.clone())
             })
             .get();
-        let claims = set.store(&of_volumes).written().index::<ByVolume>();
-        let claims: Arc<Store<NfsClaimKind>> = claims.wakes_controller::<SharedVolumeKind>().get();
-        let claimed = Arc::clone(&claims);
+        let (children, claims) = children::declare(set);
         Self {
             responsibility: responsibility.clone(),
             namespaces: set.store(&all).wakes_objects_within(&volumes, &responsibility.selector).get(),
@@ -93,14 +89,13 @@ impl Stores {
                 .store::<PersistentVolumeKind>(&all)
                 .on_change(move |change, queue| {
                     let Some(volume) = change.object() else { return };
-                    for claim in claimed.by::<ByVolume>(volume.name()) {
-                        enqueue_controller::<SharedVolumeKind, _>(&claim, queue);
+                    for claim in claims.by::<ByVolume>(volume.name()) {
+                        enqueue_controller::<SharedVolumeKind>(&claim.metadata, queue);
                     }
                 })
                 .get(),
-            jobs: set.store(&all).written().wakes_controller::<SharedVolumeKind>().get(),
             volumes,
-            claims,
+            children,
         }
     }
 
@@ -111,28 +106,21 @@ impl Stores {
         let namespace = self.namespaces.get("", &key.namespace)?;
         let is_selected = namespace.has_labels(&self.responsibility.selector);
         let standing = self.responsibility.standing(&volume, labels::SHARED_VOLUME_FINALIZER, is_selected)?;
-        let claim = self.claims.get(&key.namespace, &claim_name(&key.name));
-        let bound = claim.as_ref().and_then(|claim| claim.spec.volume_name.clone());
-        let [ours, former] = job_names(&key.name);
-        let found = |name: &str| self.jobs.get(&key.namespace, name);
-        let (job_name, job) = match (found(&ours), found(&former)) {
-            (None, Some(job)) if job.controller_uid() == Some(volume.uid()) => (former, Some(job)),
-            (job, _) => (ours, job),
-        };
         let deployments = self.deployments.by::<ByMount>(key);
         let secrets = self.secrets.by::<ByMount>(key);
         let of_deployments = deployments.iter().filter_map(|deployment| instance_of(&**deployment));
         let of_secrets = secrets.iter().filter_map(|secret| instance_of(&**secret));
-        Some(Observed {
+        let mut observed = Observed {
             is_deselected: standing == Standing::Deselected,
             templates: self.templates.keys_by::<BySharedVolume>(key).into_iter().collect(),
             instances: of_deployments.chain(of_secrets).collect(),
-            persistent_volume: bound.and_then(|name| self.persistent_volumes.get("", &name)),
-            claim,
-            job,
-            job_name,
+            persistent_volume: None,
+            children: self.children.children(volume.uid(), &children::keys(key)),
             volume,
-        })
+        };
+        let bound = observed.claim().and_then(|claim| claim.spec.volume_name.clone());
+        observed.persistent_volume = bound.and_then(|name| self.persistent_volumes.get("", &name));
+        Some(observed)
     }
 }
 

@@ -7,7 +7,7 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::observe::{Observed, job_names};
+use super::observe::Observed;
 use super::plan::plan;
 use super::reconcile::Settings;
 use super::report::report;
@@ -15,9 +15,10 @@ use super::stores::Stores;
 use crate::api::shared_volume::{SharedVolumeKind, SharedVolumePhase};
 use crate::api::{Kind, Object};
 use crate::controllers::shared::responsibility::Responsibility;
-use crate::kinds::NfsClaim;
+use crate::kinds::{JobKind, NfsClaim};
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
+use crate::runtime::children::Children;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::finalizer;
@@ -53,10 +54,8 @@ fn fresh(more: &Value) -> Observed {
     Observed {
         volume: object(&volume),
         is_deselected: false,
-        claim: None,
         persistent_volume: None,
-        job: None,
-        job_name: job_names("data.one")[0].clone(),
+        children: Children::default(),
         templates: BTreeSet::new(),
         instances: BTreeSet::new(),
     }
@@ -81,7 +80,9 @@ fn claim(more: &Value) -> Arc<NfsClaim> {
 fn bound(more: &Value, of_claim: &Value) -> Observed {
     let attributes = json!({"server": "nfs", "clusterID": "rook", "share": "/exports/pv"});
     let storage = json!({"metadata": {"name": "pv"}, "spec": {"csi": {"volumeAttributes": attributes}}});
-    Observed { claim: Some(claim(of_claim)), persistent_volume: Some(object(&storage)), ..fresh(more) }
+    let mut observed = Observed { persistent_volume: Some(object(&storage)), ..fresh(more) };
+    observed.children.set([claim(of_claim)]);
+    observed
 }
 
 fn made(plan: &Plan, kind: &str) -> Value {
@@ -179,8 +180,11 @@ fn the_phase_follows_the_claim_and_the_job() {
         ("nfs.rook", "/exports/pv", "pv")
     );
     // The Job has succeeded: the claim's label and the finalizer are planned, then it is ready.
-    let done = object(&json!({"metadata": {"ownerReferences": owners()}, "status": {"succeeded": 1}}));
-    let succeeded = Observed { job: Some(done), ..bound(&json!({}), &json!({})) };
+    let done = object(
+        &json!({"metadata": {"name": "shvol-data-one-provision", "namespace": "workspace-tea", "ownerReferences": owners()}, "status": {"succeeded": 1}}),
+    );
+    let mut succeeded = bound(&json!({}), &json!({}));
+    succeeded.children.set::<JobKind>([done]);
     let finalizers = &planned(&succeeded).patches[0].patch["metadata"]["finalizers"];
     assert_eq!(*finalizers, json!(["crownlabs.polito.it/shvolctrl-volume-protection"]));
     assert_eq!(phase(&succeeded), SharedVolumePhase::Provisioning);
@@ -225,10 +229,11 @@ fn problems_are_reported() {
     let local = object(&json!({"metadata": {"name": "pv"}, "spec": {}}));
     let local = Observed { persistent_volume: Some(local), ..bound(&json!({}), &json!({})) };
     error(&local, "MissingCSI", "PV misses CSI params: PersistentVolume pv names no NFS server and share");
-    let failed = json!({"metadata": {"ownerReferences": owners()}, "status": {"conditions": [
+    let ended = json!({"metadata": {"name": "shvol-data-one-provision", "namespace": "workspace-tea", "ownerReferences": owners()}, "status": {"conditions": [
         {"type": "Failed", "status": "True", "message": "too often"},
     ]}});
-    let failed = Observed { job: Some(object(&failed)), ..bound(&json!({}), &json!({})) };
+    let mut failed = bound(&json!({}), &json!({}));
+    failed.children.set::<JobKind>([object(&ended)]);
     error(
         &failed,
         "ProvisioningFailed",
@@ -342,7 +347,7 @@ fn the_job_of_a_claim_that_goes_is_removed_first() {
         let mut owners = owners();
         owners[0]["uid"] = owner.into();
         object(
-            &json!({"metadata": {"name": "shvol-data-one-provision", "uid": "j1", "ownerReferences": owners}}),
+            &json!({"metadata": {"name": "shvol-data-one-provision", "namespace": "workspace-tea", "uid": "j1", "ownerReferences": owners}}),
         )
     };
     let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
@@ -361,10 +366,10 @@ fn the_job_of_a_claim_that_goes_is_removed_first() {
         let reasons: Vec<&str> = plan.problems.iter().map(|problem| problem.reason.as_str()).collect();
         let told: &[&str] = if claim == &deleted { &["ClaimTerminating"] } else { &[] };
         assert_eq!(reasons, told, "{claim}");
-        observed.job = Some(job("v1"));
+        observed.children.set::<JobKind>([job("v1")]);
         assert_eq!(kinds(&planned(&observed)), [vec!["PersistentVolumeClaim"], vec!["Job"]], "{claim}");
         // That of a former volume is in the way of ours.
-        observed.job = Some(job("v0"));
+        observed.children.set::<JobKind>([job("v0")]);
         assert_eq!(kinds(&planned(&observed)), [vec!["PersistentVolumeClaim", "Job"], vec![]], "{claim}");
     }
 }

@@ -1,14 +1,13 @@
 //! The Job of a snapshot: an init container exports the disk, and a container builds the image and pushes
 //! it.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::decide::Export;
 use super::observe::Observed;
 use crate::config::{Pusher, SnapshotConfig};
-use crate::controllers::shared::children::{ChildBuilder, ChildMeta, label_sized, owner};
+use crate::controllers::shared::children::{Parent, label_sized};
+use crate::controllers::shared::storage_limit::limit_storage;
 use crate::kinds::{Job, JobKind};
 use crate::runtime::component::Component;
 use crate::runtime::plan::Desired;
@@ -68,27 +67,13 @@ pub fn desired(observed: &Observed, config: &SnapshotConfig, export: &Export) ->
     if !config.ephemeral_storage.is_empty() {
         limit_storage(&mut body["spec"]["template"]["spec"], &config.ephemeral_storage);
     }
-    let builder = ChildBuilder { owner: owner(snapshot), labels: BTreeMap::new() };
-    let name = name(snapshot.name());
-    let meta =
-        ChildMeta { namespace: snapshot.namespace(), name: &name, component: &Component::Whole, wave: 0 };
-    builder.created::<JobKind>(observed.job.as_deref(), meta, &body)
-}
-
-/// Limits how much of the disk of its node the containers of a pod may use, and the volume between them. Nothing is requested:
-/// Kubernetes takes a request that is absent to be the limit.
-fn limit_storage(pod: &mut Value, limit: &str) {
-    for containers in ["initContainers", "containers"] {
-        for container in pod[containers].as_array_mut().into_iter().flatten() {
-            container["resources"]["limits"]["ephemeral-storage"] = limit.into();
-            container["resources"]["requests"]["ephemeral-storage"] = "0".into();
-        }
-    }
-    for volume in pod["volumes"].as_array_mut().into_iter().flatten() {
-        if let Some(volume) = volume.get_mut("emptyDir") {
-            volume["sizeLimit"] = limit.into();
-        }
-    }
+    let child = Parent::new(snapshot, [].into()).child::<JobKind>(
+        &name(snapshot.name()),
+        &Component::Whole,
+        0,
+        || body,
+    );
+    child.existing(observed.job.as_deref()).made()
 }
 
 /// The container that builds the image and pushes it.

@@ -200,7 +200,7 @@ fn job_pods(set: &mut StoreSet<'_>, jobs: &Arc<Store<JobKind>>) -> Arc<Store<Pod
         let Some(pod) = change.object() else { return };
         let owner = pod.metadata.controller().filter(|owner| owner.kind == JobKind::KIND);
         if let Some(job) = owner.and_then(|owner| jobs.get(pod.namespace(), &owner.name)) {
-            enqueue_controller::<InstanceSnapshotKind, _>(&job, queue);
+            enqueue_controller::<InstanceSnapshotKind>(&job.metadata, queue);
         }
     });
     pods.get()

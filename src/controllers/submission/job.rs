@@ -1,18 +1,15 @@
 //! The Job that uploads the content of an environment. The uploader packs everything below `SOURCE_PATH` into
 //! `<FILENAME>.zip`, posts it to `DESTINATION_URL`, and succeeds if the answer has a status from 200 to 299.
 
-use std::collections::BTreeMap;
-
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 use super::observe::{Observed, Upload};
 use crate::api::labels;
 use crate::config::SubmissionConfig;
-use crate::controllers::shared::children::{ChildBuilder, ChildMeta, owner};
+use crate::controllers::shared::children::Parent;
 use crate::kinds::{Job, JobKind};
 use crate::runtime::component::Component;
-use crate::runtime::plan::{Desired, KindInfo, Manifest};
+use crate::runtime::plan::Desired;
 
 /// The path at which the uploader finds the content.
 const SOURCE_PATH: &str = "/media/data";
@@ -28,37 +25,19 @@ pub fn attempt(job: &Job) -> i32 {
 pub fn desired(observed: &Observed, config: &SubmissionConfig, upload: &Upload, attempt: i32) -> Desired {
     let instance = &observed.instance;
     let (name, component) = (upload.job_name(instance.name()), upload.component());
-    let labels: BTreeMap<String, String> = [
+    let parent = Parent::new(instance, [].into()).with(&[
         (labels::COMPONENT, component.as_str()),
         (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE),
         (labels::INSTANCE, instance.name()),
         (labels::TEMPLATE, &instance.spec.template_ref.name),
         (labels::TENANT, &instance.spec.tenant_ref.name),
-    ]
-    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-    .into();
-    let builder = ChildBuilder { owner: owner(instance), labels };
+    ]);
+    let environment = Component::environment(&upload.environment);
+    let job = parent.child::<JobKind>(&name, &environment, 0, || body(config, upload, instance.name()));
     let existing = observed.job(upload).map(AsRef::as_ref);
-    let place = ChildMeta {
-        namespace: instance.namespace(),
-        name: &name,
-        component: &Component::environment(&upload.environment),
-        wave: 0,
-    };
-    let desired = builder.created::<JobKind>(existing, place, &Value::Null);
-    let manifest = existing.is_none().then(|| {
-        let annotations = [(labels::SUBMISSION_ATTEMPT.to_owned(), attempt.to_string())].into();
-        let metadata = ObjectMeta {
-            name: Some(name.clone()),
-            namespace: Some(instance.namespace().to_owned()),
-            labels: Some(builder.labels.clone()),
-            annotations: Some(annotations),
-            owner_references: Some(vec![builder.owner.clone()]),
-            ..ObjectMeta::default()
-        };
-        Manifest::new(KindInfo::of::<JobKind>(), &metadata, &body(config, upload, instance.name()))
-    });
-    Desired { manifest, ..desired }
+    let attempt =
+        existing.is_none().then(|| (labels::SUBMISSION_ATTEMPT.to_owned(), Some(attempt.to_string())));
+    job.existing(existing).annotated(attempt).made()
 }
 
 /// The spec of the Job. It has no `ttlSecondsAfterFinished`: a Job that has finished is kept until its result is in the

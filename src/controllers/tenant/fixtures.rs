@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Settings;
-use super::observe::{Children, Observed};
+use super::observe::Observed;
 use crate::api::{Kind, Object};
 use crate::config::TenantConfig;
 use crate::controllers::shared::responsibility::Responsibility;
+use crate::runtime::children::Children;
 
 /// An object as the API server has it.
 pub fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
@@ -43,6 +44,7 @@ pub fn observed(spec: &Value, workspaces: &[(&str, Value)]) -> Observed {
         templates: 0,
         has_my_drive_namespace: true,
         children: Children::default(),
+        volume: None,
     }
 }
 

@@ -14,6 +14,7 @@
 //! of these objects are deleted; the personal volume is kept unless it is configured otherwise.
 
 mod account_events;
+mod children;
 mod enrolment;
 #[cfg(test)]
 mod fixtures;
@@ -21,7 +22,6 @@ mod gauges;
 mod lifetime;
 mod my_drive;
 mod names;
-mod objects;
 mod observe;
 mod plan;
 mod quota;

@@ -9,11 +9,8 @@ use super::Settings;
 use super::names::Names;
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
-
-use crate::kinds::{
-    ClusterRole, ClusterRoleBinding, Job, LimitRange, Namespace, NetworkPolicy, NfsClaim, PersistentVolume,
-    ResourceQuota, RoleBinding, Secret,
-};
+use crate::kinds::PersistentVolume;
+use crate::runtime::children::Children;
 
 /// Everything that the plan and the status of a Tenant depend on, except the settings and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
@@ -36,52 +33,11 @@ pub struct Observed {
     pub has_my_drive_namespace: bool,
     /// The objects with the names of its own, whoever owns them.
     pub children: Children,
-}
-
-/// The objects with the names of those of a Tenant, whoever owns them.
-#[derive(Debug, Clone, Default)]
-pub struct Children {
-    /// The `ClusterRole` by which the Tenant can read and edit itself.
-    pub cluster_role: Option<Arc<ClusterRole>>,
-    /// The binding of that role.
-    pub cluster_binding: Option<Arc<ClusterRoleBinding>>,
-    /// The personal namespace.
-    pub namespace: Option<Arc<Namespace>>,
-    /// The `ResourceQuota` of the personal namespace.
-    pub quota: Option<Arc<ResourceQuota>>,
-    /// The role binding to manage Instances.
-    pub instances: Option<Arc<RoleBinding>>,
-    /// The role binding to manage Templates.
-    pub templates: Option<Arc<RoleBinding>>,
-    /// The network policy that denies ingress from other namespaces.
-    pub deny: Option<Arc<NetworkPolicy>>,
-    /// The network policy that allows ingress from trusted namespaces.
-    pub allow: Option<Arc<NetworkPolicy>>,
-    /// The sandbox, a namespace to try Kubernetes in.
-    pub sandbox: Option<Arc<Namespace>>,
-    /// The role binding of the sandbox.
-    pub sandbox_binding: Option<Arc<RoleBinding>>,
-    /// The `ResourceQuota` of the sandbox.
-    pub sandbox_quota: Option<Arc<ResourceQuota>>,
-    /// The `LimitRange` of the sandbox.
-    pub sandbox_limits: Option<Arc<LimitRange>>,
-    /// The `PersistentVolumeClaim` of the personal volume.
-    pub claim: Option<Arc<NfsClaim>>,
-    /// The `PersistentVolume` that the claim is bound to.
+    /// The `PersistentVolume` that the claim of the personal volume is bound to.
     pub volume: Option<Arc<PersistentVolume>>,
-    /// The Job that prepares the volume.
-    pub job: Option<Arc<Job>>,
-    /// The Secret with the location of the volume.
-    pub secret: Option<Arc<Secret>>,
 }
 
 impl Observed {
-    /// Whether a namespace exists, is controlled by the Tenant, and is not being deleted.
-    pub fn usable(&self, namespace: Option<&Arc<Namespace>>) -> bool {
-        namespace
-            .is_some_and(|namespace| namespace.is_controlled_by(&self.tenant) && !namespace.is_terminating())
-    }
-
     /// The names of the objects of the Tenant.
     pub fn names(&self) -> Names {
         Names::of(self.tenant.name())

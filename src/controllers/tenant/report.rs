@@ -3,11 +3,11 @@
 
 use jiff::Timestamp;
 
+use super::children::{CLUSTER, Children, MY_DRIVE, PERSONAL, PERSONAL_WORKSPACE, SANDBOX, SECRET};
 use super::enrolment::Enrolment;
 use super::lifetime::{Presence, presence};
-use super::my_drive;
 use super::observe::Observed;
-use super::plan::{CLUSTER, PERSONAL, PERSONAL_WORKSPACE, SANDBOX, wants_own_workspace};
+use super::plan::wants_own_workspace;
 use super::quota::{QUOTA, tenant_quota};
 use super::{Effect, Settings};
 use crate::api::Kind;
@@ -51,13 +51,12 @@ pub fn report(
     let mut status = old.clone();
     account(outcome, &mut status);
     let enrolment = Enrolment::of(observed);
-    let children = &observed.children;
     status.failing_workspaces.clone_from(&enrolment.failing);
-    status.personal_namespace = namespace(observed, children.namespace.as_deref());
-    status.sandbox_namespace = namespace(observed, children.sandbox.as_deref());
+    status.personal_namespace = namespace(observed, observed.namespace());
+    status.sandbox_namespace = namespace(observed, observed.sandbox());
     // A sandbox without its quota is not complete.
-    let quota = children.sandbox_quota.as_ref().is_some_and(|quota| quota.is_controlled_by(&observed.tenant));
-    status.sandbox_namespace.created &= quota;
+    let children = Children { observed, settings };
+    status.sandbox_namespace.created &= children.sandbox_quota().is_own();
     let undecided = presence(observed, settings, now) == Presence::Undecided;
     let refused = problems.iter().any(|problem| problem.component == Component::Whole);
     if !undecided && !refused {
@@ -125,7 +124,7 @@ fn counters(observed: &Observed, plan: &Plan<Effect>, outcome: &Outcome<Known>) 
         PERSONAL => "delete-personal-namespace",
         PERSONAL_WORKSPACE => "handle-personal-workspace",
         SANDBOX => "sandbox-resources",
-        my_drive::MY_DRIVE | my_drive::SECRET => "mydrive",
+        MY_DRIVE | SECRET => "mydrive",
         _ => "labels",
     };
     let is_check = |failure: &Failure| [InstanceKind::KIND, TemplateKind::KIND].contains(&failure.kind);
@@ -148,11 +147,7 @@ fn namespace(observed: &Observed, namespace: Option<&Namespace>) -> NameCreated 
 /// Sets the fields about the personal workspace. They stay absent for a Tenant that never had one.
 fn own_workspace(observed: &Observed, settings: &Settings, problems: &[Problem], status: &mut TenantStatus) {
     let wanted = wants_own_workspace(observed, settings);
-    let binding = observed
-        .children
-        .templates
-        .as_ref()
-        .is_some_and(|binding| binding.is_controlled_by(&observed.tenant));
+    let binding = Children { observed, settings }.templates_binding().is_own();
     if wanted || status.personal_workspace_created.is_some() {
         status.personal_workspace_created = Some(wanted && binding);
     }

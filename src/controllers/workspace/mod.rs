@@ -11,6 +11,7 @@
 //! Workspace that is being deleted keeps its finalizer until no Tenant names it, its role bindings are
 //! deleted, and its roles in Keycloak are deleted.
 
+mod children;
 mod observe;
 mod plan;
 mod reconcile;

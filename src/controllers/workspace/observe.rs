@@ -7,8 +7,8 @@ use derive_more::{AsMut, AsRef};
 
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
-
-use crate::kinds::{ClusterRoleBinding, Namespace, RoleBinding};
+use crate::kinds::{Namespace, NamespaceKind};
+use crate::runtime::children::Children;
 
 /// Everything that the plan and the status of a Workspace depend on, except the settings and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
@@ -19,12 +19,8 @@ pub struct Observed {
     pub workspace: Arc<Workspace>,
     /// Whether it is not selected any more, and still has our finalizer.
     pub is_deselected: bool,
-    /// The namespace with its name, whoever owns it.
-    pub namespace: Option<Arc<Namespace>>,
-    /// The `ClusterRoleBinding`s with the names of its own, whoever owns them.
-    pub cluster_bindings: Vec<Arc<ClusterRoleBinding>>,
-    /// The role bindings in its namespace with the names of its own, whoever owns them.
-    pub bindings: Vec<Arc<RoleBinding>>,
+    /// The objects with the names of its own, whoever owns them.
+    pub children: Children,
     /// The Tenants whose spec names the Workspace.
     pub tenants: Vec<Arc<Tenant>>,
     /// The selector of this daemon: the labels of its Workspaces and of the objects that it creates.
@@ -38,9 +34,14 @@ impl Observed {
         format!("workspace-{}", self.workspace.name())
     }
 
+    /// The namespace with its name, whoever owns it.
+    pub fn namespace(&self) -> Option<&Namespace> {
+        self.children.get::<NamespaceKind>("", &self.namespace_name())
+    }
+
     /// Whether the namespace exists, is controlled by the Workspace, and is not being deleted.
     pub fn has_namespace(&self) -> bool {
-        self.namespace.as_ref().is_some_and(|namespace| {
+        self.namespace().is_some_and(|namespace| {
             namespace.is_controlled_by(&self.workspace) && !namespace.is_terminating()
         })
     }

@@ -3,8 +3,8 @@
 
 use jiff::Timestamp;
 
+use super::children::{CLUSTER, NAMESPACE};
 use super::observe::Observed;
-use super::plan::{CLUSTER, NAMESPACE};
 use super::reconcile::{Effect, Settings};
 use crate::api::reason;
 use crate::api::workspace::{NameCreated, SubscriptionStatus, WorkspaceKind};

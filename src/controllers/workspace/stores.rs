@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::children;
 use super::observe::Observed;
-use super::plan::{CLUSTER_ROLES, NAMESPACE_ROLES};
 use crate::api::labels;
 use crate::api::tenant::{Role, Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
 use crate::controllers::shared::references::ByWorkspace;
 use crate::controllers::shared::responsibility::{Responsibility, Standing};
-use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::ObjectKey;
+use crate::runtime::children::{ChildStores, Children};
 use crate::runtime::queue::Priority;
 use crate::runtime::store::{Change, Store};
 use crate::runtime::store_set::StoreSet;
@@ -22,16 +22,13 @@ pub struct Stores {
     responsibility: Responsibility,
     workspaces: Arc<Store<WorkspaceKind>>,
     tenants: Arc<Store<TenantKind>>,
-    namespaces: Arc<Store<NamespaceKind>>,
-    cluster_role_bindings: Arc<Store<ClusterRoleBindingKind>>,
-    role_bindings: Arc<Store<RoleBindingKind>>,
+    children: ChildStores,
 }
 
 impl Stores {
     /// Declares the stores. Only Workspaces for which this daemon is responsible are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
         let all = Selection::ALL;
-        let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE);
         let workspaces = set.store(&all).written().objects(|_| true).get();
         let candidates = Arc::clone(&workspaces);
         Self {
@@ -46,20 +43,7 @@ impl Stores {
                     }
                 })
                 .get(),
-            namespaces: set
-                .store::<NamespaceKind>(&all)
-                .written()
-                .wakes_controller::<WorkspaceKind>()
-                .on_foreign_change(|change, queue| {
-                    // Whoever owned it, its name is free now.
-                    let gone = change.old.as_ref().filter(|_| change.new.is_none());
-                    if let Some(name) = gone.and_then(|gone| gone.name().strip_prefix("workspace-")) {
-                        queue.add(ObjectKey::new("", name), Priority::Change);
-                    }
-                })
-                .get(),
-            cluster_role_bindings: set.store(&ours).written().wakes_controller::<WorkspaceKind>().get(),
-            role_bindings: set.store(&ours).written().wakes_controller::<WorkspaceKind>().get(),
+            children: children::declare(set),
             workspaces,
         }
     }
@@ -71,20 +55,15 @@ impl Stores {
         let responsibility = &self.responsibility;
         let is_selected = workspace.has_labels(&responsibility.selector);
         let standing = responsibility.standing(&workspace, labels::TENANT_FINALIZER, is_selected)?;
-        let namespace = format!("workspace-{}", workspace.name());
-        let of_cluster = CLUSTER_ROLES.iter().map(|role| format!("{role}-{}", workspace.name()));
-        let of_namespace = NAMESPACE_ROLES.iter().map(|(role, _)| role);
-        Some(Observed {
+        let mut observed = Observed {
             is_deselected: standing == Standing::Deselected,
-            namespace: self.namespaces.get("", &namespace),
-            cluster_bindings: of_cluster
-                .filter_map(|name| self.cluster_role_bindings.get("", &name))
-                .collect(),
-            bindings: of_namespace.filter_map(|role| self.role_bindings.get(&namespace, role)).collect(),
+            children: Children::default(),
             tenants: self.tenants.by::<ByWorkspace>(&key.name),
             selector: responsibility.selector.clone(),
             workspace,
-        })
+        };
+        observed.children = self.children.children("", &children::keys(&observed));
+        Some(observed)
     }
 }
 

@@ -1,13 +1,14 @@
 //! The stores of the kinds that a loop writes. The apply engine compares desired objects with them and gives
 //! them the responses of the API server, without knowing the types of the kinds.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Source, Store};
+use super::{ByController, Source, Store};
 use crate::api::meta::{Metadata, ResourceVersion};
 use crate::api::{Kind, Object};
 use crate::runtime::ObjectKey;
@@ -16,7 +17,7 @@ use crate::runtime::plan::{KindInfo, to_value};
 use crate::runtime::watch::Selection;
 
 /// An object of any kind.
-pub trait AnyObject: Send + Sync {
+pub trait AnyObject: Any + Send + Sync {
     /// Its metadata.
     fn metadata(&self) -> &Metadata;
     /// The fields of it that we read, as JSON.
@@ -48,6 +49,8 @@ fn read<T: Kind>(body: &[u8]) -> Result<Object<T>, ApiError> {
 pub trait AnyStore: Send + Sync {
     /// The object of that name.
     fn seen(&self, key: &ObjectKey) -> Option<Arc<dyn AnyObject>>;
+    /// The objects that the owner with this uid controls; none where the store has no index [`ByController`].
+    fn controlled(&self, uid: &str) -> Vec<Arc<dyn AnyObject>>;
     /// See [`Store::is_whole`].
     fn is_whole(&self) -> bool;
     /// See [`Store::record`]; `body` is the response of the API server to a request about the object `key`. A response
@@ -78,6 +81,10 @@ pub trait AnyStore: Send + Sync {
 impl<T: Kind> AnyStore for Store<T> {
     fn seen(&self, key: &ObjectKey) -> Option<Arc<dyn AnyObject>> {
         self.get(&key.namespace, &key.name).map(|object| object as Arc<dyn AnyObject>)
+    }
+
+    fn controlled(&self, uid: &str) -> Vec<Arc<dyn AnyObject>> {
+        self.by::<ByController>(uid).into_iter().map(|object| object as Arc<dyn AnyObject>).collect()
     }
 
     fn is_whole(&self) -> bool {

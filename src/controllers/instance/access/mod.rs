@@ -13,13 +13,14 @@ use ring::digest;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
 
-use super::environment::{EnvironmentContext, wave};
+use super::children::wave;
+use super::environment::EnvironmentContext;
 use super::exposure;
 use super::mounts::decoded;
 use super::observe::Observed;
 use crate::api::{Kind, Object, labels, reason};
 use crate::config::{AccessMode, InstanceConfig};
-use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, label_sized};
+use crate::controllers::shared::children::{Child, Parent, label_sized};
 use crate::controllers::shared::entrance;
 use crate::kinds::{DeploymentKind, IngressKind, SecretKind, ServiceKind};
 use crate::runtime::component::Component;
@@ -89,20 +90,19 @@ pub fn login(uid: &str) -> String {
 pub fn plan(
     observed: &Observed,
     config: &InstanceConfig,
-    contexts: &[EnvironmentContext<'_>],
+    contexts: &[&EnvironmentContext<'_>],
     plan: &mut Plan,
 ) {
-    let children = &observed.children;
     let per_instance = config.access.mode == AccessMode::PerInstance;
-    let guarded = contexts.iter().find(|context| per_instance && is_guarded(observed, context));
+    let guarded = contexts.iter().find(|context| per_instance && is_guarded(context));
     let running = guarded.filter(|_| observed.instance.spec.running);
     if running.is_none() {
-        plan.remove.extend(removals(observed, &children.deployments));
-        plan.remove.extend(removals(observed, &children.services));
-        plan.remove.extend(removals(observed, &children.ingresses));
+        plan.remove.extend(removals::<DeploymentKind>(observed));
+        plan.remove.extend(removals::<ServiceKind>(observed));
+        plan.remove.extend(removals::<IngressKind>(observed));
     }
     if guarded.is_none() {
-        plan.remove.extend(removals(observed, &children.secrets));
+        plan.remove.extend(removals::<SecretKind>(observed));
     }
     let Some(context) = running else { return };
     match Proxy::new(observed, config, context) {
@@ -113,27 +113,25 @@ pub fn plan(
 
 /// Whether users of an environment have to log in: it has a web interface, or an Ingress from when it had one, and is
 /// neither an exam nor an exercise.
-fn is_guarded(observed: &Observed, context: &EnvironmentContext<'_>) -> bool {
-    let ingresses = &observed.children.ingresses;
-    let has_ingress = || observed.own(ingresses, &context.ingress_name()).is_some();
-    context.is_standard() && (context.environment.gui_enabled || has_ingress())
+fn is_guarded(context: &EnvironmentContext<'_>) -> bool {
+    context.is_standard() && (context.environment.gui_enabled || context.ingress().is_own())
 }
 
 /// The removal of the objects of the proxy.
-fn removals<T: Kind>(observed: &Observed, list: &[Arc<Object<T>>]) -> Vec<Removal> {
-    let of_proxy = |object: &&Arc<Object<T>>| {
+fn removals<T: Kind>(observed: &Observed) -> Vec<Removal> {
+    let of_proxy = |object: &&Object<T>| {
         object.is_controlled_by(&observed.instance)
             && object.label(labels::COMPONENT) == Some(COMPONENT)
             && !object.is_terminating()
     };
-    list.iter().filter(of_proxy).map(|object| Removal::of(object, PROXY)).collect()
+    observed.children.of::<T>().filter(of_proxy).map(|object| Removal::of(object, PROXY)).collect()
 }
 
 /// The proxy of an Instance.
 struct Proxy<'a> {
     observed: &'a Observed,
     config: &'a InstanceConfig,
-    builder: ChildBuilder,
+    parent: Parent<'a>,
     /// The name of its objects.
     name: String,
     /// The host name of the environments that it guards.
@@ -163,7 +161,7 @@ impl<'a> Proxy<'a> {
             .client_secret
             .as_deref()
             .ok_or_else(|| missing(&format!("the client secret file {file} cannot be read, or is empty")))?;
-        let existing = observed.own(&observed.children.secrets, &name);
+        let existing = observed.own::<SecretKind>(&name);
         let key = existing.and_then(|secret| decoded(secret.spec.get(COOKIE_KEY)?)).filter(|key| is_key(key));
         let has_key = key.is_some();
         let key = key.or_else(|| secrets.new_key.clone());
@@ -176,11 +174,10 @@ impl<'a> Proxy<'a> {
             (labels::TEMPLATE, &spec.template_ref.name),
             (labels::TENANT, &spec.tenant_ref.name),
         ];
-        let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
         Ok(Self {
             observed,
             config,
-            builder: ChildBuilder { owner: children::owner(instance), labels },
+            parent: Parent::new(instance, [].into()).with(&labels).seeing(&observed.children),
             name,
             host: context.host(),
             data: BTreeMap::from([
@@ -197,9 +194,8 @@ impl<'a> Proxy<'a> {
         [self.service(), self.secret(), self.ingress(), self.deployment()]
     }
 
-    fn meta(&self, wave: u8) -> ChildMeta<'_> {
-        let namespace = self.observed.instance.namespace();
-        ChildMeta { namespace, name: &self.name, component: &PROXY, wave }
+    fn child<'c, T: Kind>(&'c self, wave: u8, body: impl FnOnce() -> Value + 'c) -> Child<'c> {
+        self.parent.child::<T>(&self.name, &PROXY, wave, body)
     }
 
     /// The labels of its pods. They are not those of the pods of environments, so that no Service, network policy or
@@ -209,20 +205,20 @@ impl<'a> Proxy<'a> {
     }
 
     fn service(&self) -> Desired {
-        let existing = self.observed.own(&self.observed.children.services, &self.name);
         let (port, number) = PORT;
-        let body = json!({"spec": {
-            "type": "ClusterIP",
-            "selector": self.selector(),
-            "ports": [{"name": port, "protocol": "TCP", "port": number, "targetPort": number}],
-        }});
-        self.builder.created::<ServiceKind>(existing.map(AsRef::as_ref), self.meta(wave::SERVICE), &body)
+        let spec = || {
+            json!({"spec": {
+                "type": "ClusterIP",
+                "selector": self.selector(),
+                "ports": [{"name": port, "protocol": "TCP", "port": number, "targetPort": number}],
+            }})
+        };
+        self.child::<ServiceKind>(wave::SERVICE, spec).made()
     }
 
     /// The Secret. All of `data` is ours; a cookie key that it has is kept.
     fn secret(&self) -> Desired {
-        let existing = self.observed.own(&self.observed.children.secrets, &self.name);
-        let body = json!({"type": "Opaque", "data": self.data});
+        let existing = self.observed.own::<SecretKind>(&self.name);
         let mut enforced = to_value(&self.data);
         if let Some(enforced) = enforced.as_object_mut() {
             // A Secret that the store does not hold may have a key, too.
@@ -235,53 +231,39 @@ impl<'a> Proxy<'a> {
                 }
             }
         }
-        let desired = self.builder.created::<SecretKind>(
-            existing.map(AsRef::as_ref),
-            self.meta(wave::DEPENDENCIES),
-            &body,
-        );
-        Desired { fields: json!({"data": enforced}), ..desired }
+        let body = || json!({"type": "Opaque", "data": self.data});
+        self.child::<SecretKind>(wave::DEPENDENCIES, body).fields(json!({"data": enforced})).made()
     }
 
     fn ingress(&self) -> Desired {
-        let existing = self.observed.own(&self.observed.children.ingresses, &self.name);
         let path = path(self.observed.instance.uid());
-        let spec = exposure::ingress_spec(&self.host, path, &self.name, PORT.0);
-        let body = json!({"spec": spec});
-        self.builder.created::<IngressKind>(existing.map(AsRef::as_ref), self.meta(wave::DEPENDENCIES), &body)
+        let body = || exposure::ingress(&self.host, &path, &self.name, PORT.0);
+        self.child::<IngressKind>(wave::DEPENDENCIES, body).made()
     }
 
     /// The Deployment. An annotation has the digest of its pod template: if the configuration changes, the template is
     /// replaced.
     fn deployment(&self) -> Desired {
-        let existing = self.observed.own(&self.observed.children.deployments, &self.name);
         let template = json!({"metadata": {"labels": self.selector()}, "spec": self.pod()});
         let digest = digest::digest(&digest::SHA256, template.to_string().as_bytes());
         let digest = URL_SAFE.encode(digest.as_ref());
+        let existing = self.observed.own::<DeploymentKind>(&self.name);
         let is_same =
             existing.is_some_and(|existing| existing.annotation(labels::POD_TEMPLATE) == Some(&*digest));
         let mut fields = json!({"spec": {"replicas": 1}});
         if !is_same {
             fields["spec"]["template"] = template.clone();
         }
-        let body = json!({"spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": self.selector()},
-            "strategy": {"type": "Recreate"},
-            "template": template,
-        }});
-        let desired = self.builder.created::<DeploymentKind>(
-            existing.map(AsRef::as_ref),
-            self.meta(wave::WORKLOAD),
-            &body,
-        );
-        let annotated = json!({"metadata": {"annotations": {labels::POD_TEMPLATE: digest}}});
-        Desired {
-            manifest: desired.manifest.map(|manifest| manifest.merged(&annotated)),
-            annotations: [(labels::POD_TEMPLATE.to_owned(), Some(digest))].into(),
-            fields,
-            ..desired
-        }
+        let spec = || {
+            json!({"spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": self.selector()},
+                "strategy": {"type": "Recreate"},
+                "template": template,
+            }})
+        };
+        let child = self.child::<DeploymentKind>(wave::WORKLOAD, spec);
+        child.annotated([(labels::POD_TEMPLATE.to_owned(), Some(digest))]).fields(fields).made()
     }
 
     fn pod(&self) -> Value {

@@ -10,6 +10,7 @@ use crate::config::{Access, OAuth2Proxy};
 use crate::controllers::instance::plan::plan as planned;
 use crate::controllers::instance::plan::tests::{edit, environment, observed, owned};
 use crate::controllers::instance::report::report;
+use crate::runtime::children::Children;
 use crate::runtime::merge;
 use crate::runtime::reconciler::Outcome;
 
@@ -62,10 +63,10 @@ fn stored<T: DeserializeOwned>(desired: &Desired) -> Arc<T> {
 /// Adds the objects of the proxy that a plan makes to those that exist.
 fn make(observed: &mut Observed, plan: &Plan) {
     let made = of_proxy(plan);
-    observed.children.services.push(stored(made["Service"]));
-    observed.children.secrets.push(stored(made["Secret"]));
-    observed.children.ingresses.push(stored(made["Ingress"]));
-    observed.children.deployments.push(stored(made["Deployment"]));
+    observed.children.set::<ServiceKind>([stored(made["Service"])]);
+    observed.children.set::<SecretKind>([stored(made["Secret"])]);
+    observed.children.set::<IngressKind>([stored(made["Ingress"])]);
+    observed.children.set::<DeploymentKind>([stored(made["Deployment"])]);
 }
 
 /// The kinds of what a plan removes.
@@ -165,12 +166,12 @@ fn a_cookie_key_is_random_and_kept() {
     assert!(fields(&observed).get("cookie-secret").is_none(), "it is not written again");
     // One that somebody has changed is replaced, and what was added is removed.
     let changed = json!({"data": {"cookie-secret": "c2hvcnQ=", "more": "YQ=="}});
-    observed.children.secrets = vec![edit(&observed.children.secrets[0], &changed)];
+    observed.children.set::<SecretKind>(vec![edit(observed.children.first::<SecretKind>(), &changed)]);
     let repaired = fields(&observed);
     assert_eq!(decoded(repaired["cookie-secret"].as_str().expect("a key")), keys.first().cloned());
     assert_eq!(repaired.get("more"), Some(&Value::Null));
     // A Secret that has lost its labels is not seen: its key must not be overwritten.
-    observed.children.secrets.clear();
+    observed.children.set::<SecretKind>([]);
     assert!(fields(&observed).get("cookie-secret").is_none());
 }
 
@@ -182,10 +183,10 @@ fn what_is_as_it_should_be_is_not_written() {
     let again = plan_of(&observed, AccessMode::PerInstance);
     let (children, made) = (&observed.children, of_proxy(&again));
     for (kind, object) in [
-        ("Service", to_value(&*children.services[0])),
-        ("Secret", to_value(&*children.secrets[0])),
-        ("Ingress", to_value(&*children.ingresses[0])),
-        ("Deployment", to_value(&*children.deployments[0])),
+        ("Service", to_value(children.first::<ServiceKind>())),
+        ("Secret", to_value(children.first::<SecretKind>())),
+        ("Ingress", to_value(children.first::<IngressKind>())),
+        ("Deployment", to_value(children.first::<DeploymentKind>())),
     ] {
         let desired = made[kind];
         assert!(desired.manifest.is_none(), "{kind} is there");
@@ -210,7 +211,7 @@ fn another_configuration_replaces_the_pod_template() {
     let desired = of_proxy(&plan)["Deployment"];
     let image = &desired.fields["spec"]["template"]["spec"]["containers"][0]["image"];
     assert_eq!(image, "r.example.org/proxy:2");
-    let old = observed.children.deployments[0].annotation(labels::POD_TEMPLATE).map(str::to_owned);
+    let old = observed.children.first::<DeploymentKind>().annotation(labels::POD_TEMPLATE).map(str::to_owned);
     assert!(old.is_some() && desired.annotations[labels::POD_TEMPLATE] != old);
 }
 
@@ -232,9 +233,10 @@ fn a_stop_keeps_the_secret_and_switching_off_removes_everything() {
     observed.instance = edit(&observed.instance, &json!({"spec": {"running": false}}));
     assert_eq!(removed(&plan_of(&observed, AccessMode::PerInstance)), all[..3]);
     // What only looks like it, such as an environment of that name, is left alone.
-    observed.children = crate::controllers::instance::observe::Children::default();
-    observed.children.deployments =
-        vec![owned::<DeploymentKind>("my-lab-oauth2-proxy", json!({"replicas": 1}))];
+    observed.children = Children::default();
+    observed
+        .children
+        .set::<DeploymentKind>(vec![owned::<DeploymentKind>("my-lab-oauth2-proxy", json!({"replicas": 1}))]);
     assert!(plan_of(&observed, AccessMode::None).remove.is_empty());
 }
 
@@ -288,7 +290,7 @@ fn several_environments_share_one_proxy_whose_name_is_reserved() {
 fn an_ingress_that_is_kept_without_a_web_interface_is_still_guarded() {
     let mut observed = ready(json!([environment("main", "Standalone", json!({"guiEnabled": false}))]));
     assert!(of_proxy(&plan_of(&observed, AccessMode::PerInstance)).is_empty());
-    observed.children.ingresses = vec![owned::<IngressKind>("my-lab-app", json!({}))];
+    observed.children.set::<IngressKind>(vec![owned::<IngressKind>("my-lab-app", json!({}))]);
     assert_eq!(of_proxy(&plan_of(&observed, AccessMode::PerInstance)).len(), 4);
 }
 
@@ -296,7 +298,9 @@ fn an_ingress_that_is_kept_without_a_web_interface_is_still_guarded() {
 fn an_instance_is_as_ready_as_its_environment() {
     let mut observed = ready(web());
     let deployment = owned::<DeploymentKind>("my-lab", json!({"replicas": 1}));
-    observed.children.deployments = vec![edit(&deployment, &json!({"status": {"readyReplicas": 1}}))];
+    observed
+        .children
+        .set::<DeploymentKind>(vec![edit(&deployment, &json!({"status": {"readyReplicas": 1}}))]);
     let config = config(AccessMode::PerInstance);
     let reported = |observed: &Observed| {
         let now = Timestamp::UNIX_EPOCH;
@@ -319,7 +323,7 @@ fn an_instance_is_as_ready_as_its_environment() {
 #[test]
 fn the_desktop_of_a_machine_is_opened_through_the_login() {
     let mut observed = ready(json!([environment("main", "VirtualMachine", json!({}))]));
-    observed.children.ingresses = vec![owned::<IngressKind>("my-lab-gui", json!({}))];
+    observed.children.set::<IngressKind>(vec![owned::<IngressKind>("my-lab-gui", json!({}))]);
     let url = |mode: AccessMode| {
         let (config, now) = (config(mode), Timestamp::UNIX_EPOCH);
         let plan = planned(&observed, &config, now);

@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use super::environment::EnvironmentContext;
 use super::events;
 use super::exposure;
-use super::observe::{Observed, named};
+use super::observe::Observed;
 use super::phase::{self, Phased};
-use super::plan::environments;
+use super::validate::{Validated, validate};
 use super::workload::Workload;
 use crate::api::condition::{READY, STALLED};
 use crate::api::environment::Environment;
@@ -18,9 +18,10 @@ use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Pha
 use crate::api::reason::{self, Reason};
 use crate::config::InstanceConfig;
 use crate::controllers::shared::durations::go_duration;
-use crate::controllers::shared::environments::Chosen;
 use crate::controllers::shared::problems;
-use crate::kinds::Pod;
+use crate::kinds::{
+    DataVolumeKind, DeploymentKind, Pod, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
+};
 use crate::runtime::ObjectKey;
 use crate::runtime::component::Component;
 use crate::runtime::conditions::Observation;
@@ -53,18 +54,12 @@ pub fn report(
         // The addresses stay as they were last known.
         status.phase = Phase::CreationLoopBackoff;
     } else {
-        let (chosen, removed) = environments(observed);
-        let contexts: Vec<EnvironmentContext<'_>> = chosen
-            .iter()
-            .map(|Chosen { environment, classic }| {
-                EnvironmentContext::new(observed, config, environment, *classic)
-            })
-            .collect();
+        let Validated { environments, removed, .. } = validate(observed, config);
         status.environments = Vec::new();
-        for context in &contexts {
-            let before = before(old, &chosen, context.environment);
+        for context in &environments {
+            let before = before(old, &environments, context.environment);
             let known = !before.initial_ready_time.is_empty();
-            let (new, cause) = environment(observed, context, before, &problems, now);
+            let (new, cause) = environment(context, before, &problems, now);
             if !cause.is_empty() {
                 causes.push(cause);
             }
@@ -75,7 +70,7 @@ pub fn report(
         }
         let kept = old.environments.iter().filter(|status| removed.contains(&status.name)).cloned();
         status.environments.extend(kept);
-        overview(observed, config, &contexts, &mut status);
+        overview(observed, config, &environments, &mut status);
     }
     status.observed_generation = observed.instance.metadata.generation;
     let ready = ready(&status, observed.instance.spec.running, &causes);
@@ -99,7 +94,11 @@ pub fn report(
 ///
 /// What an Instance has in `status.initialReadyTime` is that of its first environment. The older Go operator wrote
 /// nothing else.
-fn before(old: &InstanceStatus, chosen: &[Chosen<'_>], environment: &Environment) -> EnvironmentStatus {
+fn before(
+    old: &InstanceStatus,
+    chosen: &[EnvironmentContext<'_>],
+    environment: &Environment,
+) -> EnvironmentStatus {
     let known = |name: &str| old.environments.iter().find(|status| status.name == name);
     let only = match (old.environments.as_slice(), chosen) {
         ([status], [_]) => Some(status),
@@ -182,27 +181,25 @@ fn current_pod(pods: &[std::sync::Arc<Pod>]) -> Option<&Pod> {
 
 /// The status of one environment, and the reason for its phase where there is one to report.
 fn environment(
-    observed: &Observed,
     context: &EnvironmentContext<'_>,
     before: EnvironmentStatus,
     problems: &[Problem],
     now: Timestamp,
 ) -> (EnvironmentStatus, String) {
-    let children = &observed.children;
+    let observed = context.observed;
     let running = observed.instance.spec.running;
     let mut status = before;
     status.name.clone_from(&context.environment.name);
-    let Phased { phase, cause } = phased(observed, context, problems);
+    let Phased { phase, cause } = phased(context, problems);
     status.phase = phase;
-    let service = observed.own(&children.services, &context.name).filter(|_| running);
+    let service = observed.own::<ServiceKind>(&context.name).filter(|_| running);
     let address = service.and_then(|service| service.spec.cluster_ip.clone());
     // A headless Service, which the Go operator that knows several environments makes, has no address.
     status.ip = address.filter(|address| address != HEADLESS).unwrap_or_default();
-    let route = observed.own(&children.routes, &context.name);
-    let ingress = observed.own(&children.ingresses, &context.ingress_name());
-    let shown = running && (route.is_some() || ingress.is_some());
+    let route = context.own_route();
+    let shown = running && (route.is_some() || context.ingress().is_own());
     status.url = if shown { context.url() } else { String::new() };
-    status.exposition_accepted = route.is_some_and(|route| exposure::is_accepted(route));
+    status.exposition_accepted = route.is_some_and(exposure::is_accepted);
     if status.phase == Phase::Ready && status.initial_ready_time.is_empty() {
         status.initial_ready_time = go_duration(age(observed, now));
     }
@@ -210,8 +207,8 @@ fn environment(
 }
 
 /// The phase of one environment, from its problems and its workload.
-fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Problem]) -> Phased {
-    let children = &observed.children;
+fn phased(context: &EnvironmentContext<'_>, problems: &[Problem]) -> Phased {
+    let observed = context.observed;
     let (running, persistent) = (observed.instance.spec.running, context.environment.persistent);
     let mine: Vec<&Problem> =
         problems.iter().filter(|problem| problem.component == context.component()).collect();
@@ -224,16 +221,15 @@ fn phased(observed: &Observed, context: &EnvironmentContext<'_>, problems: &[Pro
     }
     let workload = match Workload::of(context.environment) {
         Workload::Deployment => observed
-            .own(&children.deployments, &context.name)
+            .own::<DeploymentKind>(&context.name)
             .map(|deployment| phase::deployment(deployment, running, persistent)),
-        Workload::VirtualMachine => observed.own(&children.machines, &context.name).map(|machine| {
-            let running = named(&children.machine_instances, &context.name).map(AsRef::as_ref);
-            let disk = named(&children.data_volumes, &context.name).map(AsRef::as_ref);
-            phase::virtual_machine(machine, running, disk)
+        Workload::VirtualMachine => observed.own::<VirtualMachineKind>(&context.name).map(|machine| {
+            let running = observed.named::<VirtualMachineInstanceKind>(&context.name);
+            phase::virtual_machine(machine, running, observed.named::<DataVolumeKind>(&context.name))
         }),
-        Workload::VirtualMachineInstance if running => observed
-            .own(&children.machine_instances, &context.name)
-            .map(|machine| phase::virtual_machine_instance(machine)),
+        Workload::VirtualMachineInstance if running => {
+            observed.own::<VirtualMachineInstanceKind>(&context.name).map(phase::virtual_machine_instance)
+        }
         Workload::VirtualMachineInstance => Some(Phase::Off.into()),
     };
     if has(reason::NOT_PERSISTENT) {

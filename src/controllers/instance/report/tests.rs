@@ -13,8 +13,8 @@ fn reported(environments: Value, status: Value, ready: i32) -> Report<InstanceKi
     observed.instance = edit(&observed.instance, &json!({"status": status}));
     let deployment = owned::<DeploymentKind>("my-lab", json!({"replicas": 1}));
     let deployment = edit(&deployment, &json!({"status": {"readyReplicas": ready}}));
-    observed.children.deployments = vec![deployment];
-    observed.children.services = vec![owned::<ServiceKind>("my-lab", json!({"clusterIP": "None"}))];
+    observed.children.set::<DeploymentKind>(vec![deployment]);
+    observed.children.set::<ServiceKind>(vec![owned::<ServiceKind>("my-lab", json!({"clusterIP": "None"}))]);
     let config = InstanceConfig::default();
     let now = "2026-01-01T00:00:00Z".parse().expect("a time");
     report(&observed, &config, &plan(&observed, &config, now), &Outcome::default(), now)

@@ -1,21 +1,21 @@
 //! The stores that the instance loop reads, and which of their changes concern which Instances.
 
-mod wakes;
+pub mod wakes;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use self::wakes::{children, data_volumes, enqueue_instances, shared_volumes, spec_changed, tenants};
+use self::wakes::{enqueue_instances, shared_volumes, spec_changed, tenants};
 use super::access::ProxySecrets;
+use super::children::{self, Declared};
 use super::gauges::Counts;
-use super::observe::{Children, Observed, Platform};
+use super::observe::{Observed, Platform};
 use crate::api::instance::{Instance, InstanceKind};
-use crate::api::names::CanonicalName;
+use crate::api::labels;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
-use crate::api::{Kind, Object, labels};
 use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::entrance;
@@ -24,12 +24,10 @@ use crate::controllers::shared::references::{
     canonical_key, mounted_exports, template_key,
 };
 use crate::controllers::shared::tenancy::foreign_tenant;
-use crate::kinds::{
-    DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, NamespaceKind, PersistentVolumeClaimKind,
-    PodKind, SecretKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
-};
+use crate::kinds::{DeploymentKind, NamespaceKind, PodKind, SecretKind};
 use crate::runtime::ObjectKey;
-use crate::runtime::store::{ByController, ByNamespace, Change, Index, Store, StoreState};
+use crate::runtime::children::Children;
+use crate::runtime::store::{ByNamespace, Change, Index, Store, StoreState};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
@@ -44,17 +42,7 @@ pub struct Stores {
     namespaces: Arc<Store<NamespaceKind>>,
     /// The Secrets with the location of a user's `MyDrive`.
     my_drives: Arc<Store<SecretKind>>,
-    /// cloud-init Secrets.
-    secrets: Arc<Store<SecretKind>>,
-    services: Arc<Store<ServiceKind>>,
-    ingresses: Arc<Store<IngressKind>>,
-    /// `HTTPRoute`s; where they are not configured, those that are left.
-    routes: Arc<Store<HttpRouteKind>>,
-    claims: Arc<Store<PersistentVolumeClaimKind>>,
-    deployments: Arc<Store<DeploymentKind>>,
-    machines: Arc<Store<VirtualMachineKind>>,
-    machine_instances: Arc<Store<VirtualMachineInstanceKind>>,
-    data_volumes: Arc<Store<DataVolumeKind>>,
+    children: Declared,
     pods: Arc<Store<PodKind>>,
     /// The content of the web terminal's public key file.
     master_key: FileText,
@@ -93,7 +81,6 @@ impl Stores {
         config: &InstanceConfig,
     ) -> Self {
         let all = Selection::ALL;
-        let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_instances = Selection::labelled(labels::INSTANCE);
         let instances = set.store::<InstanceKind>(&all).written().objects(|_| true);
         let instances = instances.index::<ByTemplate>().index::<ByTenant>().index::<ByNamespace>();
@@ -103,7 +90,6 @@ impl Stores {
             change.object().filter(|_| spec_changed(change)).map(|template| ObjectKey::of(&**template))
         });
         let templates = templates.get();
-        let machines = children(set.store(&ours).optional().written(), instances);
         Self {
             selector: selector.clone(),
             tenants: tenants(set, instances, &templates),
@@ -115,22 +101,18 @@ impl Stores {
                     change.object().map(|secret| secret.metadata.namespace.clone())
                 })
                 .get(),
-            secrets: children(set.store(&ours).written(), instances),
-            services: children(set.store(&ours).written(), instances),
-            ingresses: children(set.store(&ours).written(), instances),
-            routes: {
-                let is_on = config.gateway_api.enabled;
-                let routes = if is_on { set.store(&ours).optional() } else { set.leftovers(&ours) };
-                children(routes.written(), instances)
+            children: children::declare(set, instances, config),
+            pods: {
+                let owners = Arc::clone(instances);
+                let pods = set.store::<PodKind>(&of_instances).index::<ByInstance>();
+                let pods = pods.on_foreign_change(move |change, queue| {
+                    let sides = [&change.old, &change.new].map(|pod| pod.as_deref().map(|pod| &pod.metadata));
+                    enqueue_instances(sides, &owners, queue);
+                });
+                pods.get()
             },
-            claims: children(set.store(&ours).written(), instances),
-            deployments: children(set.store(&ours).written(), instances),
-            machine_instances: children(set.store(&of_instances).optional().written(), instances),
-            data_volumes: data_volumes(set, &machines),
-            pods: enqueue_instances(set.store(&of_instances).index::<ByInstance>(), instances).get(),
             instances: Arc::clone(instances),
             templates,
-            machines,
             master_key: Arc::default(),
             client_secret: Arc::default(),
             has_proxies: config.access.mode == AccessMode::PerInstance,
@@ -151,8 +133,9 @@ impl Stores {
             template.iter().flat_map(|t| &t.spec.environment_list).flat_map(|e| &e.shared_volume_mounts);
         let volumes = mounts.map(|mount| &mount.shared_volume);
         let volumes = volumes.filter_map(|volume| self.shared_volumes.get(&volume.namespace, &volume.name));
-        let children = self.children(&instance, template.as_deref());
-        let exports = children.deployments.iter().flat_map(|deployment| mounted_exports(deployment));
+        let keys = children::keys(&instance, template.as_deref());
+        let children = self.children.all.children(instance.uid(), &keys);
+        let exports = children.of::<DeploymentKind>().flat_map(mounted_exports);
         let mounted = exports.flat_map(|export| self.shared_volumes.by::<ByExport>(&export));
         let shared_volumes = volumes.chain(mounted).collect();
         Some(Observed {
@@ -170,9 +153,9 @@ impl Stores {
             },
             pods: self.pods.by::<ByInstance>(key),
             platform: Platform {
-                kubevirt: self.machines.state() == StoreState::Synced
-                    && self.machine_instances.state() == StoreState::Synced,
-                gateway: self.routes.state() == StoreState::Synced,
+                kubevirt: self.children.machines.state() == StoreState::Synced
+                    && self.children.machine_instances.state() == StoreState::Synced,
+                gateway: self.children.routes.state() == StoreState::Synced,
             },
             children,
             template,
@@ -180,30 +163,11 @@ impl Stores {
         })
     }
 
-    fn children(&self, instance: &Instance, template: Option<&Template>) -> Children {
-        let (namespace, uid) = (instance.namespace(), instance.uid());
-        let canonical = CanonicalName::of(instance.name());
-        let environments = template.map_or(&[][..], |template| &template.spec.environment_list);
-        let suffixed = environments.iter().map(|environment| canonical.environment(&environment.name));
-        let names: Vec<CanonicalName> = std::iter::once(canonical.clone()).chain(suffixed).collect();
-        Children {
-            services: find(&self.services, namespace, uid, &names, &[""]),
-            ingresses: find(&self.ingresses, namespace, uid, &names, &["", "-gui", "-app"]),
-            routes: find(&self.routes, namespace, uid, &names, &[""]),
-            secrets: find(&self.secrets, namespace, uid, &names, &[""]),
-            claims: find(&self.claims, namespace, uid, &names, &[""]),
-            deployments: find(&self.deployments, namespace, uid, &names, &[""]),
-            machines: find(&self.machines, namespace, uid, &names, &[""]),
-            machine_instances: find(&self.machine_instances, namespace, uid, &names, &[""]),
-            data_volumes: find(&self.data_volumes, namespace, uid, &names, &[""]),
-        }
-    }
-
     /// The Instance that owns the canonical name, if it is another one. Names that differ in dots and dashes
     /// only have the same canonical form.
     fn name_owner(&self, instance: &Instance, children: &Children) -> Option<String> {
         let siblings = self.instances.by::<ByCanonicalName>(&canonical_key(instance));
-        name_owner(instance, &siblings, &children.controllers())
+        name_owner(instance, &siblings, &children.controllers().collect())
     }
 
     /// The number of Instances in each phase, by the type of the first environment of their Template. Instances that have
@@ -235,29 +199,6 @@ impl Stores {
     pub fn client_secret(&self) -> FileText {
         Arc::clone(&self.client_secret)
     }
-}
-
-/// The objects that the Instance with this uid controls, and those that have one of the names with one of
-/// the suffixes.
-fn find<T: Kind>(
-    store: &Store<T>,
-    namespace: &str,
-    uid: &str,
-    names: &[CanonicalName],
-    suffixes: &[&str],
-) -> Vec<Arc<Object<T>>> {
-    let mut found = store.by::<ByController>(uid);
-    let mut full = String::new();
-    for (name, suffix) in names.iter().flat_map(|name| suffixes.iter().map(move |suffix| (name, suffix))) {
-        full.clear();
-        full.extend([name, *suffix]);
-        if let Some(object) = store.get(namespace, &full)
-            && !found.iter().any(|known| known.uid() == object.uid())
-        {
-            found.push(object);
-        }
-    }
-    found
 }
 
 #[cfg(test)]

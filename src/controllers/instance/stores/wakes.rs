@@ -4,22 +4,24 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::OfWorkspace;
-use crate::api::Kind;
 use crate::api::instance::InstanceKind;
+use crate::api::meta::Metadata;
 use crate::api::public_key::within_limits;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::text::Text;
+use crate::api::{Kind, labels};
 use crate::controllers::shared::entrance::ByManagedWorkspace;
 use crate::controllers::shared::references::{
     ByCanonicalName, ByExport, BySharedVolume, ByTemplate, ByTenant, instance_of,
 };
 use crate::kinds::{DataVolumeKind, VirtualMachineKind};
 use crate::runtime::ObjectKey;
-use crate::runtime::queue::Priority;
-use crate::runtime::store::{ByController, Change, Index as _, Store};
-use crate::runtime::store_set::{Declaration, StoreSet};
+use crate::runtime::children::ChildChange;
+use crate::runtime::queue::{Priority, Queue};
+use crate::runtime::store::{Change, Index as _, Store};
+use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
 /// Whether the spec or the labels have changed.
@@ -94,59 +96,50 @@ pub fn data_volumes(
     store.get()
 }
 
-/// The store of a kind of objects that Instances own, indexed by their controller.
-pub fn children<T: Kind>(
-    store: Declaration<'_, '_, T>,
+/// A change of a child adds its Instance, and those that may have waited for its name.
+pub fn of_child(
     instances: &Arc<Store<InstanceKind>>,
-) -> Arc<Store<T>> {
-    let store = enqueue_instances(store.index::<ByController>(), instances);
-    enqueue_blocked(store, instances).get()
+) -> impl Fn(&ChildChange<'_>, &Queue) + Send + Sync + 'static {
+    let instances = Arc::clone(instances);
+    move |change, queue| {
+        if !change.is_own {
+            enqueue_instances([change.old, change.new], &instances, queue);
+        }
+        enqueue_blocked(change, &instances, queue);
+    }
 }
 
 /// An object that goes, or gets another controller, adds all other Instances whose objects may have its name, which begins
 /// with the canonical name of the Instance: one of them may have had a name conflict. Its controller had none, and learns
 /// of what others do to the object anyway.
-fn enqueue_blocked<'s, 'f, T: Kind>(
-    store: Declaration<'s, 'f, T>,
-    instances: &Arc<Store<InstanceKind>>,
-) -> Declaration<'s, 'f, T> {
-    let instances = Arc::clone(instances);
-    store.on_change(move |change, queue| {
-        let Some(old) = &change.old else { return };
-        if change.new.as_ref().is_some_and(|new| new.controller_uid() == old.controller_uid()) {
-            return;
-        }
-        let name = old.name();
-        let ends = name.match_indices('-').map(|(end, _)| end).chain([name.len()]);
-        for canonical in ends.filter_map(|end| name.get(..end)) {
-            for instance in instances.by::<ByCanonicalName>(&ObjectKey::new(old.namespace(), canonical)) {
-                if Some(instance.uid()) != old.controller_uid() {
-                    queue.add(ObjectKey::of(&*instance), Priority::Change);
-                }
+fn enqueue_blocked(change: &ChildChange<'_>, instances: &Store<InstanceKind>, queue: &Queue) {
+    let controller = |object: &Metadata| object.controller().map(|owner| owner.uid.clone());
+    let Some(old) = change.old else { return };
+    let before = controller(old);
+    if change.new.is_some_and(|new| controller(new) == before) {
+        return;
+    }
+    let ends = old.name.match_indices('-').map(|(end, _)| end).chain([old.name.len()]);
+    for canonical in ends.filter_map(|end| old.name.get(..end)) {
+        for instance in instances.by::<ByCanonicalName>(&ObjectKey::new(old.namespace.clone(), canonical)) {
+            if before.as_ref().is_none_or(|uid| *instance.uid() != **uid) {
+                queue.add(ObjectKey::of(&*instance), Priority::Change);
             }
         }
-    })
+    }
 }
 
-/// A change adds the Instance that the object belongs to, by its labels or by its owner references, before or
-/// now.
-pub fn enqueue_instances<'s, 'f, T: Kind>(
-    store: Declaration<'s, 'f, T>,
-    instances: &Arc<Store<InstanceKind>>,
-) -> Declaration<'s, 'f, T> {
-    let instances = Arc::clone(instances);
-    store.on_foreign_change(move |change, queue| {
-        let mut keys = BTreeSet::new();
-        for object in change.old.iter().chain(&change.new) {
-            let owners = object.metadata.owner_references.iter();
-            let owner = owners.filter(|owner| owner.kind == InstanceKind::KIND);
-            keys.extend(owner.map(|owner| ObjectKey::new(object.namespace(), &owner.name)));
-            keys.extend(instance_of(&**object));
+/// Adds the Instances that an object belongs to, by its labels or by its owner references, before or now.
+pub fn enqueue_instances(sides: [Option<&Metadata>; 2], instances: &Store<InstanceKind>, queue: &Queue) {
+    let mut keys = BTreeSet::new();
+    for object in sides.into_iter().flatten() {
+        let owners = object.owner_references.iter().filter(|owner| owner.kind == InstanceKind::KIND);
+        let names = owners.map(|owner| &*owner.name).chain(object.labels.get(labels::INSTANCE));
+        keys.extend(names.map(|name| ObjectKey::new(object.namespace.clone(), name)));
+    }
+    for key in keys {
+        if instances.get(&key.namespace, &key.name).is_some() {
+            queue.add(key, Priority::Change);
         }
-        for key in keys {
-            if instances.get(&key.namespace, &key.name).is_some() {
-                queue.add(key, Priority::Change);
-            }
-        }
-    })
+    }
 }

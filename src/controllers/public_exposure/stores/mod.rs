@@ -222,7 +222,7 @@ fn declare_services(
         let claimed = || claim(&*shown.get(&key.namespace, &key.name)?, &settings);
         for rival in addresses.observe(&key, claimed) {
             if let Some(service) = shown.get(&rival.namespace, &rival.name) {
-                enqueue_controller::<InstanceKind, _>(&service, &queue);
+                enqueue_controller::<InstanceKind>(&service.metadata, &queue);
             }
         }
         if has_fewer(change) {

@@ -1,14 +1,17 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use serde_json::json;
 
 use super::*;
 use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
-use crate::controllers::tenant::plan::builder;
+use crate::kinds::JobKind;
 use crate::runtime::merge;
 
 fn planned(observed: &Observed) -> Plan<Effect> {
     let settings = settings();
     let mut plan = Plan::default();
-    super::plan(observed, &settings, &builder(observed, &settings), &mut plan);
+    super::plan(Children { observed, settings: &settings }, &mut plan);
     plan
 }
 
@@ -28,8 +31,8 @@ fn claim_with(more: &Value) -> Arc<NfsClaim> {
 
 fn bound(observed: &mut Observed, attributes: &Value) {
     let status = json!({"status": {"phase": "Bound"}, "spec": {"volumeName": "pv-1"}});
-    observed.children.claim = Some(claim_with(&status));
-    observed.children.volume = Some(object(json!({
+    observed.children.set::<NfsClaimKind>([claim_with(&status)]);
+    observed.volume = Some(object(json!({
         "metadata": {"name": "pv-1", "uid": "v1"}, "spec": {"csi": {"volumeAttributes": attributes}},
     })));
 }
@@ -68,15 +71,15 @@ fn a_bound_volume_gets_a_secret_and_is_prepared_once() {
             "status": status}),
         )
     };
-    observed.children.job = Some(job(json!({"succeeded": 1})));
+    observed.children.set::<JobKind>([job(json!({"succeeded": 1}))]);
     let plan = planned(&observed);
     assert_eq!(plan.ensure[0].labels[labels::VOLUME_PROVISIONING], "completed");
     assert_eq!(kinds(&plan), ["PersistentVolumeClaim", "Secret"]);
     // Its Job has been cleaned away since: it is not made again.
-    observed.children.job = None;
+    observed.children.set::<JobKind>([]);
     let completed = json!({"metadata": {"labels": {labels::VOLUME_PROVISIONING: "completed"}},
         "status": {"phase": "Bound"}, "spec": {"volumeName": "pv-1"}});
-    observed.children.claim = Some(claim_with(&completed));
+    observed.children.set::<NfsClaimKind>([claim_with(&completed)]);
     assert_eq!(kinds(&planned(&observed)), ["PersistentVolumeClaim", "Secret"]);
 }
 
@@ -86,9 +89,9 @@ fn a_failed_job_is_reported() {
     bound(&mut observed, &nfs());
     let failed =
         json!({"conditions": [{"type": "Failed", "status": "True", "message": "BackoffLimitExceeded"}]});
-    observed.children.job = Some(object(json!({
+    observed.children.set::<JobKind>([object(json!({
         "metadata": {"name": "ada-rossi-drive-provision", "uid": "j1", "ownerReferences": owners("u1")}, "status": failed,
-    })));
+    }))]);
     let plan = planned(&observed);
     assert_eq!(plan.problems[0].reason, "ProvisioningFailed");
     assert!(plan.problems[0].message.contains("BackoffLimitExceeded"));
@@ -108,7 +111,7 @@ fn a_volume_only_grows() {
     let mut observed = observed(&json!({}), &[]);
     for (asked, grows) in [("1Gi", false), ("2Gi", false), ("512Mi", true), ("0", true), ("", true)] {
         let spec = json!({"spec": {"resources": {"requests": {"storage": asked}}}});
-        observed.children.claim = Some(claim_with(&spec));
+        observed.children.set::<NfsClaimKind>([claim_with(&spec)]);
         assert_eq!(!planned(&observed).patches.is_empty(), grows, "{asked}");
     }
 }
@@ -121,14 +124,14 @@ fn a_kept_volume_is_reused_only_with_the_same_name_and_address() {
     };
     let reason =
         |observed: &Observed| planned(observed).problems.first().map(|problem| problem.reason.as_str());
-    observed.children.claim = Some(of("former", "ada.rossi", "Ada@Example.org"));
+    observed.children.set::<NfsClaimKind>([of("former", "ada.rossi", "Ada@Example.org")]);
     assert_eq!(reason(&observed), None, "the same person");
     assert_eq!(planned(&observed).ensure[0].annotations[TENANT_UID].as_deref(), Some("u1"));
-    observed.children.claim = Some(of("former", "ada.rossi", "other@example.org"));
+    observed.children.set::<NfsClaimKind>([of("former", "ada.rossi", "other@example.org")]);
     assert_eq!(reason(&observed), Some("NameConflict"), "another person of the same name");
-    observed.children.claim = Some(of("u1", "ada.rossi", "other@example.org"));
+    observed.children.set::<NfsClaimKind>([of("u1", "ada.rossi", "other@example.org")]);
     assert_eq!(reason(&observed), None, "the address of the Tenant has changed");
-    observed.children.claim = Some(of("u2", "ada-rossi", "ada@example.org"));
+    observed.children.set::<NfsClaimKind>([of("u2", "ada-rossi", "ada@example.org")]);
     assert_eq!(reason(&observed), Some("NameConflict"), "another name");
 }
 
@@ -137,11 +140,13 @@ fn a_volume_follows_its_tenant_to_another_selector() {
     let mut observed = observed(&json!({}), &[]);
     let former = json!({"crownlabs.polito.it/operator-selector": "former"});
     let known_by = |observed: &Observed| planned(observed).ensure[0].known_by.clone().expect("labels");
-    observed.children.claim = Some(claim_with(&json!({"metadata": {"labels": former}})));
+    observed.children.set::<NfsClaimKind>([claim_with(&json!({"metadata": {"labels": former}}))]);
     let ours = BTreeMap::from([(labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_TENANT.to_owned())]);
     assert_eq!(known_by(&observed), ours, "it names its Tenant");
     assert_eq!(planned(&observed).ensure[0].labels["crownlabs.polito.it/operator-selector"], "test");
-    observed.children.claim = Some(claim_with(&json!({"metadata": {"labels": former, "annotations": null}})));
+    observed
+        .children
+        .set::<NfsClaimKind>([claim_with(&json!({"metadata": {"labels": former, "annotations": null}}))]);
     assert_eq!(known_by(&observed).len(), 2, "one without a name is ours only with the selector");
 }
 
@@ -149,7 +154,7 @@ fn a_volume_follows_its_tenant_to_another_selector() {
 fn a_claim_that_goes_is_not_used_and_its_job_goes_first() {
     let job = |tenant: &str| {
         object(json!({
-            "metadata": {"name": "ada-rossi-drive-provision", "uid": "j1", "ownerReferences": owners(tenant)},
+            "metadata": {"name": "ada-rossi-drive-provision", "namespace": "mydrive-pvcs", "uid": "j1", "ownerReferences": owners(tenant)},
             "status": {"succeeded": 1},
         }))
     };
@@ -158,10 +163,9 @@ fn a_claim_that_goes_is_not_used_and_its_job_goes_first() {
     let bound_with = |more: &Value| {
         let mut observed = observed(&json!({}), &[]);
         bound(&mut observed, &nfs());
-        let mut value =
-            serde_json::to_value(&**observed.children.claim.as_ref().expect("bound")).expect("JSON");
+        let mut value = serde_json::to_value(observed.claim().expect("bound")).expect("JSON");
         merge::apply(&mut value, more);
-        observed.children.claim = Some(object(value));
+        observed.children.set::<NfsClaimKind>([object(value)]);
         observed
     };
     let removed =
@@ -173,11 +177,11 @@ fn a_claim_that_goes_is_not_used_and_its_job_goes_first() {
             ["PersistentVolumeClaim"],
             "{claim}: no Secret, and no Job for it"
         );
-        observed.children.job = Some(job("u1"));
+        observed.children.set::<JobKind>([job("u1")]);
         let plan = planned(&observed);
         assert_eq!((kinds(&plan), removed(&plan)), (vec!["PersistentVolumeClaim"], vec!["Job"]), "{claim}");
         // That of a former Tenant is in the way of ours.
-        observed.children.job = Some(job("u0"));
+        observed.children.set::<JobKind>([job("u0")]);
         let plan = planned(&observed);
         assert_eq!((kinds(&plan), removed(&plan)), (vec!["PersistentVolumeClaim", "Job"], vec![]), "{claim}");
     }

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use crate::api::meta::TextMap;
 use crate::controllers::accounts::Known;
 use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
 use crate::controllers::tenant::report::report;
+use crate::kinds::{NamespaceKind, NfsClaimKind, RoleBindingKind};
 use crate::runtime::component::Component;
 use crate::runtime::merge;
 use crate::runtime::plan::Requeue;
@@ -136,7 +138,7 @@ fn the_answer_of_keycloak_is_stored_and_planned_with_at_once() {
 #[test]
 fn an_empty_namespace_is_removed_long_after_the_last_login() {
     let mut observed = observed(&json!({}), &[]);
-    observed.children.namespace = Some(object(namespace("u1", &json!({}))));
+    observed.children.set::<NamespaceKind>([object(namespace("u1", &json!({})))]);
     let at_time = |observed: &Observed, seconds| plan(observed, &settings(), at(seconds));
     // A login exactly as old as the limit has not expired; the next reconcile is right after.
     let kept = at_time(&observed, DAY);
@@ -170,7 +172,7 @@ fn an_empty_namespace_is_removed_long_after_the_last_login() {
 #[test]
 fn templates_of_ones_own_keep_the_namespace_only_where_they_are_allowed() {
     let mut observed = observed(&json!({}), &[]);
-    observed.children.namespace = Some(object(namespace("u1", &json!({}))));
+    observed.children.set::<NamespaceKind>([object(namespace("u1", &json!({})))]);
     observed.templates = 1;
     let mut settings = settings();
     assert_eq!(removed(&plan(&observed, &settings, at(2 * DAY))).len(), 1);
@@ -181,7 +183,7 @@ fn templates_of_ones_own_keep_the_namespace_only_where_they_are_allowed() {
 #[test]
 fn objects_of_other_owners_are_never_removed() {
     let mut observed = observed(&json!({}), &[]);
-    observed.children.namespace = Some(object(namespace("another", &json!({}))));
+    observed.children.set::<NamespaceKind>([object(namespace("another", &json!({})))]);
     assert_eq!(removed(&plan(&observed, &settings(), at(2 * DAY))), Vec::<String>::new());
     assert_eq!(removed(&super::deletion(&observed, &settings())), Vec::<String>::new());
 }
@@ -199,7 +201,7 @@ fn the_younger_of_two_tenants_with_the_same_names_gets_nothing() {
 fn a_namespace_that_is_being_deleted_is_waited_for() {
     let mut observed = observed(&json!({}), &[]);
     let terminating = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
-    observed.children.namespace = Some(object(namespace("u1", &terminating)));
+    observed.children.set::<NamespaceKind>([object(namespace("u1", &terminating))]);
     let plan = planned(&observed);
     assert_eq!(plan.problems[0].reason, "NamespaceTerminating");
     assert!(plan.problems[0].waiting);
@@ -260,14 +262,14 @@ fn base_workspaces_do_not_count_as_enrolment() {
 #[test]
 fn a_binding_to_another_role_goes_first() {
     let mut observed = observed(&json!({}), &[]);
-    observed.children.namespace = Some(object(namespace("u1", &json!({}))));
+    observed.children.set::<NamespaceKind>([object(namespace("u1", &json!({})))]);
     let binding = json!({
         "metadata": {"name": "crownlabs-manage-instances", "namespace": "tenant-ada-rossi", "uid": "b1",
             "ownerReferences": owners("u1")},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
         "subjects": [],
     });
-    observed.children.instances = Some(object(binding));
+    observed.children.set::<RoleBindingKind>([object(binding)]);
     let plan = planned(&observed);
     assert_eq!(removed(&plan), ["RoleBinding crownlabs-manage-instances"]);
     assert_eq!(plan.requeue, Requeue::After(Duration::ZERO));
@@ -280,8 +282,8 @@ fn a_deleted_tenant_leaves_its_volume_unless_it_is_configured_otherwise() {
         "metadata": {"name": "ada-rossi-drive", "namespace": "mydrive-pvcs", "uid": "d1", "ownerReferences": owners("u1")},
         "spec": {"resources": {"requests": {"storage": "1Gi"}}},
     });
-    observed.children.claim = Some(object(claim));
-    observed.children.namespace = Some(object(namespace("u1", &json!({}))));
+    observed.children.set::<NfsClaimKind>([object(claim)]);
+    observed.children.set::<NamespaceKind>([object(namespace("u1", &json!({})))]);
     let mut settings = settings();
     let plan = super::deletion(&observed, &settings);
     assert_eq!(removed(&plan), ["Namespace tenant-ada-rossi"]);
@@ -295,7 +297,7 @@ fn a_deleted_tenant_leaves_its_volume_unless_it_is_configured_otherwise() {
 #[test]
 fn a_namespace_goes_only_after_the_api_server_was_asked_whether_it_must() {
     let mut observed = observed(&json!({}), &[]);
-    observed.children.namespace = Some(object(namespace("u1", &json!({}))));
+    observed.children.set::<NamespaceKind>([object(namespace("u1", &json!({})))]);
     let asked = |plan: &Plan<Effect>| plan.remove[0].preconditions.clone();
     let tenant = || Precondition::object(&*observed.tenant);
     let within = |kind| Precondition::Within(kind, "tenant-ada-rossi".to_owned());
@@ -308,7 +310,7 @@ fn a_namespace_goes_only_after_the_api_server_was_asked_whether_it_must() {
     assert_eq!(asked(&plan(&observed, &with_templates, at(2 * DAY))), [tenant(), instances, templates]);
     let mut without = super::super::fixtures::observed(&json!({}), &[]);
     let owned = namespace("u1", &json!({"metadata": {"name": "sandbox-ada-rossi"}}));
-    without.children.sandbox = Some(object(owned));
+    without.children.set::<NamespaceKind>([object(owned)]);
     assert_eq!(asked(&planned(&without)), [tenant()], "the sandbox");
 }
 

@@ -111,7 +111,7 @@ impl Quota {
         self.cpu = larger(self.cpu, before(&status.cpu));
         self.memory = larger(self.memory, before(&status.memory));
         self.instances = self.instances.max(status.instances);
-        let existing = observed.children.quota.as_deref();
+        let existing = observed.quota();
         let Some(existing) = existing.filter(|quota| quota.is_controlled_by(&observed.tenant)) else {
             return self;
         };

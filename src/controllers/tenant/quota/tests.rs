@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::CountQuotas;
+use crate::controllers::tenant::children::{hard, sandbox_hard};
 use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
-use crate::controllers::tenant::objects;
 use crate::controllers::tenant::observe::Observed;
+use crate::kinds::ResourceQuotaKind;
 
 /// A Tenant of Workspaces with these quotas: role, processor, memory, Instances.
 fn tenant(parts: &[(&str, &str, &str, i64)]) -> Observed {
@@ -103,8 +104,10 @@ fn with_unreadable(status: &Value, hard: &Value) -> Observed {
     let tenant = json!({"metadata": {"name": "ada.rossi", "uid": "u1"}, "spec": {"workspaces": entries},
         "status": {"quota": status}});
     observed.tenant = object(tenant);
-    let metadata = json!({"name": "q", "ownerReferences": owners("u1")});
-    observed.children.quota = Some(object(json!({"metadata": metadata, "spec": {"hard": hard}})));
+    let metadata = json!({"name": "crownlabs-resource-quota", "ownerReferences": owners("u1")});
+    observed
+        .children
+        .set::<ResourceQuotaKind>([object(json!({"metadata": metadata, "spec": {"hard": hard}}))]);
     observed
 }
 
@@ -231,8 +234,7 @@ fn numbers_of_objects_are_limited_where_that_is_on() {
         let mut counts = CountQuotas { enabled, ..CountQuotas::default() };
         (counts.sandbox.secrets, counts.sandbox.services) = (3, 0);
         (counts.personal.secrets, counts.personal.instances) = (5, 99);
-        let (sandbox, personal) =
-            (objects::sandbox_quota(&counts), objects::resource_quota(&quota, &counts, None));
+        let (sandbox, personal) = (sandbox_hard(&counts), hard(&quota, &counts, None));
         let of = |body: &Value, name: &str| body["spec"]["hard"][name].as_str().map(str::to_owned);
         let on = |limit: &str| enabled.then(|| limit.to_owned());
         assert_eq!((of(&sandbox, "count/secrets"), of(&personal, "count/secrets")), (on("3"), on("5")));

@@ -2,37 +2,18 @@
 
 use serde_json::{Value, json};
 
+use super::children::{self, NAMESPACE};
 use super::observe::Observed;
 use super::reconcile::{Effect, Settings};
-use crate::api::labels;
 use crate::api::names::{check_dns_label, check_label_value};
 use crate::api::reason;
 use crate::api::tenant::{Role, Tenant};
 use crate::api::workspace::AutoEnroll;
-use crate::controllers::shared::children::{self, ChildBuilder, ChildMeta, binding, owner};
+use crate::api::{Object, labels};
 use crate::controllers::shared::responsibility::release;
-use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
 use crate::runtime::component::Component;
-use crate::runtime::plan::{ObjectPatch, Plan, Precondition, Removal, to_value};
+use crate::runtime::plan::{ObjectPatch, Plan, Precondition, to_value};
 use crate::runtime::problem::Problem;
-
-/// The component of everything in the namespace.
-pub const NAMESPACE: Component = Component::Part("namespace");
-/// The component of the `ClusterRoleBinding`s.
-pub const CLUSTER: Component = Component::Part("cluster");
-/// The `ClusterRoles` that the managers of a Workspace have in the whole cluster.
-pub const CLUSTER_ROLES: [&str; 2] = ["crownlabs-manage-instances", "crownlabs-manage-tenants"];
-/// The `ClusterRoles` that users and managers have in the namespace of a Workspace.
-pub const NAMESPACE_ROLES: [(&str, &str); 3] = [
-    ("crownlabs-view-templates", "user"),
-    ("crownlabs-manage-templates", "manager"),
-    ("crownlabs-manage-sharedvolumes", "manager"),
-];
-
-/// The RBAC group of the Tenants with a role in a Workspace.
-fn group(workspace: &str, role: &str) -> String {
-    format!("kubernetes:workspace-{workspace}:{role}")
-}
 
 /// The plan of a Workspace.
 pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
@@ -67,44 +48,15 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     plan.effects.extend(settings.has_keycloak.then_some(Effect::EnsureRoles { pretty_name }));
     plan.patches.extend(own_patch(observed, settings));
     plan.patches.extend(enrolments(observed));
-    let builder = builder(observed);
-    for role in CLUSTER_ROLES {
-        cluster_binding(observed, &builder, role, &mut plan);
-    }
-    if observed.namespace.as_ref().is_some_and(|namespace| namespace.is_terminating()) {
+    children::cluster_bindings(observed).for_each(|binding| binding.bind(&mut plan));
+    if observed.namespace().is_some_and(Object::is_terminating) {
         let message = format!("namespace {name} is being deleted; it is made anew when it is gone");
         plan.problems.push(Problem::waiting(NAMESPACE, reason::NAMESPACE_TERMINATING, message));
         return plan;
     }
-    let mut namespace = builder.with(&[(labels::TYPE, labels::TYPE_WORKSPACE)]).enforced::<NamespaceKind>(
-        observed.namespace.as_deref(),
-        ChildMeta { namespace: "", name: &name, component: &NAMESPACE, wave: 0 },
-        &json!({}),
-    );
-    // A namespace that another daemon manages is not adopted.
-    namespace.identity.extend(children::exactly(&observed.selector));
-    plan.ensure.push(namespace);
-    for (role, whose) in NAMESPACE_ROLES {
-        let existing = observed.bindings.iter().find(|binding| binding.name() == role);
-        let body = binding(role, "Group", &group(observed.workspace.name(), whose));
-        let meta = ChildMeta { namespace: &name, name: role, component: &NAMESPACE, wave: 1 };
-        builder.bind::<RoleBindingKind, _>(existing.map(AsRef::as_ref), meta, &body, &mut plan);
-    }
+    children::namespace(observed).ensure(&mut plan);
+    children::bindings(observed).for_each(|binding| binding.bind(&mut plan));
     plan
-}
-
-fn builder(observed: &Observed) -> ChildBuilder {
-    let builder = ChildBuilder { owner: owner(&observed.workspace), labels: observed.selector.clone() };
-    builder.with(&[(labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE)])
-}
-
-fn cluster_binding(observed: &Observed, builder: &ChildBuilder, role: &str, plan: &mut Plan<Effect>) {
-    let workspace = observed.workspace.name();
-    let name = format!("{role}-{workspace}");
-    let existing = observed.cluster_bindings.iter().find(|binding| binding.name() == name);
-    let meta = ChildMeta { namespace: "", name: &name, component: &CLUSTER, wave: 0 };
-    let body = binding(role, "Group", &group(workspace, "manager"));
-    builder.bind::<ClusterRoleBindingKind, _>(existing.map(AsRef::as_ref), meta, &body, plan);
 }
 
 /// The patch of the finalizer and the label of the Workspace itself.
@@ -158,16 +110,13 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
             .filter(|tenant| tenant.malformed.is_none())
             .filter_map(|tenant| enrolment(tenant, name, None)),
     );
-    let ours =
-        observed.cluster_bindings.iter().filter(|binding| binding.is_controlled_by(&observed.workspace));
-    plan.remove.extend(ours.map(|binding| Removal::of(binding, CLUSTER)));
-    let ours = observed.bindings.iter().filter(|binding| binding.is_controlled_by(&observed.workspace));
-    plan.remove.extend(ours.map(|binding| Removal::of(binding, NAMESPACE)));
-    let namespace =
-        observed.namespace.iter().filter(|namespace| namespace.is_controlled_by(&observed.workspace));
-    plan.remove.extend(namespace.filter(|namespace| !namespace.is_terminating()).map(|namespace| {
-        Removal::of(namespace, NAMESPACE).with_preconditions([Precondition::object(&*observed.workspace)])
-    }));
+    let bindings = children::cluster_bindings(observed).chain(children::bindings(observed));
+    bindings.for_each(|binding| binding.remove(&mut plan));
+    plan.remove.extend(
+        children::namespace(observed)
+            .removal()
+            .map(|removal| removal.with_preconditions([Precondition::object(&*observed.workspace)])),
+    );
     plan
 }
 

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use super::*;
 use crate::api::{Kind, Object};
 use crate::controllers::shared::responsibility::Responsibility;
+use crate::kinds::NamespaceKind;
+use crate::runtime::children::Children;
 
 fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
     Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
@@ -18,9 +20,7 @@ fn observed(name: &str, auto_enroll: &str, tenants: &[(&str, Value)]) -> Observe
             "metadata": {"name": name, "uid": "w1"}, "spec": {"prettyName": "Tea", "autoEnroll": auto_enroll},
         })),
         is_deselected: false,
-        namespace: None,
-        cluster_bindings: Vec::new(),
-        bindings: Vec::new(),
+        children: Children::default(),
         tenants: tenants.collect(),
         selector: BTreeMap::from([("sel".to_owned(), "test".to_owned())]),
     }
@@ -86,11 +86,11 @@ fn a_deleted_workspace_is_removed_from_all_tenants() {
 #[test]
 fn a_namespace_goes_only_after_the_api_server_was_asked_whether_it_must() {
     let mut observed = observed("tea", "", &[]);
-    observed.namespace = Some(object(
+    observed.children.set::<NamespaceKind>([object(
         json!({"metadata": {"name": "workspace-tea", "uid": "n1", "ownerReferences": [{
             "apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace", "name": "tea", "uid": "w1", "controller": true,
         }]}}),
-    ));
+    )]);
     let plan = deletion(&observed, &settings());
     let [removal] = &plan.remove[..] else { panic!("{:?}", plan.remove) };
     assert_eq!(

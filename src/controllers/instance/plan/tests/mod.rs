@@ -9,9 +9,11 @@ use super::*;
 use crate::api::instance::{EnvironmentStatus, Instance};
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
+use crate::api::{Kind, Object};
 use crate::controllers::instance::access::ProxySecrets;
-use crate::controllers::instance::observe::{Children, Platform};
-use crate::kinds::{Deployment, Ingress, Service};
+use crate::controllers::instance::observe::Platform;
+use crate::kinds::{Deployment, DeploymentKind, Ingress, IngressKind, Service, ServiceKind};
+use crate::runtime::children::Children;
 use crate::runtime::plan::to_value;
 
 fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
@@ -69,8 +71,8 @@ fn names(plan: &Plan) -> Vec<String> {
 }
 
 /// The object with a merge patch applied.
-pub fn edit<T: Kind>(object: &Arc<Object<T>>, patch: &Value) -> Arc<Object<T>> {
-    let mut value = to_value(&**object);
+pub fn edit<T: Kind>(object: &Object<T>, patch: &Value) -> Arc<Object<T>> {
+    let mut value = to_value(object);
     merge::apply(&mut value, patch);
     self::object(value)
 }
@@ -152,10 +154,11 @@ fn a_pod_has_no_token_and_nothing_of_its_node() {
 fn a_stop_removes_what_is_ours_and_keeps_the_work() {
     let mut observed = observed(json!([environment("main", "Standalone", json!({}))]));
     observed.instance = edit(&observed.instance, &json!({"spec": {"running": false}}));
-    observed.children.services = vec![owned::<crate::kinds::ServiceKind>("my-lab", json!({}))];
-    observed.children.ingresses = vec![owned::<crate::kinds::IngressKind>("my-lab-app", json!({}))];
-    observed.children.deployments =
-        vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({"replicas": 1}))];
+    observed.children.set::<ServiceKind>(vec![owned::<crate::kinds::ServiceKind>("my-lab", json!({}))]);
+    observed.children.set::<IngressKind>(vec![owned::<crate::kinds::IngressKind>("my-lab-app", json!({}))]);
+    observed
+        .children
+        .set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({"replicas": 1}))]);
     let plan = planned(&observed);
     let removed: Vec<_> =
         plan.remove.iter().map(|removal| (removal.kind.kind, removal.key.name.as_str())).collect();
@@ -176,7 +179,7 @@ fn replicas_follow_the_rules_of_stopping() {
         observed.instance = edit(&observed.instance, &json!({"spec": {"running": running}}));
         let deployment =
             |replicas| owned::<crate::kinds::DeploymentKind>("my-lab", json!({"replicas": replicas}));
-        observed.children.deployments = existing.map(deployment).into_iter().collect();
+        observed.children.set::<DeploymentKind>(existing.map(deployment));
         let plan = planned(&observed);
         let found =
             plan.ensure.iter().find(|desired| desired.kind.kind == "Deployment").expect("a Deployment");
@@ -196,7 +199,8 @@ fn the_environments_are_fixed_when_the_first_objects_are_made() {
     let two =
         || json!([environment("a", "Standalone", json!({})), environment("b", "Standalone", json!({}))]);
     let chosen = |observed: &Observed| {
-        let (chosen, removed) = environments(observed);
+        let config = InstanceConfig::default();
+        let Validated { environments: chosen, removed, .. } = validate(observed, &config);
         let chosen: Vec<_> = chosen.iter().map(|c| (c.environment.name.clone(), c.classic)).collect();
         (chosen, removed)
     };
@@ -205,13 +209,13 @@ fn the_environments_are_fixed_when_the_first_objects_are_made() {
     assert_eq!(chosen(&fresh).0, [("a".to_owned(), false), ("b".to_owned(), false)]);
     // Made by the older operator, which knew the first only: it stays what it is.
     let mut old = observed(two());
-    old.children.deployments = vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))];
+    old.children.set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))]);
     assert_eq!(chosen(&old).0, [("a".to_owned(), true)]);
     // The Template has grown since.
     let mut grown = observed(two());
     let status = json!({"status": {"environments": [{"name": "a"}]}});
     grown.instance = edit(&grown.instance, &status);
-    grown.children.deployments = vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))];
+    grown.children.set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))]);
     assert_eq!(chosen(&grown).0, [("a".to_owned(), true)]);
     // One of two has gone from the Template.
     let mut shrunk = observed(json!([environment("b", "Standalone", json!({}))]));
@@ -225,7 +229,7 @@ fn the_environments_are_fixed_when_the_first_objects_are_made() {
     assert_eq!(chosen(&renamed), (vec![("new".to_owned(), true)], vec![]));
     // Made by the newer operator: the only environment has a name with a suffix, and keeps it.
     let mut newer = observed(json!([environment("a", "Standalone", json!({}))]));
-    newer.children.deployments = vec![owned::<crate::kinds::DeploymentKind>("my-lab-a", json!({}))];
+    newer.children.set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab-a", json!({}))]);
     assert_eq!(chosen(&newer).0, [("a".to_owned(), false)]);
 }
 
@@ -240,7 +244,7 @@ fn a_name_that_is_taken_stops_the_whole_environment() {
         &owned::<crate::kinds::IngressKind>("my-lab-app", json!({})),
         &json!({"metadata": {"ownerReferences": [{"apiVersion": "a/v1", "kind": "Instance", "name": "my-lab", "uid": "u2", "controller": true}]}}),
     );
-    observed.children.ingresses = vec![taken];
+    observed.children.set::<IngressKind>(vec![taken]);
     let plan = planned(&observed);
     assert_eq!(names(&plan), Vec::<String>::new());
     assert_eq!(plan.problems[0].reason, "NameConflict");
@@ -253,8 +257,8 @@ fn what_exists_is_not_built_again() {
         observed(json!([environment("main", "Standalone", json!({"resources": {"memory": "nonsense"}}))]));
     let service: Arc<Service> = owned::<crate::kinds::ServiceKind>("my-lab", json!({}));
     let deployment: Arc<Deployment> = owned::<crate::kinds::DeploymentKind>("my-lab", json!({}));
-    observed.children.services = vec![service];
-    observed.children.deployments = vec![deployment];
+    observed.children.set::<ServiceKind>(vec![service]);
+    observed.children.set::<DeploymentKind>(vec![deployment]);
     let plan = planned(&observed);
     // An invalid change of the Template later does no harm to what exists.
     assert!(plan.problems.is_empty(), "{:?}", plan.problems);
@@ -327,8 +331,10 @@ fn a_container_names_the_shared_volumes_that_its_pod_mounts_and_no_others() {
     let pod = |volumes: Value| json!({"replicas": 1, "template": {"spec": {"volumes": volumes}}});
     let nfs = |name: &str, path: &str| json!({"name": name, "nfs": {"server": "nfs", "path": path}});
     let has = |spec: Value| vec![owned::<crate::kinds::DeploymentKind>("my-lab", spec)];
-    observed.children.deployments = has(pod(json!([nfs("mydrive", "/late"), {"name": "persistent"}])));
+    observed
+        .children
+        .set::<DeploymentKind>(has(pod(json!([nfs("mydrive", "/late"), {"name": "persistent"}]))));
     assert_eq!(note(&observed), None, "it never mounted a shared volume");
-    observed.children.deployments = has(pod(json!([nfs("nfs0", "/early"), nfs("nfs1", "/gone")])));
+    observed.children.set::<DeploymentKind>(has(pod(json!([nfs("nfs0", "/early"), nfs("nfs1", "/gone")]))));
     assert_eq!(note(&observed).as_deref(), Some("workspace-w/early"), "what the pod mounts counts");
 }

@@ -1,7 +1,6 @@
 //! What the pods of containers may do, how much of their node they may fill, and the paths that lead to them.
 
 use super::*;
-use crate::kinds::{DeploymentKind, IngressKind};
 
 /// A configuration with a limit.
 fn limited() -> InstanceConfig {
@@ -78,7 +77,7 @@ fn the_disk_of_the_node_is_limited_where_the_configuration_says_so() {
 #[test]
 fn a_deployment_that_exists_keeps_its_pods() {
     let mut observed = with_contents("Container", json!({}));
-    observed.children.deployments = vec![owned::<DeploymentKind>("my-lab", json!({"replicas": 1}))];
+    observed.children.set::<DeploymentKind>(vec![owned::<DeploymentKind>("my-lab", json!({"replicas": 1}))]);
     let plan = plan(&observed, &limited(), Timestamp::UNIX_EPOCH);
     let desired = plan.ensure.iter().find(|desired| desired.kind.kind == "Deployment").expect("it");
     assert!(desired.manifest.is_none());
@@ -121,7 +120,9 @@ fn an_ingress_that_exists_gets_the_type_in_place_and_keeps_everything_else() {
         assert!(desired.manifest.is_none());
         desired.fields.clone()
     };
-    observed.children.ingresses = vec![ingress("my-lab-app", &[("/mine", "Exact"), (regex, "Prefix")])];
+    observed
+        .children
+        .set::<IngressKind>(vec![ingress("my-lab-app", &[("/mine", "Exact"), (regex, "Prefix")])]);
     let wanted = fields(&observed);
     let paths = &wanted["spec"]["rules"][0]["http"]["paths"];
     assert_eq!((&paths[0]["path"], &paths[0]["pathType"]), (&json!("/mine"), &json!("Exact")));
@@ -129,7 +130,7 @@ fn an_ingress_that_exists_gets_the_type_in_place_and_keeps_everything_else() {
     assert_eq!(paths[1]["backend"]["service"]["port"], json!({"name": "gui"}));
     assert_eq!(wanted["spec"]["rules"][0]["host"], "labs.example.org");
     for paths in [&[(regex, "ImplementationSpecific")][..], &[("/instance/u1/app", "Prefix")]] {
-        observed.children.ingresses = vec![ingress("my-lab-app", paths)];
+        observed.children.set::<IngressKind>(vec![ingress("my-lab-app", paths)]);
         assert_eq!(fields(&observed), Value::Null, "{paths:?}");
     }
 }

@@ -2,24 +2,39 @@
 //! other owners have taken, and features that the cluster or the configuration does not have.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::access;
 use super::environment::EnvironmentContext;
-use super::observe::{Observed, named};
-use super::workload::Workload;
+use super::observe::Observed;
 use crate::api::environment::{Environment, EnvironmentType};
-use crate::api::instance::InstanceKind;
 use crate::api::names::check_dns_label;
 use crate::api::reason;
-use crate::api::{Kind, Object};
 use crate::config::{AccessMode, InstanceConfig};
+use crate::controllers::shared::environments::choose;
 use crate::controllers::shared::references::template_key;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
+/// What is made for an Instance, as far as its Template and its names allow it.
+pub struct Validated<'a> {
+    /// Why nothing is made for the whole Instance.
+    pub refusal: Option<Problem>,
+    /// Its environments, in the order of the Template.
+    pub environments: Vec<EnvironmentContext<'a>>,
+    /// The names of those that have been removed from the Template.
+    pub removed: Vec<String>,
+}
+
+/// Validates an Instance.
+pub fn validate<'a>(observed: &'a Observed, config: &'a InstanceConfig) -> Validated<'a> {
+    let (chosen, removed) =
+        choose(&observed.instance, observed.environments(), |name| observed.has_object(name));
+    let environments = chosen.into_iter().map(|chosen| EnvironmentContext::new(observed, config, &chosen));
+    Validated { refusal: refusal(observed), environments: environments.collect(), removed }
+}
+
 /// The problem that concerns the whole Instance, if there is one.
-pub fn refusal(observed: &Observed) -> Option<Problem> {
+fn refusal(observed: &Observed) -> Option<Problem> {
     let spec = &observed.instance.spec;
     if let Some(fault) = &observed.instance.malformed {
         return Some(Problem::fault(
@@ -79,8 +94,10 @@ pub fn no_environment(observed: &Observed) -> Option<Problem> {
 }
 
 /// The problem of an environment whose name cannot be a part of the names of its objects.
-pub fn invalid_name(environment: &Environment, config: &InstanceConfig) -> Option<Problem> {
-    let is_reserved = config.access.mode == AccessMode::PerInstance && environment.name == access::COMPONENT;
+pub fn invalid_name(context: &EnvironmentContext<'_>) -> Option<Problem> {
+    let environment = context.environment;
+    let is_reserved =
+        context.config.access.mode == AccessMode::PerInstance && environment.name == access::COMPONENT;
     let error = match check_dns_label(&environment.name) {
         Err(error) => error.to_string(),
         Ok(()) if is_reserved => {
@@ -88,34 +105,18 @@ pub fn invalid_name(environment: &Environment, config: &InstanceConfig) -> Optio
         }
         Ok(()) => return None,
     };
+    if context.classic {
+        return None;
+    }
     let message = format!("spec.environmentList of the Template: {error}");
     Some(Problem::fault(Component::environment(&environment.name), reason::INVALID_TEMPLATE, message))
 }
 
 /// The name conflict of an environment: an object of another owner that has the name of one of its objects.
-pub fn conflict(observed: &Observed, context: &EnvironmentContext<'_>) -> Option<Problem> {
-    fn other<T: Kind>(observed: &Observed, list: &[Arc<Object<T>>], name: &str) -> Option<String> {
-        let object = named(list, name)?;
-        let controller = object.metadata.controller()?;
-        let leftover = controller.kind == InstanceKind::KIND && controller.name == observed.instance.name();
-        if object.is_controlled_by(&observed.instance) || leftover {
-            return None;
-        }
-        Some(format!("{} {name} belongs to {} {}", T::KIND, controller.kind, controller.name))
-    }
-    let children = &observed.children;
-    let name = &context.name;
-    let taken = other(observed, &children.services, name)
-        .or_else(|| other(observed, &children.ingresses, &context.ingress_name()))
-        .or_else(|| match Workload::of(context.environment) {
-            Workload::VirtualMachine => other(observed, &children.machines, name),
-            Workload::VirtualMachineInstance => other(observed, &children.machine_instances, name),
-            Workload::Deployment => other(observed, &children.deployments, name)
-                .or_else(|| other(observed, &children.claims, name)),
-        })
-        .or_else(|| other(observed, &children.secrets, name).filter(|_| context.is_machine()))?;
+pub fn conflict(context: &EnvironmentContext<'_>) -> Option<Problem> {
+    let taken = context.conflict()?;
     let message = format!("{taken}: it is left alone, and nothing is made for this Instance");
-    Some(Problem::fault(Component::environment(&context.environment.name), reason::NAME_CONFLICT, message))
+    Some(Problem::fault(context.component(), reason::NAME_CONFLICT, message))
 }
 
 /// Why the virtual machine of an environment cannot be made.

@@ -1,0 +1,104 @@
+//! The children of a shared volume: its `PersistentVolumeClaim`, and the Job that prepares it.
+
+use std::sync::Arc;
+
+use super::observe::Observed;
+use crate::api::labels;
+use crate::api::names::CanonicalName;
+use crate::api::quantity::Quantity;
+use crate::api::shared_volume::SharedVolumeKind;
+use crate::config::SharedVolumeConfig;
+use crate::controllers::shared::children::{Child, Parent};
+use crate::controllers::shared::nfs_volume::{self, ByVolume, claim_spec, job_name};
+use crate::kinds::{Job, JobKind, NfsClaim, NfsClaimKind};
+use crate::runtime::ObjectKey;
+use crate::runtime::children::ChildStores;
+use crate::runtime::component::Component;
+use crate::runtime::selection::Selection;
+use crate::runtime::store::Store;
+use crate::runtime::store_set::StoreSet;
+
+/// The only component: all objects depend on the claim.
+pub const VOLUME: Component = Component::Part("volume");
+
+/// Declares the stores. Jobs of shared volumes carry no label of ours.
+pub fn declare(set: &mut StoreSet<'_>) -> (ChildStores, Arc<Store<NfsClaimKind>>) {
+    let of_volumes = Selection::label(labels::VOLUME_TYPE, labels::VOLUME_TYPE_SHARED_VOLUME);
+    let mut children = ChildStores::of_controller::<SharedVolumeKind>();
+    let claims = children.add(set.store::<NfsClaimKind>(&of_volumes).index::<ByVolume>());
+    children.add(set.store::<JobKind>(&Selection::ALL));
+    (children, claims)
+}
+
+/// The names that the children of the volume `key` may have.
+pub fn keys(key: &ObjectKey) -> Vec<ObjectKey> {
+    let [job, former] = job_names(&key.name);
+    [claim_name(&key.name), job, former].map(|name| ObjectKey::new(key.namespace.clone(), name)).into()
+}
+
+/// The name of the claim of a shared volume. It contains the name of the volume unchanged, with its dots.
+pub fn claim_name(volume: &str) -> String {
+    format!("shvol-{volume}")
+}
+
+/// The names that the Job of a shared volume may have: ours, and the one that the Go operator uses, with the
+/// dots of the volume's name.
+pub fn job_names(volume: &str) -> [String; 2] {
+    let claim = claim_name(volume);
+    [job_name(&CanonicalName::of(&claim)), format!("{claim}-provision")]
+}
+
+impl Observed {
+    /// The object with the name of its claim, whoever owns it.
+    pub fn claim(&self) -> Option<&NfsClaim> {
+        self.children.get::<NfsClaimKind>(self.volume.namespace(), &claim_name(self.volume.name()))
+    }
+
+    /// The name of its Job, and the object with that name, whoever owns it.
+    pub fn job(&self) -> (String, Option<&Job>) {
+        let [ours, former] = job_names(self.volume.name());
+        let found = |name: &str| self.children.get::<JobKind>(self.volume.namespace(), name);
+        match (found(&ours), found(&former)) {
+            (None, Some(job)) if job.is_controlled_by(&self.volume) => (former, Some(job)),
+            (job, _) => (ours, job),
+        }
+    }
+
+    /// Its claim, if the shared volume is its controller.
+    pub fn own_claim(&self) -> Option<&NfsClaim> {
+        self.claim().filter(|claim| claim.is_controlled_by(&self.volume))
+    }
+
+    /// Its Job, if the shared volume is its controller.
+    pub fn own_job(&self) -> Option<&Job> {
+        self.job().1.filter(|job| job.is_controlled_by(&self.volume))
+    }
+}
+
+fn parent(observed: &Observed) -> Parent<'_> {
+    Parent::new(&observed.volume, [].into()).seeing(&observed.children).with(&[
+        (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE),
+        (labels::VOLUME_TYPE, labels::VOLUME_TYPE_SHARED_VOLUME),
+    ])
+}
+
+/// The claim. `provisioned` is the value of its label.
+pub fn claim<'a>(
+    observed: &'a Observed,
+    config: &'a SharedVolumeConfig,
+    size: &'a Quantity,
+    provisioned: Option<&str>,
+) -> Child<'a> {
+    let spec = || claim_spec(&config.storage_class, size);
+    let mut claim =
+        parent(observed).child::<NfsClaimKind>(&claim_name(observed.volume.name()), &VOLUME, 0, spec);
+    let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned()));
+    claim.desired.labels.extend(state);
+    claim
+}
+
+/// The Job.
+pub fn job<'a>(observed: &'a Observed, config: &'a SharedVolumeConfig) -> Child<'a> {
+    let claim = claim_name(observed.volume.name());
+    nfs_volume::job(&parent(observed), &observed.job().0, &VOLUME, claim, &config.provisioning_image)
+}

@@ -1,0 +1,354 @@
+//! The children of a Tenant: its own rights, its personal namespace and sandbox with what is in them, and its personal
+//! volume.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Settings;
+use super::names::Names;
+use super::observe::Observed;
+use super::quota::{QUOTA, Quota, spelled};
+use crate::api::meta::Metadata;
+use crate::api::tenant::TenantKind;
+use crate::api::{GROUP, Kind, Object, labels};
+use crate::config::{CountQuotas, OnTenantDeletion};
+use crate::controllers::shared::children::{Child, Parent, binding, exactly};
+use crate::controllers::shared::nfs_volume::{self, ByVolume, claim_spec};
+use crate::controllers::shared::references::MY_DRIVE_SECRET;
+use crate::kinds::{
+    ClusterRoleBindingKind, ClusterRoleKind, Job, JobKind, LimitRangeKind, Namespace, NamespaceKind,
+    NetworkPolicyKind, NfsClaim, NfsClaimKind, ResourceQuota, ResourceQuotaKind, RoleBindingKind, SecretKind,
+};
+use crate::runtime::ObjectKey;
+use crate::runtime::children::ChildStores;
+use crate::runtime::component::Component;
+use crate::runtime::plan::Ownership;
+use crate::runtime::queue::{Priority, Queue};
+use crate::runtime::selection::Selection;
+use crate::runtime::store::{Change, Store};
+use crate::runtime::store_set::StoreSet;
+
+/// The component of the `ClusterRole` and its binding.
+pub const CLUSTER: Component = Component::Part("cluster-resources");
+/// The component of the personal namespace and what is in it.
+pub const PERSONAL: Component = Component::Part("personal-namespace");
+/// The component of the personal workspace: a part of the component of the namespace.
+pub const PERSONAL_WORKSPACE: Component = Component::Within("personal-namespace", "personal-workspace");
+/// The component of the sandbox.
+pub const SANDBOX: Component = Component::Part("sandbox-resources");
+/// The component of the personal volume.
+pub const MY_DRIVE: Component = Component::Part("mydrive");
+/// The component of the Secret: a part of the component of the namespace.
+pub const SECRET: Component = Component::Within("personal-namespace", "mydrive");
+
+/// The role binding and the `ClusterRole` to manage Instances in the personal namespace.
+const MANAGE_INSTANCES: &str = "crownlabs-manage-instances";
+/// The role binding and the `ClusterRole` to manage Templates in the personal namespace.
+const MANAGE_TEMPLATES: &str = "crownlabs-manage-templates";
+const RESOURCE_QUOTA: &str = "crownlabs-resource-quota";
+const DENY_INGRESS: &str = "crownlabs-deny-ingress-traffic";
+const ALLOW_TRUSTED_INGRESS: &str = "crownlabs-allow-trusted-ingress-traffic";
+const SANDBOX_EDITOR: &str = "sandbox-editor";
+const SANDBOX_QUOTA: &str = "sandbox-resource-quota";
+const SANDBOX_LIMITS: &str = "sandbox-limit-range";
+
+/// Annotation of a claim: the name of its Tenant.
+pub const OWNER: &str = "crownlabs.polito.it/mydrive-owner";
+/// Annotation of a claim: the e-mail address of its Tenant.
+pub const EMAIL: &str = "crownlabs.polito.it/mydrive-email";
+/// Annotation of a claim: the uid of its current Tenant.
+pub const TENANT_UID: &str = "crownlabs.polito.it/mydrive-tenant-uid";
+
+/// The stores of the children, and two of them.
+pub struct Declared {
+    /// All.
+    pub all: ChildStores,
+    /// That of claims.
+    pub claims: Arc<Store<NfsClaimKind>>,
+    /// That of namespaces.
+    pub namespaces: Arc<Store<NamespaceKind>>,
+}
+
+/// Declares the stores; `freed` adds the Tenants that a change of a namespace concerns, whoever owns it. Jobs of other loops
+/// have no label by which they could be told apart.
+pub fn declare(
+    set: &mut StoreSet<'_>,
+    freed: impl Fn(&Change<NamespaceKind>, &Queue) + Send + Sync + 'static,
+) -> Declared {
+    let (every, ours) = (Selection::ALL, Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_TENANT));
+    let mut all = ChildStores::new(|change, queue| {
+        for metadata in [change.old, change.new].into_iter().flatten().filter(|_| !change.is_own) {
+            enqueue_owners(metadata, queue);
+        }
+    });
+    let claims = all.add(set.store::<NfsClaimKind>(&ours).index::<ByVolume>());
+    let namespaces = all.add(set.store::<NamespaceKind>(&every).on_foreign_change(freed));
+    all.add(set.store::<ClusterRoleKind>(&ours));
+    all.add(set.store::<ClusterRoleBindingKind>(&ours));
+    all.add(set.store::<RoleBindingKind>(&ours));
+    all.add(set.store::<ResourceQuotaKind>(&ours));
+    all.add(set.store::<LimitRangeKind>(&ours));
+    all.add(set.store::<NetworkPolicyKind>(&ours));
+    all.add(set.store::<JobKind>(&every));
+    all.add(set.store::<SecretKind>(&Selection::named(MY_DRIVE_SECRET)));
+    Declared { all, claims, namespaces }
+}
+
+/// Adds the Tenants that an object names as its owner: in its owner references or, on a claim that is kept,
+/// in an annotation.
+pub fn enqueue_owners(object: &Metadata, queue: &Queue) {
+    let owners = object.owner_references.iter().filter(|owner| owner.kind == TenantKind::KIND);
+    for name in owners.map(|owner| &*owner.name).chain(object.annotations.get(OWNER)) {
+        queue.add(ObjectKey::new("", name), Priority::Change);
+    }
+}
+
+/// The keys of the children of a Tenant with these names, whose volume is in the namespace `volumes`.
+pub fn keys(names: &Names, volumes: &str) -> Vec<ObjectKey> {
+    let Names { namespace, sandbox, cluster_role, claim, provision } = names;
+    let personal = [
+        RESOURCE_QUOTA,
+        DENY_INGRESS,
+        ALLOW_TRUSTED_INGRESS,
+        MANAGE_INSTANCES,
+        MANAGE_TEMPLATES,
+        MY_DRIVE_SECRET,
+    ];
+    let personal = personal.map(|name| (&**namespace, name));
+    let in_sandbox = [SANDBOX_QUOTA, SANDBOX_LIMITS, SANDBOX_EDITOR].map(|name| (&**sandbox, name));
+    let others =
+        [("", &**namespace), ("", sandbox), ("", cluster_role), (volumes, claim), (volumes, provision)];
+    let all = personal.into_iter().chain(in_sandbox).chain(others);
+    all.map(|(namespace, name)| ObjectKey::new(namespace, name)).collect()
+}
+
+impl Observed {
+    fn named<T: Kind>(&self, name: &str) -> Option<&Object<T>> {
+        self.children.of().find(|object| object.name() == name)
+    }
+
+    /// The personal namespace, whoever owns it.
+    pub fn namespace(&self) -> Option<&Namespace> {
+        self.named::<NamespaceKind>(&self.names().namespace)
+    }
+
+    /// The sandbox, whoever owns it.
+    pub fn sandbox(&self) -> Option<&Namespace> {
+        self.named::<NamespaceKind>(&self.names().sandbox)
+    }
+
+    /// The `ResourceQuota` of the personal namespace, whoever owns it.
+    pub fn quota(&self) -> Option<&ResourceQuota> {
+        self.named::<ResourceQuotaKind>(RESOURCE_QUOTA)
+    }
+
+    /// The claim of the personal volume, whoever owns it.
+    pub fn claim(&self) -> Option<&NfsClaim> {
+        self.named::<NfsClaimKind>(&self.names().claim)
+    }
+
+    /// The Job that prepares the volume, whoever owns it.
+    pub fn job(&self) -> Option<&Job> {
+        self.named::<JobKind>(&self.names().provision)
+    }
+}
+
+/// The children of an observed Tenant.
+#[derive(Clone, Copy)]
+pub struct Children<'a> {
+    /// The Tenant.
+    pub observed: &'a Observed,
+    /// The settings.
+    pub settings: &'a Settings,
+}
+
+impl<'a> Children<'a> {
+    /// The parent of all children but those in the sandbox.
+    fn parent(&self) -> Parent<'a> {
+        Parent::new(&self.observed.tenant, self.settings.responsibility.selector.clone())
+            .with(&[(labels::MANAGED_BY, labels::MANAGED_BY_TENANT)])
+            .within(&self.observed.names().namespace)
+            .seeing(&self.observed.children)
+    }
+
+    /// The parent of the sandbox, with these labels, and of what is in it.
+    fn in_sandbox(&self, labels: BTreeMap<String, String>) -> Parent<'a> {
+        let tenant = &self.observed.tenant;
+        Parent::new(tenant, labels)
+            .with(&[
+                (labels::MANAGED_BY, labels::MANAGED_BY_TENANT),
+                (labels::TYPE, labels::TYPE_SANDBOX),
+                (labels::TENANT, tenant.name()),
+            ])
+            .within(&self.observed.names().sandbox)
+            .seeing(&self.observed.children)
+    }
+
+    fn bound(self, role: &str) -> Value {
+        binding(role, "User", self.observed.tenant.name())
+    }
+
+    /// The `ClusterRole` by which the Tenant can read and edit itself. The webhook decides which fields it may change.
+    pub fn cluster_role(self) -> Child<'a> {
+        let rules = move || {
+            json!({"rules": [{
+                "apiGroups": [GROUP],
+                "resources": ["tenants"],
+                "resourceNames": [self.observed.tenant.name()],
+                "verbs": ["get", "list", "watch", "patch", "update"],
+            }]})
+        };
+        self.parent()
+            .child::<ClusterRoleKind>(&self.observed.names().cluster_role, &CLUSTER, 0, rules)
+            .enforced()
+    }
+
+    /// The binding of that role.
+    pub fn cluster_binding(self) -> Child<'a> {
+        let name = self.observed.names().cluster_role;
+        let body = self.bound(&name);
+        self.parent().child::<ClusterRoleBindingKind>(&name, &CLUSTER, 1, || body)
+    }
+
+    /// The personal namespace.
+    pub fn namespace(self) -> Child<'a> {
+        let mut parent = self.parent();
+        // Those of the loop win.
+        let more = self.settings.config.namespace_labels.clone();
+        parent.labels = more.into_iter().chain(parent.labels).collect();
+        let parent =
+            parent.with(&[(labels::TYPE, labels::TYPE_TENANT), (labels::NAME, self.observed.tenant.name())]);
+        let mut child =
+            parent.child::<NamespaceKind>(&parent.namespace, &PERSONAL, 0, || json!({})).enforced();
+        // A namespace that another daemon manages is not adopted.
+        child.desired.identity.extend(exactly(&self.settings.responsibility.selector));
+        child
+    }
+
+    /// The `ResourceQuota` of the personal namespace, spelled as in the existing object where the amounts are equal.
+    pub fn quota(self, quota: &'a Quota) -> Child<'a> {
+        let body = move || {
+            let existing = self.observed.quota();
+            hard(quota, &self.settings.config.count_quotas, existing.map(|existing| &existing.spec.hard))
+        };
+        self.parent().child::<ResourceQuotaKind>(RESOURCE_QUOTA, &QUOTA, 1, body).enforced()
+    }
+
+    /// The network policies of the personal namespace: its pods accept ingress from their own namespace, and from
+    /// namespaces with a label that administrators set.
+    pub fn policies(self) -> [Child<'a>; 2] {
+        let trusted = json!({"namespaceSelector": {"matchLabels": {labels::ALLOW_INSTANCE_ACCESS: "true"}}});
+        [(DENY_INGRESS, json!({"podSelector": {}})), (ALLOW_TRUSTED_INGRESS, trusted)].map(|(name, from)| {
+            let body = move || {
+                json!({"spec": {
+                    "podSelector": {}, "ingress": [{"from": [from]}], "policyTypes": ["Ingress"],
+                }})
+            };
+            self.parent().child::<NetworkPolicyKind>(name, &PERSONAL, 1, body).enforced()
+        })
+    }
+
+    /// The binding by which the Tenant manages its Instances. It is written last: without quota and network policies no
+    /// Instance may be started.
+    pub fn instances_binding(self) -> Child<'a> {
+        self.parent()
+            .child::<RoleBindingKind>(MANAGE_INSTANCES, &PERSONAL, 2, move || self.bound(MANAGE_INSTANCES))
+    }
+
+    /// The binding by which the Tenant manages its own Templates.
+    pub fn templates_binding(self) -> Child<'a> {
+        let body = move || self.bound(MANAGE_TEMPLATES);
+        self.parent().child::<RoleBindingKind>(MANAGE_TEMPLATES, &PERSONAL_WORKSPACE, 2, body)
+    }
+
+    /// The sandbox, a namespace to try Kubernetes in.
+    pub fn sandbox(self) -> Child<'a> {
+        let parent = self.in_sandbox(self.settings.config.sandbox_labels.clone());
+        parent.child::<NamespaceKind>(&parent.namespace, &SANDBOX, 0, || json!({})).enforced()
+    }
+
+    /// The limits of the sandbox.
+    pub fn sandbox_quota(self) -> Child<'a> {
+        let body = move || sandbox_hard(&self.settings.config.count_quotas);
+        self.in_sandbox([].into()).child::<ResourceQuotaKind>(SANDBOX_QUOTA, &SANDBOX, 1, body).enforced()
+    }
+
+    /// The default requests and limits of containers in the sandbox.
+    pub fn sandbox_limits(self) -> Child<'a> {
+        let body = || {
+            json!({"spec": {"limits": [{
+                "type": "Container",
+                "defaultRequest": {"cpu": "10m", "memory": "50M"},
+                "default": {"cpu": "100m", "memory": "250M"},
+            }]}})
+        };
+        self.in_sandbox([].into()).child::<LimitRangeKind>(SANDBOX_LIMITS, &SANDBOX, 1, body).enforced()
+    }
+
+    /// The binding by which the Tenant edits its sandbox.
+    pub fn sandbox_binding(self) -> Child<'a> {
+        let body = move || self.bound(&self.settings.config.sandbox_cluster_role);
+        self.in_sandbox([].into()).child::<RoleBindingKind>(SANDBOX_EDITOR, &SANDBOX, 2, body)
+    }
+
+    /// The claim of the personal volume. `provisioned` is the value of its label.
+    pub fn claim(self, provisioned: Option<&str>) -> Child<'a> {
+        let (tenant, config) = (&self.observed.tenant, &self.settings.config.my_drive);
+        let parent = self.parent().within(&config.namespace);
+        let made_here = parent.labels.clone();
+        let body = move || claim_spec(&config.storage_class_name, &config.size);
+        let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING, state));
+        let of_tenant = [Some((labels::TENANT, tenant.name())), state].into_iter().flatten();
+        let parent = parent.with(&of_tenant.collect::<Vec<_>>());
+        let annotations =
+            [(OWNER, tenant.name()), (EMAIL, tenant.spec.email.as_str()), (TENANT_UID, tenant.uid())];
+        let mut child = parent
+            .child::<NfsClaimKind>(&self.observed.names().claim, &MY_DRIVE, 0, body)
+            .annotated(annotations.map(|(key, value)| (key.to_owned(), Some(value.to_owned()))));
+        // A volume of this Tenant is known by the name that it carries, whatever the selector was when it was made.
+        let existing = self.observed.claim();
+        let is_named = existing.is_some_and(|claim| claim.annotation(OWNER) == Some(tenant.name()));
+        let made_by_us = (labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_TENANT.to_owned());
+        child.desired.known_by = Some(if is_named { [made_by_us].into() } else { made_here });
+        if config.on_tenant_deletion == OnTenantDeletion::Retain {
+            child.desired.ownership = Ownership::Kept;
+        }
+        child
+    }
+
+    /// The Job that prepares the volume.
+    pub fn job(self) -> Child<'a> {
+        let (names, config) = (self.observed.names(), &self.settings.config.my_drive);
+        let parent = self.parent().within(&config.namespace);
+        nfs_volume::job(&parent, &names.provision, &MY_DRIVE, names.claim, &config.provisioning_image)
+    }
+
+    /// The Secret with the location of the volume.
+    pub fn secret(self, server: &str, path: &str) -> Child<'a> {
+        let encoded = |text: &str| k8s_openapi::ByteString(text.as_bytes().to_vec());
+        let data = json!({"server-name": encoded(server), "path": encoded(path)});
+        let secret =
+            self.parent().child::<SecretKind>(MY_DRIVE_SECRET, &SECRET, 1, move || json!({"data": data}));
+        secret.enforced().initially(json!({"type": "Opaque"}))
+    }
+}
+
+/// The limits of the personal namespace, spelled as `before` where the amounts are equal.
+pub fn hard(quota: &Quota, counts: &CountQuotas, before: Option<&BTreeMap<String, String>>) -> Value {
+    let mut hard = counts.hard(&counts.personal);
+    hard.extend(quota.hard());
+    json!({"spec": {"hard": spelled(&hard, before)}})
+}
+
+/// The limits of the sandbox.
+pub fn sandbox_hard(counts: &CountQuotas) -> Value {
+    let mut quota = json!({"spec": {"hard": {
+        "limits.cpu": "4", "limits.memory": "8G", "requests.cpu": "2", "requests.memory": "8G",
+    }}});
+    for (name, limit) in counts.hard(&counts.sandbox) {
+        quota["spec"]["hard"][name] = limit.to_string().into();
+    }
+    quota
+}
