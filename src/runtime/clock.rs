@@ -4,11 +4,11 @@
 //! readings: [`stated`] is the time of the API server, by which promises are dated, and [`now`] the earlier one of
 //! both, by which deadlines are judged. A clock of this machine that is wrong makes no deadline come early.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::fmt::rfc2822;
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 
 /// The time of the API server in its last answer, and when that arrived.
 static STATED: Mutex<Option<(Timestamp, Instant)>> = Mutex::new(None);
@@ -16,7 +16,7 @@ static STATED: Mutex<Option<(Timestamp, Instant)>> = Mutex::new(None);
 /// Takes the header `Date` of an answer of the API server. What is no date is ignored.
 pub fn state(date: &str) {
     if let Ok(time) = rfc2822::DateTimeParser::new().parse_timestamp(date) {
-        *STATED.lock().unwrap_or_else(PoisonError::into_inner) = Some((time, Instant::now()));
+        *STATED.lock() = Some((time, Instant::now()));
     }
 }
 
@@ -31,7 +31,7 @@ pub fn stated() -> Timestamp {
 }
 
 fn readings(local: Timestamp) -> (Timestamp, Timestamp) {
-    let stated = *STATED.lock().unwrap_or_else(PoisonError::into_inner);
+    let stated = *STATED.lock();
     judged_and_stated(local, stated.map(|(time, since)| (time, since.elapsed())))
 }
 
@@ -72,7 +72,7 @@ mod tests {
         // A time that is true for the other tests of this process, too.
         state(&begin.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
         state("tomorrow");
-        assert!(STATED.lock().expect("no panic").is_some(), "the date is known");
+        assert!(STATED.lock().is_some(), "the date is known");
         let (minute, stated) = (SignedDuration::from_mins(1), stated());
         assert!(stated.duration_since(begin).abs() < minute, "{stated}, not {begin}");
     }

@@ -9,7 +9,7 @@
 //! A watch that comes back late, when that version has been reached again, cannot tell. So what one watch has seen holds for
 //! all watches of the process ([`Restores`]): each that has listed its objects before ends, and lists them anew.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt};
@@ -19,6 +19,7 @@ use http::{Request, Response, Uri};
 use http_body_util::{BodyStream, Either, StreamBody};
 use kube::Client;
 use kube::client::Body;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::watch;
@@ -113,13 +114,13 @@ pub fn checked(client: Client, restores: Restores) -> Client {
         async move {
             let watched = watched_version(request.uri());
             if watched.is_none() && !is_continued(request.uri()) {
-                locked(&requests).restores = restores.count();
+                requests.lock().restores = restores.count();
             }
-            let before = locked(&requests).restores;
+            let before = requests.lock().restores;
             if watched.is_some() && restores.count() > before {
                 return Ok(expired("another watch has seen that").map(Either::Left));
             }
-            let is_certain = locked(&requests).last.is_certain();
+            let is_certain = requests.lock().last.is_certain();
             if let Some(version) = watched.filter(|_| !is_certain)
                 && let Some(present) = present_version(&client, request.uri()).await?
                 && present < version
@@ -132,7 +133,7 @@ pub fn checked(client: Client, restores: Restores) -> Client {
             }
             let answer = client.send(request).await;
             let is_answered = answer.as_ref().is_ok_and(|answer| answer.status().is_success());
-            locked(&requests).last = match watched {
+            requests.lock().last = match watched {
                 _ if !is_answered => Last::Failure,
                 Some(_) => Last::Watch(Instant::now()),
                 None => Last::List,
@@ -145,11 +146,6 @@ pub fn checked(client: Client, restores: Restores) -> Client {
         }
     });
     Client::new(service, namespace)
-}
-
-fn locked(requests: &Mutex<Requests>) -> std::sync::MutexGuard<'_, Requests> {
-    // No code that can panic runs while it is changed.
-    requests.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a request is for a page of a list, and not the first one.
@@ -251,7 +247,7 @@ mod tests {
         let noted = Arc::clone(&seen);
         let service = service_fn(move |request: Request<Body>| {
             let path = request.uri().to_string();
-            let mut noted = noted.lock().expect("no panic");
+            let mut noted = noted.lock();
             let code = if path.contains(noted.1) { 503 } else { 200 };
             noted.0.push(path);
             let list = json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": present}, "items": []});
@@ -274,7 +270,7 @@ mod tests {
         for (present, is_refused) in [("41", true), ("42", false), ("43", false), ("unknown", false)] {
             let (server, seen) = server(present);
             let client = checked(server, Restores::default());
-            let asked = || std::mem::take(&mut seen.lock().expect("no panic").0);
+            let asked = || std::mem::take(&mut seen.lock().0);
             // The first watch follows a list.
             send(&client, "/api/v1/pods?limit=500").await;
             assert!(!send(&client, WATCH).await.contains("410"), "{present}");
@@ -282,19 +278,19 @@ mod tests {
             // The next one follows a watch that ended early, and the one after that a watch that was refused: by the API
             // server, or because everything has to be listed anew, for which it is not asked again.
             for (refused, of_old_world) in [(NOTHING, &[HEAD][..]), ("watch=true", &[])] {
-                seen.lock().expect("no panic").1 = refused;
+                seen.lock().1 = refused;
                 let answer = send(&client, WATCH).await;
                 assert_eq!(answer.contains("\"code\":410"), is_refused, "{present}: {answer}");
                 let expected = if is_refused { of_old_world } else { &[HEAD, WATCH] };
                 assert_eq!(asked(), expected, "{present}");
             }
-            seen.lock().expect("no panic").1 = NOTHING;
+            seen.lock().1 = NOTHING;
             send(&client, "/api/v1/pods?limit=500").await;
             asked();
             send(&client, WATCH).await;
             assert_eq!(asked(), [WATCH], "after a list nothing is checked");
             // A list that was refused says nothing about where the API server is.
-            seen.lock().expect("no panic").1 = "limit=500";
+            seen.lock().1 = "limit=500";
             send(&client, "/api/v1/pods?limit=500").await;
             asked();
             send(&client, WATCH).await;

@@ -1,9 +1,10 @@
 //! Whether the watches work: since when the API server has not answered one, or has shown nothing, and why.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::gauge;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -76,8 +77,7 @@ impl WatchHealth {
     }
 
     fn state<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
-        // No code that can panic runs while the state is changed.
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 }
 

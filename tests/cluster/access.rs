@@ -11,9 +11,9 @@ use kube::api::PropagationPolicy;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
+use super::Cluster;
 use super::direct::{Direct, User};
 use super::kubeconfig::{self, Credentials};
-use super::{Cluster, locked};
 
 impl Cluster {
     /// A client with the administrator's rights. It belongs to the runtime in which it is made.
@@ -96,7 +96,7 @@ impl Cluster {
     }
 
     fn direct(&self) -> Result<Arc<Direct>> {
-        let mut direct = locked(&self.direct);
+        let mut direct = self.direct.lock();
         if let Some(direct) = &*direct {
             return Ok(Arc::clone(direct));
         }

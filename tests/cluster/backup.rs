@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::{Cluster, locked};
+use super::Cluster;
 
 impl Cluster {
     /// Copies the data of etcd. The control plane is away meanwhile.
@@ -25,16 +25,16 @@ impl Cluster {
 
     /// Stops the API server, the controller manager and etcd, and starts them again.
     fn while_stopped(&self, action: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-        let manager = locked(&self.controller_manager).take();
+        let manager = self.controller_manager.lock().take();
         let has_manager = manager.is_some();
         drop(manager);
         self.stop_apiserver();
-        locked(&self.etcd).take();
+        self.etcd.lock().take();
         action(&self.dir().join("etcd"))?;
-        *locked(&self.etcd) = Some(self.programs.etcd()?);
+        *self.etcd.lock() = Some(self.programs.etcd()?);
         self.start_apiserver()?;
         if has_manager {
-            *locked(&self.controller_manager) = Some(self.programs.kube_controller_manager()?);
+            *self.controller_manager.lock() = Some(self.programs.kube_controller_manager()?);
         }
         Ok(())
     }

@@ -2,7 +2,6 @@
 //! times a second.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow};
 use futures::future::try_join_all;
@@ -16,6 +15,7 @@ use kube::api::{
 };
 use kube::discovery::{ApiCapabilities, ApiResource, Discovery, Scope};
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// The field manager of what is written.
@@ -194,7 +194,7 @@ impl Direct {
 
     /// How a kind is served. The discovery is repeated for a kind that is not known yet.
     async fn served(&self, kind: &str) -> Result<Served> {
-        let known = || self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || self.kinds.lock();
         if let Some(served) = known().get(kind) {
             return Ok(served.clone());
         }

@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -141,29 +142,25 @@ impl Exporter {
 
     /// Counts one request or connection.
     pub fn count(&self, counter: &Counter) {
-        locked(&self.state).count(counter);
+        self.state.lock().count(counter);
     }
 
     /// From now on, the machine of that counter is in use: it is counted five times a second.
     pub fn begin(&self, counter: &Counter) {
-        locked(&self.state).used.insert(counter.clone());
+        self.state.lock().used.insert(counter.clone());
     }
 
     /// From now on, no machine is in use. The counters stay as they are.
     pub fn end_all(&self) {
-        locked(&self.state).used.clear();
+        self.state.lock().used.clear();
     }
-}
-
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Counts the connections to the machines that are in use.
 async fn connect(state: Arc<Mutex<State>>) {
     loop {
         {
-            let mut state = locked(&state);
+            let mut state = state.lock();
             for counter in state.used.clone() {
                 state.count(&counter);
             }
@@ -194,7 +191,7 @@ async fn answer(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> 
     let path = head.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default();
     let source = Source::ALL.into_iter().find(|source| source.path() == path);
     let (status, page) =
-        source.map_or(("404 Not Found", String::new()), |source| ("200 OK", locked(state).page(source)));
+        source.map_or(("404 Not Found", String::new()), |source| ("200 OK", state.lock().page(source)));
     let answer = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; version=0.0.4\r\ncontent-length: {}\r\nconnection: \
          close\r\n\r\n{page}",

@@ -43,13 +43,14 @@ pub mod sshd;
 mod standin;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kube::Client;
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 pub use audit::Audit;
@@ -182,7 +183,7 @@ impl Cluster {
         cluster.await_etcd()?;
         cluster.start_apiserver()?;
         cluster.install(&cluster.crds_at_start()?)?;
-        *locked(&cluster.controller_manager) = Some(cluster.programs.kube_controller_manager()?);
+        *cluster.controller_manager.lock() = Some(cluster.programs.kube_controller_manager()?);
         if cluster.options.simulate {
             cluster.start_simulators()?;
         } else if cluster.options.storage {
@@ -196,7 +197,7 @@ impl Cluster {
     /// Starts what simulates nodes, pods and virtual machines, and waits until the nodes are ready.
     fn start_simulators(&self) -> Result<()> {
         let simulators = [self.programs.kube_scheduler()?, self.programs.kwok()?];
-        locked(&self.others).extend(simulators);
+        self.others.lock().extend(simulators);
         let (admin, nodes) = (self.admin_kubeconfig.clone(), self.options.nodes);
         self.background.run(async move {
             objects::create_nodes(&client_of(&admin, "test-cluster").await?, nodes).await
@@ -237,25 +238,25 @@ impl Cluster {
 
     /// Kills the API server: connections break at once, and requests fail until it is started again.
     pub fn stop_apiserver(&self) {
-        locked(&self.apiserver).take();
+        self.apiserver.lock().take();
     }
 
     /// Starts the API server on the same port and data, and waits until it is ready.
     pub fn start_apiserver(&self) -> Result<()> {
         let process = self.programs.kube_apiserver()?;
-        *locked(&self.apiserver) = Some(process);
+        *self.apiserver.lock() = Some(process);
         self.wait_for("kube-apiserver", objects::apiserver_ready)
     }
 
     /// Kills etcd. The API server goes on, and answers with errors or not at all.
     pub fn stop_etcd(&self) {
-        locked(&self.etcd).take();
+        self.etcd.lock().take();
     }
 
     /// Starts etcd on the same port and data, and waits until the API server is ready.
     pub fn start_etcd(&self) -> Result<()> {
         let process = self.programs.etcd()?;
-        *locked(&self.etcd) = Some(process);
+        *self.etcd.lock() = Some(process);
         self.await_etcd()?;
         self.wait_for("kube-apiserver", objects::apiserver_ready)
     }
@@ -266,7 +267,7 @@ impl Cluster {
         let address = self.programs.etcd_address();
         let deadline = Instant::now() + self.options.timeout;
         while !objects::etcd_healthy(address) {
-            let mut etcd = locked(&self.etcd);
+            let mut etcd = self.etcd.lock();
             let etcd = etcd.as_mut().context("etcd was stopped while it started")?;
             etcd.check()?;
             if Instant::now() > deadline {
@@ -279,12 +280,12 @@ impl Cluster {
 
     /// Kills the controller manager: nothing is collected, bound or scheduled.
     pub fn stop_controller_manager(&self) {
-        locked(&self.controller_manager).take();
+        self.controller_manager.lock().take();
     }
 
     /// Starts the controller manager.
     pub fn start_controller_manager(&self) -> Result<()> {
-        *locked(&self.controller_manager) = Some(self.programs.kube_controller_manager()?);
+        *self.controller_manager.lock() = Some(self.programs.kube_controller_manager()?);
         Ok(())
     }
 
@@ -299,10 +300,10 @@ impl Cluster {
 
     /// The process ids of all programs.
     pub fn process_ids(&self) -> Vec<u32> {
-        let mut ids: Vec<u32> = locked(&self.etcd).iter().map(Process::id).collect();
-        ids.extend(locked(&self.apiserver).iter().map(Process::id));
-        ids.extend(locked(&self.controller_manager).iter().map(Process::id));
-        ids.extend(locked(&self.others).iter().map(Process::id));
+        let mut ids: Vec<u32> = self.etcd.lock().iter().map(Process::id).collect();
+        ids.extend(self.apiserver.lock().iter().map(Process::id));
+        ids.extend(self.controller_manager.lock().iter().map(Process::id));
+        ids.extend(self.others.lock().iter().map(Process::id));
         ids
     }
 
@@ -343,7 +344,7 @@ impl Cluster {
         };
         let client =
             self.background.run(async move { client_of(&kubeconfig, standin::USER_AGENT).await })??;
-        let mut stand_in = locked(&self.stand_in);
+        let mut stand_in = self.stand_in.lock();
         // The running one is stopped first: two would do everything twice.
         stand_in.take();
         *stand_in = Some(StandIn::start(self.background.handle(), client, settings)?);
@@ -376,21 +377,17 @@ impl Cluster {
     }
 
     fn check_programs(&self) -> Result<()> {
-        locked(&self.apiserver).iter_mut().try_for_each(Process::check)?;
+        self.apiserver.lock().iter_mut().try_for_each(Process::check)?;
         if self.is_complete.load(Ordering::Relaxed) {
             return self.start_ended_programs();
         }
-        locked(&self.controller_manager).iter_mut().try_for_each(Process::check)?;
-        locked(&self.others).iter_mut().try_for_each(Process::check)
+        self.controller_manager.lock().iter_mut().try_for_each(Process::check)?;
+        self.others.lock().iter_mut().try_for_each(Process::check)
     }
 
     /// Starts the programs again that have ended because the API server was away, such as the scheduler.
     pub fn start_ended_programs(&self) -> Result<()> {
-        locked(&self.controller_manager).iter_mut().try_for_each(Process::start_again)?;
-        locked(&self.others).iter_mut().try_for_each(Process::start_again)
+        self.controller_manager.lock().iter_mut().try_for_each(Process::start_again)?;
+        self.others.lock().iter_mut().try_for_each(Process::start_again)
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

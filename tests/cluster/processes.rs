@@ -6,11 +6,12 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Error, Result, anyhow};
+use parking_lot::Mutex;
 
 /// A running program with its output in a log file; killed when dropped.
 pub struct Process {
@@ -146,7 +147,7 @@ fn spawn(command: Command) -> io::Result<Child> {
     });
     let (answer, result) = channel();
     let ended = || io::Error::other("the thread that starts programs has ended");
-    let starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let starter = STARTER.lock().clone();
     starter.send((command, answer)).map_err(|_| ended())?;
     result.recv().map_err(|_| ended())?
 }

@@ -2,9 +2,10 @@
 //! the mails to an address.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -52,23 +53,19 @@ impl SmtpSink {
 
     /// From now on, mails to that address are refused with the temporary error 451.
     pub fn refuse(&self, recipient: &str) {
-        locked(&self.state).refused.push(recipient.to_owned());
+        self.state.lock().refused.push(recipient.to_owned());
     }
 
     /// Undoes [`refuse`](Self::refuse).
     pub fn accept(&self, recipient: &str) {
-        locked(&self.state).refused.retain(|refused| refused != recipient);
+        self.state.lock().refused.retain(|refused| refused != recipient);
     }
 
     /// The mails to that address, the oldest first.
     pub fn mails_to(&self, recipient: &str) -> Vec<Mail> {
         let is_to = |mail: &&Mail| mail.to.iter().any(|to| to == recipient);
-        locked(&self.state).mails.iter().filter(is_to).cloned().collect()
+        self.state.lock().mails.iter().filter(is_to).cloned().collect()
     }
-}
-
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
@@ -94,7 +91,7 @@ async fn converse(mut stream: BufStream<TcpStream>, state: &Mutex<State>) -> std
                 envelope = Envelope { from: address(&line), to: Vec::new() };
                 "250 OK"
             }
-            "RCPT" if locked(state).refused.contains(&address(&line)) => "451 try again later",
+            "RCPT" if state.lock().refused.contains(&address(&line)) => "451 try again later",
             "RCPT" => {
                 envelope.to.push(address(&line));
                 "250 OK"
@@ -104,7 +101,7 @@ async fn converse(mut stream: BufStream<TcpStream>, state: &Mutex<State>) -> std
                 reply(&mut stream, "354 go on").await?;
                 let text = data(&mut stream).await?;
                 let Envelope { from, to } = std::mem::take(&mut envelope);
-                locked(state).mails.push(Mail { from, to, text });
+                state.lock().mails.push(Mail { from, to, text });
                 "250 accepted"
             }
             "RSET" => {

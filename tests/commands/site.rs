@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -31,16 +32,16 @@ struct Permit;
 impl Permit {
     fn get() -> Self {
         let (running, ended) = &RUNNING;
-        let running = running.lock().unwrap_or_else(PoisonError::into_inner);
-        *ended.wait_while(running, |running| *running >= AT_ONCE).unwrap_or_else(PoisonError::into_inner) +=
-            1;
+        let mut running = running.lock();
+        ended.wait_while(&mut running, |running| *running >= AT_ONCE);
+        *running += 1;
         Self
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        *RUNNING.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *RUNNING.0.lock() -= 1;
         RUNNING.1.notify_one();
     }
 }
@@ -146,7 +147,7 @@ impl Node {
                 } else {
                     "the webhooks".to_owned()
                 };
-                *told.lock().unwrap_or_else(PoisonError::into_inner) = state;
+                *told.lock() = state;
                 thread::sleep(Duration::from_millis(200));
             }
             for daemon in daemons.iter().filter(|_| failed.load(Ordering::SeqCst)) {
@@ -159,7 +160,7 @@ impl Node {
     }
 
     fn is_ready(&self) -> Result<(), String> {
-        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let missing = self.missing.lock().clone();
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
+
+use parking_lot::Mutex;
 
 /// An answer.
 #[derive(Clone)]
@@ -77,31 +79,27 @@ impl ExamServer {
 
     /// Sets the answer at a path from now on.
     pub fn set(&self, path: &str, answer: Answer) {
-        lock(&self.state).answers.insert(path.to_owned(), answer);
+        self.state.lock().answers.insert(path.to_owned(), answer);
     }
 
     /// The number of requests at a path so far.
     pub fn requests(&self, path: &str) -> usize {
-        lock(&self.state).requests.get(path).copied().unwrap_or_default()
+        self.state.lock().requests.get(path).copied().unwrap_or_default()
     }
 
     /// Counts the requests at all paths that were answered so far, those with [`Answer::Endless`] and [`Answer::Hang`]
     /// excepted. Whoever has read an answer finds it counted.
     pub fn answered(&self) -> impl Fn() -> u64 + Send + Sync + use<> {
         let state = Arc::clone(&self.state);
-        move || lock(&state).answered
+        move || state.lock().answered
     }
 
     /// The names of the files that were posted to a path and accepted with a status of 200 to 299, in this order.
     pub fn uploads(&self, path: &str) -> Vec<String> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let uploads = state.uploads.iter().filter(|upload| upload.path == path);
         uploads.map(|upload| upload.file.clone()).collect()
     }
-}
-
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads a request with its body.
@@ -138,7 +136,7 @@ fn answer(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     let request = read(&stream)?;
     let path = &request.path;
     let answer = {
-        let mut state = lock(state);
+        let mut state = state.lock();
         *state.requests.entry(path.clone()).or_default() += 1;
         match state.answers.get(path).cloned() {
             Some(Answer::Once(status, body, next, then)) => {
@@ -152,7 +150,7 @@ fn answer(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
         Answer::Body(status, body) | Answer::Once(status, body, ..) => {
             let head = format!("HTTP/1.1 {status} \r\ncontent-length: {}", body.len());
             // Locked while it is sent, so that whoever has the answer finds it counted.
-            let mut state = lock(state);
+            let mut state = state.lock();
             if let Some(file) = request.file().filter(|_| (200..300).contains(&status)) {
                 state.uploads.push(Upload { path: path.clone(), file });
             }
@@ -161,7 +159,7 @@ fn answer(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
             Ok(())
         }
         Answer::Redirect(path) => {
-            let mut state = lock(state);
+            let mut state = state.lock();
             write!(
                 stream,
                 "HTTP/1.1 302 \r\nlocation: /{path}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use kube::api::PropagationPolicy;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use cluster::{Cluster, Options};
@@ -75,7 +76,7 @@ impl Lab {
     }
 
     fn shared_in(place: &Mutex<Weak<Self>>, options: Options) -> Arc<Self> {
-        let mut shared = place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = place.lock();
         shared.upgrade().unwrap_or_else(|| {
             let lab = Arc::new(Self::start(options));
             *shared = Arc::downgrade(&lab);

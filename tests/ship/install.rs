@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::dns::Dns;
@@ -192,7 +192,7 @@ fn assert_nothing_forbidden(lab: &Lab, logs: &[String]) {
 
 /// Install, samples, upgrade, uninstall.
 fn walk(values: &[&str], has_webhooks: bool) {
-    let _ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ports = PORTS.lock();
     let dns = Dns::start(pod::SERVER);
     let lab = fresh();
     release(&lab, "install", values);

@@ -1,10 +1,11 @@
 //! The memory and the processor time of the daemon over the whole run.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::rounded;
@@ -60,13 +61,13 @@ impl Recorder {
         let phase = phase.into();
         eprintln!("{phase} …");
         let seconds = rounded(self.state.begin.elapsed().as_secs_f64());
-        self.state.phases.lock().unwrap_or_else(PoisonError::into_inner).push((phase, seconds));
+        self.state.phases.lock().push((phase, seconds));
     }
 
     /// The phases, each with its begin, and the samples.
     pub fn as_json(&self) -> (Value, Value) {
-        let phases = self.state.phases.lock().unwrap_or_else(PoisonError::into_inner);
-        let samples = self.state.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let phases = self.state.phases.lock();
+        let samples = self.state.samples.lock();
         (json!(*phases), json!(*samples))
     }
 }
@@ -80,7 +81,7 @@ impl State {
             rounded(self.usage.mebibytes("VmRSS")?),
             rounded(self.usage.processor_seconds()?),
         ];
-        self.samples.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
+        self.samples.lock().push(sample);
         Ok(())
     }
 }

@@ -5,7 +5,8 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::error::{MailError, MailSetupError};
 
@@ -33,8 +34,7 @@ impl Maildir {
 
     /// Writes a mail, unless it is there. It takes as long as the file system does.
     pub(super) fn deliver(&self, name: &str, message: &[u8]) -> Result<(), MailError> {
-        // Nothing is protected but the files, which are whole even if a holder of the lock panicked.
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = self.writing.lock();
         let unusable = |path: &Path| {
             let path = path.to_owned();
             move |error: io::Error| MailError::Folder { path, problem: error.to_string() }

@@ -1,9 +1,10 @@
 //! The gauge `crownlabs_instances`: how many Instances there are in each phase, by type.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use metrics::gauge;
+use parking_lot::Mutex;
 
 use super::stores::Stores;
 use crate::runtime::metrics::precise;
@@ -16,8 +17,7 @@ pub fn instances(stores: Arc<Stores>) -> impl Fn() + Send + Sync {
     let shown = Mutex::new(Counts::new());
     move || {
         let counts = stores.count();
-        // The value of a poisoned lock is consistent.
-        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = shown.lock();
         shown.values_mut().for_each(|count| *count = 0);
         shown.extend(counts);
         for ((phase, type_), count) in shown.iter() {

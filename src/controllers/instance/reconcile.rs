@@ -1,7 +1,7 @@
 //! The instance loop.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tracing::warn;
 
@@ -65,8 +65,7 @@ fn master_key(file: &str, stores: &Stores) -> Option<WatchedFile> {
         if text.is_none() {
             warn!(file = name, "websshMasterKeyFile is no SSH public key; machines are made without it");
         }
-        // The value of a poisoned lock is consistent.
-        *kept.write().unwrap_or_else(PoisonError::into_inner) = text.map(Into::into);
+        *kept.write() = text.map(Into::into);
     }))
 }
 
@@ -83,7 +82,6 @@ fn client_secret(access: &Access, stores: &Stores) -> Option<WatchedFile> {
         if text.is_none() {
             warn!(file = name, "clientSecretFile has no secret; no OAuth2 proxy is made without it");
         }
-        // The value of a poisoned lock is consistent.
-        *kept.write().unwrap_or_else(PoisonError::into_inner) = text.map(Into::into);
+        *kept.write() = text.map(Into::into);
     }))
 }

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use metrics::gauge;
+use parking_lot::Mutex;
 
 use super::Settings;
 use super::allocator::{Allocator, Claim, Port, Request};
@@ -31,7 +31,7 @@ impl Addresses {
     /// Services that have to be reconciled: those that claim the same ports, before or now, and this one if
     /// it has to move.
     pub fn observe(&self, service: &ObjectKey, shown: impl FnOnce() -> Option<Claim>) -> BTreeSet<ObjectKey> {
-        let mut allocator = self.allocator();
+        let mut allocator = self.allocator.lock();
         let mut rivals = allocator.rivals(service);
         allocator.observe(service, shown());
         rivals.extend(allocator.rivals(service));
@@ -43,7 +43,7 @@ impl Addresses {
 
     /// Sets the gauges of how much is in use.
     pub fn measure(&self) {
-        let (addresses, ports) = self.allocator().used();
+        let (addresses, ports) = self.allocator.lock().used();
         gauge!("public_exposure_used_addresses").set(precise(addresses));
         gauge!("public_exposure_used_ports").set(precise(ports));
     }
@@ -51,7 +51,7 @@ impl Addresses {
     /// Updates the allocator with what the status of an Instance says, which `said` reads. Returns whether
     /// ports may have become free.
     pub fn remember(&self, instance: &ObjectKey, said: impl FnOnce() -> Option<(IpAddr, Vec<Port>)>) -> bool {
-        let mut allocator = self.allocator();
+        let mut allocator = self.allocator.lock();
         allocator.remember(instance, &service_key(instance), said())
     }
 
@@ -68,8 +68,8 @@ impl Addresses {
         let key = ObjectKey::of(instance);
         let service = service_key(&key);
         // The lock is held from the check to the allocation, so no two Instances get the same port.
-        let mut allocator = self.allocator();
-        self.waiting().remove(&key);
+        let mut allocator = self.allocator.lock();
+        self.waiting.lock().remove(&key);
         let held = held(existing, wanted, settings).filter(|_| !allocator.must_move(&service));
         let held = held.zip(existing.and_then(|existing| address(existing, settings)));
         let found = held.or_else(|| {
@@ -79,7 +79,7 @@ impl Addresses {
             Some((claim.ports.iter().map(|(_, port)| *port).collect(), claim.address))
         });
         if found.is_none() {
-            self.waiting().insert(key);
+            self.waiting.lock().insert(key);
         }
         let (ports, address) = found?;
         Some(Allocation { address, ports: wanted.iter().cloned().zip(ports).collect() })
@@ -94,7 +94,7 @@ impl Addresses {
         is_other: bool,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        let mut others = locked(&self.others);
+        let mut others = self.others.lock();
         if !is_other {
             others.remove(instance);
             return None;
@@ -107,41 +107,33 @@ impl Addresses {
 
     /// Drops the last allocation for an Instance, whose write was refused.
     pub fn refuse(&self, instance: &ObjectKey) {
-        self.allocator().refuse(&service_key(instance), instance);
+        self.allocator.lock().refuse(&service_key(instance), instance);
     }
 
     /// Keeps the last allocation for an Instance, to whose write there was no response.
     pub fn await_outcome(&self, instance: &ObjectKey) {
-        self.allocator().await_outcome(&service_key(instance), instance);
+        self.allocator.lock().await_outcome(&service_key(instance), instance);
     }
 
     /// Drops the allocations for an Instance that the store does not show: it is as recent as the writes.
     pub fn settle(&self, instance: &ObjectKey) {
-        self.allocator().settle(&service_key(instance), instance);
+        self.allocator.lock().settle(&service_key(instance), instance);
     }
 
     /// Whether an allocation for an Instance may have been written without a response.
     pub fn is_unanswered(&self, instance: &ObjectKey) -> bool {
-        self.allocator().is_unanswered(&service_key(instance), instance)
+        self.allocator.lock().is_unanswered(&service_key(instance), instance)
     }
 
     /// Removes an Instance from those that wait for a free port or another address.
     pub fn forget_waiting(&self, instance: &ObjectKey) {
-        self.waiting().remove(instance);
-        locked(&self.others).remove(instance);
+        self.waiting.lock().remove(instance);
+        self.others.lock().remove(instance);
     }
 
     /// Returns the Instances that wait for a free port, and removes them.
     pub fn take_waiting(&self) -> BTreeSet<ObjectKey> {
-        std::mem::take(&mut *self.waiting())
-    }
-
-    fn allocator(&self) -> MutexGuard<'_, Allocator> {
-        locked(&self.allocator)
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
-        locked(&self.waiting)
+        std::mem::take(&mut *self.waiting.lock())
     }
 }
 
@@ -164,9 +156,4 @@ fn before(
     } else {
         of_status.chain(of_service.clone()).collect()
     }
-}
-
-/// The content of a mutex. No code that can panic runs between two changes of it.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,10 @@
 //! The endpoint that Keycloak sends its events about accounts to, so that a Tenant is reconciled as
 //! soon as its user has confirmed the e-mail address, and not only at the next periodic reconciliation.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
+use parking_lot::RwLock;
 use ring::hmac;
 use serde::Deserialize;
 
@@ -52,7 +53,7 @@ pub fn handler(
         if request.uri().path() != PATH {
             return text(StatusCode::NOT_FOUND, "no such page\n");
         }
-        let secret = secret.read().unwrap_or_else(PoisonError::into_inner);
+        let secret = secret.read();
         if secret.as_ref().is_some_and(|secret| !is_signed(request.headers(), request.body(), secret)) {
             return text(StatusCode::UNAUTHORIZED, "the signature of the event is not right\n");
         }

@@ -6,9 +6,10 @@
 //! three resources, and nothing that a user writes becomes a label. They are computed when metrics are read.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use metrics::gauge;
+use parking_lot::Mutex;
 
 use super::stores::Stores;
 use crate::api::quantity::{Quantity, RawQuantity};
@@ -112,8 +113,7 @@ pub fn quotas(stores: Arc<Stores>) -> impl Fn() + Send + Sync {
     let shown = Mutex::new(BTreeMap::new());
     move || {
         let QuotaUse { workspaces, near, .. } = stores.quota_use();
-        // The value of a poisoned lock is consistent.
-        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = shown.lock();
         show(&mut shown, workspaces);
         for (resource, near) in RESOURCES.into_iter().zip(near) {
             gauge!("crownlabs_tenants_near_quota", "resource" => resource).set(precise(near));

@@ -1,7 +1,7 @@
 //! The reconciler of Tenants.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -134,7 +134,7 @@ fn account_events(
                 warn!(file = name, "server.keycloakEvents.secretFile cannot be read; no event is taken");
             }
             // With an empty secret, no event is accepted.
-            *kept.write().unwrap_or_else(PoisonError::into_inner) = Some(trimmed.unwrap_or_default());
+            *kept.write() = Some(trimmed.unwrap_or_default());
         }));
     }
     let handler = account_events::handler(set.queue().clone(), setup.gate.clone(), secret, exists);

@@ -2,8 +2,9 @@
 //! cert-manager has them.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing::warn;
 
 use super::CertificateError;
@@ -26,8 +27,7 @@ pub fn watched(of: &'static str, folder: &Path, resolver: &Arc<CertificateResolv
         let (files, resolver, path) = (Arc::clone(&files), Arc::clone(resolver), folder.join(name));
         let shown = path.display().to_string();
         WatchedFile::new(of, path, move |content| {
-            // A thread that panics while it holds the lock leaves the files whole.
-            let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut files = files.lock();
             take(&mut files, content.map(<[u8]>::to_vec));
             match load(&files) {
                 Ok(certified) => resolver.set(certified),

@@ -1,8 +1,9 @@
 //! The certificate that new TLS connections get. It can be replaced while the server runs.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use metrics::gauge;
+use parking_lot::RwLock;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio::sync::watch;
@@ -43,8 +44,7 @@ impl CertificateResolver {
             gauge!(self.served.gauge).set(validity.end.as_second() as f64);
         }
         let certified = Some(Arc::new(certified));
-        // A thread that panics while it holds the lock leaves the value whole: it is replaced at once.
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = certified;
+        *self.current.write() = certified;
         self.present.send_replace(true);
     }
 
@@ -56,6 +56,6 @@ impl CertificateResolver {
 
 impl ResolvesServerCert for CertificateResolver {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 }

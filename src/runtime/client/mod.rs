@@ -14,7 +14,7 @@ pub use pages::each_listed;
 pub use user_reader::{Right, UserReader};
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,7 @@ use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::core::Status;
 use kube::{Client, Config};
 use metrics::{Counter, Histogram, counter, histogram};
+use parking_lot::RwLock;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt};
 
@@ -223,11 +224,10 @@ fn known<K: Eq + std::hash::Hash, V: Clone>(
     key: K,
     make: impl FnOnce() -> V,
 ) -> V {
-    // The map of a poisoned lock is consistent: an insertion cannot panic half-way.
-    if let Some(found) = map.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+    if let Some(found) = map.read().get(&key) {
         return found.clone();
     }
-    map.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert_with(make).clone()
+    map.write().entry(key).or_insert_with(make).clone()
 }
 
 #[derive(Clone)]

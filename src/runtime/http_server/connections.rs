@@ -2,9 +2,10 @@
 //! request ends. So idle clients never keep others out, and a request that has begun is always answered.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -37,7 +38,7 @@ impl Connections {
     pub async fn place(self: &Arc<Self>) -> Connection {
         let mut place = Arc::clone(&self.places).try_acquire_owned().ok();
         while place.is_none() {
-            let longest = self.waiting().connections.pop_first();
+            let longest = self.waiting.lock().connections.pop_first();
             let acquired = Arc::clone(&self.places).acquire_owned();
             if let Some((_, end)) = longest {
                 end.notify_one();
@@ -49,11 +50,6 @@ impl Connections {
             Connection { all: Arc::clone(self), end: Arc::default(), turn: Mutex::default(), _place: place };
         connection.wait();
         connection
-    }
-
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
-        // No code that can panic runs while the lock is held.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -91,13 +87,13 @@ impl Connection {
     /// A request has begun.
     pub fn serve(&self) {
         self.leave();
-        let mut turn = self.turn();
+        let mut turn = self.turn.lock();
         (turn.serves, turn.has_served) = (true, true);
     }
 
     /// What may be lost when it is closed now.
     pub fn open(&self) -> Open {
-        match *self.turn() {
+        match *self.turn.lock() {
             Turn { serves: true, .. } => Open::Serving,
             Turn { has_served: true, .. } => Open::Answered,
             _ => Open::Fresh,
@@ -106,25 +102,21 @@ impl Connection {
 
     /// It does not wait any more.
     fn leave(&self) {
-        let waits = self.turn().waits.take();
+        let waits = self.turn.lock().waits.take();
         if let Some(turn) = waits {
-            self.all.waiting().connections.remove(&turn);
+            self.all.waiting.lock().connections.remove(&turn);
         }
-    }
-
-    fn turn(&self) -> std::sync::MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// It waits for a request from now on.
     pub fn wait(&self) {
         self.leave();
-        let mut waiting = self.all.waiting();
+        let mut waiting = self.all.waiting.lock();
         waiting.next += 1;
         let next = waiting.next;
         waiting.connections.insert(next, Arc::clone(&self.end));
         drop(waiting);
-        let mut turn = self.turn();
+        let mut turn = self.turn.lock();
         (turn.waits, turn.serves) = (Some(next), false);
     }
 
@@ -165,7 +157,7 @@ mod tests {
         assert!(third.ended().now_or_never().is_some(), "it has waited longer than the first");
         assert!(first.ended().now_or_never().is_none());
         drop((first, third));
-        assert!(connections.waiting().connections.is_empty());
+        assert!(connections.waiting.lock().connections.is_empty());
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -123,7 +123,7 @@ impl Queue {
 
     /// Adds an object, to be reconciled as soon as a worker is free.
     pub fn add(&self, key: ObjectKey, priority: Priority) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let entry = inner.entries.entry(key.clone()).or_default();
         if entry.running.is_some() {
             entry.again = entry.again.max(Some(priority));
@@ -139,7 +139,7 @@ impl Queue {
     /// Adds an object because of a change that users can make as often as they like: at most once a second, and not before
     /// the retry of an object whose reconcile failed. The last change counts, too.
     pub fn add_limited(&self, key: ObjectKey) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let now = Instant::now();
         let entry = inner.entries.entry(key.clone()).or_default();
         if entry.running.is_some() {
@@ -169,7 +169,7 @@ impl Queue {
     /// Gives all objects that wait the lower priority. Called before the workers start: what was queued until then is
     /// the content of the first lists, or what another leader has done already, and does not go before new changes.
     pub fn demote(&self) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let [background, changes] = &mut inner.ready;
         background.append(changes);
         for (priority, _) in inner.entries.values_mut().filter_map(|entry| entry.queued.as_mut()) {
@@ -180,7 +180,7 @@ impl Queue {
     /// How many objects wait for a worker.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
-        self.lock().depth()
+        self.inner.lock().depth()
     }
 
     /// Waits for the next object. `None` once the queue is closed.
@@ -188,7 +188,7 @@ impl Queue {
         loop {
             let wake = self.wake.notified();
             let due = {
-                let mut inner = self.lock();
+                let mut inner = self.inner.lock();
                 if inner.closed {
                     return None;
                 }
@@ -215,7 +215,7 @@ impl Queue {
 
     /// Returns an object after its reconcile; `next` says when it is reconciled again.
     pub fn done(&self, job: Job, next: Action) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let now = Instant::now();
         let Some(entry) = inner.entries.get_mut(&job.key) else { return };
         if let Some(since) = entry.running.take() {
@@ -257,7 +257,7 @@ impl Queue {
 
     /// Closes the queue: [`Queue::next`] returns `None`. Objects under way can still be returned.
     pub fn close(&self) {
-        self.lock().closed = true;
+        self.inner.lock().closed = true;
         self.wake.notify_waiters();
     }
 
@@ -265,7 +265,7 @@ impl Queue {
     /// are scraped.
     pub fn measure(&self) {
         let now = Instant::now();
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let times = inner.entries.values().filter_map(|entry| Some(now - entry.running?));
         let (all, longest) = times
             .fold((Duration::ZERO, Duration::ZERO), |(all, longest), time| (all + time, longest.max(time)));
@@ -280,11 +280,6 @@ impl Queue {
     /// The backoff after `failures` failures in a row: between half of the doubled base and all of it.
     fn delay(&self, key: &ObjectKey, failures: u32) -> Duration {
         self.backoff.wait(failures).mul_f64(0.5 + 0.5 * spread(key, u64::from(failures)))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        // No code that can panic runs while the lock is held and the data inconsistent.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -185,7 +185,7 @@ async fn every_object_is_worked_on_with_many_workers() {
             })
         })
         .collect();
-    while !queue.lock().entries.is_empty() {
+    while !queue.inner.lock().entries.is_empty() {
         tokio::task::yield_now().await;
     }
     queue.close();

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::{FutureExt, join_all, select_all};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::store::{Store, StoreState};
@@ -135,7 +136,7 @@ pub struct Readiness {
 impl Readiness {
     /// Sets the state of a loop, and returns whether that is a change.
     pub fn set(&self, name: &'static str, state: LoopState) -> bool {
-        let mut loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loops = self.loops.lock();
         loops.insert(name, state.clone()) != Some(state)
     }
 
@@ -157,15 +158,15 @@ impl Readiness {
 
     /// Whether the replica is ready, and the text of the probe: a line for each loop.
     pub fn report(&self) -> (bool, String) {
-        let loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
+        let loops = self.loops.lock();
         let mut text = String::new();
         for (name, state) in loops.iter() {
             let _ = writeln!(text, "[{}] {name}: {}", state.mark(), state.sentence());
         }
-        for (kind, sentence) in self.watches.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for (kind, sentence) in self.watches.lock().iter() {
             let _ = writeln!(text, "[!] watch of {kind}: {sentence}");
         }
-        for (name, sentence) in self.notices.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for (name, sentence) in self.notices.lock().iter() {
             let _ = writeln!(text, "[!] {name}: {sentence}");
         }
         let complete = self.complete.load(Ordering::SeqCst);
@@ -179,7 +180,7 @@ impl Readiness {
 
     /// Whether one loop is ready and does not fail, and the line about it; `None` where there is no loop of that name.
     pub fn report_of(&self, name: &str) -> Option<(bool, String)> {
-        let loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
+        let loops = self.loops.lock();
         let state = loops.get(name)?;
         Some((state.mark() == '+', format!("[{}] {name}: {}\n", state.mark(), state.sentence())))
     }
@@ -219,7 +220,7 @@ impl Readiness {
 }
 
 fn set(broken: &Mutex<BTreeMap<&'static str, String>>, name: &'static str, sentence: Option<String>) {
-    let mut broken = broken.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut broken = broken.lock();
     match sentence {
         Some(sentence) => drop(broken.insert(name, sentence)),
         None => drop(broken.remove(name)),

@@ -122,14 +122,14 @@ async fn the_state_follows_the_stores_and_the_lease() {
         "test",
         needs,
         (is_active, LoopState::Standby),
-        move || *counted.lock().expect("no panic") += 1,
-        async move |state: &LoopState| noted.lock().expect("no panic").push(state.clone()),
+        move || *counted.lock() += 1,
+        async move |state: &LoopState| noted.lock().push(state.clone()),
     );
     let task = tokio::spawn(track);
     let step = async |change: &dyn Fn()| {
         change();
         tokio::time::sleep(Duration::from_secs(1)).await;
-        (std::mem::take(&mut *states.lock().expect("no panic")), *appeared.lock().expect("no panic"))
+        (std::mem::take(&mut *states.lock()), *appeared.lock())
     };
     let crd = || vec!["namespaces".to_owned()];
     assert_eq!(step(&|| ()).await, (vec![LoopState::Starting(crd())], 0));

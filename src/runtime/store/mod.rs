@@ -17,9 +17,10 @@ pub use self::index::{ByController, ByNamespace, Index};
 pub use self::written::{AnyObject, AnyStore, Likeness, WrittenStores};
 
 use std::fmt::Debug;
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use hashbrown::HashMap;
+use parking_lot::RwLock;
 use tokio::sync::watch;
 
 use self::index::{Indexes, Query};
@@ -158,7 +159,7 @@ impl<T: Kind> Store<T> {
 
     /// Registers the index `I`; does nothing if it is registered already.
     pub fn index<I: Index<T>>(&self) {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let Inner { objects, indexes, .. } = &mut *inner;
         if indexes.register::<I>() {
             for (key, entry) in objects {
@@ -169,7 +170,7 @@ impl<T: Kind> Store<T> {
 
     /// Calls `handler` with every change from now on.
     pub fn subscribe(&self, handler: impl Fn(&Change<T>) + Send + Sync + 'static) {
-        let mut handlers = self.handlers.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut handlers = self.handlers.write();
         Arc::make_mut(&mut handlers).push(Arc::new(handler));
     }
 
@@ -185,13 +186,13 @@ impl<T: Kind> Store<T> {
 
     /// The object of that name.
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<Object<T>>> {
-        self.read().objects.get(&KeyRef { namespace, name }).map(|entry| entry.object.open())
+        self.inner.read().objects.get(&KeyRef { namespace, name }).map(|entry| entry.object.open())
     }
 
     /// The objects that the index `I` lists under a key, in the order of their names; none where the index
     /// is not kept.
     pub fn by<I: Index<T>>(&self, key: &(impl Query<I::Key> + ?Sized)) -> Vec<Arc<Object<T>>> {
-        let inner = self.read();
+        let inner = self.inner.read();
         let keys = inner.indexes.get::<I>(key).iter();
         keys.filter_map(|key| inner.objects.get(key)).map(|entry| entry.object.open()).collect()
     }
@@ -203,19 +204,19 @@ impl<T: Kind> Store<T> {
         key: &(impl Query<I::Key> + ?Sized),
         find: impl Fn(&Object<T>) -> Option<R>,
     ) -> Option<R> {
-        let inner = self.read();
+        let inner = self.inner.read();
         let keys = inner.indexes.get::<I>(key).iter();
         keys.filter_map(|key| inner.objects.get(key)).find_map(|entry| find(&entry.object.open()))
     }
 
     /// The names of the objects that the index `I` lists under a key, in order.
     pub fn keys_by<I: Index<T>>(&self, key: &(impl Query<I::Key> + ?Sized)) -> Vec<ObjectKey> {
-        self.read().indexes.get::<I>(key).to_vec()
+        self.inner.read().indexes.get::<I>(key).to_vec()
     }
 
     /// All keys.
     pub fn keys(&self) -> Vec<ObjectKey> {
-        self.read().objects.keys().cloned().collect()
+        self.inner.read().objects.keys().cloned().collect()
     }
 
     /// Takes the response to one of our own writes. It may arrive after the watch event of the deletion of
@@ -235,7 +236,7 @@ impl<T: Kind> Store<T> {
             return;
         }
         let key = ObjectKey::of(&object);
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let is_known = inner.objects.get(&key).is_some_and(|entry| entry.object.open().uid() == object.uid());
         let old = if is_known { take(&mut inner, &key) } else { None };
         drop(inner);
@@ -254,7 +255,7 @@ impl<T: Kind> Store<T> {
 
     /// Removes an object that the API server has deleted at our request: it is gone, not only being deleted.
     pub fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str) {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         if inner.objects.get(key).is_none_or(|entry| entry.object.open().uid() != uid) {
             return;
         }
@@ -267,14 +268,14 @@ impl<T: Kind> Store<T> {
 
     /// Begins a list: objects that it does not contain are removed when it ends.
     pub(crate) fn begin_list(&self) {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         inner.epoch += 1;
         inner.list = List::default();
     }
 
     /// Ends a list: the store is synced.
     pub(crate) fn end_list(&self) {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let epoch = inner.epoch;
         let gone: Vec<ObjectKey> = inner
             .objects
@@ -316,7 +317,7 @@ impl<T: Kind> Store<T> {
     /// Removes an object after a watch event of its deletion.
     pub(crate) fn delete_event(&self, object: &Object<T>) {
         let key = ObjectKey::of(object);
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         inner.shown = inner.shown.max(version(object).unwrap_or_default());
         inner.deleted.remove(object.uid());
         if inner.objects.get(&key).is_some_and(|entry| entry.object.open().uid() != object.uid()) {
@@ -332,7 +333,7 @@ impl<T: Kind> Store<T> {
     /// Takes an object that came as so many bytes; 0 if nobody knows.
     fn upsert(&self, object: Object<T>, length: usize, source: Source) {
         let key = ObjectKey::of(&object);
-        let mut guard = self.write();
+        let mut guard = self.inner.write();
         let inner = &mut *guard;
         let (epoch, version) = (inner.epoch, version(&object).unwrap_or_default());
         match inner.deleted.get(object.uid()) {
@@ -374,20 +375,10 @@ impl<T: Kind> Store<T> {
 
     fn notify(&self, change: &Change<T>) {
         // Called without the lock: a handler may read this store, or panic.
-        let handlers = self.handlers.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let handlers = self.handlers.read().clone();
         for handler in handlers.iter() {
             handler(change);
         }
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Inner<T>> {
-        // A poisoned lock means that another thread panicked; the data is still whole, because no
-        // code that can panic runs between two changes of it.
-        self.inner.read().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Inner<T>> {
-        self.inner.write().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

@@ -137,7 +137,7 @@ impl<T: Kind> AnyStore for Store<T> {
     }
 
     fn keep_listed(&self, key: &ObjectKey) {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let epoch = inner.epoch;
         if let Some(entry) = inner.objects.get_mut(key) {
             entry.epoch = epoch;

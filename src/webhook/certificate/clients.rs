@@ -2,8 +2,9 @@
 //! the API server does when its `AdmissionConfiguration` names one.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
@@ -35,8 +36,7 @@ impl ClientVerifier {
             match content.ok_or_else(|| "it cannot be read".to_owned()).and_then(of_authorities) {
                 Ok(current) => {
                     info!(file = shown, "only clients with a certificate of these authorities are served");
-                    // A thread that panics while it holds the lock leaves the value whole.
-                    *changed.current.write().unwrap_or_else(PoisonError::into_inner) = Some(current);
+                    *changed.current.write() = Some(current);
                 }
                 Err(problem) => {
                     warn!(
@@ -50,7 +50,7 @@ impl ClientVerifier {
     }
 
     fn current(&self) -> Result<Arc<dyn ClientCertVerifier>, Error> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let current = self.current.read().clone();
         current.ok_or_else(|| Error::General(format!("{KEY} could not be read: no client is accepted")))
     }
 }

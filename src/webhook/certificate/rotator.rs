@@ -2,7 +2,7 @@
 //! sign it into the webhook configurations. Every replica serves the certificate that the Secret holds.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request};
@@ -10,6 +10,7 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tracing::{info, warn};
@@ -108,12 +109,12 @@ impl Rotator {
             Some(Err(error)) => warn!(secret = %self.secret, %error, "the webhook's certificate is broken"),
             None => {}
         }
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         Bundle::read(known.as_ref()?).ok()
     }
 
     fn remember(&self, data: BTreeMap<String, String>) {
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(data);
+        *self.known.lock() = Some(data);
     }
 
     /// Creates or patches the Secret. Fails with a conflict if it has changed since `stored` was read.

@@ -23,7 +23,7 @@ pub async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<R
     let user_agent = agent.unwrap_or_default().to_owned();
     let answer = apply(&shared, request).await;
     let status = answer.as_ref().ok().map(Response::status);
-    shared.state().log.push(Answered { method, path, user_agent, status });
+    shared.state.lock().log.push(Answered { method, path, user_agent, status });
     answer
 }
 
@@ -32,7 +32,7 @@ async fn apply(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Respo
     let (parts, body) = request.into_parts();
     let request = Request::from_parts(parts, body.collect().await?.to_bytes());
     let (method, path) = (request.method().clone(), request.uri().to_string());
-    let current = shared.state().fault.clone();
+    let current = shared.state.lock().fault.clone();
     match current {
         Fault::Status { code, retry_after, matching } if matching(&method, &path) => {
             refusal(code, retry_after)
@@ -64,13 +64,13 @@ async fn pass_on(shared: &Arc<Shared>, request: Request<Bytes>) -> Result<Respon
     let (mut parts, body) = request.into_parts();
     let (method, path) = (parts.method.clone(), parts.uri.to_string());
     remove_connection_headers(&mut parts.headers);
-    let hidden = shared.state().hidden_prefix;
+    let hidden = shared.state.lock().hidden_prefix;
     if let Some(prefix) = hidden {
         let Some(rest) = path.strip_prefix(prefix) else { return refusal(404, None) };
         parts.uri = rest.parse()?;
     }
     if fault::is_write(&method) {
-        let passage = shared.state().passage();
+        let passage = shared.state.lock().passage();
         match passage {
             Passage::Pass => {}
             Passage::Break => return Err("broken before a write".into()),
@@ -79,7 +79,7 @@ async fn pass_on(shared: &Arc<Shared>, request: Request<Bytes>) -> Result<Respon
                 // Done even if the client has gone meanwhile, whose request is then dropped.
                 let work = move || {
                     action();
-                    shared.state().hook.take_if(|hook| hook.action.is_none());
+                    shared.state.lock().hook.take_if(|hook| hook.action.is_none());
                 };
                 tokio::task::spawn_blocking(work).await?;
                 return Err("broken before a write".into());
@@ -88,7 +88,7 @@ async fn pass_on(shared: &Arc<Shared>, request: Request<Bytes>) -> Result<Respon
     }
     let answer = shared.upstream.send(Request::from_parts(parts, kube::client::Body::from(body))).await?;
     if fault::is_write(&method) && answer.status().is_success() {
-        let action = shared.state().count(&path);
+        let action = shared.state.lock().count(&path);
         if let Some(action) = action {
             tokio::task::spawn_blocking(action).await?;
             return Err("broken after the n-th write".into());

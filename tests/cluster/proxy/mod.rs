@@ -9,7 +9,7 @@ mod forward;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use http::{Method, StatusCode};
@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use kube::Client;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -133,18 +134,18 @@ impl Proxy {
 
     /// Removes `prefix` from the beginning of every path from now on; a path without it is answered with 404.
     pub fn hide_prefix(&self, prefix: &'static str) {
-        self.shared.state().hidden_prefix = Some(prefix);
+        self.shared.state.lock().hidden_prefix = Some(prefix);
     }
 
     /// Sets the fault for requests from now on.
     pub fn set(&self, fault: Fault) {
-        self.shared.state().fault = fault;
+        self.shared.state.lock().fault = fault;
     }
 
     /// From now on, matching watches, open and new ones, stay open and show nothing: no event, no bookmark, no end. With
     /// `None`, watches are passed on again; what an open one did not show is lost.
     pub fn silence(&self, watches: Option<Matcher>) {
-        self.shared.state().silent = watches;
+        self.shared.state.lock().silent = watches;
     }
 
     /// Breaks all open watches. New ones are passed on.
@@ -155,17 +156,17 @@ impl Proxy {
     /// The number of successful writes (POST, PUT, PATCH, DELETE) since the start or the last [`reset`](Self::reset),
     /// without leases and events.
     pub fn writes(&self) -> u64 {
-        self.shared.state().writes
+        self.shared.state.lock().writes
     }
 
     /// Sets whether leases and events are counted as writes, too.
     pub fn count_leases_and_events(&self, count: bool) {
-        self.shared.state().count_all = count;
+        self.shared.state.lock().count_all = count;
     }
 
     /// Clears the log and the number of writes; the fault and the hook stay.
     pub fn reset(&self) {
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         state.writes = 0;
         state.log.clear();
     }
@@ -187,30 +188,26 @@ impl Proxy {
     }
 
     fn hook(&self, when: When, action: impl FnOnce() + Send + 'static) {
-        self.shared.state().hook = Some(Hook { when, action: Some(Box::new(action)) });
+        self.shared.state.lock().hook = Some(Hook { when, action: Some(Box::new(action)) });
     }
 
     /// Undoes [`on_nth_write`](Self::on_nth_write) or [`before_write_when`](Self::before_write_when). Returns whether the
     /// write had not happened yet.
     pub fn clear_hook(&self) -> bool {
-        self.shared.state().hook.take_if(|hook| hook.action.is_some()).is_some()
+        self.shared.state.lock().hook.take_if(|hook| hook.action.is_some()).is_some()
     }
 
     /// The requests answered since the start or the last [`reset`](Self::reset), in the order of their answers; a watch
     /// is listed when it begins.
     pub fn request_log(&self) -> Vec<Answered> {
-        self.shared.state().log.clone()
+        self.shared.state.lock().log.clone()
     }
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether the watch with this path shows nothing.
     fn is_silent(&self, path: &str) -> bool {
-        self.state().silent.as_ref().is_some_and(|silent| silent(&Method::GET, path))
+        self.state.lock().silent.as_ref().is_some_and(|silent| silent(&Method::GET, path))
     }
 }
 

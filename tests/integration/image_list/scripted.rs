@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// An answer.
 #[derive(Clone)]
@@ -68,22 +70,18 @@ impl Server {
 
     /// Sets the answer at a path with its query from now on.
     pub fn set(&self, path: impl Into<String>, answer: Answer) {
-        lock(&self.state).answers.insert(path.into(), answer);
+        self.state.lock().answers.insert(path.into(), answer);
     }
 
     /// The number of requests at a path so far.
     pub fn requests(&self, path: &str) -> usize {
-        lock(&self.state).requests.get(path).copied().unwrap_or_default()
+        self.state.lock().requests.get(path).copied().unwrap_or_default()
     }
 
     /// The number of all requests so far.
     pub fn all_requests(&self) -> usize {
-        lock(&self.state).requests.values().sum()
+        self.state.lock().requests.values().sum()
     }
-}
-
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn answer(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
@@ -98,7 +96,7 @@ fn answer(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     }
     let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
     let answer = {
-        let mut state = lock(state);
+        let mut state = state.lock();
         *state.requests.entry(path.clone()).or_default() += 1;
         state.answers.get(&path).cloned()
     };

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crownlabs::testing::Gate;
 use crownlabs::testing::keycloak::{Keycloak, KeycloakError, Settings, User, WantedUser, difference};
 use http::Method;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -130,7 +131,7 @@ fn settings(realm: &str, url: String, client_secret_file: PathBuf) -> Settings {
 /// The server that the tests share. It runs for as long as one of them uses it.
 fn shared() -> Arc<KeycloakServer> {
     static SHARED: Mutex<Weak<KeycloakServer>> = Mutex::new(Weak::new());
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shared = SHARED.lock();
     shared.upgrade().unwrap_or_else(|| {
         let server = Arc::new(KeycloakServer::start().unwrap_or_else(|error| panic!("Keycloak: {error:#}")));
         *shared = Arc::downgrade(&server);

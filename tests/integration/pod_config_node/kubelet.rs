@@ -2,12 +2,13 @@
 //! their objects say so.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -43,7 +44,7 @@ impl Kubelets {
         let thread = std::thread::spawn(move || {
             // A real one is told by its watch.
             while stopped.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
-                if let Err(error) = kubelet.round(&mut own.lock().unwrap_or_else(PoisonError::into_inner)) {
+                if let Err(error) = kubelet.round(&mut own.lock()) {
                     eprintln!("the kubelet tries again: {error:#}");
                 }
             }
@@ -53,7 +54,7 @@ impl Kubelets {
 
     /// The pods that run. As long as the value lives, none is started or stopped.
     pub fn paused(&self) -> MutexGuard<'_, Sandboxes> {
-        self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sandboxes.lock()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use crownlabs::testing::cri::messages::{
@@ -17,6 +17,7 @@ use hyper::body::{Bytes, Frame, Incoming};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use parking_lot::Mutex;
 use prost::Message;
 use tokio::net::UnixListener;
 
@@ -72,7 +73,7 @@ impl Runtime {
     }
 
     fn script<T>(&self, change: impl FnOnce(&mut Script) -> T) -> T {
-        change(&mut self.script.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.script.lock())
     }
 
     /// The pod has a container with this process, or none.
@@ -111,7 +112,7 @@ async fn answer(
     let method = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
     let body = request.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
     let now = {
-        let mut script = script.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut script = script.lock();
         script.calls.push(method.clone());
         script.clone()
     };

@@ -6,11 +6,12 @@ mod scale;
 mod uses;
 
 use std::iter;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use crownlabs::Config;
 use crownlabs::testing::prometheus::{Activity, Prometheus, Target};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use cluster::prometheus::{PrometheusServer, Samples};
 
@@ -40,7 +41,7 @@ pub fn scraped(begin: i64, end: i64, value: impl Fn(i64) -> i64) -> Vec<(i64, i6
 /// The server of all tests but the largest.
 pub fn shared() -> Arc<PrometheusServer> {
     static SERVER: Mutex<Weak<PrometheusServer>> = Mutex::new(Weak::new());
-    let mut server = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut server = SERVER.lock();
     server.upgrade().unwrap_or_else(|| {
         let mut samples = Samples::default();
         uses::write(&mut samples);

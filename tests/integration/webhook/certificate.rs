@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crownlabs::testing::Authority;
@@ -14,6 +14,7 @@ use jiff::SignedDuration;
 use k8s_openapi::ByteString;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{
@@ -77,7 +78,7 @@ impl Traffic {
                         Ok(_) => drop(answered.fetch_add(1, Ordering::SeqCst)),
                         Err(error) if is_late(&error.to_string()) => {}
                         Err(error) => {
-                            failures.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+                            failures.lock().push(error.to_string());
                         }
                     }
                 }
@@ -91,7 +92,7 @@ impl Traffic {
     fn await_answers(&self, count: usize) {
         let begin = self.answered.load(Ordering::SeqCst);
         wait_until(PATIENCE, || {
-            let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            let failures = self.failures.lock();
             assert!(failures.is_empty(), "{failures:?}");
             let answered = self.answered.load(Ordering::SeqCst) - begin;
             (answered >= count).then_some(()).ok_or_else(|| format!("{count} answers, {answered} came"))
@@ -102,7 +103,7 @@ impl Traffic {
     fn end(self) -> usize {
         self.stop.store(true, Ordering::SeqCst);
         self.threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
-        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let failures = self.failures.lock();
         assert!(failures.is_empty(), "{failures:?}");
         self.answered.load(Ordering::SeqCst)
     }

@@ -26,9 +26,10 @@ mod steps;
 mod world;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 pub use self::judge::Stage;
 use self::world::World;
@@ -125,7 +126,7 @@ pub fn keep_promises<A: Automation>(plans: u64) -> Ends {
     let run = |seed| {
         let printed = Seed(seed);
         for stage in World::<A>::new(seed).run() {
-            *ends.lock().expect("no other plan has failed").entry(stage).or_default() += 1;
+            *ends.lock().entry(stage).or_default() += 1;
         }
         drop(printed);
     };
@@ -137,5 +138,5 @@ pub fn keep_promises<A: Automation>(plans: u64) -> Ends {
             }
         }),
     }
-    ends.into_inner().expect("no plan has failed")
+    ends.into_inner()
 }

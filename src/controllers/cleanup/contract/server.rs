@@ -1,8 +1,7 @@
 //! The virtual mail server.
 
-use std::sync::{Mutex, PoisonError};
-
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use crate::clients::mail::{Mail, MailError, Refused, Wording};
 use crate::controllers::cleanup::delivery::Post;
@@ -28,7 +27,7 @@ impl Post for Server {
             _ if self.is_away => Err(MailError::Unavailable { server, said }),
             Some(what) => Err(MailError::Refused { server, what, said }),
             None => {
-                self.accepted.lock().unwrap_or_else(PoisonError::into_inner).push(mail.clone());
+                self.accepted.lock().push(mail.clone());
                 Ok(())
             }
         }

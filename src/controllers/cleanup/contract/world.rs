@@ -1,7 +1,5 @@
 //! The virtual world, and the daemons in it.
 
-use std::sync::PoisonError;
-
 use futures::FutureExt as _;
 use serde_json::{Value, json};
 
@@ -340,7 +338,7 @@ impl<A: Automation> World<A> {
                 let log = &self.daemons[daemon].mails;
                 let sent = deliver(&server, log, notice, self.undeliverable);
                 let sent = sent.now_or_never().expect("the server answers at once");
-                for mail in server.accepted.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                for mail in server.accepted.into_inner() {
                     self.accept(daemon, notice, &mail);
                 }
                 sent

@@ -1,9 +1,9 @@
 //! Tests of what becomes of mails; what a real mail server says is in `tests/integration/mail`.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use parking_lot::Mutex;
 
 use super::*;
 use crate::clients::mail::{MailKind, Refused, Wording};
@@ -46,8 +46,8 @@ impl Post for Server {
                 format!("{name}{}", if *is_kept { "" } else { ", proceeds" })
             }
         };
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(who);
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        self.asked.lock().push(who);
+        let mut answers = self.answers.lock();
         if answers.is_empty() { Ok(()) } else { answers.remove(0) }
     }
 
@@ -84,7 +84,7 @@ fn sent(
         (None, Some(EffectError::NotLeader)) => "not the leader".to_owned(),
         other => panic!("{other:?}"),
     };
-    let asked = server.asked.into_inner().unwrap_or_else(PoisonError::into_inner).join(" | ");
+    let asked = server.asked.into_inner().join(" | ");
     (asked, what, log.of(&running_instance(Timestamp::UNIX_EPOCH)))
 }
 

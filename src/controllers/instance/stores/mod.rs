@@ -3,7 +3,9 @@
 pub mod wakes;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use self::wakes::{enqueue_instances, shared_volumes, spec_changed, tenants};
 use super::access::ProxySecrets;
@@ -57,8 +59,7 @@ pub type FileText = Arc<RwLock<Option<Arc<str>>>>;
 
 /// What a file contains now.
 fn text(file: &FileText) -> Option<Arc<str>> {
-    // The value of a poisoned lock is consistent.
-    file.read().unwrap_or_else(PoisonError::into_inner).clone()
+    file.read().clone()
 }
 
 /// Templates by their Workspace.
