@@ -64,7 +64,7 @@ pub mod testing {
     pub use crate::clients::keycloak;
     pub use crate::clients::mail;
     pub use crate::clients::prometheus;
-    pub use crate::config::{ConfigDuration, MailConfig, MailTls, MailTransport};
+    pub use crate::config::{ConfigDuration, KeycloakConfig, MailConfig, MailTls, MailTransport};
     pub use crate::controllers::ssh_tracker::SshTrackerLoop;
     pub use crate::runtime::clock;
     pub use crate::runtime::gate::Gate;

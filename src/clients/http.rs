@@ -92,17 +92,7 @@ impl HttpClient {
     /// # Errors
     /// When the authorities' certificates cannot be read.
     pub fn new(url: &Uri, ca_file: Option<PathBuf>, timeout: Duration) -> Result<Self, SetupError> {
-        let mut config = kube::Config::new(url.clone());
-        // The platform's are read only where they are needed: a plain container image has none.
-        if ca_file.is_some() || url.scheme() != Some(&http::uri::Scheme::HTTPS) {
-            config.root_cert = Some(Vec::new());
-        }
-        // kube's verifier, because it reads the file again once a minute; reqwest's own never does.
-        config.root_cert_file.clone_from(&ca_file);
-        let tls = config.rustls_client_config().map_err(|source| match ca_file {
-            Some(path) => SetupError::CaFile { path, source },
-            None => SetupError::NoPlatformRoots(source),
-        })?;
+        let tls = tls_config(url, ca_file)?;
         let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
         let client = builder(tls, timeout).default_headers(accept).redirect(Policy::none()).build()?;
         Ok(Self { client, timeout, longest: LONGEST_ANSWER })
@@ -121,21 +111,16 @@ impl HttpClient {
         longest: usize,
         rules: AddressRules,
     ) -> Result<Self, SetupError> {
-        let mut config = kube::Config::new(Uri::from_static("https://localhost"));
-        config.root_cert = ca_file.is_some().then(Vec::new);
-        config.root_cert_file.clone_from(&ca_file);
-        let tls = match (config.rustls_client_config(), ca_file) {
-            (Ok(tls), _) => tls,
-            (Err(source), Some(path)) => return Err(SetupError::CaFile { path, source }),
-            (Err(error), None) => {
+        let tls = match tls_config(&Uri::from_static("https://localhost"), ca_file) {
+            Err(SetupError::NoPlatformRoots(error)) => {
                 let error = with_sources(&error);
                 warn!(
                     error,
                     "this system has no certificates of authorities: URLs with https cannot be checked"
                 );
-                config.root_cert = Some(Vec::new());
-                config.rustls_client_config().map_err(SetupError::NoPlatformRoots)?
+                tls_config(&Uri::from_static("http://localhost"), None)?
             }
+            tls => tls?,
         };
         // Without `Referer`, because the query of the URL may contain a secret.
         let builder = builder(tls, timeout).referer(false).redirect(Policy::custom(follow));
@@ -211,6 +196,22 @@ fn follow(attempt: Attempt<'_>) -> Action {
 fn size(bytes: usize) -> String {
     let (kibibytes, mebibytes) = (bytes >> 10, bytes >> 20);
     if mebibytes > 0 { format!("{mebibytes} MiB") } else { format!("{kibibytes} KiB") }
+}
+
+/// How certificates are checked: against the authorities in `ca_file`, else, for a URL with `https`, against those of the
+/// platform, else against none.
+fn tls_config(url: &Uri, ca_file: Option<PathBuf>) -> Result<rustls::ClientConfig, SetupError> {
+    let mut config = kube::Config::new(url.clone());
+    // The platform's are read only where they are needed: a plain container image has none.
+    if ca_file.is_some() || url.scheme() != Some(&http::uri::Scheme::HTTPS) {
+        config.root_cert = Some(Vec::new());
+    }
+    // kube's verifier, because it reads the file again once a minute; reqwest's own never does.
+    config.root_cert_file.clone_from(&ca_file);
+    config.rustls_client_config().map_err(|source| match ca_file {
+        Some(path) => SetupError::CaFile { path, source },
+        None => SetupError::NoPlatformRoots(source),
+    })
 }
 
 /// What all clients have in common.

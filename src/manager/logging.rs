@@ -1,6 +1,5 @@
 //! The log: text or JSON on standard error, with a filter that can be changed while the daemon runs.
 
-use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -16,15 +15,10 @@ use crate::config::{Log, LogFormat};
 type Set = Arc<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>;
 
 /// A handle to the filter of the log.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("LogFilter")]
 pub struct LogFilter {
     set: Set,
-}
-
-impl fmt::Debug for LogFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LogFilter")
-    }
 }
 
 impl LogFilter {

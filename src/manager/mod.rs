@@ -94,16 +94,19 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         }
         started = start(options) => started?,
     };
-    let Started { election, gate, work, webhooks } = started;
-    lead(election.as_ref(), gate, work, stop, webhooks).await
+    lead(started, stop).await
 }
 
-/// What runs once the start is complete.
+/// What runs once the start is complete, until the process stops.
 struct Started {
     /// The election, where there is one.
     election: Option<Election>,
     gate: Gate,
-    work: Work,
+    /// The loops of the leader.
+    loops: Vec<ControlLoop>,
+    /// The loops of every replica.
+    replicas: Replicas,
+    tasks: Vec<Task>,
     webhooks: Option<Ending>,
 }
 
@@ -162,7 +165,7 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let election = elected.map(|Cluster { ungated, .. }| {
         Election::new(ungated, config.leader_election.clone(), identity, gate.clone())
     });
-    Ok(Started { election, gate, work: Work { loops, replicas, tasks }, webhooks: ending })
+    Ok(Started { election, gate, loops, replicas, tasks, webhooks: ending })
 }
 
 /// The watches that fill the stores, and the task that reports those that are broken.
@@ -211,23 +214,10 @@ fn track(of: &ControlLoop, readiness: &Readiness, events: &Recorder, config: &Co
     Task::new("readiness", of.track(readiness.clone(), events.clone(), subject(config)))
 }
 
-/// What runs until the process stops.
-struct Work {
-    /// The loops of the leader.
-    loops: Vec<ControlLoop>,
-    /// The loops of every replica.
-    replicas: Replicas,
-    tasks: Vec<Task>,
-}
-
 /// Waits for the lease, runs the loops, and ends them when asked to.
-async fn lead(
-    elected: Option<&Election>,
-    gate: Gate,
-    Work { loops, mut replicas, tasks }: Work,
-    asked: impl Future<Output = ()>,
-    webhooks: Option<Ending>,
-) -> anyhow::Result<()> {
+async fn lead(started: Started, asked: impl Future<Output = ()>) -> anyhow::Result<()> {
+    let Started { election, gate, loops, mut replicas, tasks, webhooks } = started;
+    let elected = election.as_ref();
     let mut asked = pin!(asked);
     let mut ended = pin!(first_ended(tasks));
     let stopping = Arc::new(AtomicBool::new(false));

@@ -65,13 +65,8 @@ pub async fn servers(
         })
     });
     let mut tasks = Vec::new();
-    let wanted: [(&'static str, Option<SocketAddr>, Handler); 2] = [
-        ("health", config.server.health.address(), health),
-        ("metrics", config.server.metrics.address(), exposition),
-    ];
-    for (name, address, pages) in wanted {
-        tasks.extend(serve(name, address, pages).await?);
-    }
+    tasks.extend(serve("health", config.server.health.address(), health).await?);
+    tasks.extend(serve("metrics", config.server.metrics.address(), exposition).await?);
     tasks.push(Task::new("metrics upkeep", telemetry::upkeep(upkeep)));
     Ok(tasks)
 }

@@ -52,7 +52,7 @@ pub fn accounts(config: &Config, gate: &Gate) -> anyhow::Result<Option<Accounts>
     if !keycloak.enabled {
         return Ok(None);
     }
-    let keycloak = Keycloak::new(keycloak.into(), gate.clone()).context("Keycloak cannot be used")?;
+    let keycloak = Keycloak::new(keycloak, gate.clone()).context("Keycloak cannot be used")?;
     Ok(Some(Accounts::new(keycloak)))
 }
 

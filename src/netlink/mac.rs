@@ -3,7 +3,8 @@
 use std::fmt;
 
 /// A hardware address.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, derive_more::Debug)]
+#[debug("{self}")]
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
@@ -31,12 +32,6 @@ impl fmt::Display for Mac {
             write!(formatter, "{}{byte:02x}", if place == 0 { "" } else { ":" })?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Debug for Mac {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

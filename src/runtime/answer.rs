@@ -7,14 +7,35 @@ use hyper::body::{Body as HttpBody, Bytes};
 use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
+use serde::Deserialize;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::client::{NoAnswer, REQUEST_TIMEOUT};
+use super::pieces::{Items, Piece};
 
 /// How long an answer may take from its begin to its end.
 pub const LONGEST_ANSWER: Duration = Duration::from_mins(5);
 /// The most bytes of a refusal that are read.
 const LARGEST_REFUSAL: usize = 64 << 10;
+
+/// What is read of a list beside its items.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ListMetadata {
+    /// The version at which it was made.
+    pub resource_version: String,
+    /// The token of the next page, in base64 for URLs; empty at the end of the list.
+    #[serde(rename = "continue")]
+    pub next: String,
+}
+
+/// A list, or a page of one, without its items.
+#[derive(Deserialize)]
+pub struct ListHead {
+    /// What is beside them.
+    #[serde(default)]
+    pub metadata: ListMetadata,
+}
 
 /// The body of an answer.
 pub struct Answer<B> {
@@ -38,7 +59,32 @@ impl<B: HttpBody<Data = Bytes> + Unpin> Answer<B> {
         Ok(timeout_at(until, self.frame()).await.map_err(|_| NoAnswer)??)
     }
 
-    /// The same without a deadline.
+    /// Reads a page of a list, and gives its items to `each` while they arrive. Returns what is beside them, and the number of
+    /// bytes; `None` if the answer is no list.
+    ///
+    /// # Errors
+    /// When the answer breaks off, or does not come in time, or `each` fails.
+    pub async fn page<E: From<B::Error> + From<NoAnswer>>(
+        mut self,
+        mut each: impl FnMut(Piece<'_>) -> Result<(), E>,
+    ) -> Result<Option<(ListMetadata, usize)>, E> {
+        let (mut items, mut length) = (Items::default(), 0);
+        while let Some(chunk) = self.next::<E>().await? {
+            length += chunk.len();
+            let mut taken = Ok(());
+            items.feed(&chunk, |piece| {
+                if taken.is_ok() {
+                    taken = each(piece);
+                }
+            });
+            taken?;
+        }
+        let head = items.head().filter(|_| items.is_list());
+        let head = head.and_then(|head| serde_json::from_slice(head).ok());
+        Ok(head.map(|ListHead { metadata }| (metadata, length)))
+    }
+
+    /// The next bytes, without a deadline; `None` at the end.
     ///
     /// # Errors
     /// When the answer breaks off.

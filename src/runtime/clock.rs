@@ -52,6 +52,19 @@ pub fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// A duration as Go writes it: `26h3m4s`, `72h0m0s`, `1m0s`, `1.5s`, `500ms`, `0s`.
+pub fn go_duration(duration: Duration) -> String {
+    let (minutes, seconds) = (duration.as_secs() / 60, duration.as_secs() % 60);
+    let whole = match minutes {
+        0 if seconds == 0 && !duration.is_zero() => return format!("{duration:?}"),
+        0 => String::new(),
+        1..60 => format!("{minutes}m"),
+        _ => format!("{}h{}m", minutes / 60, minutes % 60),
+    };
+    let fraction = format!(".{:09}", duration.subsec_nanos());
+    format!("{whole}{seconds}{}s", fraction.trim_end_matches('0').trim_end_matches('.'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,5 +88,30 @@ mod tests {
         assert!(STATED.lock().is_some(), "the date is known");
         let (minute, stated) = (SignedDuration::from_mins(1), stated());
         assert!(stated.duration_since(begin).abs() < minute, "{stated}, not {begin}");
+    }
+
+    #[test]
+    fn durations_are_written_as_in_go() {
+        for (nanos, text) in [
+            (0, "0s"),
+            (1, "1ns"),
+            (1_500, "1.5µs"),
+            (500_000_000, "500ms"),
+            (1_000_000_000, "1s"),
+            (1_500_000_000, "1.5s"),
+            (60_000_000_000, "1m0s"),
+            (90_000_000_000, "1m30s"),
+            (5_400_000_000_000, "1h30m0s"),
+            (86_400_000_000_000, "24h0m0s"),
+            (259_200_000_000_000, "72h0m0s"),
+            (3_600_000_000_001, "1h0m0.000000001s"),
+        ] {
+            assert_eq!(go_duration(Duration::from_nanos(nanos)), text);
+        }
+        for (seconds, text) in
+            [(59, "59s"), (240, "4m0s"), (3661, "1h1m1s"), (7200, "2h0m0s"), (90_000, "25h0m0s")]
+        {
+            assert_eq!(go_duration(Duration::from_secs(seconds)), text);
+        }
     }
 }

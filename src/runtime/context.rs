@@ -7,12 +7,10 @@ use std::time::Duration;
 use futures::join;
 use kube::Client;
 
-use super::ObjectKey;
 use super::apply::Engine;
 use super::client::Writer;
 use super::error::ApiError;
 use super::events::{EventNote, Recorder};
-use super::queue::{Action, resync};
 use super::store::WrittenStores;
 use crate::api::{Kind, Object};
 
@@ -26,7 +24,7 @@ pub struct Context {
     /// Publishes events.
     events: Recorder,
     /// The shortest and the longest time between two reconciles of an object that does not change.
-    resync: (Duration, Duration),
+    pub resync: (Duration, Duration),
 }
 
 impl Context {
@@ -52,12 +50,6 @@ impl Context {
         }
         let (written, ()) = join!(self.engine.publish(object, status), published);
         written
-    }
-
-    /// When an object that needs nothing now is reconciled again: at its periodic reconcile, or after
-    /// `sooner` if that is earlier.
-    pub fn requeue(&self, key: &ObjectKey, sooner: Option<Duration>) -> Action {
-        resync(key, self.resync, sooner)
     }
 }
 

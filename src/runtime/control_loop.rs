@@ -14,7 +14,7 @@ use super::controller::{self, ReconcileKey};
 use super::events::{EventNote, Recorder};
 use super::queue::{Priority, Queue};
 use super::readiness::{self, LoopState, Need, Readiness};
-use super::store_set::DeclaredStores;
+use super::store_set::{DeclaredStores, Keys};
 use crate::api::reason;
 
 /// A loop, ready to run.
@@ -26,8 +26,8 @@ pub struct ControlLoop {
     needs: Vec<Need>,
     leading: watch::Sender<bool>,
     stopping: watch::Sender<bool>,
-    /// Queues all objects. Called when a kind that was missing is served.
-    appeared: Arc<dyn Fn() + Send + Sync>,
+    /// Lists the objects of the loop.
+    keys: Arc<Keys>,
     working: AtomicBool,
 }
 
@@ -36,7 +36,7 @@ impl ControlLoop {
     /// once.
     pub fn new<R: ReconcileKey>(reconciler: R, stores: DeclaredStores, concurrency: usize) -> Self {
         let DeclaredStores { queue, needs, keys, .. } = stores;
-        let (reconciler, queued, woken) = (Arc::new(reconciler), Arc::clone(&queue), Arc::clone(&queue));
+        let (reconciler, queued) = (Arc::new(reconciler), Arc::clone(&queue));
         let prepared = Arc::clone(&reconciler);
         Self {
             name: R::NAME,
@@ -51,11 +51,7 @@ impl ControlLoop {
             needs,
             leading: watch::Sender::new(false),
             stopping: watch::Sender::new(false),
-            appeared: Arc::new(move || {
-                for key in keys() {
-                    woken.add(key, Priority::Background);
-                }
-            }),
+            keys: Arc::new(keys),
             working: AtomicBool::new(false),
         }
     }
@@ -109,14 +105,15 @@ impl ControlLoop {
         events: Recorder,
         subject: ObjectReference,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let (name, appeared) = (self.name, Arc::clone(&self.appeared));
+        let (name, keys, queue) = (self.name, Arc::clone(&self.keys), Arc::clone(&self.queue));
         let (needs, leading) = (self.needs.clone(), (self.leading.subscribe(), LoopState::Standby));
         readiness.set(name, LoopState::Starting(needs.iter().map(|need| need.crd.clone()).collect()));
         readiness.track(
             name,
             needs,
             leading,
-            move || appeared(),
+            // A kind that was missing is served.
+            move || keys().into_iter().for_each(|key| queue.add(key, Priority::Background)),
             async move |state| {
                 announce(name, state, &events, &subject).await;
             },

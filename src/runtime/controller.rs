@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tracing::{Instrument, debug, error, info, info_span, warn};
 
 use super::key::ObjectKey;
-use super::metrics::{LoopMetrics, ReconcileResult};
+use super::metrics::{ERROR, LoopMetrics, REQUEUE_AFTER, SUCCESS};
 use super::queue::{Action, Queue};
 
 /// Why a reconcile failed; it is tried again with backoff.
@@ -75,9 +75,9 @@ async fn work<R: ReconcileKey>(reconciler: Arc<R>, queue: Arc<Queue>, metrics: L
         span.in_scope(|| log(&result, job.failures, took));
         metrics.end(
             match &result {
-                Err(_) | Ok(Action::Retry(_)) => ReconcileResult::Error,
-                Ok(Action::RequeueAfter(_)) => ReconcileResult::RequeueAfter,
-                Ok(Action::AwaitChange | Action::Forget) => ReconcileResult::Success,
+                Err(_) | Ok(Action::Retry(_)) => ERROR,
+                Ok(Action::RequeueAfter(_)) => REQUEUE_AFTER,
+                Ok(Action::AwaitChange | Action::Forget) => SUCCESS,
             },
             took,
         );

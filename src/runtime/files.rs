@@ -3,7 +3,11 @@
 //! seconds costs less than watching folders that are replaced through symbolic links.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::RwLock;
+use tracing::warn;
 
 /// The time between two checks.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -33,12 +37,46 @@ impl WatchedFile {
         changed(content.as_deref());
         Self { key, path, content, changed: Box::new(changed) }
     }
-}
 
-impl WatchedFile {
     /// Whether the file could be read at the last check.
     pub fn is_readable(&self) -> bool {
         self.content.is_some()
+    }
+}
+
+/// What the content of a file comes to; `None` while there is none that can be used. Clones share it.
+#[derive(Clone, Default)]
+pub struct FileCell<T>(Arc<RwLock<Option<T>>>);
+
+impl<T: Clone + Send + Sync + 'static> FileCell<T> {
+    /// What the file says now.
+    pub fn get(&self) -> Option<T> {
+        self.0.read().clone()
+    }
+
+    /// Watches the file that a `key` of the configuration names: `read` says what its content comes to. While it comes to nothing,
+    /// the log says what follows from that.
+    pub fn watch(
+        &self,
+        key: &'static str,
+        path: &str,
+        read: fn(&[u8]) -> Option<T>,
+        otherwise: &'static str,
+    ) -> WatchedFile {
+        let (cell, file) = (self.clone(), path.to_owned());
+        WatchedFile::new(key, PathBuf::from(path), move |content| {
+            let value = content.and_then(read);
+            if value.is_none() {
+                warn!(file, "{otherwise}");
+            }
+            *cell.0.write() = value;
+        })
+    }
+
+    /// One that has this value.
+    #[cfg(test)]
+    pub fn holding(value: T) -> Self {
+        Self(Arc::new(RwLock::new(Some(value))))
     }
 }
 

@@ -15,13 +15,12 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 use tokio::time::timeout;
 use tonic::Status;
 use tonic::body::Body;
 use tracing::debug;
 
-use super::http_server::connections::{Connection, Connections};
+use super::connections::{Connection, accept};
 
 /// Answers a request, whose body it reads.
 pub type Handler = Arc<dyn Fn(Request<Incoming>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
@@ -43,41 +42,11 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// Serves until `stop` completes, and then for at most 5 s, in which the requests that have begun are answered.
 pub async fn serve(listener: TcpListener, handler: Handler, stop: impl Future<Output = ()>) {
-    let connections = Connections::new(CONNECTIONS);
-    // Each connection has a receiver, and drops it when it ends.
-    let stopping = watch::Sender::new(false);
-    let mut stop = pin!(stop);
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = &mut stop => break,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let place = tokio::select! {
-                    place = connections.place() => place,
-                    () = &mut stop => break,
-                };
-                tokio::spawn(connection(stream, Arc::clone(&handler), place, stopping.subscribe()));
-            }
-            Err(error) => {
-                // The process is out of file descriptors, or the client has gone away already.
-                debug!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
-    drop(listener);
-    stopping.send_replace(true);
-    stopping.closed().await;
+    let serve = |stream, _, place| connection(stream, Arc::clone(&handler), place);
+    accept(listener, CONNECTIONS, stop, serve).await;
 }
 
-async fn connection(
-    stream: TcpStream,
-    handler: Handler,
-    place: Connection,
-    mut stopping: watch::Receiver<bool>,
-) {
+async fn connection(stream: TcpStream, handler: Handler, place: Connection) {
     let place = Arc::new(place);
     let of_requests = Arc::clone(&place);
     let service = service_fn(move |request| {
@@ -99,17 +68,11 @@ async fn connection(
         .keep_alive_interval(KEEP_ALIVE)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let end = async {
-        tokio::select! {
-            _ = stopping.wait_for(|stopping| *stopping) => {}
-            () = place.ended() => {}
-        }
-    };
     tokio::select! {
         ended = &mut connection => if let Err(error) = ended {
             debug!(%error, "a connection ended early");
         },
-        () = end => {
+        _ = place.ended() => {
             connection.as_mut().graceful_shutdown();
             // One whose client never finishes the first exchange would not end by itself.
             let _ = timeout(END_LIMIT, connection).await;

@@ -33,26 +33,11 @@ impl QueueMetrics {
     }
 }
 
-/// The result of a reconcile: the values of the label `result`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReconcileResult {
-    /// It succeeded, and the object is reconciled again when something changes.
-    Success,
-    /// It failed, and is retried with backoff.
-    Error,
-    /// It succeeded, and the object is reconciled again after some time.
-    RequeueAfter,
-}
-
-impl ReconcileResult {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Error => "error",
-            Self::RequeueAfter => "requeue_after",
-        }
-    }
-}
+/// The values of the label `result`: a reconcile succeeded, failed and is retried with backoff, or succeeded and the object is
+/// reconciled again after some time.
+pub(super) const SUCCESS: &str = "success";
+pub(super) const ERROR: &str = "error";
+pub(super) const REQUEUE_AFTER: &str = "requeue_after";
 
 /// The metrics of a control loop (`controller_runtime_*`).
 #[derive(Clone)]
@@ -70,8 +55,8 @@ impl LoopMetrics {
     pub fn new(name: &'static str, concurrency: usize) -> Self {
         gauge!("controller_runtime_max_concurrent_reconciles", "controller" => name)
             .set(precise(concurrency));
-        for result in [ReconcileResult::Success, ReconcileResult::Error, ReconcileResult::RequeueAfter] {
-            counter!("controller_runtime_reconcile_total", "controller" => name, "result" => result.label())
+        for result in [SUCCESS, ERROR, REQUEUE_AFTER] {
+            counter!("controller_runtime_reconcile_total", "controller" => name, "result" => result)
                 .increment(0);
         }
         let errors = counter!("controller_runtime_reconcile_errors_total", "controller" => name);
@@ -91,13 +76,13 @@ impl LoopMetrics {
         self.active.increment(1.0);
     }
 
-    pub(super) fn end(&self, result: ReconcileResult, took: Duration) {
+    pub(super) fn end(&self, result: &'static str, took: Duration) {
         self.active.decrement(1.0);
         self.time.record(took);
-        if result == ReconcileResult::Error {
+        if result == ERROR {
             self.errors.increment(1);
         }
-        counter!("controller_runtime_reconcile_total", "controller" => self.name, "result" => result.label())
+        counter!("controller_runtime_reconcile_total", "controller" => self.name, "result" => result)
             .increment(1);
     }
 }
@@ -117,7 +102,7 @@ mod tests {
         let handle = recorder.handle();
         metrics::with_local_recorder(&recorder, || {
             let metrics = LoopMetrics::new("test", 3);
-            for result in [ReconcileResult::Success, ReconcileResult::Error, ReconcileResult::Success] {
+            for result in [SUCCESS, ERROR, SUCCESS] {
                 metrics.begin();
                 metrics.end(result, Duration::from_millis(1));
             }

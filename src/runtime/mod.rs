@@ -12,7 +12,7 @@
 //! | [`conditions`], [`events`] | status conditions and Kubernetes Events |
 //! | [`definitions`] | the CRDs that are installed, compared with ours |
 //! | [`context`], [`client`], [`gate`], [`error`] | the clients of the API server, which count requests and refuse writes while the lease is not held; their errors |
-//! | [`files`], [`replace`], [`http_server`], [`grpc_server`], [`task`] | files that are read again when they change, and files that are replaced as a whole; the HTTP servers and those of gRPC; tasks that must not end |
+//! | [`files`], [`replace`], [`connections`], [`http_server`], [`grpc_server`], [`task`] | files that are read again when they change, and files that are replaced as a whole; the connections of servers, the HTTP servers and those of gRPC; tasks that must not end |
 //! | [`certificate`] | the certificate that a server shows |
 //! | [`metrics`], [`clock`], [`key`] | metrics; the clock; the key of an object |
 
@@ -26,6 +26,7 @@ pub mod client;
 pub mod clock;
 pub mod component;
 pub mod conditions;
+pub mod connections;
 pub mod context;
 pub mod control_loop;
 pub mod controller;

@@ -128,7 +128,7 @@ impl<'a, R: Reconciler> Preview<'a, R> {
     }
 
     async fn apply(&mut self, observed: &R::Observed, plan: &Plan<R::Effect>) -> Answer<R> {
-        let preview = self.engine.preview(plan).await;
+        let (writes, failures) = self.engine.preview(plan).await;
         let effects = plan.effects.iter().map(|effect| self.reconciler.perform(observed, effect));
         // What fails here is what writes, or what cannot be reached from here: nothing is known of it.
         let known = |effect: EffectOutcome<EffectResult<R>>| match effect.error {
@@ -137,11 +137,11 @@ impl<'a, R: Reconciler> Preview<'a, R> {
         };
         let effects = join_all(effects).await.into_iter().map(known).collect();
         self.problems.extend(plan.problems.iter().map(|problem| problem.message.clone()));
-        self.problems.extend(preview.failures.iter().map(ToString::to_string));
+        self.problems.extend(failures.iter().map(ToString::to_string));
         plan.patches.iter().for_each(|patch| self.note(patch));
-        let is_written = !preview.writes.is_empty();
-        self.writes.extend(preview.writes);
-        Answer::Applied(Applied { is_written, is_incomplete: false, failures: preview.failures }, effects)
+        let is_written = !writes.is_empty();
+        self.writes.extend(writes);
+        Answer::Applied(Applied { is_written, is_incomplete: false, failures }, effects)
     }
 
     /// Notes a patch of the object itself.

@@ -185,7 +185,10 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
                 None => Stage::End,
             },
             (Stage::Patch, Answer::Done) => Stage::ObservePatched,
-            (Stage::Publish, Answer::Done) if self.outcome.is_applied => self.reported(),
+            (Stage::Publish, Answer::Done) if self.outcome.is_applied => {
+                self.end = self.next();
+                Stage::End
+            }
             // What was announced is carried out now.
             (Stage::Publish, Answer::Done) => Stage::Check,
             (Stage::CheckFinalizer | Stage::RemoveFinalizer, Answer::Failed(error)) => {
@@ -276,12 +279,7 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
         stage
     }
 
-    /// The last report was published: when is the object reconciled again?
-    fn reported(&mut self) -> Stage {
-        self.end = self.next();
-        Stage::End
-    }
-
+    /// When the object is reconciled again, after the last report was published.
     fn next(&self) -> End {
         let Self { plan, outcome, .. } = self;
         // What is being deleted waits for others, unless the plan names a time after which it does not.

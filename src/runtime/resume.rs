@@ -20,10 +20,11 @@ use http_body_util::{BodyStream, Either, StreamBody};
 use kube::Client;
 use kube::client::Body;
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::watch;
 use tower::service_fn;
+
+use super::answer::ListHead;
 
 /// How long a watch lasts that ends by its own time limit: kube asks for 290 s, and gives up after 295 s itself.
 const WHOLE: std::ops::Range<Duration> = Duration::from_secs(280)..Duration::from_secs(294);
@@ -91,18 +92,6 @@ impl Last {
             Self::Failure => false,
         }
     }
-}
-
-/// What is read of a list.
-#[derive(Deserialize)]
-struct Head {
-    metadata: HeadMetadata,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct HeadMetadata {
-    resource_version: Option<String>,
 }
 
 /// A client for one watch, which lists everything anew where it cannot resume. `restores` is that of the process.
@@ -173,8 +162,8 @@ async fn present_version(client: &Client, uri: &Uri) -> kube::Result<Option<u64>
         .header(ACCEPT, METADATA)
         .body(Vec::new())
         .map_err(kube::Error::HttpError)?;
-    let Head { metadata } = client.request(request).await?;
-    Ok(metadata.resource_version.and_then(|version| version.parse().ok()))
+    let ListHead { metadata } = client.request(request).await?;
+    Ok(metadata.resource_version.parse().ok())
 }
 
 /// The answer to a watch from a version that does not exist any more. `why` is the beginning of a sentence.

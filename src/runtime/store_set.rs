@@ -13,7 +13,7 @@ use crate::api::{Kind, Object};
 use crate::kinds::{Namespace, NamespaceKind};
 
 /// Lists the objects of a loop.
-type Keys = Box<dyn Fn() -> Vec<ObjectKey> + Send + Sync>;
+pub type Keys = Box<dyn Fn() -> Vec<ObjectKey> + Send + Sync>;
 
 /// Collects the stores of one loop while they are declared.
 ///

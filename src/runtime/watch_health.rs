@@ -89,7 +89,6 @@ pub async fn report(watches: Vec<(&'static str, WatchHealth)>, readiness: Readin
     kinds.dedup();
     let kinds = kinds.into_iter().map(|kind| (kind, gauge!("store_staleness_seconds", "kind" => kind)));
     let kinds: Vec<_> = kinds.collect();
-    let mut reported: Vec<&'static str> = Vec::new();
     let mut tick = tokio::time::interval(PERIOD);
     loop {
         tick.tick().await;
@@ -99,26 +98,21 @@ pub async fn report(watches: Vec<(&'static str, WatchHealth)>, readiness: Readin
             let stale = worst.as_ref().map_or(Duration::ZERO, |(stale, _)| *stale);
             gauge.set(stale.as_secs_f64());
             let broken = worst.filter(|(stale, _)| *stale >= REPORTED_AFTER);
-            let was_broken = reported.contains(kind);
-            match &broken {
+            let sentence = broken.as_ref().map(|(stale, reason)| {
+                format!("broken for {} s, what is known of these objects is old: {reason}", stale.as_secs())
+            });
+            let was_broken = readiness.set_watch(kind, sentence);
+            match broken {
                 Some((stale, reason)) if !was_broken => {
-                    reported.push(kind);
                     let seconds = stale.as_secs();
                     warn!(
                         kind,
                         seconds, reason, "the watch is broken: what is known of these objects is old"
                     );
                 }
-                None if was_broken => {
-                    reported.retain(|other| other != kind);
-                    info!(kind, "the watch works again");
-                }
+                None if was_broken => info!(kind, "the watch works again"),
                 _ => {}
             }
-            let sentence = broken.map(|(stale, reason)| {
-                format!("broken for {} s, what is known of these objects is old: {reason}", stale.as_secs())
-            });
-            readiness.set_watch(kind, sentence);
         }
     }
 }

@@ -19,16 +19,19 @@ mod tests;
 mod token;
 mod users;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::keycloak::{DefaultResponse, KeycloakAdmin, KeycloakError as CrateError};
+use anyhow::anyhow;
 use http::{StatusCode, Uri};
 use metrics::{counter, histogram};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
-use crate::clients::http::{Answer, HttpClient, HttpError, SetupError};
+use crate::clients::http::{Answer, HttpClient, HttpError};
+use crate::config::KeycloakConfig;
 use crate::runtime::gate::Gate;
 use error::Refusal;
 use token::{Token, Tokens};
@@ -36,7 +39,6 @@ use token::{Token, Tokens};
 pub use error::KeycloakError;
 pub use operation::Operation;
 pub use roles::{Role, description};
-pub use settings::Settings;
 pub use users::{ActionMail, RequiredAction, User, UserUpdate, WantedUser, difference, is_reserved};
 
 /// The crate's client. It is made for each attempt, with the token of that attempt.
@@ -47,13 +49,13 @@ type Changed = Result<DefaultResponse, CrateError>;
 
 /// A client of one realm. Clones share connections, the token and the identifier of the roles' client.
 #[derive(Clone, derive_more::Debug)]
-#[debug("Keycloak({}, realm {})", shared.settings.url, shared.settings.realm)] // leaves out the token
+#[debug("Keycloak({}, realm {})", shared.config.url, shared.config.realm)] // leaves out the token
 pub struct Keycloak {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    settings: Settings,
+    config: KeycloakConfig,
     /// The URL before `/realms` and `/admin`.
     base: String,
     http: HttpClient,
@@ -68,16 +70,18 @@ impl Keycloak {
     ///
     /// # Errors
     /// When the certificates of the authorities cannot be used, or the URL is not one.
-    pub fn new(settings: Settings, gate: Gate) -> Result<Self, KeycloakSetupError> {
-        let base = settings.base();
-        let url: Uri = base.parse()?;
-        let http = HttpClient::new(&url, settings.ca_file.clone(), settings.timeout)?;
+    pub fn new(config: &KeycloakConfig, gate: Gate) -> anyhow::Result<Self> {
+        let (base, config) = (settings::base(config), config.clone());
+        let url: Uri = base.parse().map_err(|error| anyhow!("integrations.keycloak.url: {error}"))?;
+        let ca_file = (!config.ca_file.is_empty()).then(|| PathBuf::from(&config.ca_file));
+        let http = HttpClient::new(&url, ca_file, config.timeout.get())
+            .map_err(|error| anyhow!("integrations.keycloak: {error}"))?;
         let (tokens, roles_client) = (Tokens::default(), Mutex::default());
-        Ok(Self { shared: Arc::new(Shared { settings, base, http, gate, tokens, roles_client }) })
+        Ok(Self { shared: Arc::new(Shared { config, base, http, gate, tokens, roles_client }) })
     }
 
     fn realm(&self) -> &str {
-        &self.shared.settings.realm
+        &self.shared.config.realm
     }
 
     /// Reads something; `None` if it does not exist. `path` is below the realm, each segment encoded.
@@ -133,7 +137,7 @@ impl Keycloak {
         if operation.absent().is_some_and(is_absent) {
             return Ok(None);
         }
-        let error = KeycloakError::from_answer(&answer, operation, &self.shared.settings.client_id);
+        let error = KeycloakError::from_answer(&answer, operation, &self.shared.config.client_id);
         if matches!(error, KeycloakError::NotFound(_)) {
             // It may be the client with the roles that was deleted, and perhaps made again.
             *self.shared.roles_client.lock() = None;
@@ -147,11 +151,11 @@ impl Keycloak {
 
     /// A new token, by the client's own credentials.
     async fn renew(&self) -> Result<Token, KeycloakError> {
-        let Shared { http, base, settings, .. } = &*self.shared;
-        let Settings { client_id, client_secret_file, realm, .. } = settings;
-        let (name, secret) = token::credentials(client_id, client_secret_file)?;
+        let Shared { http, base, config, .. } = &*self.shared;
+        let KeycloakConfig { client_id, client_secret_file, realm, .. } = config;
+        let (name, secret) = token::credentials(client_id, Path::new(client_secret_file))?;
         let url = format!("{base}/realms/{}/protocol/openid-connect/token", settings::encoded(realm));
-        let form = [("grant_type", "client_credentials"), ("client_id", client_id)];
+        let form = [("grant_type", "client_credentials"), ("client_id", client_id.as_str())];
         let request = http.client().post(&url).basic_auth(name, Some(secret)).form(&form);
         let asked = Instant::now();
         let answer = self.exchange(Operation::Token, http.send(request)).await?;
@@ -184,13 +188,13 @@ impl Keycloak {
         count(operation, answer.as_ref().ok().map(|answer| answer.status), begin.elapsed());
         answer.map_err(|problem| match problem {
             HttpError::TooLong(_) => KeycloakError::BadAnswer { operation, problem: problem.to_string() },
-            problem => KeycloakError::Unreachable { url: self.shared.settings.url.clone(), problem },
+            problem => KeycloakError::Unreachable { url: self.shared.config.url.clone(), problem },
         })
     }
 
     /// Asks the server something that changes nothing: whether it answers at all.
     pub async fn ask(&self) -> Result<(), KeycloakError> {
-        self.find_client(&self.shared.settings.roles_client_id).await.map(drop)
+        self.find_client(settings::roles_client(&self.shared.config)).await.map(drop)
     }
 
     /// The identifier of the client that holds the roles.
@@ -198,22 +202,11 @@ impl Keycloak {
         if let Some(known) = &*self.shared.roles_client.lock() {
             return Ok(known.clone());
         }
-        let name = &self.shared.settings.roles_client_id;
+        let name = settings::roles_client(&self.shared.config);
         let found = self.find_client(name).await?;
         *self.shared.roles_client.lock() = Some(found.clone());
         Ok(found)
     }
-}
-
-/// Why there is no client of a realm.
-#[derive(Debug, thiserror::Error)]
-pub enum KeycloakSetupError {
-    /// The URL is not one.
-    #[error("integrations.keycloak.url: {0}")]
-    Url(#[from] http::uri::InvalidUri),
-    /// The authorities' certificates cannot be read.
-    #[error("integrations.keycloak: {0}")]
-    Certificates(#[from] SetupError),
 }
 
 /// The answer to a call of the crate. It has read the body of a refusal, and left that of a success.

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::config::ConfigDuration;
 
 /// A request as the server saw it.
 #[derive(Clone)]
@@ -46,7 +47,7 @@ impl Scripted {
         let folder = tempfile::tempdir().unwrap();
         let settings = settings(&url, &folder);
         std::fs::write(&settings.client_secret_file, SECRET).unwrap();
-        let keycloak = Keycloak::new(settings, gate).unwrap();
+        let keycloak = Keycloak::new(&settings, gate).unwrap();
         Self { keycloak, seen, url, folder }
     }
 
@@ -64,16 +65,15 @@ impl Scripted {
     }
 }
 
-fn settings(url: &str, folder: &TempDir) -> Settings {
-    Settings {
+fn settings(url: &str, folder: &TempDir) -> KeycloakConfig {
+    KeycloakConfig {
         url: url.to_owned(),
         realm: "r".to_owned(),
         client_id: "operator".to_owned(),
-        client_secret_file: folder.path().join("secret"),
+        client_secret_file: folder.path().join("secret").display().to_string(),
         roles_client_id: "api".to_owned(),
-        compatibility_mode: false,
-        ca_file: None,
-        timeout: Duration::from_secs(10),
+        timeout: ConfigDuration::from_secs(10),
+        ..KeycloakConfig::default()
     }
 }
 
@@ -293,9 +293,9 @@ async fn a_server_that_is_silent_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let settings = Settings { timeout: Duration::from_millis(50), ..settings(&url, &folder) };
+    let settings = KeycloakConfig { timeout: ConfigDuration::from_millis(50), ..settings(&url, &folder) };
     std::fs::write(&settings.client_secret_file, SECRET).unwrap();
-    let keycloak = Keycloak::new(settings, Gate::open()).unwrap();
+    let keycloak = Keycloak::new(&settings, Gate::open()).unwrap();
     let error = keycloak.find_user("ada").await.unwrap_err();
     assert_eq!(error.to_string(), format!("Keycloak cannot be reached at {url}: no answer within 50ms"));
     assert!(error.is_transient());
@@ -307,7 +307,7 @@ async fn a_server_that_is_not_there_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let keycloak = Keycloak::new(settings(&url, &server.folder), Gate::open()).unwrap();
+    let keycloak = Keycloak::new(&settings(&url, &server.folder), Gate::open()).unwrap();
     let error = keycloak.find_user("ada").await.unwrap_err();
     assert_eq!(error.reason(), "KeycloakUnreachable");
     assert!(error.to_string().starts_with(&format!("Keycloak cannot be reached at {url}: ")), "{error}");
@@ -338,7 +338,7 @@ async fn every_request_is_counted() {
     let server = server.await;
     assert!(server.keycloak.find_user("ada").await.is_ok());
     assert!(server.keycloak.role("x").await.is_err());
-    let unreachable = Keycloak::new(settings("http://127.0.0.1:1", &server.folder), Gate::open()).unwrap();
+    let unreachable = Keycloak::new(&settings("http://127.0.0.1:1", &server.folder), Gate::open()).unwrap();
     assert!(unreachable.find_user("ada").await.is_err());
     let text = handle.render();
     for (method, operation, code) in [
@@ -357,8 +357,9 @@ async fn every_request_is_counted() {
 fn certificates_that_cannot_be_read_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("ca.crt");
-    let settings = Settings { ca_file: Some(missing.clone()), ..settings("https://a.b", &folder) };
-    let error = Keycloak::new(settings, Gate::open()).unwrap_err().to_string();
+    let settings =
+        KeycloakConfig { ca_file: missing.display().to_string(), ..settings("https://a.b", &folder) };
+    let error = Keycloak::new(&settings, Gate::open()).unwrap_err().to_string();
     assert!(
         error.starts_with("integrations.keycloak: the certificates of ") && error.contains("ca.crt"),
         "{error}"

@@ -172,35 +172,3 @@ impl MailError {
         )
     }
 }
-
-/// Why no mail can be sent at all. The daemon does not start with it.
-#[derive(Debug, thiserror::Error)]
-pub enum MailSetupError {
-    /// Mail is turned off.
-    #[error(
-        "integrations.mail.transport is none, so there is no mail server for notifications; expected smtp or file"
-    )]
-    NoTransport,
-    /// The sender or the time zone is not one. A configuration file is checked before.
-    #[error("integrations.mail.{key}: {problem}")]
-    Key {
-        /// The key.
-        key: &'static str,
-        /// What is wrong with its value.
-        problem: String,
-    },
-    /// A file with settings, password or authorities cannot be used.
-    #[error("integrations.mail: {0}")]
-    Settings(String),
-    /// A template cannot be used.
-    #[error("integrations.mail.templateDir: {0}")]
-    Template(#[from] TemplateError),
-    /// The Maildir folder cannot be used.
-    #[error("integrations.mail.folder: {} cannot be used: {problem}", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-}

@@ -6,9 +6,10 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use parking_lot::Mutex;
 
-use super::error::{MailError, MailSetupError};
+use super::error::MailError;
 
 /// The three folders of a Maildir.
 const PARTS: [&str; 3] = ["tmp", "new", "cur"];
@@ -22,12 +23,13 @@ pub(super) struct Maildir {
 
 impl Maildir {
     /// A folder, which is created if necessary.
-    pub(super) fn new(folder: &str) -> Result<Self, MailSetupError> {
+    pub(super) fn new(folder: &str) -> anyhow::Result<Self> {
         let folder = PathBuf::from(folder);
         for part in PARTS {
             let path = folder.join(part);
+            let shown = path.display();
             fs::create_dir_all(&path)
-                .map_err(|error| MailSetupError::Folder { path, problem: error.to_string() })?;
+                .map_err(|error| anyhow!("integrations.mail.folder: {shown} cannot be used: {error}"))?;
         }
         Ok(Self { folder, writing: Mutex::new(()) })
     }

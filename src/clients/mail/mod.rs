@@ -25,6 +25,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::{anyhow, bail};
 use jiff::tz::TimeZone;
 use metrics::{counter, histogram};
 use ring::digest::{SHA256, digest};
@@ -41,7 +42,7 @@ use settings::Settings;
 use smtp::Smtp;
 use template::{Letter, Templates};
 
-pub use error::{MailError, MailSetupError, Refused};
+pub use error::{MailError, Refused};
 pub use notice::{Mail, MailKind, Manager, Wording};
 pub use template::TemplateError;
 
@@ -70,25 +71,23 @@ enum Transport {
 /// So many threads at a time read settings and templates, and write into the Maildir folder: a folder can be slow, or hang.
 const THREADS: usize = 4;
 
-/// What is made of a mail on a thread of its own.
-enum Made {
-    /// A file in the folder.
-    File,
-    /// The bytes for the mail server, and how to reach it.
-    Message(Box<Settings>, Vec<u8>),
-}
+/// The bytes of a mail for the mail server, and how to reach it; `None` for one that is in the folder.
+type Made = Option<(Settings, Vec<u8>)>;
 
 impl Mailer {
     /// Checks settings and templates. Mails are sent only while `gate` is open. Nothing is sent yet.
     ///
     /// # Errors
     /// When mail is turned off, or a setting, a template or a file cannot be used.
-    pub fn new(config: &MailConfig, gate: Gate) -> Result<Self, MailSetupError> {
+    pub fn new(config: &MailConfig, gate: Gate) -> anyhow::Result<Self> {
         let transport = match config.transport {
-            MailTransport::None => return Err(MailSetupError::NoTransport),
+            MailTransport::None => bail!(
+                "integrations.mail.transport is none, so there is no mail server for notifications; expected smtp or file"
+            ),
             MailTransport::Smtp => {
-                let settings = Settings::read(config).map_err(MailSetupError::Settings)?;
-                smtp::check(&settings).map_err(MailSetupError::Settings)?;
+                let unusable = |problem| anyhow!("integrations.mail: {problem}");
+                let settings = Settings::read(config).map_err(unusable)?;
+                smtp::check(&settings).map_err(unusable)?;
                 if settings.tls == MailTls::None && settings.login.is_some() {
                     let server = settings.server();
                     warn!(server, "the login to the mail server is sent without encryption");
@@ -96,20 +95,18 @@ impl Mailer {
                 Transport::Smtp(Arc::default())
             }
             MailTransport::File => {
-                let unusable = |problem: crate::config::NoMailbox| MailSetupError::Key {
-                    key: "from",
-                    problem: problem.to_string(),
-                };
-                let from = config.from.parse().map_err(unusable)?;
+                let from = config.from.parse::<Mailbox>();
+                let from = from.map_err(|problem| anyhow!("integrations.mail.from: {problem}"))?;
                 Transport::File { maildir: Maildir::new(&config.folder)?, from }
             }
         };
-        let zone = TimeZone::get(&config.time_zone).map_err(|_| MailSetupError::Key {
-            key: "timeZone",
-            problem: format!("{:?} is no time zone of the IANA database", config.time_zone),
-        })?;
+        let no_zone = |_| {
+            anyhow!("integrations.mail.timeZone: {:?} is no time zone of the IANA database", config.time_zone)
+        };
+        let zone = TimeZone::get(&config.time_zone).map_err(no_zone)?;
         let templates = Templates::new(&config.template_dir);
-        for doubt in templates.check()? {
+        let doubts = templates.check().map_err(|error| anyhow!("integrations.mail.templateDir: {error}"))?;
+        for doubt in doubts {
             warn!("{doubt}");
         }
         // `increase()` sees the first mail of a kind, and the first failure, only if there was a 0 before.
@@ -145,9 +142,9 @@ impl Mailer {
         let deadline = tokio::time::Instant::now() + limit;
         let made = timeout_at(deadline, self.make(mail.clone())).await;
         match (transport, made.unwrap_or_else(|_| Err(self.shared.slow(limit)))?) {
-            (Transport::Smtp(smtp), Made::Message(settings, message)) => {
+            (Transport::Smtp(smtp), Some((settings, message))) => {
                 let server = settings.server();
-                let exchange = smtp.send(*settings, &recipient, &message, gate);
+                let exchange = smtp.send(settings, &recipient, &message, gate);
                 let timeout = |_| Err(MailError::Timeout { server, limit });
                 timeout_at(deadline, exchange).await.unwrap_or_else(timeout)
             }
@@ -183,12 +180,12 @@ impl Shared {
                 if !self.gate.is_open() {
                     return Err(MailError::NotLeader);
                 }
-                maildir.deliver(&name_of(&mail.key), &message).map(|()| Made::File)
+                maildir.deliver(&name_of(&mail.key), &message).map(|()| None)
             }
             Transport::Smtp(_) => {
                 let settings = Settings::read(&self.config).map_err(MailError::Settings)?;
                 let message = self.message(mail, &settings.from)?;
-                Ok(Made::Message(Box::new(settings), message))
+                Ok(Some((settings, message)))
             }
         }
     }

@@ -147,27 +147,31 @@ impl MailKind {
         matches!(self, Self::InactivityWarning | Self::DestructionWarning | Self::ExpirationWarning)
     }
 
+    /// The value of the label `kind` of metrics, and the template file of its content.
+    fn row(self) -> (&'static str, &'static str) {
+        match self {
+            Self::InactivityWarning => ("inactivity_warning", "instautoctrl_inactivity_notification.yaml"),
+            Self::InactivityStopped => {
+                ("inactivity_stopped", "instautoctrl_inactivity_stopped_notification.yaml")
+            }
+            Self::DestructionWarning => {
+                ("destruction_warning", "instautoctrl_destruction_warning_notification.yaml")
+            }
+            Self::Destroyed => ("destroyed", "instautoctrl_destruction_notification.yaml"),
+            Self::ExpirationWarning => {
+                ("expiration_warning", "instautoctrl_expiration_warning_notification.yaml")
+            }
+            Self::Expired => ("expired", "instautoctrl_expiration_notification.yaml"),
+        }
+    }
+
     /// The value of the label `kind` of metrics.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::InactivityWarning => "inactivity_warning",
-            Self::InactivityStopped => "inactivity_stopped",
-            Self::DestructionWarning => "destruction_warning",
-            Self::Destroyed => "destroyed",
-            Self::ExpirationWarning => "expiration_warning",
-            Self::Expired => "expired",
-        }
+        self.row().0
     }
 
     /// The template file of its content.
     pub fn file(self) -> &'static str {
-        match self {
-            Self::InactivityWarning => "instautoctrl_inactivity_notification.yaml",
-            Self::InactivityStopped => "instautoctrl_inactivity_stopped_notification.yaml",
-            Self::DestructionWarning => "instautoctrl_destruction_warning_notification.yaml",
-            Self::Destroyed => "instautoctrl_destruction_notification.yaml",
-            Self::ExpirationWarning => "instautoctrl_expiration_warning_notification.yaml",
-            Self::Expired => "instautoctrl_expiration_notification.yaml",
-        }
+        self.row().1
     }
 }

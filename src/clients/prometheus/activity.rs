@@ -1,8 +1,8 @@
 //! The uses that the sources have seen in a window of time.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 
+use hashbrown::HashMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::answer::Sample;
@@ -49,11 +49,10 @@ pub(super) struct SourceActivity {
 
 /// The last uses by what identifies a machine.
 #[derive(Debug, Clone)]
-pub(super) enum Uses {
-    /// By namespace, then by name.
-    Names(HashMap<String, HashMap<String, Timestamp>>),
-    /// By IP address.
-    Addresses(HashMap<String, Timestamp>),
+pub(super) struct Uses {
+    /// By namespace, then by name; by IP address under the empty namespace.
+    times: HashMap<String, HashMap<String, Timestamp>>,
+    is_by_address: bool,
 }
 
 impl Activity {
@@ -159,63 +158,45 @@ impl SourceActivity {
 impl Uses {
     /// None yet, by as many values as the query has verbs.
     pub fn new(values: usize) -> Self {
-        if values == 1 { Self::Addresses(HashMap::new()) } else { Self::Names(HashMap::new()) }
+        Self { times: HashMap::new(), is_by_address: values == 1 }
     }
 
     /// Adds the last use of a machine in a part of the window, whose identity is in these labels.
     pub fn add(&mut self, sample: &Sample<'_>, labels: &[String]) {
         let Some(time) = sample.time() else { return };
-        let values: Vec<&str> = labels.iter().map(|label| sample.label(label)).collect();
-        let later = |known: &mut Timestamp| *known = time.max(*known);
-        match (self, values.as_slice()) {
-            (Self::Names(all), [namespace, name]) => {
-                if !all.contains_key(*namespace) {
-                    all.insert((*namespace).to_owned(), HashMap::new());
-                }
-                if let Some(names) = all.get_mut(*namespace) {
-                    names.entry((*name).to_owned()).and_modify(later).or_insert(time);
-                }
-            }
-            (Self::Addresses(all), [address]) => {
-                all.entry(normal(address)).and_modify(later).or_insert(time);
-            }
+        match labels {
+            [namespace, name] => self.add_at(sample.label(namespace), sample.label(name).to_owned(), time),
+            [address] => self.add_at("", normal(sample.label(address)), time),
             _ => {}
         }
+    }
+
+    fn add_at(&mut self, namespace: &str, name: String, time: Timestamp) {
+        let known = self.times.entry_ref(namespace).or_default().entry(name).or_insert(time);
+        *known = time.max(*known);
     }
 
     /// Adds what others have from `begin` on.
     fn merge(&mut self, others: &Self, begin: Timestamp) {
-        let add = |known: &mut HashMap<String, Timestamp>, others: &HashMap<String, Timestamp>| {
-            for (name, time) in others.iter().filter(|(_, time)| **time >= begin) {
-                let later = |known: &mut Timestamp| *known = (*known).max(*time);
-                known.entry(name.clone()).and_modify(later).or_insert(*time);
+        for (namespace, names) in &others.times {
+            for (name, time) in names.iter().filter(|(_, time)| **time >= begin) {
+                self.add_at(namespace, name.clone(), *time);
             }
-        };
-        match (self, others) {
-            (Self::Names(all), Self::Names(others)) => {
-                for (namespace, names) in others {
-                    add(all.entry(namespace.clone()).or_default(), names);
-                }
-            }
-            (Self::Addresses(all), Self::Addresses(others)) => add(all, others),
-            _ => {}
         }
     }
 
     fn of(&self, target: &Target<'_>) -> Option<Timestamp> {
-        match self {
-            Self::Names(all) => {
-                let names = all.get(target.namespace)?;
-                let canonical = CanonicalName::of(target.instance);
-                let environments = target.environments.iter().map(|name| canonical.environment(name));
-                let services = environments.filter_map(|service| names.get(&*service));
-                // Labels made from the Instance have its own name, those of Services have the canonical one.
-                let own = [names.get(target.instance), names.get(&*canonical)];
-                services.chain(own.into_iter().flatten()).max().copied()
-            }
-            Self::Addresses(_) if target.address.is_empty() => None,
-            Self::Addresses(all) => all.get(&normal(target.address)).copied(),
+        if self.is_by_address {
+            let address = Some(target.address).filter(|address| !address.is_empty())?;
+            return self.times.get("")?.get(&normal(address)).copied();
         }
+        let names = self.times.get(target.namespace)?;
+        let canonical = CanonicalName::of(target.instance);
+        let environments = target.environments.iter().map(|name| canonical.environment(name));
+        let services = environments.filter_map(|service| names.get(&*service));
+        // Labels made from the Instance have its own name, those of Services have the canonical one.
+        let own = [names.get(target.instance), names.get(&*canonical)];
+        services.chain(own.into_iter().flatten()).max().copied()
     }
 }
 
@@ -224,7 +205,9 @@ impl Activity {
     /// The activity in which these addresses were used at these times.
     pub fn of_addresses(until: Timestamp, used: &[(&str, Timestamp)]) -> Self {
         let mut ssh = SourceActivity::new("ssh", 1);
-        ssh.uses = Uses::Addresses(used.iter().map(|(address, at)| (normal(address), *at)).collect());
+        for (address, at) in used {
+            ssh.uses.add_at("", normal(address), *at);
+        }
         Self { since: Timestamp::UNIX_EPOCH, until, sources: vec![ssh] }
     }
 }

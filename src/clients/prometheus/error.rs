@@ -5,27 +5,7 @@ use std::path::PathBuf;
 use http::StatusCode;
 
 use crate::api::shown::one_line;
-use crate::clients::http::{HttpError, SetupError};
-use crate::config::TemplateError;
-
-/// Why there is no client.
-#[derive(Debug, thiserror::Error)]
-pub enum PrometheusSetupError {
-    /// The URL is not one.
-    #[error("integrations.prometheus.url: {0}")]
-    Url(#[from] http::uri::InvalidUri),
-    /// The authorities' certificates cannot be read.
-    #[error("integrations.prometheus: {0}")]
-    Certificates(#[from] SetupError),
-    /// A query of data cannot be used.
-    #[error("integrations.prometheus.queries.{key}: {error}")]
-    Template {
-        /// The key of the query.
-        key: &'static str,
-        /// The fault.
-        error: TemplateError,
-    },
-}
+use crate::clients::http::HttpError;
 
 /// Why a query has no answer. The words of Prometheus are in it; the token never is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

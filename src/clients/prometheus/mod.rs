@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use http::Uri;
 use jiff::Timestamp;
 
@@ -38,7 +39,6 @@ use grid::Grid;
 use round::Round;
 
 pub use activity::{Activity, Target};
-pub use error::PrometheusSetupError;
 
 /// The longest answer that is read, in bytes: a hundred thousand series have 20 MiB.
 const LONGEST_ANSWER: usize = 64 << 20;
@@ -78,16 +78,19 @@ impl Prometheus {
     /// # Errors
     /// When a query of data is not one that can be made for all Instances, the URL is not one, or the
     /// certificates of the authorities cannot be used.
-    pub fn new(config: &PrometheusConfig) -> Result<Self, PrometheusSetupError> {
+    pub fn new(config: &PrometheusConfig) -> anyhow::Result<Self> {
         let base = config.url.trim_end_matches('/').to_owned();
-        let url: Uri = base.parse()?;
+        let url: Uri = base.parse().map_err(|error| anyhow!("integrations.prometheus.url: {error}"))?;
         let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
         let timeout = config.timeout.get();
-        let http = HttpClient::new(&url, path(&config.ca_file), timeout)?.with_longest_answer(LONGEST_ANSWER);
+        let http = HttpClient::new(&url, path(&config.ca_file), timeout)
+            .map_err(|error| anyhow!("integrations.prometheus: {error}"))?
+            .with_longest_answer(LONGEST_ANSWER);
         let mut sources = Vec::new();
         for source in config.queries.sources().into_iter().filter(|source| !source.data.is_empty()) {
+            let key = source.data_key;
             let template = QueryTemplate::parse(source.data, source.subject)
-                .map_err(|error| PrometheusSetupError::Template { key: source.data_key, error })?;
+                .map_err(|error| anyhow!("integrations.prometheus.queries.{key}: {error}"))?;
             let labels = template.value_labels();
             let available = source.available.to_owned();
             sources.push(Source { name: source.name, available, template, labels });

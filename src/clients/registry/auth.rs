@@ -12,20 +12,9 @@ use serde::Deserialize;
 /// The longest parameter of a challenge, in bytes.
 const LONGEST_PARAMETER: usize = 1_024;
 
-/// The credentials of a login. It has no `Debug`, because it is a secret.
-#[derive(Clone)]
-pub(super) struct Login(Option<HeaderValue>);
-
-impl Login {
-    /// A user with a password.
-    pub fn new(user: &str, password: &str) -> Self {
-        Self(sensitive(&format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))))
-    }
-
-    /// The value of `Authorization`.
-    pub fn header(&self) -> Option<HeaderValue> {
-        self.0.clone()
-    }
+/// The value of `Authorization` for a user with a password.
+pub(super) fn basic(user: &str, password: &str) -> Option<HeaderValue> {
+    sensitive(&format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
 }
 
 /// The service that issues tokens.
@@ -137,7 +126,7 @@ mod tests {
             assert!(header.as_ref().is_none_or(HeaderValue::is_sensitive));
             assert_eq!(header.as_ref().and_then(|header| header.to_str().ok()), expected, "{body}");
         }
-        let header = Login::new("ada", "s3cret").header().unwrap();
+        let header = basic("ada", "s3cret").unwrap();
         assert_eq!(header.to_str().unwrap(), "Basic YWRhOnMzY3JldA==");
     }
 }

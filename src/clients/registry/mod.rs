@@ -31,12 +31,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
 use parking_lot::Mutex;
 use reqwest::Url;
 
 use crate::clients::http::HttpClient;
 use crate::config::{RegistryConfig, RegistryType};
-use auth::Login;
 use session::Session;
 
 pub use error::QueryError;
@@ -107,8 +107,8 @@ impl Registry {
         Ok(client)
     }
 
-    /// The credentials, read from the files.
-    fn login(&self) -> Result<Option<Login>, QueryError> {
+    /// The value of `Authorization` of who logs in, read from the files.
+    fn login(&self) -> Result<Option<HeaderValue>, QueryError> {
         if !self.config.has_credentials() {
             return Ok(None);
         }
@@ -121,7 +121,7 @@ impl Registry {
             return Err(QueryError::Settings { key: "usernameFile", problem });
         }
         let password = read("passwordFile", &self.config.password_file)?;
-        Ok(Some(Login::new(&user, &password)))
+        Ok(auth::basic(&user, &password))
     }
 }
 

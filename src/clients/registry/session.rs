@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode};
 use parking_lot::Mutex;
 use reqwest::{Response, Url};
 
-use super::auth::{self, Challenge, Login, TokenService};
+use super::auth::{self, Challenge, TokenService};
 use super::error::QueryError;
 use super::names::{codes, in_parentheses};
 use super::{link, server};
@@ -25,7 +25,8 @@ pub(super) struct Session {
     base: String,
     /// A server that may issue tokens beside the registry itself.
     token_server: Option<Url>,
-    login: Option<Login>,
+    /// The value of `Authorization` of who logs in.
+    login: Option<HeaderValue>,
     /// The token service, once a challenge has named it.
     tokens: Mutex<Option<TokenService>>,
 }
@@ -64,7 +65,7 @@ impl Session {
         http: HttpClient,
         base: &str,
         token_server: &str,
-        login: Option<Login>,
+        login: Option<HeaderValue>,
     ) -> Result<Self, QueryError> {
         let token_server =
             Some(token_server).filter(|url| !url.is_empty()).map(|url| parsed("tokenUrl", url));
@@ -79,7 +80,7 @@ impl Session {
         let known = self.tokens.lock().clone();
         let header = match known {
             Some(tokens) => Some(self.token(&tokens, &scope).await?),
-            None => self.login.as_ref().and_then(Login::header),
+            None => self.login.clone(),
         };
         let request = format!("GET {}", first.path());
         Ok(Reader { session: self, scope, header, request, first, read: HashSet::new() })
@@ -93,7 +94,7 @@ impl Session {
             url.query_pairs_mut().append_pair("service", service);
         }
         url.query_pairs_mut().append_pair("scope", scope);
-        let response = self.send(&url, self.login.as_ref().and_then(Login::header), &request).await?;
+        let response = self.send(&url, self.login.clone(), &request).await?;
         let reply = self.reply(response, &request, &url).await?;
         let reply = reply.found(&request)?;
         let problem = "the answer has no token".to_owned();

@@ -3,7 +3,6 @@
 //! Signatures with RSA keys are ring's. The crate `rsa` is only asked for the parts of the key that its file leaves out: it
 //! has an advisory about the time that its operations with a private key take (`deny.toml`), so russh is built without it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use ring::rand::SystemRandom;
@@ -19,7 +18,8 @@ use ssh_key::private::{KeypairData, RsaKeypair};
 use super::refusing::Refusing;
 
 /// A private key. Clones share it; its text is in no message.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("PrivateKey")]
 pub struct PrivateKey(Signing);
 
 #[derive(Clone)]
@@ -90,12 +90,6 @@ impl PrivateKey {
                 login.map_err(|NotSigned| russh::Error::SendError)
             }
         }
-    }
-}
-
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("PrivateKey")
     }
 }
 

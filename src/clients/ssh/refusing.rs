@@ -8,7 +8,21 @@ use russh::keys::PublicKeyOrCertificate;
 /// would accept channels that a machine opens.
 pub struct Refusing;
 
-/// A channel is refused by dropping the handle of its request.
+/// Refuses channels of these kinds, with these arguments, by dropping the handles of their requests.
+macro_rules! refuse {
+    ($($channel:ident($($argument:ty),*);)+) => {$(
+        async fn $channel(
+            &mut self,
+            _: Channel<Msg>,
+            $(_: $argument,)*
+            _: ChannelOpenHandle,
+            _: &mut Session,
+        ) -> Result<(), Self::Error> {
+            Ok(())
+        }
+    )+};
+}
+
 impl Handler for Refusing {
     type Error = russh::Error;
 
@@ -16,78 +30,13 @@ impl Handler for Refusing {
         Ok(true)
     }
 
-    async fn server_channel_open_forwarded_tcpip(
-        &mut self,
-        _: Channel<Msg>,
-        _: &str,
-        _: u32,
-        _: &str,
-        _: u32,
-        _: ChannelOpenHandle,
-        _: &mut Session,
-    ) -> Result<(), Self::Error> {
-        Ok(())
-    }
-
-    async fn server_channel_open_forwarded_streamlocal(
-        &mut self,
-        _: Channel<Msg>,
-        _: &str,
-        _: ChannelOpenHandle,
-        _: &mut Session,
-    ) -> Result<(), Self::Error> {
-        Ok(())
-    }
-
-    async fn server_channel_open_agent_forward(
-        &mut self,
-        _: Channel<Msg>,
-        _: ChannelOpenHandle,
-        _: &mut Session,
-    ) -> Result<(), Self::Error> {
-        Ok(())
-    }
-
-    async fn server_channel_open_session(
-        &mut self,
-        _: Channel<Msg>,
-        _: ChannelOpenHandle,
-        _: &mut Session,
-    ) -> Result<(), Self::Error> {
-        Ok(())
-    }
-
-    async fn server_channel_open_direct_tcpip(
-        &mut self,
-        _: Channel<Msg>,
-        _: &str,
-        _: u32,
-        _: &str,
-        _: u32,
-        _: ChannelOpenHandle,
-        _: &mut Session,
-    ) -> Result<(), Self::Error> {
-        Ok(())
-    }
-
-    async fn server_channel_open_direct_streamlocal(
-        &mut self,
-        _: Channel<Msg>,
-        _: &str,
-        _: ChannelOpenHandle,
-        _: &mut Session,
-    ) -> Result<(), Self::Error> {
-        Ok(())
-    }
-
-    async fn server_channel_open_x11(
-        &mut self,
-        _: Channel<Msg>,
-        _: &str,
-        _: u32,
-        _: ChannelOpenHandle,
-        _: &mut Session,
-    ) -> Result<(), Self::Error> {
-        Ok(())
+    refuse! {
+        server_channel_open_forwarded_tcpip(&str, u32, &str, u32);
+        server_channel_open_forwarded_streamlocal(&str);
+        server_channel_open_agent_forward();
+        server_channel_open_session();
+        server_channel_open_direct_tcpip(&str, u32, &str, u32);
+        server_channel_open_direct_streamlocal(&str);
+        server_channel_open_x11(&str, u32);
     }
 }

@@ -1,9 +1,6 @@
 //! The instance loop.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-
-use tracing::warn;
 
 use super::gauges;
 use super::observe::Observed;
@@ -52,36 +49,26 @@ impl Reconciler for InstanceReconciler {
     }
 }
 
-/// Watches the file with the web terminal's public key. Without a file, the web terminal cannot log in.
+/// The file with the web terminal's public key. Without a file, the web terminal cannot log in.
 fn master_key(file: &str, stores: &Stores) -> Option<WatchedFile> {
-    if file.is_empty() {
-        return None;
-    }
     let key = "controllers.instance.websshMasterKeyFile";
-    let (name, kept) = (file.to_owned(), stores.master_key());
-    Some(WatchedFile::new(key, PathBuf::from(file), move |content| {
-        let text = content.and_then(|content| std::str::from_utf8(content).ok());
-        let text = text.filter(|text| canonical(text).is_ok());
-        if text.is_none() {
-            warn!(file = name, "websshMasterKeyFile is no SSH public key; machines are made without it");
-        }
-        *kept.write() = text.map(Into::into);
-    }))
+    let read = |content: &[u8]| {
+        let text = std::str::from_utf8(content).ok().filter(|text| canonical(text).is_ok())?;
+        Some(text.into())
+    };
+    let otherwise = "websshMasterKeyFile is no SSH public key; machines are made without it";
+    (!file.is_empty()).then(|| stores.master_key().watch(key, file, read, otherwise))
 }
 
-/// Watches the file with the secret of the client of the OAuth2 proxies, if Instances have such.
+/// The file with the secret of the client of the OAuth2 proxies, if Instances have such.
 fn client_secret(access: &Access, stores: &Stores) -> Option<WatchedFile> {
-    if access.mode != AccessMode::PerInstance {
-        return None;
-    }
-    let (name, kept) = (access.oauth2_proxy.client_secret_file.clone(), stores.client_secret());
     let key = "controllers.instance.access.oauth2Proxy.clientSecretFile";
-    Some(WatchedFile::new(key, PathBuf::from(&name), move |content| {
-        let text = content.and_then(|content| std::str::from_utf8(content).ok()).map(str::trim);
-        let text = text.filter(|text| !text.is_empty());
-        if text.is_none() {
-            warn!(file = name, "clientSecretFile has no secret; no OAuth2 proxy is made without it");
-        }
-        *kept.write() = text.map(Into::into);
-    }))
+    let read = |content: &[u8]| {
+        let text = std::str::from_utf8(content).ok().map(str::trim).filter(|text| !text.is_empty())?;
+        Some(text.into())
+    };
+    let otherwise = "clientSecretFile has no secret; no OAuth2 proxy is made without it";
+    let watch =
+        || stores.client_secret().watch(key, &access.oauth2_proxy.client_secret_file, read, otherwise);
+    (access.mode == AccessMode::PerInstance).then(watch)
 }

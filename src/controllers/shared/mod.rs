@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`addresses`] | the addresses of Instances inside the cluster |
 //! | [`children`] | the common part of the objects that a loop creates for one object |
-//! | [`durations`] | durations as text |
 //! | [`entrance`] | who may enter the machines of an Instance |
 //! | [`environments`] | the environments of an Instance, and which of them are uploaded |
 //! | [`listener`] | what the server of a replica loop waits for: its address and its files |
@@ -19,7 +18,6 @@
 
 pub mod addresses;
 pub mod children;
-pub mod durations;
 pub mod entrance;
 pub mod environments;
 #[cfg(test)]

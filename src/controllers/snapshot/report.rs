@@ -1,5 +1,7 @@
 //! The status, the condition and the events of a snapshot.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -13,7 +15,7 @@ use crate::api::instance_snapshot::{
 use crate::api::labels;
 use crate::api::reason::{self, Reason};
 use crate::config::SnapshotConfig;
-use crate::controllers::shared::durations::go_duration;
+use crate::runtime::clock::go_duration;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
@@ -207,5 +209,6 @@ fn events(
 
 /// How long the Job took, as the end of a sentence.
 fn within(took: Option<i64>) -> String {
-    took.map_or_else(String::new, |seconds| format!(" in {}", go_duration(seconds)))
+    let seconds = took.map(|seconds| u64::try_from(seconds).unwrap_or_default());
+    seconds.map_or_else(String::new, |seconds| format!(" in {}", go_duration(Duration::from_secs(seconds))))
 }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
-use parking_lot::RwLock;
 use ring::hmac;
 use serde::Deserialize;
 
 use crate::runtime::ObjectKey;
+use crate::runtime::files::FileCell;
 use crate::runtime::gate::Gate;
 use crate::runtime::http_server::{Handler, immediate, text};
 use crate::runtime::queue::Queue;
@@ -18,10 +18,6 @@ const PATH: &str = "/tenant-webhook";
 /// The header with the signature of Keycloak's event plugin: the HMAC-SHA256 of the body, in
 /// hexadecimal digits.
 const SIGNATURE: &str = "x-keycloak-signature";
-
-/// The secret that events are signed with. With `None`, events are accepted without a signature; with
-/// an empty one, none is accepted.
-pub type Secret = Arc<RwLock<Option<Vec<u8>>>>;
 
 /// The members of an event that are read.
 #[derive(Deserialize)]
@@ -42,19 +38,19 @@ struct Subject {
 /// The handler of events: each adds the Tenant of its account to `queue`, ahead of periodic work, if there is one; at most
 /// once a second, as who can connect to the port can send them. A
 /// replica that does not lead (`gate` is closed) answers 503, so that the event is sent again and
-/// reaches the leader.
+/// reaches the leader. With a `secret`, only events that are signed with it are accepted: none while its file has none.
 pub fn handler(
     queue: Arc<Queue>,
     gate: Gate,
-    secret: Secret,
+    secret: Option<FileCell<Vec<u8>>>,
     exists: impl Fn(&str) -> bool + Send + Sync + 'static,
 ) -> Handler {
     immediate(move |request| {
         if request.uri().path() != PATH {
             return text(StatusCode::NOT_FOUND, "no such page\n");
         }
-        let secret = secret.read();
-        if secret.as_ref().is_some_and(|secret| !is_signed(request.headers(), request.body(), secret)) {
+        let is_right = |secret: Vec<u8>| is_signed(request.headers(), request.body(), &secret);
+        if secret.as_ref().is_some_and(|secret| !secret.get().is_some_and(is_right)) {
             return text(StatusCode::UNAUTHORIZED, "the signature of the event is not right\n");
         }
         match username(request.body()) {
@@ -116,7 +112,7 @@ mod tests {
 
     fn ask(gate: &Gate, secret: Option<&str>, path: &str, signature: &str, body: &str) -> (u16, usize) {
         let queue = Arc::new(Queue::new("test", Backoff::default()));
-        let secret = Arc::new(RwLock::new(secret.map(|secret| secret.as_bytes().to_vec())));
+        let secret = secret.map(|secret| FileCell::holding(secret.as_bytes().to_vec()));
         let request = Request::builder().uri(path).header(SIGNATURE, signature);
         let request = request.body(Bytes::from(body.to_owned())).expect("a request");
         let exists = |name: &str| name == "ada";

@@ -1,13 +1,11 @@
 //! The reconciler of Tenants.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use tracing::warn;
 
-use super::account_events::{self, Secret};
+use super::account_events;
 use super::gauges;
 use super::my_drive;
 use super::observe::Observed;
@@ -24,7 +22,7 @@ use crate::controllers::setup::{Definition, Endpoint, Setup};
 use crate::controllers::shared::problems;
 use crate::controllers::shared::responsibility::Responsibility;
 use crate::runtime::ObjectKey;
-use crate::runtime::files::WatchedFile;
+use crate::runtime::files::FileCell;
 use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Counter, EffectOutcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
@@ -124,19 +122,12 @@ fn account_events(
     exists: impl Fn(&str) -> bool + Send + Sync + 'static,
 ) {
     let config = &setup.config.server.keycloak_events;
-    let secret = Secret::default();
-    if !config.secret_file.is_empty() {
-        let (name, kept) = (config.secret_file.clone(), secret.clone());
-        let key = "server.keycloakEvents.secretFile";
-        setup.files.push(WatchedFile::new(key, PathBuf::from(&config.secret_file), move |content| {
-            let trimmed = content.map(|content| content.trim_ascii().to_vec());
-            if trimmed.as_ref().is_none_or(Vec::is_empty) {
-                warn!(file = name, "server.keycloakEvents.secretFile cannot be read; no event is taken");
-            }
-            // With an empty secret, no event is accepted.
-            *kept.write() = Some(trimmed.unwrap_or_default());
-        }));
-    }
+    let secret = (!config.secret_file.is_empty()).then(FileCell::<Vec<u8>>::default);
+    setup.files.extend(secret.iter().map(|secret| {
+        let read = |content: &[u8]| Some(content.trim_ascii().to_vec()).filter(|secret| !secret.is_empty());
+        let otherwise = "server.keycloakEvents.secretFile cannot be read; no event is taken";
+        secret.watch("server.keycloakEvents.secretFile", &config.secret_file, read, otherwise)
+    }));
     let handler = account_events::handler(set.queue().clone(), setup.gate.clone(), secret, exists);
     setup.endpoints.push(Endpoint { name: "keycloakEvents", address: config.listen.address(), handler });
 }

@@ -37,20 +37,11 @@ pub enum Verb {
     Delete,
 }
 
-/// What would be sent for a plan.
-#[derive(Debug, Default)]
-pub struct Preview {
-    /// The writes.
-    pub writes: Vec<Write>,
-    /// What would not be written, and why.
-    pub failures: Vec<Failure>,
-}
-
 impl Engine {
-    /// What [`Engine::apply`] would send for this plan, unless one of the writes fails.
-    pub async fn preview<E>(&self, plan: &Plan<E>) -> Preview {
-        let mut preview = Preview::default();
-        preview.writes.extend(plan.patches.iter().map(|patch| self.patching(patch)));
+    /// What [`Engine::apply`] would send for this plan, unless one of the writes fails, and why what else would not be sent.
+    pub async fn preview<E>(&self, plan: &Plan<E>) -> (Vec<Write>, Vec<Failure>) {
+        let mut writes: Vec<Write> = plan.patches.iter().map(|patch| self.patching(patch)).collect();
+        let mut failures = Vec::new();
         let mut ensure: Vec<&Desired> = plan.ensure.iter().collect();
         ensure.sort_by_key(|desired| desired.wave);
         let mut conflicted = Vec::new();
@@ -59,21 +50,21 @@ impl Engine {
                 continue;
             }
             match self.ensuring(desired).await {
-                Ok(write) => preview.writes.extend(write),
+                Ok(write) => writes.extend(write),
                 Err(error) => {
                     if matches!(error, ApiError::NameConflict { .. }) {
                         conflicted.push(desired.component.clone());
                     }
                     let failed = failure::<()>(&desired.component, desired.kind, &desired.key, Err(error));
-                    preview.failures.extend(failed);
+                    failures.extend(failed);
                 }
             }
         }
-        preview.writes.extend(plan.remove.iter().map(|removal| {
+        writes.extend(plan.remove.iter().map(|removal| {
             let (kind, key) = (removal.kind, &removal.key);
             self.write(Verb::Delete, kind, key, None, &Value::Null)
         }));
-        preview
+        (writes, failures)
     }
 
     /// What [`Engine::publish`] would send; `None` if nothing.

@@ -2,14 +2,8 @@
 //! ourselves; everything else is left to the verifier that clients use.
 
 use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
-
-// The DER tags of the elements on the way to the dates.
-const SEQUENCE: u8 = 0x30;
-const VERSION: u8 = 0xa0;
-const UTC_TIME: u8 = 0x17;
-const GENERALIZED_TIME: u8 = 0x18;
+use yasna::tags::TAG_UTCTIME;
+use yasna::{ASN1Error, ASN1ErrorKind, ASN1Result, BERReader, BERReaderSeq, Tag, parse_der};
 
 /// The period in which a certificate is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,55 +17,48 @@ pub struct Validity {
 impl Validity {
     /// Reads the period from a certificate in DER; `None` if the bytes are no certificate.
     pub fn of(certificate: &[u8]) -> Option<Self> {
-        let (body, _) = expect(certificate, SEQUENCE)?;
-        let (mut fields, _) = expect(body, SEQUENCE)?;
-        if fields.first() == Some(&VERSION) {
-            (_, fields) = expect(fields, VERSION)?;
-        }
-        // The serial number, the signature algorithm and the issuer precede the validity.
+        let read = parse_der(certificate, |reader| {
+            reader.read_sequence(|reader| {
+                let validity = reader.next().read_sequence(Self::of_body)?;
+                skip_rest(reader)?;
+                Ok(validity)
+            })
+        });
+        read.ok()
+    }
+
+    fn of_body(reader: &mut BERReaderSeq<'_, '_>) -> ASN1Result<Self> {
+        // The version, which may be missing, the serial number, the signature algorithm and the issuer precede the validity.
+        reader.read_optional(|reader| reader.read_tagged(Tag::context(0), element))?;
         for _ in 0..3 {
-            (_, _, fields) = element(fields)?;
+            reader.next().read_der()?;
         }
-        let (dates, _) = expect(fields, SEQUENCE)?;
-        let (begin, dates) = date(dates)?;
-        let (end, _) = date(dates)?;
-        Some(Self { begin, end })
+        let validity = reader
+            .next()
+            .read_sequence(|reader| Ok(Self { begin: date(reader.next())?, end: date(reader.next())? }))?;
+        skip_rest(reader)?;
+        Ok(validity)
     }
 }
 
-/// The tag and the content of the first DER element, and the bytes that follow it.
-fn element(input: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (&[tag, first], rest) = input.split_first_chunk()?;
-    let (length, rest) = if first < 0x80 {
-        (usize::from(first), rest)
+/// Reads an element of any kind.
+fn element(reader: BERReader<'_, '_>) -> ASN1Result<Vec<u8>> {
+    reader.read_der()
+}
+
+fn skip_rest(reader: &mut BERReaderSeq<'_, '_>) -> ASN1Result<()> {
+    while reader.read_optional(element)?.is_some() {}
+    Ok(())
+}
+
+/// Reads a `UTCTime`, for the years 1950 to 2049, or a `GeneralizedTime`.
+fn date(reader: BERReader<'_, '_>) -> ASN1Result<Timestamp> {
+    let second = if reader.lookahead_tag()? == TAG_UTCTIME {
+        reader.read_utctime()?.datetime().unix_timestamp()
     } else {
-        let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
-        let fold = |length: usize, digit: &u8| length.checked_mul(256)?.checked_add(usize::from(*digit));
-        (digits.iter().try_fold(0, fold)?, rest)
+        reader.read_generalized_time()?.datetime().unix_timestamp()
     };
-    let (content, rest) = rest.split_at_checked(length)?;
-    Some((tag, content, rest))
-}
-
-/// The content of the first DER element and the bytes that follow it; `None` if it has another tag.
-fn expect(input: &[u8], wanted: u8) -> Option<(&[u8], &[u8])> {
-    let (tag, content, rest) = element(input)?;
-    (tag == wanted).then_some((content, rest))
-}
-
-/// Reads a `UTCTime` (`YYMMDDHHMMSSZ`, years 1950 to 2049) or a `GeneralizedTime` (`YYYYMMDDHHMMSSZ`), and
-/// returns the bytes that follow it.
-fn date(input: &[u8]) -> Option<(Timestamp, &[u8])> {
-    let (tag, content, rest) = element(input)?;
-    let text = std::str::from_utf8(content).ok()?;
-    let text = match tag {
-        UTC_TIME if text.get(..2)? < "50" => format!("20{text}"),
-        UTC_TIME => format!("19{text}"),
-        GENERALIZED_TIME => text.to_owned(),
-        _ => return None,
-    };
-    let time = DateTime::strptime("%Y%m%d%H%M%SZ", text).ok()?;
-    Some((time.to_zoned(TimeZone::UTC).ok()?.timestamp(), rest))
+    Timestamp::from_second(second).map_err(|_| ASN1Error::new(ASN1ErrorKind::Invalid))
 }
 
 #[cfg(test)]

@@ -6,30 +6,15 @@ use http::header::ACCEPT;
 use http::{Method, Request};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use serde::Deserialize;
 use tower::{BoxError, ServiceExt};
 
-use super::{Answered, REQUEST_TIMEOUT, Sender, Writer, refusal};
-use crate::runtime::answer::Answer;
-use crate::runtime::error::{ApiError, decoded, with_sources};
-use crate::runtime::pieces::{Items, Piece};
+use super::{REQUEST_TIMEOUT, Sender, Writer, refusal};
+use crate::runtime::answer::{Answer, ListMetadata};
+use crate::runtime::error::{ApiError, with_sources};
+use crate::runtime::pieces::Piece;
 
 /// Objects per page.
 const PAGE: usize = 250;
-
-/// What is read of a list beside its items.
-#[derive(Deserialize)]
-struct Head {
-    #[serde(default)]
-    metadata: HeadMetadata,
-}
-
-#[derive(Default, Deserialize)]
-struct HeadMetadata {
-    /// The token of the next page, in base64 for URLs; empty at the end of the list.
-    #[serde(default, rename = "continue")]
-    next: String,
-}
 
 impl Writer {
     /// Gives all objects of a list to `each`, one after the other, while the answers arrive. `query` selects them.
@@ -45,61 +30,40 @@ impl Writer {
         let mut next = String::new();
         loop {
             let page = format!("{path}?limit={PAGE}&{query}{next}");
-            let (head, is_list) = self.sender.page(page.trim_end_matches('&'), &mut each).await?;
-            let Head { metadata } = head.as_deref().map_or_else(|| Err(none(path)), decoded)?;
-            if !is_list {
-                return Err(none(path));
-            }
-            if metadata.next.is_empty() {
+            let page = self.sender.page(page.trim_end_matches('&'), &mut each).await?;
+            let none = || ApiError::transient(format!("the answer to {path} is no list, or breaks off"));
+            let token = page.ok_or_else(none)?.next;
+            if token.is_empty() {
                 return Ok(());
             }
-            next = format!("&continue={}", metadata.next);
+            next = format!("&continue={token}");
         }
     }
 }
 
-fn none(path: &str) -> ApiError {
-    ApiError::transient(format!("the answer to {path} is no list, or breaks off"))
-}
-
-/// What a page came to.
-enum Page {
-    Refused(Answered),
-    /// What is beside its items, if all of it has come, and whether it has any.
-    Read(Option<Vec<u8>>, bool),
-}
-
 impl Sender {
-    /// Reads a page.
+    /// Reads a page. Returns what is beside its items; `None` if the answer is no list.
     async fn page(
         &self,
         path: &str,
         each: &mut (impl FnMut(Piece<'_>) -> Result<(), ApiError> + Send),
-    ) -> Result<(Option<Vec<u8>>, bool), ApiError> {
+    ) -> Result<Option<ListMetadata>, ApiError> {
         let begin = Instant::now();
         let mut code = None;
-        let mut fault = Ok(());
-        let answer = self.read_page(path, &mut code, |piece| {
-            if fault.is_ok() {
-                fault = each(piece);
-            }
-        });
-        let answer = answer.await;
+        let page = self.read_page(path, &mut code, each).await;
         self.metrics.count(&Method::GET, code, begin.elapsed());
-        fault?;
-        match answer {
-            Ok(Page::Read(head, is_list)) => Ok((head, is_list)),
-            Ok(Page::Refused(answered)) => Err(refusal(&answered)),
-            Err(error) => Err(ApiError::transient(with_sources(&*error))),
-        }
+        page.map_err(|error| match error.downcast() {
+            Ok(known) => *known,
+            Err(error) => ApiError::transient(with_sources(&*error)),
+        })
     }
 
     async fn read_page(
         &self,
         path: &str,
         code: &mut Option<u16>,
-        mut each: impl FnMut(Piece<'_>) + Send,
-    ) -> Result<Page, BoxError> {
+        each: &mut (impl FnMut(Piece<'_>) -> Result<(), ApiError> + Send),
+    ) -> Result<Option<ListMetadata>, BoxError> {
         let request = Request::get(path).header(ACCEPT, "application/json").body(Full::new(Bytes::new()))?;
         let late = |_| "the API server did not answer in time";
         let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.service.clone().oneshot(request));
@@ -107,12 +71,9 @@ impl Sender {
         *code = Some(answer.status().as_u16());
         if !answer.status().is_success() {
             let refused = tokio::time::timeout(REQUEST_TIMEOUT, self.read(answer)).await.map_err(late)??;
-            return Ok(Page::Refused(refused));
+            return Err(refusal(&refused).into());
         }
-        let (mut items, mut body) = (Items::default(), Answer::new(answer.into_body()));
-        while let Some(chunk) = body.next::<BoxError>().await? {
-            items.feed(&chunk, &mut each);
-        }
-        Ok(Page::Read(items.head().map(<[u8]>::to_vec), items.is_list()))
+        let page = Answer::new(answer.into_body()).page(|piece| each(piece).map_err(BoxError::from));
+        Ok(page.await?.map(|(metadata, _)| metadata))
     }
 }

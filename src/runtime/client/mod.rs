@@ -19,7 +19,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, Either, Ready, ready};
-use http::header::{DATE, RETRY_AFTER};
+use http::header::DATE;
 use http::{HeaderName, HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -33,7 +33,7 @@ use parking_lot::RwLock;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt};
 
-use self::pauses::Pauses;
+use self::pauses::{Pauses, asked};
 use super::clock;
 use super::error::{ApiError, NotLeader, with_sources};
 use super::gate::Gate;
@@ -155,17 +155,17 @@ impl Sender {
         if let Some(date) = answer.headers().get(DATE).and_then(|date| date.to_str().ok()) {
             clock::state(date);
         }
-        let seconds = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let retry_after = asked(answer.headers());
         let body = Limited::new(answer.into_body(), LARGEST_OBJECT).collect().await?.to_bytes();
-        Ok(Answered { code, retry_after: seconds.unwrap_or(0), body })
+        Ok(Answered { code, retry_after, body })
     }
 }
 
 /// A response.
 struct Answered {
     code: u16,
-    /// The seconds in the header `Retry-After`; 0 without one.
-    retry_after: u32,
+    /// What the header `Retry-After` asks for.
+    retry_after: Option<Duration>,
     body: Bytes,
 }
 
@@ -179,8 +179,7 @@ fn refusal(Answered { code, retry_after, body }: &Answered) -> ApiError {
     }
     match ApiError::from_status(&status) {
         ApiError::Transient { message, retry_after: asked } => {
-            let header = (*retry_after > 0).then(|| Duration::from_secs((*retry_after).into()));
-            ApiError::Transient { message, retry_after: asked.max(header) }
+            ApiError::Transient { message, retry_after: asked.max(*retry_after) }
         }
         other => other,
     }

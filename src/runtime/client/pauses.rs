@@ -40,7 +40,7 @@ impl Pauses {
         if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
             return;
         }
-        let Some(pause) = asked(headers).filter(|pause| !pause.is_zero()) else { return };
+        let Some(pause) = asked(headers) else { return };
         let now = Instant::now();
         let mut pauses = self.0.lock();
         pauses.retain(|_, end| *end > now);
@@ -48,10 +48,10 @@ impl Pauses {
     }
 }
 
-/// The pause in the header `Retry-After`, in seconds. The API server never writes a date there.
-fn asked(headers: &HeaderMap) -> Option<Duration> {
+/// The pause in the header `Retry-After`, in seconds; `None` for none. The API server never writes a date there.
+pub fn asked(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds))
+    Some(Duration::from_secs(seconds)).filter(|pause| !pause.is_zero())
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ fn metrics() -> RequestMetrics {
     RequestMetrics { host: "here".into(), durations: Arc::default(), totals: Arc::default() }
 }
 
-fn answered(code: u16, retry_after: u32, body: &str) -> Answered {
+fn answered(code: u16, retry_after: u64, body: &str) -> Answered {
+    let retry_after = Some(Duration::from_secs(retry_after)).filter(|after| !after.is_zero());
     Answered { code, retry_after, body: Bytes::copy_from_slice(body.as_bytes()) }
 }
 
@@ -113,7 +114,11 @@ fn refusing(
         async move {
             let (method, path) = (request.method().clone(), request.uri().to_string());
             log.lock().expect("no panic").push((method, path, begin.elapsed().as_secs()));
-            Ok(Response::builder().status(code).header(RETRY_AFTER, 7).body(()).expect("an answer"))
+            Ok(Response::builder()
+                .status(code)
+                .header(http::header::RETRY_AFTER, 7)
+                .body(())
+                .expect("an answer"))
         }
     })
 }

@@ -14,7 +14,7 @@ use super::context::Context;
 use super::controller::{ReconcileError, ReconcileKey};
 use super::error::ApiError;
 use super::plan::Precondition;
-use super::queue::Action;
+use super::queue::{Action, resync};
 use super::reconcile::{Answer, End, QUOTA_RETRY, Reconcile, Step};
 use super::reconciler::{Counter, Reconciler, Report, labels_of};
 
@@ -57,7 +57,7 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
                 Step::End(End::Gone) => return Ok(Action::Forget),
                 Step::End(End::AwaitChange) => return Ok(Action::AwaitChange),
                 Step::End(End::Again) => return Ok(Action::RequeueAfter(Duration::ZERO)),
-                Step::End(End::Requeue(sooner)) => return Ok(self.context.requeue(key, *sooner)),
+                Step::End(End::Requeue(sooner)) => return Ok(resync(key, self.context.resync, *sooner)),
                 Step::End(End::Failed(error)) => return Err(error.clone()),
                 step => self.carry_out(key, step).await,
             };

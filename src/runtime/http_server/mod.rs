@@ -5,8 +5,6 @@
 //! Memory is bounded whatever clients send: by the number of connections, and by what all long bodies take together.
 //! Short requests never wait for long ones.
 
-pub mod connections;
-
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::future::{Future, ready};
@@ -31,12 +29,12 @@ use rustls::server::ResolvesServerCert;
 use rustls::server::danger::ClientCertVerifier;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, error, warn};
 
-use self::connections::{Connection, Connections, Open};
+use super::connections::{Connection, Open, accept};
 use crate::api::shown;
 
 /// Answers a request whose body has been read. A panic is answered with 500.
@@ -187,81 +185,45 @@ impl Server {
     /// Serves until `stop` completes, and then until all requests that have arrived are answered. A client that is slow to
     /// send one, or to take its answer, has a second for that.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
-        let connections = Connections::new(self.limits.connections);
+        let limit = self.limits.connections;
         let long_bodies = Arc::new(Semaphore::new(self.limits.long_bodies.max(self.limits.body)));
-        // Each connection has a receiver, and drops it when it ends.
-        let stopping = watch::Sender::new(false);
         let server = Arc::new(Running { server: self, long_bodies });
-        let mut stop = pin!(stop);
-        loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                () = &mut stop => break,
-            };
-            match accepted {
-                Ok((stream, address)) => {
-                    let place = tokio::select! {
-                        place = connections.place() => place,
-                        () = &mut stop => break,
-                    };
-                    let peer = Peer(address.ip().to_canonical());
-                    tokio::spawn(Arc::clone(&server).connection(stream, peer, place, stopping.subscribe()));
-                }
-                Err(error) => {
-                    // The process is out of file descriptors, or the client has gone away already.
-                    debug!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-            }
-        }
-        drop(listener);
-        stopping.send_replace(true);
-        stopping.closed().await;
+        let serve = |stream, address: SocketAddr, place| {
+            Arc::clone(&server).connection(stream, Peer(address.ip().to_canonical()), place)
+        };
+        accept(listener, limit, stop, serve).await;
     }
 }
 
 impl Running {
-    async fn connection(
-        self: Arc<Self>,
-        stream: TcpStream,
-        peer: Peer,
-        place: Connection,
-        mut stopping: watch::Receiver<bool>,
-    ) {
+    async fn connection(self: Arc<Self>, stream: TcpStream, peer: Peer, place: Connection) {
         let Some(acceptor) = &self.server.tls else {
-            return self.requests(stream, peer, place, stopping).await;
+            return self.requests(stream, peer, place).await;
         };
         let shaken = tokio::select! {
             shaken = timeout(self.server.limits.receive_timeout, acceptor.accept(stream)) => shaken,
-            () = place.ended() => return,
-            () = asked(&mut stopping) => return,
+            _ = place.ended() => return,
         };
         match shaken {
-            Ok(Ok(stream)) => self.requests(stream, peer, place, stopping).await,
+            Ok(Ok(stream)) => self.requests(stream, peer, place).await,
             Ok(Err(error)) => warn!(%error, "the TLS handshake with a client failed"),
             Err(_) => debug!("a client did not finish the TLS handshake in time"),
         }
     }
 
-    async fn requests<S>(
-        self: Arc<Self>,
-        stream: S,
-        peer: Peer,
-        place: Connection,
-        mut stopping: watch::Receiver<bool>,
-    ) where
+    async fn requests<S>(self: Arc<Self>, stream: S, peer: Peer, place: Connection)
+    where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let idle_timeout = self.server.limits.idle_timeout;
         let place = Arc::new(place);
         let of_requests = Arc::clone(&place);
-        let at_stop = stopping.clone();
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            let (server, place, stopping) = (Arc::clone(&self), Arc::clone(&of_requests), at_stop.clone());
+            let (server, place) = (Arc::clone(&self), Arc::clone(&of_requests));
             async move {
                 place.serve();
-                let response = server.respond(request, stopping).await;
+                let response = server.respond(request, &place).await;
                 place.wait();
                 Ok::<_, Infallible>(response.map(Full::new))
             }
@@ -273,15 +235,9 @@ impl Running {
             .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         let mut connection = pin!(connection);
-        let has_to_end = async {
-            tokio::select! {
-                () = asked(&mut stopping) => false,
-                () = place.ended() => true,
-            }
-        };
         let ended = tokio::select! {
             ended = &mut connection => ended,
-            is_in_the_way = has_to_end => {
+            is_in_the_way = place.ended() => {
                 // It may have sent half of a request, and somebody else needs its place at once.
                 if is_in_the_way && place.open() == Open::Fresh {
                     return;
@@ -295,12 +251,12 @@ impl Running {
         }
     }
 
-    async fn respond(&self, request: Request<Incoming>, stopping: watch::Receiver<bool>) -> Response<Bytes> {
+    async fn respond(&self, request: Request<Incoming>, place: &Connection) -> Response<Bytes> {
         let begin = Instant::now();
         let (head, body) = request.into_parts();
         let uri = head.uri.clone();
         let answer = async {
-            match self.read(body, stopping).await {
+            match self.read(body, place).await {
                 // A long body keeps its room until it is answered.
                 Ok((body, _room)) => (self.server.handler)(Request::from_parts(head, body)).await,
                 Err((status, reason)) => text(status, reason + "\n"),
@@ -323,7 +279,7 @@ impl Running {
     async fn read(
         &self,
         body: Incoming,
-        mut stopping: watch::Receiver<bool>,
+        place: &Connection,
     ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread> {
         let Limits { body: limit, receive_timeout, .. } = self.server.limits;
         // Of a body that does not say its length, the longest is expected.
@@ -342,7 +298,7 @@ impl Running {
         let late = async {
             tokio::select! {
                 () = sleep(receive_timeout) => {}
-                () = async { asked(&mut stopping).await; sleep(LAST_ANSWER).await } => {}
+                () = async { place.stopping().await; sleep(LAST_ANSWER).await } => {}
             }
         };
         tokio::select! {
@@ -350,11 +306,6 @@ impl Running {
             () = late => Err((StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned())),
         }
     }
-}
-
-/// Completes when the server is asked to stop.
-async fn asked(stopping: &mut watch::Receiver<bool>) {
-    drop(stopping.wait_for(|stopping| *stopping).await);
 }
 
 /// Completes when a connection that begins no further request has ended. It has a second, and as long as its request is

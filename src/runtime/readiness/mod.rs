@@ -125,10 +125,9 @@ impl LoopState {
 #[derive(Debug, Clone, Default)]
 pub struct Readiness {
     loops: Arc<Mutex<BTreeMap<&'static str, LoopState>>>,
-    /// The watches that have been broken for some time, by the plural name of their kind, and what is wrong.
-    watches: Arc<Mutex<BTreeMap<&'static str, String>>>,
-    /// What is wrong beside them, under a name each: servers outside of the cluster that do not answer, and CRDs.
-    notices: Arc<Mutex<BTreeMap<&'static str, String>>>,
+    /// What is wrong: with watches that have been broken for some time (`false`), by the plural name of their kind, and with
+    /// servers outside of the cluster that do not answer and CRDs (`true`), under a name each.
+    faults: Arc<Mutex<BTreeMap<(bool, &'static str), String>>>,
     /// Whether every loop has a state.
     complete: Arc<AtomicBool>,
 }
@@ -145,15 +144,25 @@ impl Readiness {
         self.complete.store(true, Ordering::SeqCst);
     }
 
-    /// Records what is wrong with the watch of a kind; `None` when nothing is. The loops go on with what they know.
-    pub fn set_watch(&self, kind: &'static str, broken: Option<String>) {
-        set(&self.watches, kind, broken);
+    /// Records what is wrong with the watch of a kind; `None` when nothing is. The loops go on with what they know. Returns
+    /// whether something was wrong before.
+    pub fn set_watch(&self, kind: &'static str, broken: Option<String>) -> bool {
+        self.set_fault((false, kind), broken)
     }
 
     /// Records what is wrong with a server outside of the cluster, or with the CRDs; `None` when nothing is. The replica
     /// stays ready.
     pub fn set_notice(&self, name: &'static str, wrong: Option<String>) {
-        set(&self.notices, name, wrong);
+        self.set_fault((true, name), wrong);
+    }
+
+    fn set_fault(&self, of: (bool, &'static str), sentence: Option<String>) -> bool {
+        let mut faults = self.faults.lock();
+        let before = match sentence {
+            Some(sentence) => faults.insert(of, sentence),
+            None => faults.remove(&of),
+        };
+        before.is_some()
     }
 
     /// Whether the replica is ready, and the text of the probe: a line for each loop.
@@ -163,11 +172,9 @@ impl Readiness {
         for (name, state) in loops.iter() {
             let _ = writeln!(text, "[{}] {name}: {}", state.mark(), state.sentence());
         }
-        for (kind, sentence) in self.watches.lock().iter() {
-            let _ = writeln!(text, "[!] watch of {kind}: {sentence}");
-        }
-        for (name, sentence) in self.notices.lock().iter() {
-            let _ = writeln!(text, "[!] {name}: {sentence}");
+        for ((is_notice, name), sentence) in self.faults.lock().iter() {
+            let what = if *is_notice { "" } else { "watch of " };
+            let _ = writeln!(text, "[!] {what}{name}: {sentence}");
         }
         let complete = self.complete.load(Ordering::SeqCst);
         if !complete {
@@ -216,14 +223,6 @@ impl Readiness {
                 return;
             }
         }
-    }
-}
-
-fn set(broken: &Mutex<BTreeMap<&'static str, String>>, name: &'static str, sentence: Option<String>) {
-    let mut broken = broken.lock();
-    match sentence {
-        Some(sentence) => drop(broken.insert(name, sentence)),
-        None => drop(broken.remove(name)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The stores of a process: one for each kind and selector, shared by all loops that ask for it.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -19,14 +19,12 @@ type StartWatch = Box<dyn FnOnce(Client, WatchHealth) -> BoxFuture<'static, ()> 
 
 /// A store and its watch.
 struct Shared {
-    type_id: TypeId,
     kind: &'static str,
     #[cfg(test)]
     group: &'static str,
     plural: &'static str,
     selection: Selection,
-    typed: Arc<dyn Any + Send + Sync>,
-    untyped: Arc<dyn AnyStore>,
+    store: Arc<dyn AnyStore>,
     start: StartWatch,
 }
 
@@ -45,24 +43,24 @@ impl StoreFactory {
     /// The same. Where the kind is not served, the watch of a store that this call creates is tried again only with
     /// `retry`.
     pub fn watched<T: Kind>(&mut self, selection: &Selection, retry: bool) -> Arc<Store<T>> {
-        let type_id = TypeId::of::<T>();
-        let known =
-            self.shared.iter().find(|shared| shared.type_id == type_id && shared.selection == *selection);
-        if let Some(store) = known.and_then(|shared| Arc::clone(&shared.typed).downcast().ok()) {
+        let mut known = self.shared.iter().filter(|shared| shared.selection == *selection);
+        let typed = |shared: &Shared| {
+            let store: Arc<dyn Any + Send + Sync> = Arc::<dyn AnyStore>::clone(&shared.store);
+            store.downcast().ok()
+        };
+        if let Some(store) = known.find_map(typed) {
             return store;
         }
         let store: Arc<Store<T>> =
             Arc::new(Store { label: selection.label_of_all(), ..Store::new(*selection == Selection::ALL) });
         let (watched, selected) = (Arc::clone(&store), selection.clone());
         self.shared.push(Shared {
-            type_id,
             kind: T::KIND,
             #[cfg(test)]
             group: T::GROUP,
             plural: T::PLURAL,
             selection: selection.clone(),
-            typed: Arc::<Store<T>>::clone(&store),
-            untyped: Arc::<Store<T>>::clone(&store),
+            store: Arc::<Store<T>>::clone(&store),
             start: Box::new(move |client, health| watch::run(client, watched, selected, health, retry)),
         });
         store
@@ -106,7 +104,7 @@ impl StoreFactory {
         let mut is_taken = false;
         for shared in self.shared.iter().filter(|shared| shared.kind == text("/kind")) {
             if shared.selection.matches(document) {
-                shared.untyped.list_object(document)?;
+                shared.store.take_listed(document.to_string().as_bytes())?;
                 is_taken = true;
             }
         }
@@ -115,6 +113,6 @@ impl StoreFactory {
 
     /// Marks every store as synced.
     pub fn end_lists(&self) {
-        self.shared.iter().for_each(|shared| shared.untyped.end_list());
+        self.shared.iter().for_each(|shared| shared.store.end_list());
     }
 }

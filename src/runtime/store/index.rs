@@ -47,10 +47,9 @@ impl<T: Kind> Index<T> for ByNamespace {
 }
 
 /// The content of an index, independent of its type.
-trait AnyIndex<T: Kind>: Send + Sync {
+trait AnyIndex<T: Kind>: Any + Send + Sync {
     /// Updates the entries of one object; `None` where the object is not in the store, before or now.
     fn update(&mut self, name: &ObjectKey, old: Option<&Object<T>>, new: Option<&Object<T>>);
-    fn content(&self) -> &dyn Any;
 }
 
 /// The content of an index: sorted names by key. Most keys have one name.
@@ -76,10 +75,6 @@ impl<T: Kind, I: Index<T>> AnyIndex<T> for Content<T, I> {
                 names.insert(place, name.clone());
             }
         }
-    }
-
-    fn content(&self) -> &dyn Any {
-        &self.0
     }
 }
 
@@ -122,8 +117,10 @@ impl<T: Kind> Indexes<T> {
     pub fn get<I: Index<T>>(&self, key: &(impl Query<I::Key> + ?Sized)) -> &[ObjectKey] {
         let id = TypeId::of::<I>();
         let index = self.0.iter().find(|(known, _)| *known == id);
-        let content =
-            index.and_then(|(_, index)| index.content().downcast_ref::<HashMap<I::Key, Vec<ObjectKey>>>());
-        content.and_then(|content| content.get(key)).map_or(&[], Vec::as_slice)
+        let content = index.and_then(|(_, index)| {
+            let index: &dyn Any = &**index;
+            index.downcast_ref::<Content<T, I>>()
+        });
+        content.and_then(|content| content.0.get(key)).map_or(&[], Vec::as_slice)
     }
 }

@@ -308,8 +308,8 @@ impl<T: Kind> Store<T> {
         self.upsert(object, 0, Source::Event);
     }
 
-    /// Adds or updates an object from a list. The list wins over what was known before it began, also with an older
-    /// version: etcd may have been restored from a backup.
+    /// Adds or updates an object from a list, see [`AnyStore::take_listed`].
+    #[cfg(test)]
     pub(crate) fn list_object(&self, object: Object<T>) {
         self.upsert(object, 0, Source::List);
     }

@@ -46,7 +46,7 @@ fn read<T: Kind>(body: &[u8]) -> Result<Object<T>, ApiError> {
 }
 
 /// A store of any kind.
-pub trait AnyStore: Send + Sync {
+pub trait AnyStore: Any + Send + Sync {
     /// The object of that name.
     fn seen(&self, key: &ObjectKey) -> Option<Arc<dyn AnyObject>>;
     /// The objects that the owner with this uid controls; none where the store has no index [`ByController`].
@@ -60,11 +60,10 @@ pub trait AnyStore: Send + Sync {
     fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str);
     /// Whether the store has an object, `item` of a list of the API server, as it is there. If not, the store takes it.
     fn confirm(&self, item: &[u8], likeness: Likeness, origin: &'static str) -> Result<bool, ApiError>;
-    /// See [`Store::list_object`].
-    fn list_object(&self, document: &Value) -> Result<(), serde_json::Error>;
     /// See [`Store::mark_missing`].
     fn mark_missing(&self);
-    /// See [`Store::list_object`]; `item` is the JSON of an object.
+    /// Adds or updates an object from a list; `item` is its JSON. The list wins over what was known before it began, also with
+    /// an older version: etcd may have been restored from a backup.
     fn take_listed(&self, item: &[u8]) -> Result<(), serde_json::Error>;
     /// Keeps what is known of an object that the list contains, but that cannot be read.
     fn keep_listed(&self, key: &ObjectKey);
@@ -120,11 +119,6 @@ impl<T: Kind> AnyStore for Store<T> {
             self.record_text(object, item.len(), origin);
         }
         Ok(is_alike)
-    }
-
-    fn list_object(&self, document: &Value) -> Result<(), serde_json::Error> {
-        Self::list_object(self, serde_json::from_value(document.clone())?);
-        Ok(())
     }
 
     fn mark_missing(&self) {

@@ -11,7 +11,6 @@ use futures::future::{BoxFuture, FutureExt};
 use http::header::{ACCEPT_ENCODING, HeaderValue};
 use kube::Client;
 use kube::api::{ListParams, WatchParams};
-use kube::client::Body;
 use kube::core::{Request, Status};
 use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::DefaultBackoff;
@@ -22,9 +21,9 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::ObjectKey;
-use super::answer::{Answer, ask};
+use super::answer::{ListMetadata, ask};
 use super::error::with_sources;
-use super::pieces::{Items, Lines, Piece};
+use super::pieces::{Lines, Piece};
 use super::plan::KindInfo;
 pub use super::selection::Selection;
 use super::store::{AnyStore, Store};
@@ -105,21 +104,6 @@ struct Watched {
     backoff: DefaultBackoff,
 }
 
-/// What is read of a list beside its items.
-#[derive(Deserialize)]
-struct Head {
-    metadata: HeadMetadata,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
-struct HeadMetadata {
-    resource_version: String,
-    #[serde(rename = "continue")]
-    next: String,
-}
-
 /// An event of a watch.
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -132,7 +116,7 @@ struct Event<'a> {
 /// What is read of a bookmark.
 #[derive(Deserialize)]
 struct Bookmark {
-    metadata: HeadMetadata,
+    metadata: ListMetadata,
 }
 
 impl Watched {
@@ -193,7 +177,8 @@ impl Watched {
             };
             self.health.asks();
             let answer = ask(&self.client, request.map_err(kube::Error::BuildRequest)?).await?;
-            let (head, length) = self.page(answer).await?;
+            let page = answer.page(|piece| self.take_listed(&piece)).await?;
+            let (head, length) = page.ok_or_else(|| broken("the answer is no list, or breaks off"))?;
             self.health.works();
             self.health.hears();
             self.page = match length {
@@ -213,26 +198,16 @@ impl Watched {
         }
     }
 
-    /// Takes the objects of a page. Returns what is beside them, and the number of its bytes.
-    async fn page(&self, mut answer: Answer<Body>) -> kube::Result<(HeadMetadata, usize)> {
-        let (mut items, mut length, mut fault) = (Items::default(), 0, None);
-        while let Some(chunk) = answer.next::<kube::Error>().await? {
-            length += chunk.len();
-            items.feed(&chunk, |piece| match piece {
-                Piece::Whole(item) => match self.store.take_listed(item) {
-                    Ok(()) => {}
-                    Err(error) if error.is_data() => self.keep(item, &error.to_string()),
-                    Err(error) => fault = Some(error),
-                },
-                Piece::Begin(begin) => self.keep(begin, TOO_LARGE),
-            });
-            if let Some(fault) = fault {
-                return Err(kube::Error::SerdeError(fault));
-            }
+    /// Takes an object of a list.
+    fn take_listed(&self, piece: &Piece<'_>) -> kube::Result<()> {
+        match piece {
+            Piece::Whole(item) => match self.store.take_listed(item) {
+                Err(error) if error.is_data() => self.keep(item, &error.to_string()),
+                taken => return taken.map_err(kube::Error::SerdeError),
+            },
+            Piece::Begin(begin) => self.keep(begin, TOO_LARGE),
         }
-        let head = items.head().ok_or_else(|| broken("the answer is no list, or breaks off"))?;
-        let Head { metadata } = serde_json::from_slice(head).map_err(kube::Error::SerdeError)?;
-        Ok((metadata, length))
+        Ok(())
     }
 
     /// Keeps what is known of an object that is listed, but cannot be taken.

@@ -6,6 +6,7 @@ use futures::stream::{self, BoxStream, Pending, pending};
 use http::Response;
 use http_body_util::{Either, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
+use kube::client::Body;
 use serde_json::json;
 use tower::service_fn;
 

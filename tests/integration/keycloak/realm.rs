@@ -1,12 +1,11 @@
 //! A realm for one test, and the Keycloak client under test.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
-use crownlabs::testing::Gate;
-use crownlabs::testing::keycloak::{Keycloak, KeycloakError, Settings, User, WantedUser, difference};
+use crownlabs::testing::keycloak::{Keycloak, KeycloakError, User, WantedUser, difference};
+use crownlabs::testing::{ConfigDuration, Gate, KeycloakConfig};
 use http::Method;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -45,22 +44,22 @@ impl Realm {
         server.create_realm(name, SECRET, rights).expect("the realm is made");
         let proxy = Proxy::in_front_of(&server.url(), None).expect("the proxy");
         let folder = TempDir::new().expect("a folder");
-        let settings = settings(name, proxy.url(), folder.path().join("secret"));
+        let settings = settings(name, proxy.url(), &folder.path().join("secret"));
         fs::write(&settings.client_secret_file, format!("{SECRET}\n")).expect("the secret is written");
-        let keycloak = Keycloak::new(settings, Gate::open()).expect("the client");
+        let keycloak = Keycloak::new(&settings, Gate::open()).expect("the client");
         Self { server, proxy, keycloak, name, folder }
     }
 
     /// The settings of the client under test.
-    pub fn settings(&self) -> Settings {
-        settings(self.name, self.proxy.url(), self.secret_file())
+    pub fn settings(&self) -> KeycloakConfig {
+        settings(self.name, self.proxy.url(), &self.secret_file())
     }
 
     /// Another client, with changed settings.
-    pub fn client(&self, change: impl FnOnce(&mut Settings)) -> Keycloak {
+    pub fn client(&self, change: impl FnOnce(&mut KeycloakConfig)) -> Keycloak {
         let mut settings = self.settings();
         change(&mut settings);
-        Keycloak::new(settings, Gate::open()).expect("the client")
+        Keycloak::new(&settings, Gate::open()).expect("the client")
     }
 
     /// The file with the secret.
@@ -115,16 +114,15 @@ impl Realm {
     }
 }
 
-fn settings(realm: &str, url: String, client_secret_file: PathBuf) -> Settings {
-    Settings {
+fn settings(realm: &str, url: String, client_secret_file: &Path) -> KeycloakConfig {
+    KeycloakConfig {
         url,
         realm: realm.to_owned(),
         client_id: OPERATOR.to_owned(),
-        client_secret_file,
+        client_secret_file: client_secret_file.display().to_string(),
         roles_client_id: ROLES_CLIENT.to_owned(),
-        compatibility_mode: false,
-        ca_file: None,
-        timeout: Duration::from_mins(1),
+        timeout: ConfigDuration::from_secs(60),
+        ..KeycloakConfig::default()
     }
 }
 

@@ -1,13 +1,11 @@
 //! What stands for the placeholders of an Instance.
 
-use std::fmt::Write as _;
-use std::time::Duration;
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::api::shown::{cut, is_control};
 use crate::clients::mail::Mail;
+use crate::runtime::clock::go_duration;
 
 /// The placeholder with the address of the Tenant, which is the only value that has been checked.
 pub(super) const ADDRESS: &str = "tenantEmail";
@@ -47,61 +45,9 @@ pub(super) fn in_words(time: Timestamp, zone: &TimeZone, zone_name: &str) -> Str
     format!("{} {zone_name}", time.to_zoned(zone.clone()).strftime("%A %-d %B at %H:%M"))
 }
 
-/// A duration as Go writes it, which existing templates expect: `72h0m0s`, `1m0s`, `1.5s`, `500ms`, `0s`.
-fn go_duration(duration: Duration) -> String {
-    let nanos = duration.as_nanos();
-    match nanos {
-        0 => return "0s".to_owned(),
-        1..1_000 => return format!("{nanos}ns"),
-        1_000..1_000_000 => return format!("{}µs", decimal(nanos, 1_000, 3)),
-        1_000_000..1_000_000_000 => return format!("{}ms", decimal(nanos, 1_000_000, 6)),
-        _ => {}
-    }
-    let minutes = duration.as_secs() / 60;
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    if minutes >= 60 {
-        let _ = write!(text, "{}h", minutes / 60);
-    }
-    if minutes > 0 {
-        let _ = write!(text, "{}m", minutes % 60);
-    }
-    let seconds = nanos - u128::from(minutes) * 60_000_000_000;
-    text + &decimal(seconds, 1_000_000_000, 9) + "s"
-}
-
-/// `amount / unit`, where `unit` has that many zeros, without zeros at the end of the fraction.
-fn decimal(amount: u128, unit: u128, zeros: usize) -> String {
-    let (whole, fraction) = (amount / unit, amount % unit);
-    if fraction == 0 {
-        return whole.to_string();
-    }
-    format!("{whole}.{fraction:0zeros$}").trim_end_matches('0').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_are_written_as_in_go() {
-        for (nanos, text) in [
-            (0, "0s"),
-            (1, "1ns"),
-            (1_500, "1.5µs"),
-            (500_000_000, "500ms"),
-            (1_000_000_000, "1s"),
-            (1_500_000_000, "1.5s"),
-            (60_000_000_000, "1m0s"),
-            (90_000_000_000, "1m30s"),
-            (5_400_000_000_000, "1h30m0s"),
-            (86_400_000_000_000, "24h0m0s"),
-            (259_200_000_000_000, "72h0m0s"),
-            (3_600_000_000_001, "1h0m0.000000001s"),
-        ] {
-            assert_eq!(go_duration(Duration::from_nanos(nanos)), text);
-        }
-    }
 
     #[test]
     fn deadlines_are_in_the_words_and_the_zone_of_the_tenant() {

@@ -2,6 +2,7 @@
 //! failures.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -17,12 +18,12 @@ use crate::api::environment::Environment;
 use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Phase, InstanceStatus};
 use crate::api::reason::{self, Reason};
 use crate::config::InstanceConfig;
-use crate::controllers::shared::durations::go_duration;
 use crate::controllers::shared::problems;
 use crate::kinds::{
     DataVolumeKind, DeploymentKind, Pod, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
+use crate::runtime::clock::go_duration;
 use crate::runtime::component::Component;
 use crate::runtime::conditions::Observation;
 use crate::runtime::plan::Plan;
@@ -201,7 +202,7 @@ fn environment(
     status.url = if shown { context.url() } else { String::new() };
     status.exposition_accepted = route.is_some_and(exposure::is_accepted);
     if status.phase == Phase::Ready && status.initial_ready_time.is_empty() {
-        status.initial_ready_time = go_duration(age(observed, now));
+        status.initial_ready_time = go_duration(Duration::from_secs(age(observed, now).unsigned_abs()));
     }
     (status, cause)
 }

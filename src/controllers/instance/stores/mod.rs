@@ -5,8 +5,6 @@ pub mod wakes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
-
 use self::wakes::{enqueue_instances, shared_volumes, spec_changed, tenants};
 use super::access::ProxySecrets;
 use super::children::{self, Declared};
@@ -29,6 +27,7 @@ use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{DeploymentKind, NamespaceKind, PodKind, SecretKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::Children;
+use crate::runtime::files::FileCell;
 use crate::runtime::store::{ByNamespace, Change, Index, Store, StoreState};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
@@ -47,19 +46,11 @@ pub struct Stores {
     children: Declared,
     pods: Arc<Store<PodKind>>,
     /// The content of the web terminal's public key file.
-    master_key: FileText,
+    master_key: FileCell<Arc<str>>,
     /// The secret of the client with which the OAuth2 proxies of Instances log in users.
-    client_secret: FileText,
+    client_secret: FileCell<Arc<str>>,
     /// Whether Instances have such proxies.
     has_proxies: bool,
-}
-
-/// The text of a file; `None` while there is none that can be used.
-pub type FileText = Arc<RwLock<Option<Arc<str>>>>;
-
-/// What a file contains now.
-fn text(file: &FileText) -> Option<Arc<str>> {
-    file.read().clone()
 }
 
 /// Templates by their Workspace.
@@ -114,8 +105,8 @@ impl Stores {
             },
             instances: Arc::clone(instances),
             templates,
-            master_key: Arc::default(),
-            client_secret: Arc::default(),
+            master_key: FileCell::default(),
+            client_secret: FileCell::default(),
             has_proxies: config.access.mode == AccessMode::PerInstance,
         }
     }
@@ -146,9 +137,9 @@ impl Stores {
             managers,
             my_drive: self.my_drives.get(&key.namespace, MY_DRIVE_SECRET),
             shared_volumes,
-            master_key: text(&self.master_key),
+            master_key: self.master_key.get(),
             proxy: if self.has_proxies {
-                ProxySecrets::new(text(&self.client_secret))
+                ProxySecrets::new(self.client_secret.get())
             } else {
                 ProxySecrets::default()
             },
@@ -192,13 +183,13 @@ impl Stores {
     }
 
     /// The content of the web terminal's public key file, to be updated when the file changes.
-    pub fn master_key(&self) -> FileText {
-        Arc::clone(&self.master_key)
+    pub fn master_key(&self) -> &FileCell<Arc<str>> {
+        &self.master_key
     }
 
     /// The secret of the client of the OAuth2 proxies, to be updated when its file changes.
-    pub fn client_secret(&self) -> FileText {
-        Arc::clone(&self.client_secret)
+    pub fn client_secret(&self) -> &FileCell<Arc<str>> {
+        &self.client_secret
     }
 }
 

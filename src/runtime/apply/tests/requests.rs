@@ -259,7 +259,7 @@ async fn a_preview_never_shows_what_a_secret_holds() {
         remove: vec![Removal::of(&there, Component::environment("main"))],
         ..Plan::default()
     };
-    let writes = engine.preview(&plan).await.writes;
+    let writes = engine.preview(&plan).await.0;
     let text = format!("{writes:?}");
     assert!(writes.len() == 2 && !text.contains("aGlkZGVu") && !text.contains("hidden"), "{text}");
     assert_eq!(

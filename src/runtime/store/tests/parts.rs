@@ -165,7 +165,7 @@ fn the_stores_of_what_is_written_take_answers_and_lists() {
         for name in names {
             let metadata = json!({"name": name, "namespace": "ns", "uid": *name, "resourceVersion": "1"});
             untyped
-                .list_object(&json!({"metadata": metadata, "spec": {"clusterIP": "x"}}))
+                .take_listed(json!({"metadata": metadata, "spec": {"clusterIP": "x"}}).to_string().as_bytes())
                 .expect("a Service");
         }
         untyped.end_list();

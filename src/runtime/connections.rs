@@ -1,22 +1,68 @@
-//! The connections of a server. There is a bounded number; when one more arrives, the one that has waited longest for a
-//! request ends. So idle clients never keep others out, and a request that has begun is always answered.
+//! The connections of a server, whatever it speaks: they are accepted, bounded in number, and asked to end when the server
+//! stops. When one more arrives than there may be, the one that has waited longest for a request ends. So idle clients never
+//! keep others out, and a request that has begun is always answered.
 
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{sleep, timeout};
+use tracing::debug;
 
 /// How long a new connection waits for a place that another one is asked to leave, before a further one is asked, too. One that
 /// ends takes less, unless its client does not take its last answer.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
+/// How long to wait after a connection could not be accepted.
+const REFUSED: Duration = Duration::from_millis(100);
+
+/// Accepts connections, at most `limit` at the same time, until `stop` completes. Each is served by `serve` on a task of its
+/// own. Completes when all of them have ended.
+pub async fn accept<S: Future<Output = ()> + Send + 'static>(
+    listener: TcpListener,
+    limit: usize,
+    stop: impl Future<Output = ()>,
+    serve: impl Fn(TcpStream, SocketAddr, Connection) -> S,
+) {
+    let connections = Connections::new(limit);
+    let mut stop = pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => break,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                let place = tokio::select! {
+                    place = connections.place() => place,
+                    () = &mut stop => break,
+                };
+                tokio::spawn(serve(stream, address, place));
+            }
+            Err(error) => {
+                // The process is out of file descriptors, or the client has gone away already.
+                debug!(%error, "a connection could not be accepted");
+                sleep(REFUSED).await;
+            }
+        }
+    }
+    drop(listener);
+    connections.stopping.send_replace(true);
+    connections.stopping.closed().await;
+}
+
 /// The places for connections, and who waits for a request.
-pub struct Connections {
+struct Connections {
     places: Arc<Semaphore>,
     waiting: Mutex<Waiting>,
+    /// Whether the server stops. Each connection has a receiver, and drops it when it ends.
+    stopping: watch::Sender<bool>,
 }
 
 /// The connections without a request, in the order in which they began to wait.
@@ -28,14 +74,14 @@ struct Waiting {
 
 impl Connections {
     /// At most this number of connections.
-    pub fn new(limit: usize) -> Arc<Self> {
+    fn new(limit: usize) -> Arc<Self> {
         let places = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
-        Arc::new(Self { places, waiting: Mutex::default() })
+        Arc::new(Self { places, waiting: Mutex::default(), stopping: watch::Sender::new(false) })
     }
 
     /// The place of a connection that has arrived. Without a free one, it asks the connection that has waited longest
     /// for a request to end, and waits until any does.
-    pub async fn place(self: &Arc<Self>) -> Connection {
+    async fn place(self: &Arc<Self>) -> Connection {
         let mut place = Arc::clone(&self.places).try_acquire_owned().ok();
         while place.is_none() {
             let longest = self.waiting.lock().connections.pop_first();
@@ -46,8 +92,13 @@ impl Connections {
             // The semaphore is never closed. Where all serve requests, one of them can be asked once it is answered.
             place = timeout(ASK_AGAIN, acquired).await.ok().and_then(Result::ok);
         }
-        let connection =
-            Connection { all: Arc::clone(self), end: Arc::default(), turn: Mutex::default(), _place: place };
+        let connection = Connection {
+            all: Arc::clone(self),
+            end: Arc::default(),
+            turn: Mutex::default(),
+            stopping: self.stopping.subscribe(),
+            _place: place,
+        };
         connection.wait();
         connection
     }
@@ -58,6 +109,7 @@ pub struct Connection {
     all: Arc<Connections>,
     end: Arc<Notify>,
     turn: Mutex<Turn>,
+    stopping: watch::Receiver<bool>,
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -120,9 +172,17 @@ impl Connection {
         (turn.waits, turn.serves) = (Some(next), false);
     }
 
-    /// Completes when the connection has to end because another one needs its place.
-    pub async fn ended(&self) {
-        self.end.notified().await;
+    /// Completes when the connection has to end: whether because another one needs its place.
+    pub async fn ended(&self) -> bool {
+        tokio::select! {
+            () = self.end.notified() => true,
+            () = self.stopping() => false,
+        }
+    }
+
+    /// Completes when the server is asked to stop.
+    pub async fn stopping(&self) {
+        drop(self.stopping.clone().wait_for(|stopping| *stopping).await);
     }
 }
 
